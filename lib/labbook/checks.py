@@ -1,0 +1,75 @@
+"""Checks of files that people write: errors name the file, the key and what is allowed."""
+
+import difflib
+from pathlib import Path
+
+import yaml
+
+from labbook.errors import InputError
+
+
+def load_yaml(path: Path):
+    """The parsed file; InputError when it is missing or is not YAML."""
+    try:
+        return yaml.load(Path(path).read_text(), Loader=_LOADER)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}" if mark else None
+        problem = getattr(error, "problem", None) or error
+        raise InputError(f"not YAML: {problem}", file=path, key=line) from None
+
+
+def check(data, schema: dict, file: Path) -> None:
+    """Raise one InputError for the first thing in `data` that JSON `schema` does not allow."""
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(schema)
+    errors = sorted(validator.iter_errors(data), key=lambda e: (len(e.path), str(e.path)))
+    if errors:
+        raise _explained(jsonschema.exceptions.best_match(errors), file)
+
+
+def _explained(error, file) -> InputError:
+    key = ".".join(str(part) for part in error.absolute_path) or None
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = list(error.schema.get("properties", {}))
+        unknown = next(k for k in error.instance if k not in known)
+        return InputError("unknown key" + did_you_mean(unknown, known), file=file,
+                          key=f"{key}.{unknown}" if key else unknown, allowed=known)
+    if error.validator == "enum":
+        return InputError(f"{error.instance!r} is not allowed", file=file, key=key,
+                          allowed=error.validator_value)
+    if error.validator == "required":
+        missing = [k for k in error.validator_value if k not in error.instance]
+        return InputError(f"missing: {', '.join(missing)}", file=file, key=key)
+    return InputError(_message(error), file=file, key=key, allowed=error.schema.get("description"))
+
+
+def _message(error) -> str:
+    if error.validator == "type":
+        wanted = error.validator_value
+        wanted = " or ".join(wanted) if isinstance(wanted, list) else wanted
+        return f"{error.instance!r} is not of type {wanted}"
+    return error.message
+
+
+def did_you_mean(word, known) -> str:
+    near = difflib.get_close_matches(str(word), [str(k) for k in known], n=1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+class _LOADER(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Safe YAML in which a key given twice is an error."""
+
+
+def _unique_mapping(loader, node, deep=False):
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+    twice = next((k for k in keys if keys.count(k) > 1), None)
+    if twice is not None:
+        raise yaml.MarkedYAMLError(problem=f"key {twice!r} given twice", problem_mark=node.start_mark)
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+
+_LOADER.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)

@@ -1,0 +1,51 @@
+"""Where things lie: the checkout's folders and the user's cache."""
+
+import os
+from pathlib import Path
+
+from labbook.errors import InputError
+
+_SOURCE_TREE = Path(__file__).resolve().parents[2]
+
+
+def checkout() -> Path:
+    """The book's root: LABBOOK_ROOT, the nearest parent of the working folder, or the source tree."""
+    named = os.environ.get("LABBOOK_ROOT")
+    if named:
+        return Path(named)
+    for folder in (here := Path.cwd(), *here.parents):
+        if _is_book(folder):
+            return folder
+    if _is_book(_SOURCE_TREE):
+        return _SOURCE_TREE
+    raise InputError("no book here: run from inside a checkout, or set LABBOOK_ROOT to one")
+
+
+def _is_book(folder: Path) -> bool:
+    return (folder / "_toc.yml").exists() and (folder / "notebooks").is_dir()
+
+
+def papers(name: str) -> Path:
+    return checkout() / "data" / "papers" / name
+
+
+def notebook(name: str) -> Path:
+    return checkout() / "notebooks" / f"{name}.ipynb"
+
+
+def records_dir() -> Path:
+    return Path(os.environ.get("LABBOOK_RECORDS") or checkout() / "data" / "records")
+
+
+def published_dir() -> Path:
+    return checkout() / "data" / "published"
+
+
+def build_dir() -> Path:
+    return checkout() / "build"
+
+
+def cache_dir() -> Path:
+    """What may be fetched or made again: downloads, seeded data directories."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("LABBOOK_CACHE") or Path(home) / "labbook")
