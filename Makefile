@@ -1,0 +1,37 @@
+# make book      the quick profile of every notebook, and the book      (STUDIES="a b", PROFILE=full)
+# make test      all tests                                             (PYTEST="-k delay")
+# make published the book from data/published/: no lab, no root
+# make clean     take away .venv and build; records and downloads stay
+STUDIES ?=
+PROFILE ?= quick
+PYTEST ?=
+PYTHON ?=
+LABBOOK := .venv/bin/labbook
+
+export PYTHON
+.PHONY: help book test published clean
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+help:
+	@sed -n '1,4s/^# //p' $(firstword $(MAKEFILE_LIST))
+
+# A study that failed has its error on its page, so the book is built all the same; make fails at the end.
+book:
+	@lib/bootstrap.sh
+	@$(LABBOOK) install $(STUDIES)
+	@status=0; $(LABBOOK) run $(STUDIES) --profile $(PROFILE) || status=$$?; \
+	$(LABBOOK) book && exit $$status
+
+published:
+	@lib/bootstrap.sh
+	@status=0; LABBOOK_PUBLISHED=1 $(LABBOOK) run || status=$$?; \
+	LABBOOK_PUBLISHED=1 $(LABBOOK) book && exit $$status
+
+test:
+	@lib/bootstrap.sh test
+	@$(LABBOOK) install --tests
+	@.venv/bin/python -m pytest tests/unit tests/lab tests/book $(PYTEST)
+
+clean:
+	rm -rf .venv build

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Makes .venv with labbook in it, or brings it up to date; does nothing when it is.
+#   lib/bootstrap.sh [test]      test: with what the tests need
+# Its stamp is made of pyproject.toml, constraints.txt and the interpreter; a half-made .venv is remade.
+set -eu
+cd "$(dirname "$0")/.."
+venv=.venv stamp=.venv/labbook.stamp making=.venv/labbook.making
+extra=${1:-}
+
+say() { echo "labbook: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+find_python() {
+    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14}; do
+        "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$name"; return; }
+    done
+    fail "no Python 3.11 or newer among ${PYTHON:-python3, python3.11 to python3.14}." \
+         "Install one (Debian 12: apt-get install python3 python3-venv) or name it: make PYTHON=/path/to/python3"
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Debian keeps the module that makes virtual environments in a package of its own.
+need_venv_module() {
+    "$python" -c 'import ensurepip, venv' 2>/dev/null && return
+    package=$("$python" -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')
+    command -v apt-get >/dev/null || fail "$python has no venv module; install $package"
+    say "installing $package"
+    export DEBIAN_FRONTEND=noninteractive
+    install="apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends --no-remove $package"
+    log=build/bootstrap.log
+    as_root env DEBIAN_FRONTEND=noninteractive $install >"$log" 2>&1 ||
+        { as_root apt-get -qq update && as_root env DEBIAN_FRONTEND=noninteractive $install; } >>"$log" 2>&1 ||
+        { tail -n 20 "$log" >&2; fail "could not install $package. As root: apt-get update && apt-get install $package"; }
+}
+
+whole() {    # the virtual environment works, whoever made it
+    [ ! -e "$making" ] && "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+install_labbook() {
+    pins="-c constraints.txt -e .${extra:+[$extra]}"
+    pip="$venv/bin/python -m pip --disable-pip-version-check --quiet"
+    if $pip install -c constraints.txt uv 2>/dev/null &&
+       "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" $pins 2>build/uv.log; then
+        return
+    fi
+    say "uv cannot; going on with pip"
+    $pip install $pins || fail "pip could not install labbook into $venv; see its message above"
+}
+
+mkdir -p build
+exec 9>build/bootstrap.lock
+flock 9
+key=$(cat pyproject.toml constraints.txt | sha256sum | cut -d' ' -f1)
+if whole && [ -e "$stamp" ]; then
+    read -r made_key made_extra <"$stamp" || true
+    if [ "$made_key" = "$key" ] && { [ "${made_extra:-}" = "$extra" ] || [ -z "$extra" ]; }; then exit 0; fi
+    extra=${extra:-${made_extra:-}}
+fi
+
+if ! whole; then
+    python=$(find_python) || exit 1
+    need_venv_module
+    [ ! -e "$venv" ] || say "$venv is half-made or its Python is gone: making it again"
+    rm -rf "$venv"
+    mkdir "$venv"
+    : >"$making"
+    say "making $venv with $("$python" --version)"
+    "$python" -m venv "$venv" || fail "$python could not make $venv"
+fi
+: >"$making"
+install_labbook
+"$venv/bin/python" -c 'import labbook' || fail "labbook does not import from $venv"
+echo "$key $extra" >"$stamp.new"
+mv "$stamp.new" "$stamp"
+rm "$making"
