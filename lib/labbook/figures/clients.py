@@ -1,0 +1,135 @@
+"""Figures over the number of clients: mean time, and the rate beside what the clients can do."""
+
+import math
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from labbook.figures.picture import Picture, panel
+from labbook.figures.repeats import client_limited, over_repeats, range_words
+from labbook.figures.theme import FAINT, PANEL_INCHES, PAPER, styles, theme
+from labbook.figures.words import name, ms, number, plural
+
+
+def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="clients",
+                      measure="mean_ms", clip=None) -> Picture:
+    """Mean time of a request over the number of clients, one panel for each value of `col`.
+
+    `summary` has a row for each point: `x`, `hue`, `col`, `measure` (ms) and, where it is known,
+    `client_limited`. Every repeat is drawn; those that the clients limited are hollow.
+    """
+    with theme():
+        shared = {"colours": styles(summary[hue]), "top": 1.08 * summary[measure].max()}
+        panels = [_time_panel(rows, value, hue, x, measure, shared)
+                  for value, rows in summary.groupby(col, sort=True)]
+    counts = summary.groupby([hue, col, x]).size()
+    return Picture(tuple(panels), _caption("Mean time of a request", counts, summary))
+
+
+def _time_panel(rows, title, hue, x, measure, shared):
+    figure, axes = _axes(name(title), "clients", "mean time of a request, ms", rows[x], shared["top"])
+    medians = over_repeats(rows, [hue, x], measure)
+    for value, line in medians.groupby(hue, sort=True):
+        colour, marker = shared["colours"][value]
+        axes.fill_between(line[x], line["low"], line["high"], color=colour, alpha=0.16, linewidth=0)
+        axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
+        _dots(axes, rows[rows[hue] == value], x, measure, colour, marker)
+    _legend(axes, {name(v): shared["colours"][v] for v in sorted(rows[hue].unique())},
+            limited=client_limited(rows).any())
+    return panel(figure, _time_alt(title, medians, hue, x))
+
+
+def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold=0.7, hue="store",
+                      col="op", x="clients", measure="rate_per_s") -> Picture:
+    """Requests a second over the number of clients, beside what the same clients reach against a
+    server that does nothing; above `threshold` of that a point says little about the server."""
+    with theme():
+        shared = {"colours": styles(summary[hue]), "threshold": threshold,
+                  "top": 1.08 * max(summary[measure].max(), ceiling[measure].max())}
+        panels = [_rate_panel(rows, ceiling[ceiling[col] == value], value, hue, x, measure, shared)
+                  for value, rows in summary.groupby(col, sort=True)]
+    counts = summary.groupby([hue, col, x]).size()
+    return Picture(tuple(panels), _caption(
+        f"Requests a second; dashed: the clients' own ceiling, shaded from {threshold:.0%} of it",
+        counts, summary))
+
+
+def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
+    figure, axes = _axes(name(title), "clients", "requests a second", rows[x], shared["top"])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    limits = over_repeats(ceiling, [hue, x], measure)
+    for value, line in over_repeats(rows, [hue, x], measure).groupby(hue, sort=True):
+        colour, marker = shared["colours"][value]
+        limit = limits[limits[hue] == value]
+        axes.plot(limit[x], limit["median"], color=colour, linestyle=(0, (4, 3)), linewidth=1.2)
+        axes.fill_between(limit[x], shared["threshold"] * limit["median"], limit["median"],
+                          color=colour, alpha=0.07, linewidth=0)
+        axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
+        _dots(axes, rows[rows[hue] == value], x, measure, colour, marker)
+    _legend(axes, {name(v): shared["colours"][v] for v in sorted(rows[hue].unique())},
+            limited=client_limited(rows).any(),
+            more=[Line2D([], [], color=FAINT, linestyle=(0, (4, 3)), label="ceiling")])
+    return panel(figure, _rate_alt(title, over_repeats(rows, [hue, x], measure), limits, hue, x))
+
+
+def _axes(title, x_label, y_label, counts, top):
+    figure = Figure(figsize=PANEL_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_ylim(0, top)
+    axes.set_xlim(0, 1.04 * max(counts))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+    axes.tick_params(length=0)
+    axes.grid(axis="x", visible=False)
+    return figure, axes
+
+
+def _dots(axes, rows, x, measure, colour, marker):
+    limited = client_limited(rows)
+    for hollow, part in ((False, rows[~limited]), (True, rows[limited])):
+        axes.scatter(part[x], part[measure], s=26, marker=marker, zorder=4, linewidth=1.2,
+                     facecolor=PAPER if hollow else colour, edgecolor=colour if hollow else PAPER)
+
+
+def _legend(axes, entries, *, limited, more=()):
+    handles = [Line2D([], [], color=colour, marker=marker, linewidth=1.8, markersize=6,
+                      markeredgecolor=PAPER, label=label)
+               for label, (colour, marker) in entries.items()]
+    if limited:
+        handles.append(Line2D([], [], color=FAINT, marker="o", markerfacecolor=PAPER, linewidth=0,
+                              label="limited by the clients"))
+    handles += more
+    columns = 3 if len(handles) <= 3 else 2
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=columns,
+                columnspacing=1.1, handlelength=1.6, handletextpad=0.5, borderpad=0.1)
+    axes.set_title(axes.get_title(loc="left"), pad=12 + 15 * math.ceil(len(handles) / columns))
+
+
+def _caption(what, counts, summary):
+    words = f"{what}; {range_words(counts)}."
+    limited = int(client_limited(summary).sum())
+    if limited:
+        words += (f" {plural(limited, 'measurement')} of {len(summary)} limited by the clients:"
+                  " drawn hollow, judged by no rule.")
+    return words
+
+
+def _time_alt(title, medians, hue, x):
+    lines = [f"{name(value)}: " + ", ".join(
+        f"{ms(row.median)} with {plural(getattr(row, x), 'client')}" for row in line.itertuples())
+        for value, line in medians.groupby(hue, sort=True)]
+    return f"Line chart, {name(title)}: mean time of a request over clients. " + "; ".join(lines) + "."
+
+
+def _rate_alt(title, medians, limits, hue, x):
+    lines = [f"{name(value)}: " + ", ".join(
+        f"{number(row.median)} with {plural(getattr(row, x), 'client')}"
+        for row in line.itertuples()) for value, line in medians.groupby(hue, sort=True)]
+    ceilings = [f"{name(value)} {number(line['median'].min())} to {number(line['median'].max())}"
+                for value, line in limits.groupby(hue, sort=True)]
+    return (f"Line chart, {name(title)}: requests a second over clients. " + "; ".join(lines)
+            + ". Ceiling of the clients: " + ", ".join(ceilings) + ".")

@@ -1,0 +1,101 @@
+"""Tables of a page: the paper's printed numbers beside ours, and what differs in the set-up."""
+
+import html
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from labbook.checks import load_yaml
+from labbook.errors import InputError
+from labbook.figures.repeats import over_repeats
+from labbook.figures.words import between, name, number
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text, shown as an HTML table that scrolls sideways in its own frame."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    label: str = "table"
+    numbers: bool = True    # columns after the first hold numbers
+
+    def _repr_html_(self) -> str:
+        kind = "labbook-table numbers" if self.numbers else "labbook-table"
+        head = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in self.columns)
+        body = "".join(_row(row, self.columns) for row in self.rows)
+        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        return (f'<div class="labbook-scroll" role="region" tabindex="0" '
+                f'aria-label="{html.escape(self.label, quote=True)}">'
+                f'<table class="{kind}">{caption}<thead><tr>{head}</tr></thead>'
+                f"<tbody>{body}</tbody></table></div>")
+
+    def __repr__(self) -> str:
+        return pd.DataFrame(self.rows, columns=self.columns).to_string(index=False)
+
+
+def _row(row, columns):
+    """The column's name goes with each cell, so that a narrow page can stack the cells."""
+    first, *rest = [html.escape(str(cell)) for cell in row]
+    cells = "".join(f'<td data-label="{html.escape(column, quote=True)}">{cell}</td>'
+                    for column, cell in zip(columns[1:], rest))
+    return f'<tr><th scope="row">{first}</th>{cells}</tr>'
+
+
+def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, columns: str,
+                ours="mean_ms", unit="ms", label="ours") -> Table:
+    """The paper's numbers (`rows`, `columns`, `server`, `value`, in `unit`) beside our medians.
+
+    `summary` holds the points that stand beside them; every setting of `rows` and `columns` in it
+    becomes a cell: the median of the repeats and their range. The last columns are the ratios of
+    the first value of `columns` to the second, which a change of machine disturbs least.
+    """
+    mine = over_repeats(summary, [rows, columns], ours).set_index([rows, columns])
+    first, second = sorted(paper[columns].unique())
+    places = [*dict.fromkeys(paper["server"]), label]
+    head = ["", "where", f"{name(first)}, {unit}", f"{name(second)}, {unit}",
+            f"{name(first)} / {name(second)}"]
+    body = []
+    for value in dict.fromkeys(paper[rows]):
+        for place in places:
+            if place == label:
+                cells = [mine.loc[(value, c)] if (value, c) in mine.index else None
+                         for c in (first, second)]
+                texts, middles = [_cell(c) for c in cells], [c["median"] if c is not None else None
+                                                             for c in cells]
+            else:
+                printed = paper[(paper[rows] == value) & (paper["server"] == place)]
+                middles = [printed.loc[printed[columns] == c, "value"].item()
+                           for c in (first, second)]
+                texts = [number(m) for m in middles]
+            ratio = number(middles[0] / middles[1]) if all(middles) else "–"
+            body.append((name(value), place, *texts, ratio))
+    return Table(tuple(head), tuple(body), label="the paper's printed numbers beside ours",
+                 caption=f"Paper: as printed. {label.capitalize()}: median and range of the repeats.")
+
+
+def _cell(point) -> str:
+    if point is None:
+        return "not measured"
+    spread = "" if point["n"] == 1 else f" ({between(point['low'], point['high'])})"
+    return number(point["median"]) + spread + (" limited by the client" if point["limited"] else "")
+
+
+def differences(paper_file: Path, **known) -> Table:
+    """The paper's set-up beside ours, from the `setup` list of paper.yml.
+
+    `ours` there may hold fields such as `{hosts[server][limits][cores]}`, filled in from `known`,
+    so that the table cannot say other than what was run.
+    """
+    rows = []
+    for i, entry in enumerate(load_yaml(paper_file)["setup"]):
+        try:
+            ours = entry["ours"].format(**known)
+        except (KeyError, IndexError, AttributeError, ValueError) as error:
+            raise InputError(f"cannot be filled in: {error!r}", file=paper_file,
+                             key=f"setup.{i}.ours", allowed=sorted(known)) from None
+        rows.append((entry["what"], entry["paper"], ours, entry["matters"]))
+    return Table(("What", "In the paper", "Here", "Why it may matter"), tuple(rows),
+                 label="the paper's set-up beside ours", numbers=False)

@@ -1,0 +1,33 @@
+"""Numbers and names as a reader wants them, the same in axes, tables, alternative texts and prose."""
+
+import math
+
+_NAMES = {"cassandra": "Cassandra", "mysql": "MySQL", "read": "Read", "write": "Write (REPLACE)"}
+
+
+def name(value) -> str:
+    return _NAMES.get(value, str(value))
+
+
+def ms(value: float) -> str:
+    """Milliseconds to three figures."""
+    return f"{number(value)} ms"
+
+
+def number(value: float) -> str:
+    """Three figures, thousands apart: 0.0123, 4.56, 78.9, 1,230."""
+    if value is None or math.isnan(value):
+        return "–"
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def between(low: float, high: float, unit: str = "") -> str:
+    """An interval: `0.41 to 0.47 ms`."""
+    return f"{number(low)} to {number(high)}" + (f" {unit}" if unit else "")

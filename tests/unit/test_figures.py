@@ -1,0 +1,154 @@
+"""Figures: what is drawn, said in words and left out."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pandas as pd
+import pytest
+
+from labbook import figures
+from labbook.errors import InputError
+from labbook.figures import clients, repeats, theme, words
+from labbook.lab.description import LabDescription
+
+
+def summary(counts=(1, 10), repeat_times=(1.0, 2.0, 4.0), limited=()):
+    """Mean times rise with the clients; `limited` holds (store, clients) that clients limited."""
+    return pd.DataFrame([
+        dict(store=store, op=op, clients=count, repeat=i, mean_ms=time * count * slow,
+             rate_per_s=1000 / (time * slow), client_limited=float((store, count) in limited))
+        for store, slow in (("cassandra", 2.0), ("mysql", 1.0)) for op in ("read", "write")
+        for count in counts for i, time in enumerate(repeat_times, 1)])
+
+
+def html(shown):
+    return shown._repr_html_()
+
+
+def test_a_picture_is_whole_svg_with_words_for_those_who_cannot_see_it():
+    picture = figures.time_over_clients(summary())
+    assert len(picture.panels) == 2
+    for panel in picture.panels:
+        assert ElementTree.fromstring(panel.svg).tag.endswith("svg")
+        assert "http" not in re.sub(rb'xmlns(:\w+)?="[^"]*"|<!DOCTYPE.*?>|rdf:resource="[^"]*"', b"",
+                                    panel.svg, flags=re.S).replace(b"https://matplotlib.org/", b"").decode()
+    assert picture.panels[0].alt == (
+        "Line chart, Read: mean time of a request over clients. Cassandra: 4.00 ms with 1 client, "
+        "40.0 ms with 10 clients; MySQL: 2.00 ms with 1 client, 20.0 ms with 10 clients.")
+    assert html(picture).count("<img ") == html(picture).count('alt="Line chart') == 2
+
+
+def test_the_same_data_give_the_same_bytes():
+    first, second = (figures.time_over_clients(summary()).panels[0].svg for _ in range(2))
+    assert first == second
+
+
+def test_the_band_is_the_range_of_the_repeats_and_says_how_sure_that_is():
+    spread = repeats.over_repeats(summary(), ["store", "op", "clients"], "mean_ms")
+    row = spread[(spread.store == "mysql") & (spread.op == "read") & (spread.clients == 10)].iloc[0]
+    assert (row.n, row["low"], row["median"], row["high"]) == (3, 10.0, 20.0, 40.0)
+    assert [repeats.range_level(n) for n in (1, 2, 3, 5)] == [0, 0.5, 0.75, 0.9375]
+    assert "3 repeats" in figures.time_over_clients(summary()).caption
+    assert "75%" in figures.time_over_clients(summary()).caption
+    assert "one repeat" in figures.time_over_clients(summary(repeat_times=(1.0,))).caption
+
+
+def test_client_limited_points_are_hollow_and_named(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(clients, "_dots", lambda axes, rows, *_: drawn.append(rows))
+    picture = figures.time_over_clients(summary(limited={("mysql", 10)}))
+    assert "6 measurements of 24 limited by the clients" in picture.caption
+    assert sum(repeats.client_limited(rows).sum() for rows in drawn) == 6
+    assert "limited" not in figures.time_over_clients(summary()).caption
+
+
+def test_hollow_points_have_a_face_of_their_own():
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    rows = summary(limited={("mysql", 10)})
+    clients._dots(axes, rows[rows.store == "mysql"], "clients", "mean_ms", "#D55E00", "s")
+    solid, hollow = axes.collections
+    assert (len(solid.get_offsets()), len(hollow.get_offsets())) == (6, 6)
+    assert solid.get_facecolor().tolist() != hollow.get_facecolor().tolist()
+
+
+def test_a_summary_without_the_measure_has_no_limited_points():
+    plain = summary().drop(columns="client_limited")
+    assert not repeats.client_limited(plain).any()
+    figures.time_over_clients(plain)
+
+
+def test_rates_stand_beside_the_ceiling():
+    ceiling = summary(repeat_times=(0.5,))
+    picture = figures.rate_over_clients(summary(), ceiling)
+    assert "from 70% of it" in picture.caption
+    assert "Ceiling of the clients: Cassandra 1,000 to 1,000, MySQL 2,000 to 2,000" in picture.panels[0].alt
+
+
+def test_colours_stay_with_their_value_and_the_callers_settings_come_back():
+    import matplotlib
+
+    assert theme.styles(["mysql", "cassandra"]) == theme.styles(["cassandra", "mysql", "mysql"])
+    before = matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]
+    figures.time_over_clients(summary())
+    assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]) == before
+
+
+DESCRIPTION = {
+    "sites": ["a", "b", "c"],
+    "hosts": {"db[1-5]": {"site": "a", "role": "db", "limits": {"cores": 2, "memory": "2G"}},
+              "lone": {"site": "b", "role": "client", "limits": {"cores": 1, "quota": 0.5}},
+              "far": {"site": "c", "role": "client",
+                      "limits": {"disk": {"size": "4G", "iops": 200}}}},
+    "links": [{"between": ["a", "b"], "rtt_ms": 100, "rate_mbit": 50},
+              {"between": ["a", "c"], "rtt_ms": 300, "loss": 0.01}],
+    "systems": [{"name": "mysql", "host": "lone", "settings": {"version": "5.5.9"}}],
+}
+
+
+def test_a_topology_shows_hosts_limits_systems_and_links():
+    picture = figures.topology(LabDescription.parse(DESCRIPTION))
+    assert picture.panels[0].alt == (
+        "Drawing of the lab. Site a with db1 … db5 (5 hosts): db, 2 cores, 2 GB memory. "
+        "Site b with lone: client, 1 core, 50% of its time, MySQL 5.5.9. "
+        "Site c with far: client, disk 4 GB, 200 IOPS. "
+        "Link between a and b: RTT 100 ms, 50 Mbit/s. Link between a and c: RTT 300 ms, 1.00% lost.")
+
+
+def paper():
+    return pd.DataFrame([("read", "MacMini", "cassandra", 1.372), ("read", "MacMini", "mysql", 0.594)],
+                        columns=["op", "server", "store", "value"])
+
+
+def test_the_papers_numbers_stand_beside_ours():
+    table = figures.paper_table(paper(), summary(counts=(1,)), rows="op", columns="store")
+    assert table.rows == (("Read", "MacMini", "1.37", "0.594", "2.31"),
+                          ("Read", "ours", "4.00 (2.00 to 8.00)", "2.00 (1.00 to 4.00)", "2.00"))
+    assert 'data-label="MySQL, ms"' in html(table)
+
+
+def test_a_point_that_was_not_measured_says_so_and_has_no_ratio():
+    ours = summary(counts=(1,), limited={("cassandra", 1)})
+    table = figures.paper_table(paper(), ours[ours.store == "cassandra"], rows="op", columns="store")
+    assert table.rows[1][2:] == ("4.00 (2.00 to 8.00) limited by the client", "not measured", "–")
+
+
+def test_differences_are_filled_in_from_what_was_run(tmp_path):
+    file = tmp_path / "paper.yml"
+    file.write_text("setup:\n- {what: Requests, paper: '10000', ours: '{requests}', matters: noise}\n")
+    table = figures.differences(file, requests=200)
+    assert table.rows == (("Requests", "10000", "200", "noise"),)
+    with pytest.raises(InputError, match=r"paper.yml: setup.0.ours: .*allowed: rows"):
+        figures.differences(file, rows=1)
+
+
+def test_tables_escape_what_they_are_given():
+    assert "<b>" not in html(figures.Table(("a", "<b>"), (("<b>", "<b>"),), caption="<b>"))
+
+
+@pytest.mark.parametrize("value, text", [
+    (0.0123, "0.0123"), (0.594, "0.594"), (1.0, "1.00"), (9.999, "10.0"), (12.56, "12.6"),
+    (999.6, "1,000"), (1234.5, "1,230"), (0, "0"), (float("nan"), "–")])
+def test_numbers_have_three_figures(value, text):
+    assert words.number(value) == text
