@@ -1,0 +1,15 @@
+"""Where experiments run: environments, labs, hosts, links. Names are loaded when first asked for."""
+
+_HOMES = {
+    "Lab": "lab", "Environment": "environment", "LabDescription": "description",
+    "Host": "host", "Result": "host", "Process": "process", "Link": "link",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,237 @@
+"""The delay line: holds each packet of one NFQUEUE until its time has come.
+
+Stands in for `tc netem` on kernels without it. It needs Python and nothing else, so that it can be
+put on any host: `python3 -I -S delayline.py --queue 7 --delay-ms 50`, run as root in the network
+namespace whose firewall sends packets to that queue. It fails closed: the firewall rule has no
+`--queue-bypass`, so packets stop when this program does.
+
+It prints `ready ...` when it holds the queue, and `stats {...}` when asked by SIGUSR1. On SIGTERM
+it lets go of what it holds and ends.
+"""
+
+import argparse
+import gc
+import json
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from collections import deque
+
+MAX_HELD = 500_000           # packets; beyond it the kernel drops and counts
+RECEIVE_BYTES = 64 << 20     # room for bursts that come while this program is not running
+TOGETHER_S = 20e-6           # packets due within this time of each other share one verdict
+BURST = 128                  # packets taken in before looking at the clock's other side
+
+# linux/netlink.h, linux/netfilter/nfnetlink.h and nfnetlink_queue.h
+_SOL_NETLINK, _NETLINK_NETFILTER, _NO_ENOBUFS, _SO_RCVBUFFORCE = 270, 12, 5, 33
+_REQUEST, _ACK, _ERROR = 1, 4, 2
+_PACKET, _VERDICT, _CONFIG, _VERDICT_BATCH = (3 << 8 | kind for kind in range(4))
+_CFG_CMD, _CFG_PARAMS, _CFG_MAXLEN, _CFG_MASK, _CFG_FLAGS = range(1, 6)
+_BIND, _COPY_META, _F_GSO, _VERDICT_HDR = 1, 1, 4, 2
+DROP, ACCEPT = 0, 1
+
+
+class Schedule:
+    """Which packet goes when: arrival + delay (± jitter, uniform), order kept, seeded loss.
+
+    Packets are their queue's ids, which grow; times are seconds of one clock.
+    """
+
+    def __init__(self, delay_s, jitter_s=0.0, loss=0.0, seed=0):
+        self.delay_s, self.jitter_s, self.loss = delay_s, jitter_s, loss
+        self._random = random.Random(seed).random
+        self._held = deque()    # [due, last packet of those that go together, lost]
+
+    def arrive(self, packet, now):
+        due = now + self.delay_s
+        if self.jitter_s:
+            due += self.jitter_s * (2 * self._random() - 1)
+        lost = bool(self.loss) and self._random() < self.loss
+        if self._held:
+            last = self._held[-1]
+            due = max(due, last[0])
+            if not lost and not last[2] and due - last[0] < TOGETHER_S:
+                last[1] = packet
+                return
+        self._held.append([due, packet, lost])
+
+    def next_due(self):
+        """Time of the next release, or None when nothing is held."""
+        return self._held[0][0] if self._held else None
+
+    def release(self, now):
+        """[(packet, verdict)] due by now; ACCEPT speaks for all packets held up to that one."""
+        verdicts, accepted = [], None
+        while self._held and self._held[0][0] <= now:
+            _, packet, lost = self._held.popleft()
+            if not lost:
+                accepted = packet
+                continue
+            if accepted is not None:
+                verdicts.append((accepted, ACCEPT))
+                accepted = None
+            verdicts.append((packet, DROP))
+        if accepted is not None:
+            verdicts.append((accepted, ACCEPT))
+        return verdicts
+
+
+class Queue:
+    """One NFQUEUE of this network namespace. OSError when it is taken, missing or not permitted."""
+
+    def __init__(self, number, segments=False, max_held=MAX_HELD):
+        """`segments`: have the kernel cut large send-offload packets up before they are queued."""
+        self.number = number
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+        self.socket.bind((0, 0))
+        self._config(_attribute(_CFG_CMD, struct.pack(">BxH", _BIND, 0)))
+        self._config(_attribute(_CFG_PARAMS, struct.pack(">IB", 0, _COPY_META))
+                     + _attribute(_CFG_MAXLEN, struct.pack(">I", max_held))
+                     + _attribute(_CFG_MASK, struct.pack(">I", _F_GSO))
+                     + _attribute(_CFG_FLAGS, struct.pack(">I", 0 if segments else _F_GSO)))
+        self.socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BYTES)
+        self.socket.setsockopt(_SOL_NETLINK, _NO_ENOBUFS, 1)
+        self.socket.setblocking(False)
+        # The id follows three headers: netlink 16, nfgenmsg 4, attribute 4. No more is read.
+        self._message = bytearray(28)
+        self._id = struct.Struct(">I")
+        self._packet_type = struct.pack("=H", _PACKET)
+
+    def receive(self):
+        """The next packet's id; None for another message; BlockingIOError when none is there."""
+        message = self._message
+        self.socket.recv_into(message)
+        if message[4:6] != self._packet_type:
+            return None
+        return self._id.unpack_from(message, 24)[0]
+
+    def give(self, packet, verdict):
+        """ACCEPT lets every packet up to this one go, DROP drops this one."""
+        kind = _VERDICT_BATCH if verdict == ACCEPT else _VERDICT
+        header = _attribute(_VERDICT_HDR, struct.pack(">II", verdict, packet))
+        self.socket.send(_message(kind, self.number, header))
+
+    def overflow(self):
+        """Packets that the kernel dropped for want of room: in the queue, on the way here."""
+        with open("/proc/self/net/netfilter/nfnetlink_queue") as lines:
+            for fields in map(str.split, lines):
+                if int(fields[0]) == self.number:
+                    return int(fields[5]), int(fields[6])
+        return 0, 0
+
+    def _config(self, attributes):
+        self.socket.send(_message(_CONFIG, self.number, attributes, _ACK))
+        answer = self.socket.recv(4096)
+        kind, = struct.unpack_from("=H", answer, 4)
+        code, = struct.unpack_from("=i", answer, 16)
+        if kind != _ERROR or code:
+            raise OSError(-code, f"queue {self.number}: {os.strerror(-code)}")
+
+
+def _attribute(kind, payload):
+    padding = b"\0" * (-len(payload) % 4)
+    return struct.pack("=HH", 4 + len(payload), kind) + payload + padding
+
+
+def _message(kind, queue, attributes, flags=0):
+    body = struct.pack(">BBH", socket.AF_UNSPEC, 0, queue) + attributes
+    return struct.pack("=IHHII", 16 + len(body), kind, _REQUEST | flags, 0, 0) + body
+
+
+class Line:
+    """A queue and its schedule, and what happened so far."""
+
+    def __init__(self, queue, schedule):
+        self.queue, self.schedule = queue, schedule
+        self.taken = self.lost = self.last = 0
+        self.late_s = 0.0
+
+    def run(self):
+        """Hold and release until an exception (SIGTERM raises SystemExit) ends it."""
+        clock, queue, schedule = time.monotonic, self.queue, self.schedule
+        waiting_for = [queue.socket]
+        while True:
+            due = schedule.next_due()
+            patience = None if due is None else max(0.0, due - clock())
+            if select.select(waiting_for, (), (), patience)[0]:
+                self._take(clock)
+            now = clock()
+            if due is not None and due <= now:
+                self.late_s = max(self.late_s, now - due)
+                self._give(schedule.release(now))
+
+    def let_go(self):
+        """Release what is held at once, so that a new shape loses nothing that is on its way."""
+        self._give(self.schedule.release(float("inf")))
+
+    def stats(self):
+        in_queue, on_the_way = self.queue.overflow()
+        return {"taken": self.taken, "lost_on_purpose": self.lost, "overflowed": in_queue,
+                "overrun": on_the_way, "latest_ms": round(self.late_s * 1e3, 3)}
+
+    def _take(self, clock):
+        receive, arrive = self.queue.receive, self.schedule.arrive
+        try:
+            for _ in range(BURST):
+                packet = receive()
+                if packet is not None:
+                    arrive(packet, clock())
+                    self.taken += 1
+        except BlockingIOError:
+            pass
+
+    def _give(self, verdicts):
+        for packet, verdict in verdicts:
+            self.queue.give(packet, verdict)
+            self.lost += verdict == DROP
+
+
+def _settings(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queue", type=int, required=True, help="NFQUEUE number")
+    parser.add_argument("--delay-ms", type=float, default=0.0, help="one way")
+    parser.add_argument("--jitter-ms", type=float, default=0.0, help="± around the delay")
+    parser.add_argument("--loss", type=float, default=0.0, help="share of packets, 0 to 1")
+    parser.add_argument("--seed", type=int, default=0, help="of jitter and loss")
+    parser.add_argument("--try", dest="only_try", action="store_true",
+                        help="take the queue and end: is it possible here?")
+    return parser.parse_args(arguments)
+
+
+def _hurry():
+    """Run before anything else that wants a core: a busy machine must not stretch the delay."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except OSError:
+        try:
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+        except OSError:
+            pass
+
+
+def main(arguments=None):
+    asked = _settings(arguments)
+    # Loss must hit packets as they are on a wire, not 64 KiB bundles of them.
+    queue = Queue(asked.queue, segments=asked.loss > 0)
+    line = Line(queue, Schedule(asked.delay_ms / 1e3, asked.jitter_ms / 1e3, asked.loss, asked.seed))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGUSR1, lambda *_: print("stats", json.dumps(line.stats()), flush=True))
+    gc.disable()    # nothing here makes cycles, and a collection would hold packets up
+    _hurry()
+    print(f"ready queue={asked.queue} delay_ms={asked.delay_ms:g} jitter_ms={asked.jitter_ms:g} "
+          f"loss={asked.loss:g} seed={asked.seed}", flush=True)
+    if asked.only_try:
+        return
+    try:
+        line.run()
+    finally:
+        line.let_go()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""A lab's description, as written in data/papers/NAME/lab.yml: hosts, sites, links, limits, needs."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labbook.checks import check, load_yaml
+from labbook.errors import InputError
+from labbook.lab import quantities
+
+MOST_SITES, MOST_HOSTS = 15, 240  # what one lab's range of addresses holds
+NAME = r"^[a-z][a-z0-9-]{0,11}$"
+SIZE = {"type": ["string", "integer"], "description": "a size such as 512M or 4G"}
+SHARE = {"type": "number", "minimum": 0, "description": "a number from 0 up"}
+
+DISK = {
+    "type": "object", "additionalProperties": False, "required": ["size"],
+    "properties": {
+        "size": SIZE,
+        "iops": {"type": "integer", "minimum": 1},
+        "mb_per_s": {"type": "number", "exclusiveMinimum": 0},
+        "scheduler": {"enum": ["none", "mq-deadline", "bfq", "kyber"]},
+        "read_ahead_kb": {"type": "integer", "minimum": 0},
+    },
+}
+LIMITS = {
+    "type": "object", "additionalProperties": False,
+    "properties": {
+        "cores": {"type": "integer", "minimum": 1},
+        "quota": {"type": "number", "minimum": 0.01},
+        "memory": SIZE,
+        "disk": DISK,
+    },
+}
+HOST = {
+    "type": "object", "additionalProperties": False, "required": ["site", "role"],
+    "properties": {
+        "site": {"type": "string"},
+        "role": {"type": "string", "pattern": NAME},
+        "limits": LIMITS,
+    },
+}
+LINK = {
+    "type": "object", "additionalProperties": False, "required": ["between"],
+    "properties": {
+        "between": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+        "rtt_ms": SHARE, "jitter_ms": SHARE, "loss": SHARE, "rate_mbit": SHARE,
+    },
+}
+SYSTEM = {
+    "type": "object", "additionalProperties": False, "required": ["name", "host"],
+    "properties": {
+        "name": {"type": "string"}, "host": {"type": "string"}, "settings": {"type": "object"},
+    },
+}
+NEEDS = {
+    "type": "object", "additionalProperties": False,
+    "properties": {
+        "packages": {"type": "array", "items": {"type": "string"}},
+        "memory": SIZE, "disk": SIZE,
+        "minutes": {
+            "type": "object", "additionalProperties": False,
+            "properties": {"quick": {"type": "number"}, "full": {"type": "number"}},
+        },
+    },
+}
+SCHEMA = {
+    "type": "object", "additionalProperties": False, "required": ["sites", "hosts"],
+    "properties": {
+        "sites": {"type": "array", "items": {"type": "string", "pattern": NAME},
+                  "minItems": 1, "maxItems": MOST_SITES, "uniqueItems": True},
+        "hosts": {"type": "object", "minProperties": 1, "additionalProperties": HOST},
+        "links": {"type": "array", "items": LINK},
+        "systems": {"type": "array", "items": SYSTEM},
+        "needs": NEEDS,
+    },
+}
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """What a host is to be. `limits` keeps sizes in bytes (`memory`, `disk.size`)."""
+
+    name: str
+    site: str
+    role: str
+    limits: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LabDescription:
+    name: str
+    sites: tuple[str, ...]
+    hosts: tuple[HostPlan, ...]
+    links: tuple[dict, ...] = ()
+    systems: tuple[dict, ...] = ()
+    needs: dict = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> "LabDescription":
+        """Read lab.yml; InputError names file, key and what is allowed."""
+        return cls.parse(load_yaml(path), file=path, name=Path(path).parent.name)
+
+    @classmethod
+    def parse(cls, data: dict, *, file="lab.yml", name="lab") -> "LabDescription":
+        check(data, SCHEMA, file)
+        hosts = tuple(_hosts(data, file))
+        _check_links(data, file)
+        _check_systems(data, {h.name for h in hosts}, file)
+        needs = {k: _bytes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
+                 for k, v in data.get("needs", {}).items()}
+        return cls(name, tuple(data["sites"]), hosts, tuple(data.get("links", ())),
+                   tuple(data.get("systems", ())), needs)
+
+    @property
+    def cores(self) -> int:
+        """Cores that hosts have for themselves."""
+        return sum(h.limits.get("cores", 0) for h in self.hosts)
+
+    def roles(self) -> set[str]:
+        return {h.role for h in self.hosts}
+
+
+def _hosts(data, file):
+    seen = set()
+    for pattern, entry in data["hosts"].items():
+        for name in expand(pattern, file):
+            if name in seen:
+                raise InputError("this host is described twice", file=file, key=f"hosts.{name}")
+            seen.add(name)
+            if entry["site"] not in data["sites"]:
+                raise InputError(f"no site {entry['site']!r}", file=file,
+                                 key=f"hosts.{pattern}.site", allowed=data["sites"])
+            if entry["role"] == "router" or name.startswith("router-"):
+                raise InputError("routers come with the links", file=file,
+                                 key=f"hosts.{pattern}", allowed="any other name and role")
+            yield HostPlan(name, entry["site"], entry["role"],
+                           _limits(entry.get("limits", {}), file, f"hosts.{pattern}.limits"))
+    if len(seen) > MOST_HOSTS:
+        raise InputError(f"{len(seen)} hosts", file=file, key="hosts", allowed=f"1 to {MOST_HOSTS}")
+
+
+def expand(pattern: str, file="lab.yml") -> list[str]:
+    """`db[1-3]` -> db1, db2, db3; a plain name -> itself."""
+    match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", pattern)
+    names = [] if not match else [match[1]] if match[2] is None else [
+        f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)]
+    if not names or not all(re.match(NAME, n) for n in names):
+        raise InputError("not a host's name", file=file, key=f"hosts.{pattern}",
+                         allowed="a-z, 0-9 and -, at most 12 characters, or a range such as db[1-3]")
+    return names
+
+
+def _limits(limits, file, key) -> dict:
+    limits = dict(limits)
+    if "memory" in limits:
+        limits["memory"] = _bytes(limits["memory"], file, f"{key}.memory")
+    if "disk" in limits:
+        disk = limits["disk"]
+        limits["disk"] = {**disk, "size": _bytes(disk["size"], file, f"{key}.disk.size")}
+    return limits
+
+
+def _bytes(value, file, key) -> int:
+    try:
+        return quantities.size_bytes(value)
+    except ValueError as error:
+        raise InputError(str(error), file=file, key=key, allowed=SIZE["description"]) from None
+
+
+def _check_links(data, file):
+    seen = set()
+    for i, link in enumerate(data.get("links", ())):
+        a, b = link["between"]
+        for site in (a, b):
+            if site not in data["sites"]:
+                raise InputError(f"no site {site!r}", file=file, key=f"links.{i}.between",
+                                 allowed=data["sites"])
+        if a == b or frozenset((a, b)) in seen:
+            raise InputError("a link joins two sites, once", file=file, key=f"links.{i}.between")
+        seen.add(frozenset((a, b)))
+    used = {h["site"] for h in data["hosts"].values()}
+    empty = [s for s in data["sites"] if s not in used]
+    if empty:
+        raise InputError(f"no host in site {empty[0]!r}", file=file, key="sites")
+
+
+def _check_systems(data, hosts, file):
+    for i, system in enumerate(data.get("systems", ())):
+        if system["host"] not in hosts:
+            raise InputError(f"no host {system['host']!r}", file=file, key=f"systems.{i}.host",
+                             allowed=sorted(hosts))

@@ -1,0 +1,170 @@
+"""A host: a place with an address, reached over SSH by one Fabric connection kept open."""
+
+import io
+import shlex
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from labbook.errors import LabError, SystemFailure
+from labbook.lab.process import Process
+
+CONNECT_SECONDS = 15
+KEEPALIVE_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Result:
+    stdout: str
+    stderr: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a host is reached."""
+
+    address: str
+    user: str
+    key: str
+    known_hosts: str
+    port: int = 22
+
+
+@dataclass
+class Host:
+    """`address` is on the data network, the login's on the control network, never shaped or cut.
+
+    `root` is the host's own folder: nothing outside it, /run, /tmp and /var/tmp is written.
+    `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml, sizes in bytes.
+    `shares_files`: it sees this machine's root file system, read-only.
+    """
+
+    name: str
+    site: str
+    role: str
+    address: str
+    login: Login
+    root: PurePosixPath
+    python: str
+    cores: list[int] | None = None
+    limits: dict = field(default_factory=dict)
+    shares_files: bool = False
+
+    def __post_init__(self):
+        self._lock, self._connection, self._sftp = threading.RLock(), None, None
+
+    @property
+    def control_address(self) -> str:
+        return self.login.address
+
+    def run(self, command: str, timeout: float = 60, check: bool = True, env=None) -> Result:
+        """Run a shell command in the host's root folder.
+
+        LabError when the host cannot be reached or the time is up, and, with `check`, when the
+        command fails: with the host, the command and the end of what it said.
+        """
+        result = self._run(self._in_place(command, env), command, timeout)
+        if check and result.exit_code != 0:
+            said = (result.stderr or result.stdout).strip()[-2000:]
+            raise LabError(f"{self.name}: `{_short(command)}` ended with exit code "
+                           f"{result.exit_code}: {said}")
+        return result
+
+    def put(self, data, remote, mode: int = 0o644) -> None:
+        """Write bytes, text or a local file (a Path); whole or not at all."""
+        raw = data.read_bytes() if isinstance(data, Path) else (
+            data.encode() if isinstance(data, str) else data)
+        remote = str(self.root / remote)
+        partial = f"{remote}.partial"
+        with self._reaching("put", remote) as sftp:
+            with sftp.open(partial, "wb") as file:
+                file.chmod(mode)
+                file.set_pipelined(True)
+                file.write(raw)
+            sftp.posix_rename(partial, remote)
+
+    def get(self, remote, local: Path | None = None) -> bytes | None:
+        """A file's bytes, or None once they are written to `local`."""
+        remote, buffer = str(self.root / remote), io.BytesIO()
+        with self._reaching("get", remote) as sftp:
+            if local is not None:
+                sftp.get(remote, str(local))
+                return None
+            sftp.getfo(remote, buffer)
+        return buffer.getvalue()
+
+    def start(self, name: str, command: str, env=None, cwd=None) -> Process:
+        """Start a program (one simple command) detached from this connection, and from us."""
+        process = Process(self, name)
+        process.begin(command, env, cwd)
+        return process
+
+    def process(self, name: str) -> Process | None:
+        """What was started under this name, if anything was."""
+        process = Process(self, name)
+        return process if process.known() else None
+
+    def wait_for(self, predicate, what: str, timeout: float, process=None, interval: float = 0.1):
+        """Ask `predicate` until it gives something true, and return that.
+
+        SystemFailure, with the end of the process's log, when time is up or the process ended.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            ended = process is not None and not process.alive()
+            answer = predicate()
+            if answer:
+                return answer
+            if ended or time.monotonic() > until:
+                why = (f"{process.name} ended with exit code {process.exit_code()}" if ended
+                       else f"not within {timeout:g} s")
+                log = process.log_tail() if process else None
+                where = f" (log: {process.log})" if process else ""
+                raise SystemFailure(f"{self.name}: waited for {what}: {why}{where}", log=log)
+            time.sleep(interval)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = self._sftp = None
+
+    def connection(self):
+        """The Fabric connection, opened when it is not."""
+        with self._lock:
+            if self._connection is None or not self._connection.is_connected:
+                self.close()
+                from labbook.lab import ssh
+
+                self._connection = ssh.connect(self.name, self.login)
+            return self._connection
+
+    def _in_place(self, command, env):
+        values = {"HOME": str(self.root), **(env or {})}
+        exports = " ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items())
+        return f"export {exports}; cd {shlex.quote(str(self.root))} && {{ {command}\n}}"
+
+    def _run(self, line, command, timeout) -> Result:
+        from labbook.lab import ssh
+
+        try:
+            return Result(*ssh.run(self.connection(), line, timeout))
+        except ssh.TimedOut:
+            raise LabError(f"{self.name}: `{_short(command)}` did not end within "
+                           f"{timeout:g} s") from None
+        except ssh.LOST as error:
+            self.close()
+            raise LabError(f"{self.name}: connection lost during `{_short(command)}`: "
+                           f"{error or type(error).__name__}") from None
+
+    def _reaching(self, verb, remote):
+        from labbook.lab import ssh
+
+        return ssh.sftp(self, verb, remote)
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 120 else line[:117] + "..."

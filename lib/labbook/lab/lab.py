@@ -1,0 +1,257 @@
+"""A lab: hosts, sites and links brought up in an environment for one study."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from labbook.errors import LabError
+from labbook.lab.host import Host, Login
+from labbook.lab.local import provider
+from labbook.lab.local.layout import router_name
+from labbook.lab.local.sandbox import ROOT
+from labbook.lab.ownership import Ownership
+
+ANSWER_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A lab as its state folder tells it, also when nobody has it."""
+
+    id: str
+    study: str
+    keep: bool
+    hosts: tuple[str, ...]
+    ssh_config: Path
+
+
+class Lab:
+    """Made by `up` or `attach`; `hosts` by name, routers apart from them by site."""
+
+    def __init__(self, lab_id: str, folder: Path, made: dict, ownership: Ownership | None):
+        self.id, self.folder, self._made, self._ownership = lab_id, folder, made, ownership
+        everything = [self._host(h) for h in made["hosts"]]
+        self.hosts = {h.name: h for h in everything if h.role != "router"}
+        self.routers = {h.site: h for h in everything if h.role == "router"}
+        self._links = {}
+
+    @classmethod
+    def up(cls, description, environment, lab_id: str | None = None, keep: bool = False) -> "Lab":
+        """Bring the lab up; what an earlier lab of this id left is taken down first.
+
+        `keep`: it stays when this process ends. LabError when another process has the lab, when
+        the place lacks something, or when a host does not answer.
+        """
+        lab_id = lab_id or default_id(description.name)
+        ownership = _own(lab_id)
+        folder = ownership.folder
+        try:
+            (folder / "keep").touch() if keep else (folder / "keep").unlink(missing_ok=True)
+            _make_keys(folder)
+            made = provider.up(lab_id, description, environment)
+            made["links"] = [dict(link) for link in description.links]
+            made["study"] = description.name
+            lab = cls(lab_id, folder, made, ownership)
+            lab._await_answers()
+            lab._write_down()
+            lab._shape_links()
+        except BaseException:
+            provider.down(lab_id)
+            ownership.release()
+            raise
+        if keep:
+            ownership.release()
+        return lab
+
+    @classmethod
+    def attach(cls, lab_id: str) -> "Lab":
+        """Take up a lab that is there."""
+        folder = provider.state_folder(lab_id)
+        ownership = Ownership(folder)
+        try:
+            made = json.loads((folder / "lab.json").read_text())
+        except FileNotFoundError:
+            raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
+        ownership.require()
+        return cls(lab_id, folder, made, ownership)
+
+    @staticmethod
+    def list() -> Sequence[Standing]:
+        """Labs of this machine that this user made and that are wholly up."""
+        return [_standing(folder) for folder in _folders() if (folder / "lab.json").exists()]
+
+    @staticmethod
+    def sweep(everything: bool = False) -> Sequence[str]:
+        """Take down labs whose owner died (with `everything`, kept ones too): their ids."""
+        swept = []
+        for folder in _folders():
+            ownership = Ownership(folder)
+            if not everything and (folder / "keep").exists() or not ownership.take():
+                continue
+            try:
+                provider.down(folder.name)
+                swept.append(folder.name)
+            finally:
+                ownership.release()
+        return swept
+
+    def host(self, name: str) -> Host:
+        try:
+            return self.hosts[name]
+        except KeyError:
+            raise LabError(f"lab {self.id} has no host {name} (it has: "
+                           f"{', '.join(self.hosts)})") from None
+
+    def role(self, role: str) -> Sequence[Host]:
+        return [h for h in self.hosts.values() if h.role == role]
+
+    def site(self, site: str) -> Sequence[Host]:
+        return [h for h in self.hosts.values() if h.site == site]
+
+    def link(self, a: str, b: str):
+        """The path between two sites."""
+        from labbook.lab.link import Link
+
+        pair = frozenset((a, b))
+        if pair not in {frozenset(link["between"]) for link in self._made["links"]}:
+            raise LabError(f"lab {self.id} has no link between {a} and {b}")
+        if pair not in self._links:
+            first, second = next(link["between"] for link in self._made["links"]
+                                 if frozenset(link["between"]) == pair)
+            self._links[pair] = Link(self, first, second, self.routers[first],
+                                     self.routers[second], f"w-{second}", f"w-{first}")
+        return self._links[pair]
+
+    def links(self) -> Sequence:
+        return [self.link(*link["between"]) for link in self._made["links"]]
+
+    def check_links(self) -> Sequence[dict]:
+        """Asked and measured of every link; LabError when one is not what was asked."""
+        return [link.check() for link in self.links()]
+
+    def facts(self) -> dict:
+        """What a reader must know of the place: hosts with limits and cores, links as asked."""
+        return {
+            "provider": "namespaces",
+            "hosts": {h.name: {"site": h.site, "role": h.role, "cores": h.cores,
+                               "limits": h.limits} for h in self.hosts.values()},
+            "links": [{"between": [link.site_a, link.site_b], **link.asked}
+                      for link in self.links()],
+        }
+
+    def down(self) -> None:
+        """Take down all that the journal names, and nothing else; twice does no harm."""
+        for host in [*self.hosts.values(), *self.routers.values()]:
+            with suppress(Exception):
+                host.close()
+        if self._ownership is None or self.folder.exists():
+            provider.down(self.id)
+        if self._ownership is not None:
+            self._ownership.release()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.down()
+
+    def _host(self, made) -> Host:
+        login = Login(made["control"], "root", str(self.folder / "key"),
+                      str(self.folder / "known_hosts"))
+        return Host(made["name"], made["site"], made["role"], made["address"], login,
+                    PurePosixPath(ROOT), sys.executable, self._made["cores"].get(made["name"]),
+                    made["limits"], shares_files=True)
+
+    def _await_answers(self):
+        """Every host's sshd greets us; a host that does not is an error with its log."""
+        hosts = [*self.hosts.values(), *self.routers.values()]
+        until = time.monotonic() + ANSWER_SECONDS
+        with ThreadPoolExecutor(min(32, len(hosts))) as pool:
+            silent = [h for h, ok in zip(hosts, pool.map(lambda h: _greets(h, until), hosts))
+                      if not ok]
+        if silent:
+            log = self.folder / f"{silent[0].name}.log"
+            said = log.read_text()[-1500:].strip() if log.exists() else ""
+            raise LabError(f"{silent[0].name} does not answer over SSH; its log says: {said}")
+
+    def _shape_links(self):
+        for link in self._made["links"]:
+            settings = {k: v for k, v in link.items() if k != "between"}
+            if settings:
+                self.link(*link["between"]).shape(**settings)
+
+    def _write_down(self):
+        hosts = [*self.hosts.values(), *self.routers.values()]
+        public = (self.folder / "host_key.pub").read_text().split()[:2]
+        (self.folder / "known_hosts").write_text(
+            "".join(f"{h.control_address} {' '.join(public)}\n" for h in hosts))
+        (self.folder / "ssh_config").write_text("".join(map(self._ssh_entry, hosts)))
+        partial = self.folder / "lab.json.partial"
+        partial.write_text(json.dumps(self._made))
+        partial.rename(self.folder / "lab.json")
+
+    def _ssh_entry(self, host):
+        return (f"Host {host.name}\n  HostName {host.control_address}\n  User root\n"
+                f"  IdentityFile {self.folder}/key\n  IdentitiesOnly yes\n"
+                f"  UserKnownHostsFile {self.folder}/known_hosts\n")
+
+
+def default_id(name: str) -> str:
+    """The same for a study and a checkout, so that a new run finds what an earlier one left."""
+    import hashlib
+
+    from labbook.paths import checkout
+
+    return hashlib.sha256(f"{checkout()}\0{name}\0{os.getuid()}".encode()).hexdigest()[:8]
+
+
+def _own(lab_id) -> Ownership:
+    """The lab's lock, with nothing of an earlier lab of this id left."""
+    for _ in range(2):
+        ownership = Ownership(provider.open_state(lab_id))
+        ownership.require()
+        if not (ownership.folder / "journal").exists():
+            return ownership
+        provider.down(lab_id)
+        ownership.release()
+    raise LabError(f"lab {lab_id} comes back while it is taken down")
+
+
+def _make_keys(folder):
+    for name in ("key", "host_key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "labbook",
+                        "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
+
+
+def _greets(host, until) -> bool:
+    while time.monotonic() < until:
+        try:
+            with socket.create_connection((host.control_address, 22), timeout=5) as connection:
+                if connection.recv(4) == b"SSH-":
+                    return True
+        except OSError:
+            time.sleep(0.005)
+    return False
+
+
+def _folders():
+    try:
+        return sorted(f for f in provider.STATE.iterdir()
+                      if f.is_dir() and os.getuid() in (0, f.stat().st_uid))
+    except FileNotFoundError:
+        return []
+
+
+def _standing(folder) -> Standing:
+    made = json.loads((folder / "lab.json").read_text())
+    names = tuple(h["name"] for h in made["hosts"])
+    return Standing(folder.name, made["study"], (folder / "keep").exists(), names,
+                    folder / "ssh_config")

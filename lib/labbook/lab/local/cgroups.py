@@ -1,0 +1,103 @@
+"""Limits of a host by control groups, version 1 or 2, whichever the machine has."""
+
+import os
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+PERIOD_US = 10_000  # short, so that a host over its quota stalls for milliseconds, not for a tenth
+CONTROLLER = {"cores": "cpuset", "quota": "cpu", "memory": "memory", "io": "io"}
+
+
+def version(root: Path = ROOT) -> int:
+    return 2 if (root / "cgroup.controllers").exists() else 1
+
+
+def folders(lab: str, host: str, wanted: set[str], root: Path = ROOT) -> dict[str, Path]:
+    """Folder of each wanted limit (keys of CONTROLLER)."""
+    if version(root) == 2:
+        return {limit: root / f"labbook-{lab}" / host for limit in wanted}
+    return {limit: root / _v1(CONTROLLER[limit]) / f"labbook-{lab}" / host for limit in wanted}
+
+
+def _v1(controller):
+    return "blkio" if controller == "io" else controller
+
+
+def wanted(limits: dict) -> set[str]:
+    disk = limits.get("disk") or {}
+    throttled = {"io"} if {"iops", "mb_per_s"} & set(disk) else set()
+    return {key for key in ("cores", "quota", "memory") if limits.get(key)} | throttled
+
+
+def make(places: dict[str, Path], root: Path = ROOT) -> None:
+    for limit, folder in places.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        if version(root) == 2:
+            _enable(root, CONTROLLER[limit])
+            _enable(folder.parent, CONTROLLER[limit])
+        elif limit == "cores":
+            _inherit_cpuset(folder.parent)
+            _inherit_cpuset(folder)
+
+
+def _enable(folder, controller):
+    (folder / "cgroup.subtree_control").write_text(f"+{controller}")
+
+
+def _inherit_cpuset(folder):
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if not (folder / name).read_text().strip():
+            (folder / name).write_text((folder.parent / name).read_text())
+
+
+def settings(limits: dict, cores: list[int] | None, device: str | None, v: int) -> list[tuple]:
+    """(limit, file, value) to write, for cgroup version `v`. `device` is major:minor."""
+    out = []
+    if cores is not None:
+        out.append(("cores", "cpuset.cpus", ",".join(map(str, cores))))
+    if limits.get("quota"):
+        quota = int(limits["quota"] * PERIOD_US)
+        out += ([("quota", "cpu.cfs_period_us", PERIOD_US), ("quota", "cpu.cfs_quota_us", quota)]
+                if v == 1 else [("quota", "cpu.max", f"{quota} {PERIOD_US}")])
+    if limits.get("memory"):
+        name = "memory.limit_in_bytes" if v == 1 else "memory.max"
+        out.append(("memory", name, limits["memory"]))
+    return out + _io(limits.get("disk") or {}, device, v)
+
+
+def _io(disk, device, v):
+    rates = {"bps": disk.get("mb_per_s") and int(disk["mb_per_s"] * 1e6), "iops": disk.get("iops")}
+    rates = {kind: rate for kind, rate in rates.items() if rate}
+    if v == 1:
+        return [("io", f"blkio.throttle.{way}_{kind}_device", f"{device} {rate}")
+                for kind, rate in rates.items() for way in ("read", "write")]
+    text = " ".join(f"{way}{kind}={rate}" for kind, rate in rates.items() for way in "rw")
+    return [("io", "io.max", f"{device} {text}")] if text else []
+
+
+def apply(places: dict[str, Path], values: list[tuple], root: Path = ROOT) -> None:
+    for limit, name, value in values:
+        (places[limit] / name).write_text(str(value))
+        if name.startswith("blkio.throttle.write"):
+            # version 1 writes dirty pages back in the root group's name
+            (root / "blkio" / name).write_text(str(value))
+
+
+def unthrottle(device: str, root: Path = ROOT) -> None:
+    """Take a device's limits out of version 1's root group."""
+    for kind in ("bps", "iops"):
+        place = root / "blkio" / f"blkio.throttle.write_{kind}_device"
+        if place.exists():
+            place.write_text(f"{device} 0")
+
+
+def remove(folder: Path) -> None:
+    """A host's folder, and the lab's when it was the last."""
+    for place in (folder, folder.parent):
+        try:
+            os.rmdir(place)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            if place == folder:
+                raise

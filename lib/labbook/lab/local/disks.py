@@ -1,0 +1,55 @@
+"""A host's own disk: a file on a loop device, past the machine's cache."""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def make(file: Path, size: int) -> str:
+    """A sparse file with ext4 on a loop device with direct I/O: the device's path."""
+    with open(file, "wb") as disk:
+        disk.truncate(size)
+    device = _run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
+    _run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", device)
+    return device
+
+
+def tune(device: str, disk: dict) -> None:
+    queue = Path("/sys/block", Path(device).name, "queue")
+    for key, name in (("scheduler", "scheduler"), ("read_ahead_kb", "read_ahead_kb")):
+        if disk.get(key) is not None:
+            try:
+                (queue / name).write_text(str(disk[key]))
+            except OSError:
+                offered = (queue / name).read_text().strip()
+                raise OSError(f"the disk does not take {key} {disk[key]} (it has: {offered})")
+
+
+def number(device: str) -> str:
+    """major:minor of a device."""
+    found = os.stat(device).st_rdev
+    return f"{os.major(found)}:{os.minor(found)}"
+
+
+def devices(file: str) -> list[str]:
+    """Loop devices that stand on this file, also when the file is gone."""
+    found = []
+    for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            backing = entry.read_text().strip().removesuffix(" (deleted)")
+        except OSError:
+            continue
+        if backing == file:
+            found.append(f"/dev/{entry.parts[3]}")
+    return found
+
+
+def unmake(device: str) -> None:
+    _run("losetup", "--detach", device)
+
+
+def _run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout

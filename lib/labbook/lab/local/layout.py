@@ -1,0 +1,125 @@
+"""From a plan to addresses, names, cores and files. Pure: makes nothing."""
+
+import ipaddress
+
+FIRST_HOST = 10  # below: 1 is the machine (control network) or the site's router (data networks)
+
+
+def layout(plan: dict, block: str) -> dict:
+    """All that the helper is to make. `plan`: lab, hosts, sites, links; `block`: the lab's /20."""
+    nets = list(ipaddress.IPv4Network(block).subnets(new_prefix=24))
+    sites = {site: str(nets[i + 1]) for i, site in enumerate(plan["sites"])}
+    wires = _wires(plan["links"], sites, nets[-1])
+    hosts = [*plan["hosts"], *_routers(plan["links"])]
+    made, taken = [], {site: FIRST_HOST for site in sites}
+    for i, host in enumerate(hosts):
+        router = host["role"] == "router"
+        net = ipaddress.IPv4Network(sites[host["site"]])
+        number = 1 if router else taken[host["site"]]
+        taken[host["site"]] += not router
+        made.append({
+            **host,
+            "control": f"{nets[0][FIRST_HOST + i]}", "address": f"{net[number]}",
+            "wires": [w for w in wires if w["site"] == host["site"]] if router else [],
+            "routes": [] if router else _routes(host["site"], plan["links"], sites),
+        })
+    return {"lab": plan["lab"], "block": block, "gateway": f"{nets[0][1]}",
+            "sites": sites, "hosts": made, "uplink": f"lb-{plan['lab']}"}
+
+
+def _routers(links):
+    return [{"name": router_name(site), "site": site, "role": "router", "limits": {}}
+            for site in dict.fromkeys(site for pair in links for site in pair)]
+
+
+def router_name(site: str) -> str:
+    return f"router-{site}"
+
+
+def _routes(site, links, sites):
+    """A host reaches the sites that its own is linked to, through its site's router."""
+    gateway = ipaddress.IPv4Network(sites[site])[1]
+    others = [b if a == site else a for a, b in links if site in (a, b)]
+    return [{"to": sites[other], "via": f"{gateway}"} for other in others]
+
+
+def _wires(links, sites, net):
+    """Both ends of every wire between two routers, a /30 each."""
+    ends = []
+    for (a, b), pair in zip(links, net.subnets(new_prefix=30)):
+        for site, other, mine, yours in ((a, b, pair[1], pair[2]), (b, a, pair[2], pair[1])):
+            ends.append({"site": site, "other": other, "name": f"w-{other}",
+                         "address": f"{mine}/30", "to": sites[other], "via": f"{yours}"})
+    return ends
+
+
+def share_cores(hosts: list[dict], cpus: list[int]) -> dict[str, list[int]]:
+    """Cores for the hosts that ask for some, no core twice; ValueError when there are too few."""
+    free, given = list(cpus), {}
+    for host in hosts:
+        count = host["limits"].get("cores")
+        if count is None:
+            continue
+        if count > len(free):
+            asked = sum(h["limits"].get("cores", 0) for h in hosts)
+            raise ValueError(f"the lab's hosts ask for {asked} cores, this machine has {len(cpus)}")
+        given[host["name"]], free = free[:count], free[count:]
+    return given
+
+
+def network_commands(host: dict) -> str:
+    """Input of `ip -batch` inside the host."""
+    lines = ["link set lo up", f"addr add {host['control']}/24 dev ctl0", "link set ctl0 up",
+             f"addr add {host['address']}/24 dev data0", "link set data0 up"]
+    for wire in host["wires"]:
+        lines += [f"addr add {wire['address']} dev {wire['name']}", f"link set {wire['name']} up",
+                  f"route add {wire['to']} via {wire['via']}"]
+    lines += [f"route add {r['to']} via {r['via']}" for r in host["routes"]]
+    return "\n".join([*lines, "route add unreachable default metric 4278198272", ""])
+
+
+def switch_commands(plan: dict, switch: int, pids: dict[str, int]) -> str:
+    """Input of `ip -batch` inside the switch: bridges, and a cable to each host and network."""
+    lines = [f"link add {b} up type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
+             for b in ("ctl", *(f"s-{s}" for s in plan["sites"]))]
+    lines.append("link set up0 master ctl up")
+    for i, host in enumerate(plan["hosts"]):
+        pid = pids[host["name"]]
+        lines += [f"link add c{i} master ctl up type veth peer name ctl0 netns {pid}",
+                  f"link add d{i} master s-{host['site']} up type veth peer name data0 netns {pid}"]
+    routers = {h["site"]: pids[h["name"]] for h in plan["hosts"] if h["role"] == "router"}
+    done = set()
+    for wire in (w for h in plan["hosts"] for w in h["wires"]):
+        pair = frozenset((wire["site"], wire["other"]))
+        if pair not in done:
+            done.add(pair)
+            lines.append(f"link add {wire['name']} netns {routers[wire['site']]} type veth peer "
+                         f"name w-{wire['site']} netns {routers[wire['other']]}")
+    return "\n".join([*lines, ""])
+
+
+def names_file(plan: dict) -> str:
+    """/etc/hosts of every host: names stand for data addresses."""
+    lines = ["127.0.0.1 localhost"]
+    return "\n".join([*lines, *(f"{h['address']} {h['name']}" for h in plan["hosts"]), ""])
+
+
+def sshd_config(host: dict, folder: str) -> str:
+    return f"""ListenAddress {host['control']}
+Port 22
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/key.pub
+PidFile none
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+UseDNS no
+StrictModes no
+PrintMotd no
+PrintLastLog no
+MaxStartups 100:30:200
+MaxSessions 200
+ClientAliveInterval 30
+Subsystem sftp internal-sftp
+"""

@@ -1,0 +1,107 @@
+"""Bring a lab up: every thing is in the journal before it is made."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from labbook.lab.local import cgroups, disks, kernel, sandbox
+from labbook.lab.local.layout import (
+    names_file, network_commands, share_cores, sshd_config, switch_commands,
+)
+
+SWITCH = "(switch)"
+
+
+def make(plan: dict, state: Path, journal) -> dict:
+    """Make what the layout `plan` says. Returns cores by host; OSError or ValueError when it fails."""
+    cores = share_cores(plan["hosts"], sorted(os.sched_getaffinity(0)))
+    files = _write_files(plan, state)
+    made = _Makers(journal)
+    switch = made.sandbox(SWITCH, sandbox.idle, state / "switch.log")
+    for host in plan["hosts"]:
+        places = _limit(plan["lab"], host, cores.get(host["name"]), journal)
+        spec = _spec(host, state, host.get("device"))
+        job = sandbox.host(spec, files, [str(p) for p in dict.fromkeys(places.values())])
+        made.sandbox(host["name"], job, state / f"{host['name']}.log")
+    pids = {name: pid for name, (pid, _) in made.sandboxes.items()}
+    _connect(plan, switch, pids, journal)
+    made.go()
+    return cores
+
+
+class _Makers:
+    """Sandboxes under way, each recorded before it does anything."""
+
+    def __init__(self, journal):
+        self.journal, self.sandboxes = journal, {}
+
+    def sandbox(self, name, job, log) -> int:
+        pid, go = sandbox.spawn(job, str(log))
+        self.journal.write("process", name=name, pid=pid, start=kernel.start_time(pid))
+        self.sandboxes[name] = (pid, go)
+        go()
+        return pid
+
+    def go(self):
+        for _, go in self.sandboxes.values():
+            go()
+
+
+def _write_files(plan, state) -> dict[str, str]:
+    texts = {"/etc/hosts": names_file(plan), "/etc/nsswitch.conf": NSSWITCH, "/etc/resolv.conf": ""}
+    files = {}
+    for place, text in texts.items():
+        path = state / place.removeprefix("/etc/")
+        path.write_text(text)
+        files[place] = str(path)
+    for host in plan["hosts"]:
+        (state / f"{host['name']}.sshd").write_text(sshd_config(host, str(state)))
+    return files
+
+
+NSSWITCH = "passwd: files\ngroup: files\nshadow: files\nhosts: files\nservices: files\n"
+
+
+def _spec(host, state, device):
+    return {"name": host["name"], "folder": host["folder"], "device": device, "state": str(state),
+            "sshd_config": str(state / f"{host['name']}.sshd"),
+            "network": network_commands(host), "forward": int(host["role"] == "router")}
+
+
+def _limit(lab, host, cores, journal) -> dict[str, Path]:
+    """The host's disk and control groups; its folder otherwise."""
+    folder = Path(host["folder"])
+    folder.mkdir(parents=True, mode=0o755)
+    limits, number = host["limits"], None
+    if limits.get("disk"):
+        file = folder.with_name(f"{host['name']}.disk")
+        journal.write("loop", file=str(file))
+        host["device"] = disks.make(file, limits["disk"]["size"])
+        disks.tune(host["device"], limits["disk"])
+        number = disks.number(host["device"])
+        journal.write("throttle", device=number)
+    places = cgroups.folders(lab, host["name"], cgroups.wanted(limits))
+    for place in dict.fromkeys(places.values()):
+        journal.write("cgroup", folder=str(place))
+    cgroups.make(places)
+    cgroups.apply(places, cgroups.settings(limits, cores, number, cgroups.version()))
+    return places
+
+
+def _connect(plan, switch, pids, journal):
+    uplink = plan["uplink"]
+    journal.write("link", name=uplink)
+    _ip(f"link add {uplink} type veth peer name up0 netns {switch}\n")
+    try:
+        Path(f"/proc/sys/net/ipv6/conf/{uplink}/disable_ipv6").write_text("1")
+    except FileNotFoundError:
+        pass  # a kernel without IPv6
+    _ip(f"addr add {plan['gateway']}/24 dev {uplink}\nlink set {uplink} up\n")
+    _ip(switch_commands(plan, switch, pids), "nsenter", f"--net=/proc/{switch}/ns/net")
+
+
+def _ip(commands, *before):
+    done = subprocess.run([*before, "ip", "-batch", "-"], input=commands, text=True,
+                          capture_output=True)
+    if done.returncode:
+        raise OSError(f"ip: {done.stderr.strip()}")

@@ -1,0 +1,60 @@
+"""The driver's side of the namespaces provider: asks the privileged helper, batch by batch."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from labbook.errors import LabError
+from labbook.lab.local.root import STATE
+
+LIB = Path(__file__).resolve().parents[3]
+PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
+           "from labbook.lab.local.root import main; main()")
+LIMIT = 300  # seconds for a batch; one of 200 hosts takes a few
+
+
+def helper(do: str, **request) -> dict:
+    """One batch of the privileged helper; LabError with its words when it fails."""
+    command = [sys.executable, "-S", "-E", "-c", PROGRAM, str(LIB)]
+    if os.geteuid() != 0:
+        command = ["sudo", "-n", *command]
+    # a session of its own: Ctrl-C at the terminal must not cut a batch in two
+    done = subprocess.run(command, input=json.dumps({"do": do, **request}), text=True,
+                          capture_output=True, timeout=LIMIT, start_new_session=True)
+    if done.returncode:
+        raise LabError(f"the privileged helper failed: {done.stderr.strip() or done.returncode}",
+                       remedy="labbook needs root or passwordless sudo: `labbook doctor` tells more")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise LabError(answer["error"])
+    return answer
+
+
+def open_state(lab_id: str) -> Path:
+    """The lab's state folder, made if it is not there, owned by this user."""
+    return Path(helper("open", lab=lab_id, uid=os.getuid(), gid=os.getgid())["folder"])
+
+
+def state_folder(lab_id: str) -> Path:
+    return STATE / lab_id
+
+
+def up(lab_id: str, description, environment) -> dict:
+    plan = {
+        "lab": lab_id, "sites": list(description.sites),
+        "links": [list(link["between"]) for link in description.links],
+        "hosts": [{"name": h.name, "site": h.site, "role": h.role, "limits": h.limits}
+                  for h in description.hosts],
+    }
+    owner = {"uid": os.getuid(), "pid": os.getpid(), "study": description.name}
+    return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)
+
+
+def down(lab_id: str) -> None:
+    """Unmake all that the lab's journal names; LabError says what is left, to be tried again."""
+    problems = helper("down", lab=lab_id, uid=os.getuid())["problems"]
+    if problems:
+        raise LabError(f"lab {lab_id} is not wholly down: " + "; ".join(problems),
+                       remedy=f"try again: labbook down {lab_id}")

@@ -1,0 +1,110 @@
+"""The privileged helper: reads one request (JSON) from standard input, answers with one.
+
+`open` gives a lab its state folder, `up` makes what a plan says, `down` unmakes what the
+journal names. It runs as root, by `sudo -n` for other users, and does nothing else.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from labbook.lab.local import blocks, kernel
+from labbook.lab.local.journal import Journal
+from labbook.lab.local.layout import layout
+
+STATE = Path("/run/labbook")
+MARK = ".labbook"  # lies in every folder that we made
+ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
+
+
+def main():
+    request = json.load(sys.stdin)
+    try:
+        answer = {"open": open_state, "up": up, "down": down}[request.pop("do")](**request)
+    except (OSError, ValueError) as error:
+        answer = {"error": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+def open_state(lab: str, uid: int, gid: int) -> dict:
+    folder = _folder(lab)
+    STATE.mkdir(mode=0o755, exist_ok=True)
+    folder.mkdir(mode=0o755, exist_ok=True)
+    if folder.stat().st_uid not in (uid, 0):
+        raise ValueError(f"lab {lab} belongs to another user")
+    os.chown(folder, uid, gid)
+    return {"folder": str(folder)}
+
+
+def up(plan: dict, range: str, state: str, owner: dict) -> dict:
+    from labbook.lab.local.make import make
+
+    lab, folder = plan["lab"], _folder(plan["lab"])
+    with _alone(folder):
+        journal = Journal(folder)
+        if journal.entries():
+            raise ValueError(f"lab {lab} is there already")
+        with _alone(STATE):
+            blocks.guard(range)
+            block = blocks.choose(range, _taken(), blocks.routes())
+            journal.write("lab", boot=kernel.boot_id(), block=block, **owner)
+        home = Path(state, lab)
+        _clear_orphans(Path(state))
+        journal.write("folder", path=str(home))
+        home.mkdir(parents=True)
+        (home / MARK).touch()
+        made = layout(plan, block)
+        for host in made["hosts"]:
+            host["folder"] = str(home / host["name"])
+        cores = make(made, folder, journal)
+    return {**made, "cores": cores}
+
+
+def down(lab: str, uid: int) -> dict:
+    from labbook.lab.local.unmake import unmake
+
+    folder = _folder(lab)
+    if not folder.exists():
+        return {"problems": []}
+    if uid not in (0, folder.stat().st_uid):
+        raise ValueError(f"lab {lab} belongs to another user")
+    with _alone(folder):
+        problems = unmake(Journal(folder))
+        if not problems:
+            shutil.rmtree(folder)
+    return {"problems": problems}
+
+
+def _clear_orphans(state: Path) -> None:
+    """Folders of labs that the machine's last reboot ended; only those that carry our mark."""
+    for mark in state.glob(f"*/{MARK}"):
+        if not Journal(STATE / mark.parent.name).entries():
+            shutil.rmtree(mark.parent)
+
+
+def _taken() -> list[str]:
+    journals = (Journal(entry) for entry in STATE.iterdir() if entry.is_dir())
+    return [e["block"] for j in journals for e in j.of("lab")]
+
+
+def _folder(lab: str) -> Path:
+    if not re.fullmatch(ID, lab):
+        raise ValueError(f"{lab!r} is not a lab's id (a-z, 0-9 and -, at most 11)")
+    return STATE / lab
+
+
+@contextmanager
+def _alone(folder):
+    """One helper at a time; the lock dies with its holder."""
+    with open(folder / "helper.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""A host: a process tree with namespaces of its own over the machine's root file system.
+
+Its first process is sshd, so that ending it ends every process of the host, and the kernel then
+takes the host's mounts and network devices away by itself.
+"""
+
+import os
+import socket
+from pathlib import Path
+
+from labbook.lab.local import kernel
+
+FLAGS = {"nosuid": kernel.NOSUID, "nodev": kernel.NODEV, "noexec": kernel.NOEXEC,
+         "noatime": kernel.NOATIME, "nodiratime": kernel.NODIRATIME, "relatime": kernel.RELATIME}
+PRIVATE = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # writable, empty at first, gone with the host
+ROOT = "/srv/labbook"  # the host's own folder, as seen inside it
+QUIET = ("net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6")
+
+
+def spawn(job, log: str):
+    """Start `job(wait)` as the first process of a sandbox: (pid, go).
+
+    The child waits in `wait()` until `go()` is called, and ends when its maker died before that.
+    """
+    read, write = os.pipe()
+    # opened here: a file open for writing in the child's own view would keep that view writable
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    pid = kernel.fork_into(kernel.SANDBOX)
+    if pid:
+        os.close(read)
+        os.close(output)
+        return pid, lambda: os.write(write, b"x")
+    try:
+        os.close(write)
+        os.setsid()
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        job(lambda: os.read(read, 1) or os._exit(1))
+    except BaseException as error:  # the child must never return into the maker's code
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(1)
+
+
+def idle(wait):
+    """The switch: holds the lab's bridges."""
+    wait()
+    _sysctls({path: "1" for path in QUIET}, mount=True)
+    wait()
+    os.execv("/bin/sleep", ["sleep", "infinity"])
+
+
+def host(spec: dict, files: dict[str, str], cgroups: list[str]):
+    """The job of a host's first process. `files`: what lies where in /etc, by source path."""
+    def job(wait):
+        wait()
+        for folder in cgroups:
+            _join(folder)
+        socket.sethostname(spec["name"])
+        own_view(spec, files)
+        _sysctls({**{path: "1" for path in QUIET}, "net/ipv4/ip_forward": spec["forward"]})
+        wait()
+        _ip_batch(spec["network"])
+        os.execv("/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", spec["sshd_config"]])
+    return job
+
+
+def own_view(spec, files):
+    """The machine's root file system read-only, with what is the host's own over it."""
+    kernel.mount(None, "/", flags=kernel.REC | kernel.PRIVATE)
+    sources = {place: os.open(path, os.O_PATH) for place, path in files.items()}
+    folder = os.open(spec["folder"], os.O_PATH) if spec["device"] is None else None
+    state = os.open(spec["state"], os.O_PATH)
+    _all_readonly()
+    for place in PRIVATE:
+        kernel.mount("tmpfs", place, "tmpfs", kernel.NOSUID | kernel.NODEV, "mode=1777")
+    os.chmod("/run", 0o755)
+    kernel.mount("tmpfs", "/srv", "tmpfs", kernel.NOSUID | kernel.NODEV, "mode=755,size=1M")
+    os.mkdir(ROOT)
+    if folder is None:
+        kernel.mount(spec["device"], ROOT, "ext4", kernel.NOATIME)
+    else:
+        kernel.mount(f"/proc/self/fd/{folder}", ROOT, flags=kernel.BIND)
+        kernel.mount(None, ROOT, flags=kernel.REMOUNT | kernel.BIND | kernel.NOATIME)
+    os.makedirs("/run/sshd", 0o755)
+    os.makedirs(spec["state"], 0o755)
+    kernel.mount(f"/proc/self/fd/{state}", spec["state"], flags=kernel.BIND)
+    for place, source in sources.items():
+        _cover(place, f"/proc/self/fd/{source}")
+    _own_kernel_views()
+
+
+def _cover(place, source):
+    target = os.path.realpath(place)
+    if not os.path.exists(target):  # a link into the machine's own /run
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        Path(target).touch()
+    kernel.mount(source, target, flags=kernel.BIND)
+
+
+def _own_kernel_views():
+    """proc, sys and terminals of these namespaces instead of the machine's."""
+    kernel.mount("proc", "/proc", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
+    kernel.mount("sysfs", "/sys", "sysfs", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
+    kernel.mount("devpts", "/dev/pts", "devpts", kernel.NOSUID | kernel.NOEXEC,
+                 "newinstance,ptmxmode=0666,mode=620,gid=5")
+    if not os.path.islink("/dev/ptmx"):
+        kernel.mount("/dev/pts/ptmx", "/dev/ptmx", flags=kernel.BIND)
+
+
+def _all_readonly():
+    with open("/proc/self/mountinfo") as file:
+        mounts = [line.split() for line in file]
+    for fields in mounts:
+        place = fields[4].encode().decode("unicode_escape")
+        flags = sum(FLAGS.get(option, 0) for option in fields[5].split(","))
+        try:
+            kernel.mount(None, place, flags=kernel.REMOUNT | kernel.BIND | kernel.RDONLY | flags)
+        except OSError:
+            if place == "/":
+                raise  # a mount hidden below another cannot be reached, by the host neither
+
+
+def _join(folder):
+    with open(f"{folder}/cgroup.procs", "w") as file:
+        file.write("0")
+
+
+def _sysctls(values, mount=False):
+    if mount:
+        kernel.mount(None, "/", flags=kernel.REC | kernel.PRIVATE)
+        kernel.mount("proc", "/proc", "proc")
+    for path, value in values.items():
+        try:
+            Path("/proc/sys", path).write_text(str(value))
+        except FileNotFoundError:
+            pass  # a kernel without IPv6
+
+
+def _ip_batch(commands):
+    """Run `ip -batch` and wait for it; the first process of a sandbox has no threads."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.dup2(read, 0)
+        os.execvp("ip", ["ip", "-batch", "-"])
+    os.close(read)
+    with os.fdopen(write, "w") as file:
+        file.write(commands)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+        raise OSError(f"ip refused:\n{commands}")

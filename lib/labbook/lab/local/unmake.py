@@ -1,0 +1,98 @@
+"""Take a lab down from its journal alone: what is not in it is not touched."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from labbook.lab.local import cgroups, disks, kernel
+
+PATIENCE = 20  # seconds that the kernel may take to end a host's processes
+
+
+def unmake(journal) -> list[str]:
+    """Undo everything recorded; returns what could not be undone (then the journal stays)."""
+    problems = []
+    if journal.this_boot():
+        _end(journal.of("process"), problems)
+        for kind, undo in (("link", _link), ("loop", _loop), ("throttle", _throttle),
+                           ("cgroup", _cgroup)):
+            for entry in reversed(journal.of(kind)):
+                _try(undo, entry, problems)
+    for entry in journal.of("folder"):
+        _try(_folder, entry, problems)
+    return problems
+
+
+def _try(undo, entry, problems):
+    try:
+        undo(entry)
+    except OSError as error:
+        problems.append(str(error))
+
+
+def _end(processes, problems):
+    """End the first process of each host, and with it the host; pids are checked by start time."""
+    mine = [e for e in processes if e["start"] is not None
+            and kernel.start_time(e["pid"]) == e["start"]]
+    for entry in mine:
+        os.kill(entry["pid"], signal.SIGKILL)
+    until = time.monotonic() + PATIENCE
+    for entry in mine:
+        while kernel.start_time(entry["pid"]) == entry["start"]:
+            if time.monotonic() > until:
+                problems.append(f"process {entry['pid']} ({entry['name']}) does not end")
+                break
+            time.sleep(0.002)
+
+
+def _link(entry):
+    subprocess.run(["ip", "link", "delete", entry["name"]], capture_output=True)
+    if Path("/sys/class/net", entry["name"]).exists():
+        raise OSError(f"link {entry['name']} does not go away")
+
+
+def _loop(entry):
+    for device in disks.devices(entry["file"]):
+        _patiently(lambda device=device: disks.unmake(device))
+    _patiently(lambda: _gone(entry["file"]))
+
+
+def _gone(file):
+    if disks.devices(file):
+        raise OSError(f"{file} is still in use as a disk")
+
+
+def _throttle(entry):
+    cgroups.unthrottle(entry["device"])
+
+
+def _cgroup(entry):
+    _patiently(lambda: cgroups.remove(Path(entry["folder"])))
+
+
+def _folder(entry):
+    shutil.rmtree(entry["path"], onerror=_unless_missing)
+    try:
+        os.rmdir(os.path.dirname(entry["path"]))
+    except OSError:
+        pass  # other labs have folders there
+
+
+def _unless_missing(_, path, error):
+    if not issubclass(error[0], FileNotFoundError):
+        raise error[1]
+
+
+def _patiently(action):
+    """The kernel lets go of an ended host's things a moment later."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return action()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)

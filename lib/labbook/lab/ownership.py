@@ -1,0 +1,57 @@
+"""Who has a lab: a lock that dies with its holder."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from labbook.errors import LabError
+
+
+class Ownership:
+    """The lock on a lab's state folder, held by this process until released."""
+
+    def __init__(self, folder: Path):
+        self.folder, self._file = Path(folder), None
+
+    def take(self) -> bool:
+        """True when the lab is ours now; False when a living process has it."""
+        while True:
+            try:
+                file = open(self.folder / "owner.lock", "a+")
+            except FileNotFoundError:
+                return False
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                return False
+            if _same(file, self.folder / "owner.lock"):
+                file.truncate(0)
+                file.write(f"{os.getpid()}\n")
+                file.flush()
+                self._file = file
+                return True
+            file.close()  # the folder went away and came back between open and lock
+
+    def holder(self) -> str:
+        try:
+            return (self.folder / "owner.lock").read_text().strip() or "unknown"
+        except OSError:
+            return "unknown"
+
+    def require(self) -> None:
+        if not self.take():
+            raise LabError(f"lab {self.folder.name} is in use by process {self.holder()}",
+                           remedy="wait for it, or end it")
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _same(file, path) -> bool:
+    try:
+        return os.fstat(file.fileno()).st_ino == os.stat(path).st_ino
+    except FileNotFoundError:
+        return False

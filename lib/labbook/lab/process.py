@@ -1,0 +1,100 @@
+"""A process started on a host, detached from the connection that started it."""
+
+import shlex
+from dataclasses import dataclass
+from functools import cached_property
+
+from labbook.errors import LabError
+
+# The leader of the process's own session: starts it, waits for it, keeps its exit code.
+LEADER = """trap : TERM INT HUP
+cd {cwd} || exit 1
+( export {env}; exec {command} ) > {folder}/log 2>&1 < /dev/null &
+child=$!
+echo "$$ $(cut -d' ' -f22 /proc/$$/stat) $child $(cut -d' ' -f22 /proc/$child/stat)" > {folder}/ids.new
+mv {folder}/ids.new {folder}/ids
+wait $child; code=$?
+while kill -0 $child 2> /dev/null; do wait $child; code=$?; done
+echo $code > {folder}/exit.new && mv {folder}/exit.new {folder}/exit
+"""
+BEGIN = """rm -rf {folder} && mkdir -p {folder} && cat > {folder}/leader <<'LABBOOK-END'
+{leader}LABBOOK-END
+setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
+i=0; while [ ! -s {folder}/ids ] && [ $i -lt 200 ]; do sleep 0.01; i=$((i+1)); done
+cat {folder}/ids"""
+# The session's processes, as long as its leader or the child is the one that was started.
+SAME = """set -- $(cat {folder}/ids); is() { [ "$(cut -d' ' -f22 /proc/$1/stat 2> /dev/null)" = "$2" ]; }
+"""
+ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
+case "$(cut -d' ' -f3 /proc/$3/stat 2> /dev/null)" in Z|X|'') exit 1;; esac"""
+SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
+STOP = SAME + """is "$1" "$2" || is "$3" "$4" || exit 0
+pkill -TERM -s "$1"
+i=0; while pgrep -s "$1" > /dev/null; do
+  [ $i -lt {tries} ] || pkill -KILL -s "$1"
+  [ $i -lt {most} ] || exit 1
+  sleep 0.02; i=$((i+1))
+done"""
+
+
+@dataclass
+class Process:
+    """`log` is a path on the host. The exit code is -9 when the whole session was killed."""
+
+    host: object
+    name: str
+
+    @property
+    def folder(self) -> str:
+        return str(self.host.root / "processes" / self.name)
+
+    @property
+    def log(self) -> str:
+        return f"{self.folder}/log"
+
+    @cached_property
+    def pid(self) -> int:
+        return int(self.host.run(f"cat {shlex.quote(self.folder)}/ids").stdout.split()[2])
+
+    def begin(self, command, env=None, cwd=None) -> None:
+        if self.known() and self.alive():
+            raise LabError(f"{self.host.name}: {self.name} is running already")
+        values = {"HOME": str(self.host.root), **(env or {})}
+        leader = LEADER.format(
+            folder=shlex.quote(self.folder), command=command,
+            cwd=shlex.quote(str(cwd or self.host.root)),
+            env=" ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items()))
+        ids = self._sh(BEGIN.replace("{leader}", leader)).stdout.split()
+        self.__dict__["pid"] = int(ids[2])
+
+    def known(self) -> bool:
+        return self._sh("test -s {folder}/ids", check=False).exit_code == 0
+
+    def alive(self) -> bool:
+        return self._sh(ALIVE, check=False).exit_code == 0
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        if self.alive():
+            return None
+        code = self._sh("cat {folder}/exit", check=False).stdout.strip()
+        return int(code) if code else -9
+
+    def stop(self, timeout: float = 20) -> None:
+        """SIGTERM to the whole session, and SIGKILL to what is left of it after `timeout`."""
+        tries = int(timeout / 0.02)
+        self._sh(STOP.replace("{tries}", str(tries)).replace("{most}", str(tries + 500)),
+                 timeout=timeout + 30)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole session."""
+        self.signal("KILL")
+
+    def signal(self, name: str) -> None:
+        self._sh(SIGNAL.replace("{signal}", name))
+
+    def log_tail(self, lines: int = 40) -> str:
+        return self._sh(f"tail -n {lines} " + "{folder}/log", check=False).stdout
+
+    def _sh(self, script, **options):
+        return self.host.run(script.replace("{folder}", shlex.quote(self.folder)), **options)

@@ -1,0 +1,58 @@
+"""SSH by Fabric: keys only, known hosts only, every wait bounded."""
+
+import socket
+from contextlib import contextmanager
+
+import fabric
+import paramiko
+from fabric.runners import Remote
+from invoke.exceptions import CommandTimedOut
+
+from labbook.errors import LabError
+from labbook.lab.host import CONNECT_SECONDS, KEEPALIVE_SECONDS
+
+LOST = (paramiko.SSHException, EOFError, OSError)
+TimedOut = CommandTimedOut
+
+
+class PromptRemote(Remote):
+    """Fabric's runner, asking for the end of a command every millisecond instead of every 10 ms."""
+
+    input_sleep = 0.001
+
+
+def connect(name: str, login) -> fabric.Connection:
+    """An open connection; LabError when the host is not there or is not the one we know."""
+    config = fabric.Config(overrides={"runners": {"remote": PromptRemote}})
+    connection = fabric.Connection(
+        login.address, user=login.user, port=login.port, config=config,
+        connect_timeout=CONNECT_SECONDS,
+        connect_kwargs={"key_filename": login.key, "look_for_keys": False, "allow_agent": False,
+                        "banner_timeout": CONNECT_SECONDS, "auth_timeout": CONNECT_SECONDS})
+    connection.client.load_host_keys(login.known_hosts)
+    connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
+    try:
+        connection.open()
+    except LOST as error:
+        raise LabError(f"{name} ({login.user}@{login.address}) cannot be reached: {error}") from None
+    connection.transport.set_keepalive(KEEPALIVE_SECONDS)
+    return connection
+
+
+def run(connection, line: str, timeout: float):
+    """(stdout, stderr, exit code) of a shell line."""
+    done = connection.run(line, hide=True, warn=True, in_stream=False, timeout=timeout)
+    return done.stdout, done.stderr, done.exited
+
+
+@contextmanager
+def sftp(host, verb: str, remote: str):
+    """A file channel; what goes wrong names the host and the file."""
+    try:
+        client = host.connection().sftp()
+        client.get_channel().settimeout(60)
+        yield client
+    except (socket.timeout, *LOST) as error:
+        if not isinstance(error, FileNotFoundError):
+            host.close()
+        raise LabError(f"{host.name}: could not {verb} {remote}: {error}") from None
