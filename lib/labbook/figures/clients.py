@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from labbook.figures.picture import Picture, panel
-from labbook.figures.repeats import client_limited, over_repeats, range_words
+from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import FAINT, PANEL_INCHES, PAPER, styles, theme
 from labbook.figures.words import name, ms, number, plural
 
@@ -24,8 +24,8 @@ def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="client
         shared = {"colours": styles(summary[hue]), "top": 1.08 * summary[measure].max()}
         panels = [_time_panel(rows, value, hue, x, measure, shared)
                   for value, rows in summary.groupby(col, sort=True)]
-    counts = summary.groupby([hue, col, x]).size()
-    return Picture(tuple(panels), _caption("Mean time of a request", counts, summary))
+    spread = over_repeats(summary, [hue, col, x], measure)
+    return Picture(tuple(panels), _caption("Mean time of a request", spread, summary))
 
 
 def _time_panel(rows, title, hue, x, measure, shared):
@@ -50,10 +50,10 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
                   "top": 1.08 * max(summary[measure].max(), ceiling[measure].max())}
         panels = [_rate_panel(rows, ceiling[ceiling[col] == value], value, hue, x, measure, shared)
                   for value, rows in summary.groupby(col, sort=True)]
-    counts = summary.groupby([hue, col, x]).size()
+    spread = over_repeats(summary, [hue, col, x], measure)
     return Picture(tuple(panels), _caption(
         f"Requests a second; dashed: the clients' own ceiling, shaded from {threshold:.0%} of it",
-        counts, summary))
+        spread, summary))
 
 
 def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
@@ -109,8 +109,8 @@ def _legend(axes, entries, *, limited, more=()):
     axes.set_title(axes.get_title(loc="left"), pad=12 + 15 * math.ceil(len(handles) / columns))
 
 
-def _caption(what, counts, summary):
-    words = f"{what}; {range_words(counts)}."
+def _caption(what, spread, summary):
+    words = f"{what}; {band_words(spread)}."
     limited = int(client_limited(summary).sum())
     if limited:
         words += (f" {plural(limited, 'measurement')} of {len(summary)} limited by the clients:"

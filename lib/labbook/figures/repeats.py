@@ -2,16 +2,20 @@
 
 import pandas as pd
 
+from labbook.study.statistics import median_interval
+
 
 def over_repeats(summary: pd.DataFrame, by: list[str], measure: str) -> pd.DataFrame:
-    """A row for each setting in `by`: n, median, low, high (the range of the repeats), limited.
+    """A row for each setting in `by`: n, median, low, high, level (of the interval), limited.
 
     `limited` is True where at least one repeat was limited by its clients.
     """
-    limited = client_limited(summary)
-    grouped = summary.assign(limited=limited).groupby(by, sort=True)
-    return grouped.agg(n=(measure, "size"), median=(measure, "median"), low=(measure, "min"),
-                       high=(measure, "max"), limited=("limited", "any")).reset_index()
+    rows = []
+    for setting, group in summary.assign(limited=client_limited(summary)).groupby(by, sort=True):
+        found = median_interval(group[measure])
+        rows.append((*setting, found.n, found.value, found.low, found.high, found.level,
+                     bool(group["limited"].any())))
+    return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited"])
 
 
 def client_limited(summary: pd.DataFrame) -> pd.Series:
@@ -21,16 +25,11 @@ def client_limited(summary: pd.DataFrame) -> pd.Series:
     return summary["client_limited"].fillna(0).astype(float) > 0
 
 
-def range_level(n: int) -> float:
-    """Chance that the range of n repeats holds the true median: 1 - 2^(1-n), for any distribution."""
-    return 1 - 2.0 ** (1 - n)
-
-
-def range_words(counts) -> str:
-    """What a band between the lowest and the highest repeat means, for a caption."""
-    least, most = int(min(counts)), int(max(counts))
+def band_words(spread: pd.DataFrame) -> str:
+    """What line and band mean, for a caption; `spread` comes from over_repeats."""
+    least, most = int(spread["n"].min()), int(spread["n"].max())
     if most == 1:
         return "one repeat, so no spread is shown"
     repeats = f"{least}" if least == most else f"{least} to {most}"
-    return (f"line: median of {repeats} repeats; band: their range, which holds the true median "
-            f"in {range_level(least):.0%} of such runs")
+    return (f"line: median of {repeats} repeats; band: interval of the median"
+            f" at a level of {spread['level'].min():.0%}")

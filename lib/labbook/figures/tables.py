@@ -49,7 +49,7 @@ def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, column
     """The paper's numbers (`rows`, `columns`, `server`, `value`, in `unit`) beside our medians.
 
     `summary` holds the points that stand beside them; every setting of `rows` and `columns` in it
-    becomes a cell: the median of the repeats and their range. The last columns are the ratios of
+    becomes a cell: the median of the repeats and its interval. The last columns are the ratios of
     the first value of `columns` to the second, which a change of machine disturbs least.
     """
     mine = over_repeats(summary, [rows, columns], ours).set_index([rows, columns])
@@ -73,7 +73,7 @@ def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, column
             ratio = number(middles[0] / middles[1]) if all(middles) else "–"
             body.append((name(value), place, *texts, ratio))
     return Table(tuple(head), tuple(body), label="the paper's printed numbers beside ours",
-                 caption=f"Paper: as printed. {label.capitalize()}: median and range of the repeats.")
+                 caption=f"Paper: as printed. {label.capitalize()}: median of the repeats and its interval.")
 
 
 def _cell(point) -> str:
