@@ -64,7 +64,8 @@ class Lab:
             lab._write_down()
             lab._shape_links()
         except BaseException:
-            provider.down(lab_id)
+            with suppress(LabError):  # the journal stays, and the next command tries again
+                provider.down(lab_id)
             ownership.release()
             raise
         if keep:

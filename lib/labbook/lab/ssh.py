@@ -1,18 +1,24 @@
 """SSH by Fabric: keys only, known hosts only, every wait bounded."""
 
 import socket
+import time
 from contextlib import contextmanager
 
 import fabric
 import paramiko
 from fabric.runners import Remote
-from invoke.exceptions import CommandTimedOut
+from invoke.exceptions import CommandTimedOut, ThreadException
 
 from labbook.errors import LabError
 from labbook.lab.host import CONNECT_SECONDS, KEEPALIVE_SECONDS
 
+
+
+class TimedOut(Exception):
+    """A command took longer than it may."""
+
+
 LOST = (paramiko.SSHException, EOFError, OSError)
-TimedOut = CommandTimedOut
 
 
 class PromptRemote(Remote):
@@ -35,13 +41,25 @@ def connect(name: str, login) -> fabric.Connection:
         connection.open()
     except LOST as error:
         raise LabError(f"{name} ({login.user}@{login.address}) cannot be reached: {error}") from None
+    connection.transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.transport.set_keepalive(KEEPALIVE_SECONDS)
     return connection
 
 
 def run(connection, line: str, timeout: float):
-    """(stdout, stderr, exit code) of a shell line."""
-    done = connection.run(line, hide=True, warn=True, in_stream=False, timeout=timeout)
+    """(stdout, stderr, exit code) of a shell line; TimedOut, or one of LOST."""
+    began = time.monotonic()
+    try:
+        done = connection.run(line, hide=True, warn=True, in_stream=False, timeout=timeout)
+    except CommandTimedOut:
+        raise TimedOut from None
+    except ThreadException as error:
+        raise paramiko.SSHException(str(error.exceptions[0].value)) from None
+    if done.exited == -1:  # no exit status came: our own time limit, a lost connection, a signal
+        if time.monotonic() - began >= timeout:
+            raise TimedOut
+        if not connection.transport.is_active():
+            raise paramiko.SSHException("the host closed it")
     return done.stdout, done.stderr, done.exited
 
 

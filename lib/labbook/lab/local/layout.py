@@ -104,6 +104,12 @@ def names_file(plan: dict) -> str:
     return "\n".join([*lines, *(f"{h['address']} {h['name']}" for h in plan["hosts"]), ""])
 
 
+def passwd_file(machine: str, home: str) -> str:
+    """The machine's accounts, with root at home in the host's own folder."""
+    lines = [line for line in machine.splitlines() if not line.startswith("root:")]
+    return "\n".join([f"root:x:0:0:root:{home}:/bin/bash", *lines, ""])
+
+
 def sshd_config(host: dict, folder: str) -> str:
     return f"""ListenAddress {host['control']}
 Port 22

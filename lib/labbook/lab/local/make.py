@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labbook.lab.local import cgroups, disks, kernel, sandbox
 from labbook.lab.local.layout import (
-    names_file, network_commands, share_cores, sshd_config, switch_commands,
+    names_file, network_commands, passwd_file, share_cores, sshd_config, switch_commands,
 )
 
 SWITCH = "(switch)"
@@ -48,7 +48,8 @@ class _Makers:
 
 
 def _write_files(plan, state) -> dict[str, str]:
-    texts = {"/etc/hosts": names_file(plan), "/etc/nsswitch.conf": NSSWITCH, "/etc/resolv.conf": ""}
+    texts = {"/etc/hosts": names_file(plan), "/etc/nsswitch.conf": NSSWITCH, "/etc/resolv.conf": "",
+             "/etc/passwd": passwd_file(Path("/etc/passwd").read_text(), sandbox.ROOT)}
     files = {}
     for place, text in texts.items():
         path = state / place.removeprefix("/etc/")

@@ -20,16 +20,26 @@ def helper(do: str, **request) -> dict:
     command = [sys.executable, "-S", "-E", "-c", PROGRAM, str(LIB)]
     if os.geteuid() != 0:
         command = ["sudo", "-n", *command]
-    # a session of its own: Ctrl-C at the terminal must not cut a batch in two
-    done = subprocess.run(command, input=json.dumps({"do": do, **request}), text=True,
-                          capture_output=True, timeout=LIMIT, start_new_session=True)
-    if done.returncode:
-        raise LabError(f"the privileged helper failed: {done.stderr.strip() or done.returncode}",
+    code, said, complaint = _ask(command, json.dumps({"do": do, **request}))
+    if code:
+        raise LabError(f"the privileged helper failed: {complaint.strip() or code}",
                        remedy="labbook needs root or passwordless sudo: `labbook doctor` tells more")
-    answer = json.loads(done.stdout)
+    answer = json.loads(said)
     if "error" in answer:
         raise LabError(answer["error"])
     return answer
+
+
+def _ask(command, request):
+    """Exit code, output, errors. Ctrl-C waits for the batch's end: it is not cut in two."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            said, complaint = process.communicate(request, timeout=LIMIT)
+        except KeyboardInterrupt:
+            process.communicate(timeout=LIMIT)
+            raise
+    return process.returncode, said, complaint
 
 
 def open_state(lab_id: str) -> Path:
