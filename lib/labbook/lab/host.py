@@ -95,6 +95,15 @@ class Host:
             sftp.getfo(remote, buffer)
         return buffer.getvalue()
 
+    def dial(self, address: str, port: int, timeout: float = 10):
+        """A socket, through the open connection, to a server that this host reaches.
+
+        ConnectionRefusedError when nothing listens there.
+        """
+        from labbook.lab import ssh
+
+        return ssh.dial(self, address, port, timeout)
+
     def start(self, name: str, command: str, env=None, cwd=None) -> Process:
         """Start a program (one simple command) detached from this connection, and from us."""
         process = Process(self, name)

@@ -63,6 +63,21 @@ def run(connection, line: str, timeout: float):
     return done.stdout, done.stderr, done.exited
 
 
+def dial(host, address: str, port: int, timeout: float):
+    """A channel of the connection that behaves like a connected socket."""
+    try:
+        channel = host.connection().transport.open_channel(
+            "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout)
+    except paramiko.ChannelException as error:
+        raise ConnectionRefusedError(f"{host.name}: nothing answers at {address}:{port} "
+                                     f"({error.text})") from None
+    except LOST as error:
+        host.close()
+        raise LabError(f"{host.name}: could not reach {address}:{port}: {error}") from None
+    channel.settimeout(timeout)
+    return channel
+
+
 @contextmanager
 def sftp(host, verb: str, remote: str):
     """A file channel; what goes wrong names the host and the file."""
