@@ -1,0 +1,32 @@
+"""The software under test: one module a system, its versions inside."""
+
+import importlib
+import pkgutil
+
+from labbook.checks import did_you_mean
+from labbook.errors import InputError
+
+
+def find(name: str) -> type:
+    """The class of system `name`; InputError with the names there are."""
+    found = _system_in(name) if name in _modules() else None
+    if found is None:
+        known = names()
+        raise InputError(f"no system {name!r}{did_you_mean(name, known)}", allowed=known)
+    return found
+
+
+def names() -> list[str]:
+    """All systems there are."""
+    return sorted(name for name in _modules() if _system_in(name))
+
+
+def _modules() -> set[str]:
+    return {info.name for info in pkgutil.iter_modules(__path__)}
+
+
+def _system_in(name: str) -> type | None:
+    """The class in that module that says what it needs, which makes it a system."""
+    module = importlib.import_module(f"{__name__}.{name}")
+    mine = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
+    return next((c for c in mine if "NEEDS" in vars(c)), None)

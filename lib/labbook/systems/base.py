@@ -1,0 +1,157 @@
+"""What all systems under test share: settings, needs, and a life from deploy to destroy."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+
+from labbook.checks import check
+from labbook.errors import LabbookError, SystemFailure
+from labbook.systems.artifacts import Artifact
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What must be there: Debian packages and commands on the host, Maven artifacts from this machine."""
+
+    packages: tuple[str, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+class System:
+    """One server of a system on one host.
+
+    A system gives NAME, SETTINGS (JSON schema properties, each with its `default`), NEEDS,
+    `port`, `deploy()`, `command()` and `answers()`, which asks the running server itself.
+    """
+
+    NAME: str
+    SETTINGS: dict = {}
+    NEEDS = Needs()
+    START_SECONDS = 60
+    STOP_SECONDS = 30
+
+    def __init__(self, host, **settings):
+        self.host = host
+        self.settings = SimpleNamespace(**self.checked(settings))
+        self.home: PurePosixPath = host.root / self.NAME
+        self._process = None
+
+    @classmethod
+    def needs(cls, **settings) -> Needs:
+        """What the system needs with these settings."""
+        return cls.NEEDS
+
+    @classmethod
+    def checked(cls, settings: dict) -> dict:
+        """The settings with the defaults filled in; InputError for what is not allowed."""
+        schema = {"type": "object", "additionalProperties": False, "properties": cls.SETTINGS}
+        check(settings, schema, f"settings of {cls.NAME}")
+        return {key: settings.get(key, rule.get("default")) for key, rule in cls.SETTINGS.items()}
+
+    @property
+    def address(self) -> str:
+        return self.host.address
+
+    @property
+    def process(self):
+        """The server's process, this object's or one that an earlier object started; None without."""
+        if self._process is None:
+            self._process = self.host.process(self.NAME)
+        return self._process
+
+    def up(self) -> "System":
+        """Take away what an earlier run left, deploy and start."""
+        self.destroy()
+        self.deploy()
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start the server and wait until it answers; SystemFailure with its log's tail if it does not."""
+        self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
+        self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
+                           timeout=self.START_SECONDS, process=self._process, interval=0.05)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.stop(timeout=self.STOP_SECONDS)
+
+    def destroy(self) -> None:
+        """End the server if it runs and take its files away."""
+        self.stop()
+        self._process = None
+        self.run("rm", "-rf", self.home)
+
+    def facts(self) -> dict:
+        """What ran and how: version as the server says it, settings, memory and threads right now."""
+        return {"system": self.NAME, **vars(self.settings), **self.server_facts(), **self._usage()}
+
+    def deploy(self) -> None:
+        raise NotImplementedError
+
+    def command(self) -> str:
+        raise NotImplementedError
+
+    def answers(self) -> None:
+        """Ask the server something that it can only answer when it serves; any exception means not yet."""
+        raise NotImplementedError
+
+    def server_facts(self) -> dict:
+        raise NotImplementedError
+
+    def run(self, *words, **options):
+        """Run one command, given in words, on the host."""
+        return self.host.run(shlex.join(str(word) for word in words), **options)
+
+    def dial(self, timeout=10):
+        """A socket to the server that goes through the host's own SSH connection, never over a link."""
+        return self.host.dial(self.address, self.port, timeout=timeout)
+
+    def put(self, text: str, *place) -> PurePosixPath:
+        """Write a file below the system's home; its path on the host."""
+        path = self.home.joinpath(*place)
+        self.host.put(text, path)
+        return path
+
+    def _ready(self) -> bool:
+        # The port's owner is asked first: another server there might answer in this one's place.
+        if self._server_pid() is None:
+            return False
+        try:
+            self.answers()
+        except LabbookError:
+            raise
+        except Exception:  # whatever a driver makes of a server that is still starting
+            return False
+        return True
+
+    def _server_pid(self) -> int | None:
+        """The process that listens at the port, if it is of the session that `start` made."""
+        if self.process is None:
+            return None
+        script = (f"pid=$(ss -Hltnp 'sport = :{self.port}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-);"
+                  f' [ -n "$pid" ] && [ "$(ps -o sid= -p $pid)" = "$(ps -o sid= -p {self.process.pid})" ]'
+                  " && echo $pid")
+        found = self.host.run(script, check=False).stdout.strip()
+        return int(found) if found else None
+
+    def _usage(self) -> dict:
+        """Resident memory (MB) and threads of the server."""
+        pid = self._server_pid()
+        if pid is None:
+            raise SystemFailure(f"{self.NAME} on {self.host.name} does not run",
+                                log=self.process.log_tail() if self.process else None)
+        status = dict(line.split(":", 1) for line in
+                      self.host.run(f"cat /proc/{pid}/status").stdout.splitlines() if ":" in line)
+        return {"resident_mb": round(int(status["VmRSS"].split()[0]) / 1024),
+                "threads": int(status["Threads"])}
+
+
+def memory_mb(host) -> int:
+    """What the host may use: its limit if it has one, else the machine's memory."""
+    limit = (getattr(host, "limits", None) or {}).get("memory")
+    if limit:
+        return limit >> 20
+    return int(host.run("grep MemTotal: /proc/meminfo").stdout.split()[1]) >> 10

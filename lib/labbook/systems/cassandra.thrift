@@ -1,0 +1,48 @@
+// The calls of Cassandra's Thrift interface that the studies use; the same for 0.7 and 1.0.
+// Field numbers are Cassandra's own; fields that nobody here sets are left out.
+
+enum ConsistencyLevel { ONE = 1, QUORUM = 2, ALL = 5, ANY = 6 }
+
+struct Column { 1: required binary name, 2: optional binary value, 3: optional i64 timestamp }
+struct ColumnOrSuperColumn { 1: optional Column column }
+struct ColumnPath { 3: required string column_family, 5: optional binary column }
+struct ColumnParent { 3: required string column_family }
+struct SlicePredicate { 1: optional list<binary> column_names }
+
+struct CfDef { 1: required string keyspace, 2: required string name }
+struct KsDef {
+    1: required string name,
+    2: required string strategy_class,
+    3: optional map<string, string> strategy_options,
+    4: optional i32 replication_factor,
+    5: required list<CfDef> cf_defs
+}
+
+exception InvalidRequestException { 1: required string why }
+exception NotFoundException {}
+exception UnavailableException {}
+exception TimedOutException {}
+
+service Cassandra {
+    void set_keyspace(1: required string keyspace) throws (1: InvalidRequestException ire),
+
+    ColumnOrSuperColumn get(
+        1: required binary key, 2: required ColumnPath column_path,
+        3: required ConsistencyLevel consistency_level)
+        throws (1: InvalidRequestException ire, 2: NotFoundException nfe,
+                3: UnavailableException ue, 4: TimedOutException te),
+
+    map<binary, list<ColumnOrSuperColumn>> multiget_slice(
+        1: required list<binary> keys, 2: required ColumnParent column_parent,
+        3: required SlicePredicate predicate, 4: required ConsistencyLevel consistency_level)
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue, 3: TimedOutException te),
+
+    void insert(
+        1: required binary key, 2: required ColumnParent column_parent, 3: required Column column,
+        4: required ConsistencyLevel consistency_level)
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue, 3: TimedOutException te),
+
+    string describe_version(),
+    map<string, list<string>> describe_schema_versions() throws (1: InvalidRequestException ire),
+    string system_add_keyspace(1: required KsDef ks_def) throws (1: InvalidRequestException ire)
+}
