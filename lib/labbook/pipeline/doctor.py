@@ -1,0 +1,167 @@
+"""What this machine has and lacks for which study, why it is needed, and what to type."""
+
+import json
+import os
+import platform
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import LabError
+from labbook.lab.quantities import size_text
+from labbook.pipeline import install
+from labbook.pipeline.requirements import EVERY_LAB, requirements
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `found`: what is there; `remedy`: what to type when it is missing."""
+
+    name: str
+    ok: bool
+    why: str
+    studies: tuple[str, ...]
+    found: str = ""
+    remedy: str = ""
+
+    def words(self) -> str:
+        """What is missing, why, for whom, and what to type: a sentence or two."""
+        have = f" ({self.found})" if self.found else ""
+        return (f"missing: {self.name}{have}: {self.why}; needed by {', '.join(self.studies)}. "
+                f"{self.remedy}")
+
+
+def main(studies=(), as_json=False) -> int:
+    """Print the findings for `studies` (all when empty); 1 when something is missing."""
+    findings = examine(studies)
+    if as_json:
+        print(json.dumps({"machine": machine(), "findings": [asdict(f) for f in findings]}, indent=1))
+    else:
+        print(f"This machine: {', '.join(machine().values())}\n")
+        for finding in findings:
+            print(_row(finding))
+        missing = sum(not finding.ok for finding in findings)
+        print(f"\n{missing} missing" if missing else "\nNothing is missing.")
+    return int(any(not finding.ok for finding in findings))
+
+
+def require(studies=()) -> None:
+    """LabError in the doctor's words, before anything starts, when something is missing."""
+    missing = [finding.words() for finding in examine(studies) if not finding.ok]
+    if missing:
+        raise LabError("this machine cannot run that yet\n  " + "\n  ".join(missing))
+
+
+def _row(finding) -> str:
+    mark = "ok     " if finding.ok else "MISSING"
+    found = finding.found or "-"
+    row = f"{mark}  {finding.name:<24}  {found:<34}  {finding.why}; {', '.join(finding.studies)}"
+    return row if finding.ok else f"{row}\n{'':9}-> {finding.remedy}"
+
+
+def machine() -> dict[str, str]:
+    return {"distribution": _distribution(), "kernel": f"Linux {platform.release()}",
+            "python": f"Python {platform.python_version()}", "cores": f"{_cores()} cores",
+            "memory": f"{size_text(_memory('MemTotal'))} memory"}
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return "unknown distribution"
+
+
+def examine(studies=()) -> list[Finding]:
+    needed = requirements(studies)
+    privilege = _privilege()
+    return [privilege, *_packages(needed), *_artifacts(needed),
+            *(_features(needed) if privilege.ok else ()), *_room(needed)]
+
+
+def _privilege() -> Finding:
+    why = "hosts of a lab are namespaces, links and disks, which only root can make"
+    try:
+        found, remedy = ("passwordless sudo" if install.as_root() else "root"), ""
+    except LabError as error:
+        found, remedy = "", error.remedy
+    return Finding("root or sudo", bool(found), why, (EVERY_LAB,), found, remedy)
+
+
+def _packages(needed):
+    for need, found in install.installed(needed.packages.values()):
+        yield Finding(need.name, bool(found), need.why, tuple(need.studies),
+                      found.split()[1] if found else "", "" if found else _how_to_get(need))
+
+
+def _how_to_get(need) -> str:
+    studies = " ".join(study for study in need.studies if study != EVERY_LAB)
+    if not shutil.which("apt-cache"):
+        return "labbook installs on Debian and Ubuntu only: install it your distribution's way"
+    if not any(map(install.available, need.alternatives)):
+        return (f"{_distribution()} has no package {need.name}, so this cannot run here "
+                "(after apt-get update, should its lists be old); Debian 12 has it")
+    return f"Type: labbook install {studies}".rstrip()
+
+
+def _artifacts(needed):
+    for artifact, need in needed.artifacts.items():
+        here = install.is_here(artifact)
+        yield Finding(need.name, here, need.why, tuple(need.studies),
+                      "fetched" if here else "", f"Type: labbook install {' '.join(need.studies)}")
+
+
+def _features(needed):
+    for need in needed.features.values():
+        tried = _probe(need.name)
+        yield Finding(need.name, tried.ok, need.why, tuple(need.studies),
+                      "works" if tried.ok else tried.why or "", tried.remedy or "")
+
+
+def _probe(name):
+    from labbook.lab.probes import probe
+
+    return probe(name)
+
+
+def _room(needed):
+    """Cores, memory and disk: studies run one at a time, so the largest one counts."""
+    have = {"cores": _cores(), "memory": _memory("MemAvailable"), "disk": _disk_free()}
+    asked = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
+    why = {"cores": "hosts have cores of their own", "memory": "servers and clients at once",
+           "disk": f"data of the servers, in {_state()}"}
+    remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine",
+              "memory": "End what uses memory, or use a larger machine",
+              "disk": f"Free some, or name a roomier folder as `state` in {_environment_file()}"}
+    for kind, wanted in asked.items():
+        text = str if kind == "cores" else size_text
+        for size in sorted({size for size in wanted.values() if size}):
+            studies = tuple(study for study, wants in wanted.items() if wants == size)
+            yield Finding(f"{text(size)} {kind}", have[kind] >= size, why[kind], studies,
+                          text(have[kind]), "" if have[kind] >= size else remedy[kind])
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _memory(key) -> int:
+    """Bytes, as /proc/meminfo has them."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
+
+
+def _environment_file() -> Path:
+    return Path("environments/local.yml")
+
+
+def _state() -> Path:
+    from labbook.lab.environment import Environment
+
+    return Path(Environment.load(paths.checkout() / _environment_file()).state)
+
+
+def _disk_free() -> int:
+    folder = next(p for p in (_state(), *_state().parents) if p.exists())
+    return shutil.disk_usage(folder).free

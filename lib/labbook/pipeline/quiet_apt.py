@@ -1,0 +1,170 @@
+"""Run as root: `python -I quiet_apt.py LOG PACKAGE...` installs Debian packages quietly.
+
+Nothing is removed, started or enabled: services are refused (policy-rc.d) while apt works, and what
+packages enabled is disabled after. Killed at any moment, the next call (PACKAGE may be empty) puts
+right what was left. Standard library only, since it runs outside the checkout's environment.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MARK = "# put here by labbook while it installs packages"
+REFUSE = f"#!/bin/sh\n{MARK}; taken away after\nexit 101\n"
+WOULD_REMOVE = 3
+STALE_LISTS_S = 24 * 3600
+APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
+QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "APT_LISTCHANGES_FRONTEND": "none",
+         "NEEDRESTART_SUSPEND": "1"}
+
+
+class Machine:
+    """The files that matter, under `root` (another one than / only in tests)."""
+
+    def __init__(self, root="/"):
+        root = Path(root)
+        self.policy = root / "usr/sbin/policy-rc.d"
+        self.kept = root / "usr/sbin/policy-rc.d.labbook-kept"
+        self.before = root / "var/lib/labbook/before-install.json"
+        self.lock = root / "run/lock/labbook-install"
+        self.etc = root / "etc"
+        self.unit_folders = [root / "lib/systemd", root / "usr/lib/systemd", root / "etc/systemd"]
+
+    def refuse_services(self):
+        if self.policy.exists():
+            self.kept.unlink(missing_ok=True)
+            os.link(self.policy, self.kept)
+        fresh = self.policy.with_suffix(".labbook-new")
+        fresh.write_text(REFUSE)
+        fresh.chmod(0o755)
+        fresh.rename(self.policy)
+
+    def allow_services(self):
+        """Back to the policy that was there; one that came meanwhile stays."""
+        ours = self.policy.exists() and MARK in self.policy.read_text(errors="replace")
+        if ours and self.kept.exists():
+            self.kept.rename(self.policy)
+        elif ours:
+            self.policy.unlink()
+        self.kept.unlink(missing_ok=True)
+
+    def left_over(self) -> bool:
+        return self.before.exists() or self.kept.exists() or (
+            self.policy.exists() and MARK in self.policy.read_text(errors="replace"))
+
+    def services(self) -> dict:
+        """Names of all services, and the links that enable some of them."""
+        units = {p.name for d in self.unit_folders for p in d.glob("*/*.*")}
+        units |= {p.name for p in (self.etc / "init.d").glob("*")}
+        links = {str(p) for kind in ("system", "user")
+                 for p in (self.etc / "systemd" / kind).glob("**/*") if p.is_symlink()}
+        links |= {str(p) for p in self.etc.glob("rc[2-5S].d/S*")}
+        return {"units": sorted(units), "links": sorted(links)}
+
+    def disable_new(self, before: dict, only_new_units=False):
+        """Take away links that were not there `before`; the same as `systemctl disable` does."""
+        scripts = set()
+        for link in map(Path, sorted(set(self.services()["links"]) - set(before["links"]))):
+            unit = Path(os.readlink(link)).name if link.is_symlink() else link.name[3:]
+            if only_new_units and unit in before["units"]:
+                continue
+            if "systemd" in link.parts:
+                link.unlink()
+            else:
+                scripts.add(unit)
+        for script in sorted(scripts):
+            subprocess.run(["update-rc.d", script, "disable"], check=True, stdout=sys.stderr)
+
+    def stop_new(self, before: dict):
+        """Should a package have started something past policy-rc.d: stop it."""
+        if not Path("/run/systemd/system").is_dir():
+            return
+        subprocess.run(["systemctl", "daemon-reload"], check=False)
+        for unit in sorted(set(self.services()["units"]) - set(before["units"])):
+            if unit.endswith((".service", ".socket", ".timer", ".path")) and "@." not in unit:
+                if not subprocess.run(["systemctl", "is-active", "--quiet", unit]).returncode:
+                    subprocess.run(["systemctl", "stop", unit], check=False)
+
+
+def recover(machine: Machine):
+    """Put right what an install that was killed left."""
+    machine.allow_services()
+    if machine.before.exists():
+        _settle(machine, json.loads(machine.before.read_text()), only_new_units=True)
+
+
+def install(machine: Machine, packages: list[str], apt) -> int:
+    before = machine.services()
+    machine.before.parent.mkdir(parents=True, exist_ok=True)
+    draft = machine.before.with_suffix(".new")
+    draft.write_text(json.dumps(before))
+    draft.rename(machine.before)
+    try:
+        machine.refuse_services()
+        return apt(packages)
+    finally:
+        machine.allow_services()
+        _settle(machine, before)
+
+
+def _settle(machine, before, only_new_units=False):
+    machine.disable_new(before, only_new_units)
+    machine.stop_new(before)
+    machine.before.unlink(missing_ok=True)
+
+
+def apt_install(packages: list[str]) -> int:
+    """0, apt's exit code, or WOULD_REMOVE: packages of the user's would have to go (on stdout)."""
+    if _lists_are_old():
+        _apt("update")
+    plan = _plan(packages)
+    if plan.returncode:
+        _apt("update")
+        plan = _plan(packages)
+    removed = [line.split()[1] for line in plan.stdout.splitlines() if line.startswith("Remv ")]
+    if removed:
+        print(*removed)
+        return WOULD_REMOVE
+    command = ["install", "--no-install-recommends", "--no-remove", *packages]
+    code = _apt(*command)
+    if code:    # the lists may name versions that are gone from the archive
+        _apt("update")
+        code = _apt(*command)
+    return code
+
+
+def _plan(packages):
+    return subprocess.run([*APT, "--simulate", "install", "--no-install-recommends", *packages],
+                          text=True, capture_output=True)
+
+
+def _apt(*arguments) -> int:
+    return subprocess.run([*APT, *arguments], stdout=sys.stderr).returncode
+
+
+def _lists_are_old() -> bool:
+    lists = list(Path("/var/lib/apt/lists").glob("*_Packages*"))
+    return not lists or time.time() - Path("/var/lib/apt/lists").stat().st_mtime > STALE_LISTS_S
+
+
+def main(log: str, *packages: str) -> int:
+    machine = Machine()
+    os.environ.update(QUIET)
+    signal.signal(signal.SIGTERM, lambda *_: None)     # half-installed packages help nobody
+    machine.lock.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(machine.lock, os.O_CREAT | os.O_RDWR, 0o644)
+    os.set_inheritable(lock, True)      # an apt that outlives us keeps it
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with open(log, "a") as file:
+        os.dup2(file.fileno(), 2)
+    recover(machine)
+    return install(machine, list(packages), apt_install) if packages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

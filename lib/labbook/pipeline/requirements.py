@@ -1,0 +1,114 @@
+"""What studies need of a machine, and why: read from their lab.yml and from the systems they use."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.errors import InputError
+from labbook.lab.description import LabDescription
+
+EVERY_LAB = "every study"
+THE_TESTS = "make test"
+
+
+@dataclass
+class Need:
+    """One thing that must be there: `name`, why, and for whom (studies' names)."""
+
+    name: str
+    why: str
+    studies: list[str] = field(default_factory=list)
+
+    @property
+    def alternatives(self) -> list[str]:
+        return [part.strip() for part in self.name.split("|")]
+
+
+@dataclass
+class Requirements:
+    packages: dict[str, Need] = field(default_factory=dict)
+    artifacts: dict[object, Need] = field(default_factory=dict)
+    features: dict[str, Need] = field(default_factory=dict)      # names of labbook.lab.probes
+    cores: dict[str, int] = field(default_factory=dict)          # by study
+    memory_bytes: dict[str, int] = field(default_factory=dict)
+    disk_bytes: dict[str, int] = field(default_factory=dict)
+
+    def package(self, name, why, study):
+        _add(self.packages, name, name, why, study)
+
+    def artifact(self, artifact, why, study):
+        _add(self.artifacts, artifact, str(artifact), why, study)
+
+    def feature(self, name, why, study):
+        _add(self.features, name, name, why, study)
+
+
+def _add(needs, key, name, why, study):
+    need = needs.setdefault(key, Need(name, why))
+    if study not in need.studies:
+        need.studies.append(study)
+
+
+def all_studies() -> list[str]:
+    """Studies of this checkout: a notebook each, with its lab's description."""
+    names = (notebook.stem for notebook in (paths.checkout() / "notebooks").glob("*.ipynb"))
+    return sorted(name for name in names if _lab_file(name).exists())
+
+
+def _lab_file(study: str) -> Path:
+    return paths.papers(study) / "lab.yml"
+
+
+def requirements(studies=(), tests=False) -> Requirements:
+    """The union over `studies` (all when empty). InputError for a study that is not there."""
+    known = all_studies()
+    needed = Requirements()
+    for name, why in _listed("packages", "lab", "figures"):
+        needed.package(name, why, EVERY_LAB)
+    for study in studies or known:
+        if study not in known:
+            raise InputError(f"no study {study!r}", allowed=known)
+        _add_study(needed, study, LabDescription.load(_lab_file(study)))
+    for artifact in needed.artifacts.values():
+        for name, why in _listed("packages", "artifacts"):
+            for study in artifact.studies:
+                needed.package(name, why, study)
+    for name, why in _listed("packages", "tests") if tests else ():
+        needed.package(name, why, THE_TESTS)
+    return needed
+
+
+def _listed(part, *groups):
+    """(name, why) pairs of needs.yml; a group that it does not have is empty."""
+    listed = load_yaml(Path(__file__).with_name("needs.yml"))[part]
+    return [pair for group in groups for pair in listed.get(group, {}).items()]
+
+
+def _add_study(needed, study, lab: LabDescription):
+    from labbook.systems import find
+
+    for package in lab.needs.get("packages", ()):
+        needed.package(package, "named in the study's lab.yml", study)
+    for system in lab.systems:
+        settings = system.get("settings", {})
+        what = " ".join(str(x) for x in (system["name"], settings.get("version")) if x)
+        wants = find(system["name"]).needs(**settings)
+        for package in wants.packages:
+            needed.package(package, f"{what} runs on it", study)
+        for artifact in wants.artifacts:
+            needed.artifact(artifact, f"{what} is in it", study)
+    for asked in sorted(_asked(lab)):
+        for feature, why in _listed("features", asked):
+            needed.feature(feature, why, study)
+    needed.cores[study] = lab.cores
+    needed.memory_bytes[study] = lab.needs.get("memory", 0)
+    needed.disk_bytes[study] = lab.needs.get("disk", 0)
+
+
+def _asked(lab: LabDescription) -> set[str]:
+    """Keys of needs.yml's `features` that this lab touches."""
+    limits = [host.limits for host in lab.hosts]
+    disks = [limit["disk"] for limit in limits if "disk" in limit]
+    used = {key for part in (*limits, *disks, *lab.links) for key, value in part.items() if value}
+    return used | ({"links"} if lab.links else set()) | {"hosts"}
