@@ -18,6 +18,7 @@ MARK = "# put here by labbook while it installs packages"
 REFUSE = f"#!/bin/sh\n{MARK}; taken away after\nexit 101\n"
 WOULD_REMOVE = 3
 STALE_LISTS_S = 24 * 3600
+LONGEST_INSTALL_S = 1800
 APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "APT_LISTCHANGES_FRONTEND": "none",
          "NEEDRESTART_SUSPEND": "1"}
@@ -144,7 +145,8 @@ def _plan(packages):
 
 
 def _apt(*arguments) -> int:
-    return subprocess.run([*APT, *arguments], stdout=sys.stderr).returncode
+    # it inherits the lock: should it outlive this process, the next one waits for its end
+    return subprocess.run([*APT, *arguments], stdout=sys.stderr, close_fds=False).returncode
 
 
 def _lists_are_old() -> bool:
@@ -158,8 +160,10 @@ def main(log: str, *packages: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: None)     # half-installed packages help nobody
     machine.lock.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(machine.lock, os.O_CREAT | os.O_RDWR, 0o644)
-    os.set_inheritable(lock, True)      # an apt that outlives us keeps it
+    os.set_inheritable(lock, True)
+    signal.alarm(LONGEST_INSTALL_S)         # ends a wait without end
     fcntl.flock(lock, fcntl.LOCK_EX)
+    signal.alarm(0)
     with open(log, "a") as file:
         os.dup2(file.fileno(), 2)
     recover(machine)
