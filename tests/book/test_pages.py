@@ -1,0 +1,113 @@
+"""The built book in a real browser, from the disk: on a desk, on a phone, with a keyboard."""
+
+import json
+
+import pytest
+from browser import DESK, PHONE, size, visit
+from links import broken, foreign
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from labbook import paths
+
+
+@pytest.fixture(scope="module")
+def visits(driver, pages):
+    return [visit(driver, page.as_uri()) for page in pages]
+
+
+def test_every_page_opens_with_a_title_and_no_complaint(visits):
+    assert len(visits) > 4
+    assert not [v.url for v in visits if "labbook" not in v.title]
+    assert not [(v.url, v.complaints) for v in visits if v.complaints]
+
+
+def test_no_page_asks_for_anything_outside_of_the_book(visits, pages):
+    assert not [(v.url, v.abroad) for v in visits if v.abroad]
+    assert not [(page, foreign(page)) for page in pages if foreign(page)]
+
+
+def test_every_picture_is_there_and_has_words(visits):
+    assert not [(v.url, p) for v in visits for p in v.pictures if p["shown"] and not p["loaded"]]
+    assert not [(v.url, p) for v in visits for p in v.pictures if not p["alt"]]
+
+
+def test_every_link_leads_somewhere(pages, book):
+    assert broken(pages, book) == []
+
+
+def test_pages_fit_a_phone(driver, pages):
+    seen = [visit(driver, page.as_uri(), PHONE) for page in pages]
+    assert not [(v.url, v.overflow) for v in seen if v.overflow["width"] > v.overflow["room"]]
+    assert {v.overflow["room"] for v in seen} == {PHONE[0]}
+
+
+def test_the_keyboard_reaches_contents_and_text(driver, book):
+    visit(driver, (book / "book" / "index.html").as_uri())
+    reached = []
+    for _ in range(60):
+        driver.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(driver.execute_script("""const e = document.activeElement;
+            return e.closest('.bd-sidebar-primary') ? 'contents' : e.closest('article') ? 'text' :
+                   (e.getAttribute('href') || '').startsWith('#main') ? 'skip' : 'other'"""))
+        if {"contents", "text"} <= set(reached):
+            break
+    assert {"skip", "contents", "text"} <= set(reached), reached
+
+
+def test_the_skip_link_skips(driver, book):
+    visit(driver, (book / "book" / "index.html").as_uri())
+    driver.switch_to.active_element.send_keys(Keys.TAB)
+    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert driver.execute_script("return !!document.activeElement.closest('main')")
+
+
+def test_the_contents_open_on_a_phone(driver, book):
+    visit(driver, (book / "book" / "index.html").as_uri(), PHONE)
+    link = driver.find_element(By.CSS_SELECTOR, ".bd-sidebar-primary a[href*='cms_scalability']")
+    assert not _in_sight(driver, link)
+    driver.find_element(By.CSS_SELECTOR, "button.primary-toggle").click()
+    WebDriverWait(driver, 5).until(lambda d: _in_sight(d, link))
+    size(driver, DESK)
+
+
+def _in_sight(driver, element):
+    return driver.execute_script("""const box = arguments[0].getBoundingClientRect();
+        return arguments[0].checkVisibility() && box.left >= 0 && box.width > 0""", element)
+
+
+def test_the_search_finds_from_the_disk(driver, book):
+    seen = visit(driver, (book / "search.html").as_uri() + "?q=Cassandra")
+    WebDriverWait(driver, 10).until(
+        lambda d: d.find_elements(By.CSS_SELECTOR, "#search-results li a[href*='cms_scalability']"))
+    assert not seen.complaints and not seen.abroad
+    assert not [e for e in driver.get_log("browser") if e["level"] == "SEVERE"]
+
+
+def test_the_board_shows_every_judged_claim_and_links_to_it(driver, book):
+    judged = [claim for file in sorted((paths.build_dir() / "claims").glob("*.json"))
+              for claim in _claims(json.loads(file.read_text()))]
+    if not judged:
+        pytest.skip("nothing has been judged in this checkout")
+    visit(driver, (book / "book" / "index.html").as_uri())
+    for claim in judged:
+        link = driver.find_element(By.CSS_SELECTOR, f"a[href$='{claim['study']}.html#claim-{claim['id']}']")
+        assert link.is_displayed()
+
+
+def _claims(data):
+    return data["claims"] if isinstance(data, dict) else data
+
+
+def test_a_claims_place_shows_its_verdict(driver, book):
+    if not list((paths.build_dir() / "claims").glob("cms_scalability.json")):
+        pytest.skip("nothing has been judged in this checkout")
+    page = book / "notebooks" / "cms_scalability.html"
+    visit(driver, page.as_uri() + "#claim-one-client-read")
+    place = driver.find_element(By.ID, "claim-one-client-read")
+    badge = driver.execute_script("""const all = [...document.querySelectorAll('.labbook-claim .verdict')];
+        return all.find(b => arguments[0].contains(b) || (arguments[0].compareDocumentPosition(b) & 4))?.innerText
+        """, place)
+    assert badge and any(word in badge for word in ("replicated", "too noisy", "not testable"))
