@@ -28,10 +28,11 @@ published:
 	@status=0; LABBOOK_PUBLISHED=1 $(LABBOOK) run || status=$$?; \
 	LABBOOK_PUBLISHED=1 $(LABBOOK) book && exit $$status
 
+# Here a lab test that cannot run is a failure, not a skip.
 test:
 	@lib/bootstrap.sh test
 	@$(LABBOOK) install --tests
-	@.venv/bin/python -m pytest tests/unit tests/lab tests/book $(PYTEST)
+	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest tests/unit tests/lab tests/book $(PYTEST)
 
 clean:
 	rm -rf .venv build

@@ -1,0 +1,95 @@
+"""Lab tests need root, and must leave the machine as they found it."""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
+ENDING_S = 10   # processes that were killed take a moment to go
+
+
+def _needs_lab(item) -> bool:
+    return (HERE / "lab") in Path(item.fspath).parents
+
+
+def _privileged() -> bool:
+    if os.geteuid() == 0:
+        return True
+    return bool(shutil.which("sudo")) and not subprocess.run(
+        ["sudo", "-n", "true"], capture_output=True).returncode
+
+
+def pytest_runtest_setup(item):
+    """Skip lab tests without root; where they are required (make test), that is a failure."""
+    if _needs_lab(item) and not _privileged():
+        say = pytest.fail if os.environ.get("LABBOOK_REQUIRE_LAB") else pytest.skip
+        say("labs need root or passwordless sudo: `labbook doctor` tells more", pytrace=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_over(request):
+    """After the lab tests the machine has no namespace, link, mount, ... that it had not before."""
+    if not any(map(_needs_lab, request.session.items)) or not _privileged():
+        yield
+        return
+    before = things()
+    yield
+    until = time.monotonic() + ENDING_S
+    while (left := _of_no_other(things() - before)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not left, "lab tests left behind:\n" + "\n".join(sorted(left))
+
+
+def things() -> set[str]:
+    """All that a lab is made of, as far as this machine has it."""
+    return {
+        *(f"link {path.name}" for path in Path("/sys/class/net").glob("lb-*")),
+        *(f"network namespace {path.name}" for path in Path("/run/netns").glob("*")),
+        *(f"record {path}" for path in RECORDS.glob("*/")),
+        *(f"folder {path}" for path in STATE.glob("*/")),
+        *(f"loop device on {path.read_text().strip()}"
+          for path in Path("/sys/block").glob("loop*/loop/backing_file")),
+        *(f"mount {line.split()[4]}" for line in Path("/proc/self/mountinfo").open()
+          if "labbook" in line),
+        *(f"cgroup {path}" for depth in ("labbook-*", "*/labbook-*")
+          for path in Path("/sys/fs/cgroup").glob(depth)),
+        *(f"process {words}" for words in map(_command, Path("/proc").glob("[0-9]*"))
+          if f"{RECORDS}/" in words),
+        *(f"route {line}" for line in _routes() if "lb-" in line),
+    }
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _routes():
+    return subprocess.run(["ip", "-4", "route"], text=True, capture_output=True).stdout.splitlines()
+
+
+def _of_no_other(left: set[str]) -> set[str]:
+    """Without what belongs to labs that another living process has."""
+    others = [lab.name for lab in RECORDS.glob("*/") if _owned_by_another(lab)]
+    names = [re.compile(rf"(lb-|labbook[-/]){re.escape(lab)}\b") for lab in others]
+    return {thing for thing in left if not any(name.search(thing) for name in names)}
+
+
+def _owned_by_another(lab: Path) -> bool:
+    try:
+        with open(lab / "owner.lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return (lab / "owner.lock").read_text().strip() != str(os.getpid())
+    except OSError:
+        return False
