@@ -30,7 +30,7 @@ case "$(cut -d' ' -f3 /proc/$3/stat 2> /dev/null)" in Z|X|'') exit 1;; esac"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
 STOP = SAME + """is "$1" "$2" || is "$3" "$4" || exit 0
 pkill -TERM -s "$1"
-i=0; while pgrep -s "$1" > /dev/null; do
+i=0; while pgrep -r D,R,S,T,t -s "$1" > /dev/null; do
   [ $i -lt {tries} ] || pkill -KILL -s "$1"
   [ $i -lt {most} ] || exit 1
   sleep 0.02; i=$((i+1))

@@ -23,9 +23,9 @@ def make(plan: dict, state: Path, journal) -> dict:
         spec = _spec(host, state, host.get("device"))
         job = sandbox.host(spec, files, [str(p) for p in dict.fromkeys(places.values())])
         made.sandbox(host["name"], job, state / f"{host['name']}.log")
-    pids = {name: pid for name, (pid, _) in made.sandboxes.items()}
+    pids = {box.name: box.pid for box in made.sandboxes}
     _connect(plan, switch, pids, journal)
-    made.go()
+    made.finish()
     return cores
 
 
@@ -33,18 +33,21 @@ class _Makers:
     """Sandboxes under way, each recorded before it does anything."""
 
     def __init__(self, journal):
-        self.journal, self.sandboxes = journal, {}
+        self.journal, self.sandboxes = journal, []
 
     def sandbox(self, name, job, log) -> int:
-        pid, go = sandbox.spawn(job, str(log))
-        self.journal.write("process", name=name, pid=pid, start=kernel.start_time(pid))
-        self.sandboxes[name] = (pid, go)
-        go()
-        return pid
+        made = sandbox.Sandbox(name, job, str(log))
+        self.journal.write("process", name=name, pid=made.pid, start=kernel.start_time(made.pid))
+        self.sandboxes.append(made)
+        made.go()
+        return made.pid
 
-    def go(self):
-        for _, go in self.sandboxes.values():
-            go()
+    def finish(self):
+        """All at once; the kernel has their addresses when this returns."""
+        for made in self.sandboxes:
+            made.go()
+        for made in self.sandboxes:
+            made.await_ready()
 
 
 def _write_files(plan, state) -> dict[str, str]:

@@ -17,43 +17,58 @@ ROOT = "/srv/labbook"  # the host's own folder, as seen inside it
 QUIET = ("net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6")
 
 
-def spawn(job, log: str):
-    """Start `job(wait)` as the first process of a sandbox: (pid, go).
+class Sandbox:
+    """A child that makes itself a place: it waits for `go`, and says when it is ready."""
 
-    The child waits in `wait()` until `go()` is called, and ends when its maker died before that.
-    """
-    read, write = os.pipe()
-    # opened here: a file open for writing in the child's own view would keep that view writable
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    pid = kernel.fork_into(kernel.SANDBOX)
-    if pid:
-        os.close(read)
-        os.close(output)
-        return pid, lambda: os.write(write, b"x")
+    def __init__(self, name: str, job, log: str):
+        self.name, self.log = name, log
+        wait, self._go = os.pipe()
+        self._ready, ready = os.pipe()
+        # opened here: a file open for writing in the child's own view would keep that view writable
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self.pid = kernel.fork_into(kernel.SANDBOX)
+        if self.pid == 0:
+            os.close(self._go)
+            _become(job, wait, ready, output)
+        for end in (wait, ready, output):
+            os.close(end)
+
+    def go(self) -> None:
+        """Let it take its next step; it ends by itself when its maker died before that."""
+        os.write(self._go, b"x")
+
+    def await_ready(self) -> None:
+        """OSError with the end of its log when it died on the way."""
+        if not os.read(self._ready, 1):
+            raise OSError(f"{self.name} did not start: {Path(self.log).read_text()[-1500:].strip()}")
+
+
+def _become(job, wait, ready, output):
+    """In the child, which must never return into its maker's code."""
     try:
-        os.close(write)
         os.setsid()
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        job(lambda: os.read(read, 1) or os._exit(1))
-    except BaseException as error:  # the child must never return into the maker's code
+        job(lambda: os.read(wait, 1) or os._exit(1), lambda: os.write(ready, b"x"))
+    except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
     finally:
         os._exit(1)
 
 
-def idle(wait):
+def idle(wait, ready):
     """The switch: holds the lab's bridges."""
     wait()
     _sysctls({path: "1" for path in QUIET}, mount=True)
     wait()
+    ready()
     os.execv("/bin/sleep", ["sleep", "infinity"])
 
 
 def host(spec: dict, files: dict[str, str], cgroups: list[str]):
     """The job of a host's first process. `files`: what lies where in /etc, by source path."""
-    def job(wait):
+    def job(wait, ready):
         wait()
         for folder in cgroups:
             _join(folder)
@@ -62,7 +77,8 @@ def host(spec: dict, files: dict[str, str], cgroups: list[str]):
         _sysctls({**{path: "1" for path in QUIET}, "net/ipv4/ip_forward": spec["forward"]})
         wait()
         _ip_batch(spec["network"])
-        os.execv("/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", spec["sshd_config"]])
+        ready()
+        os.execv("/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-r", "-f", spec["sshd_config"]])
     return job
 
 
