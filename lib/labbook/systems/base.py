@@ -1,6 +1,7 @@
 """What all systems under test share: settings, needs, and a life from deploy to destroy."""
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ class System:
 
     NAME: str
     SETTINGS: dict = {}
-    NEEDS = Needs()
+    NEEDS: Needs
     START_SECONDS = 60
     STOP_SECONDS = 30
 
@@ -36,7 +37,7 @@ class System:
         self.host = host
         self.settings = SimpleNamespace(**self.checked(settings))
         self.home: PurePosixPath = host.root / self.NAME
-        self._process = None
+        self._process = self._refusal = None
 
     @classmethod
     def needs(cls, **settings) -> Needs:
@@ -71,8 +72,15 @@ class System:
     def start(self) -> None:
         """Start the server and wait until it answers; SystemFailure with its log's tail if it does not."""
         self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
-        self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
-                           timeout=self.START_SECONDS, process=self._process, interval=0.05)
+        try:
+            self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
+                               timeout=self.START_SECONDS, process=self._process, interval=0.05)
+        except BaseException as error:
+            if self._refusal and isinstance(error, SystemFailure):
+                error.message += f"; last asked, it gave {self._refusal!r}"
+            with suppress(LabbookError):  # what went wrong first is what must be told
+                self.stop()
+            raise
 
     def stop(self) -> None:
         if self.process is not None:
@@ -123,7 +131,8 @@ class System:
             self.answers()
         except LabbookError:
             raise
-        except Exception:  # whatever a driver makes of a server that is still starting
+        except Exception as error:  # whatever a driver makes of a server that is still starting
+            self._refusal = error
             return False
         return True
 

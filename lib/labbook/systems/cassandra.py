@@ -49,7 +49,7 @@ class Cassandra(System):
     def needs(cls, **settings) -> Needs:
         version = VERSIONS[cls.checked(settings)["version"]]
         artifacts = map(Artifact.parse, version["artifacts"])
-        return Needs(packages=("default-jre-headless", "iproute2", "procps"),
+        return Needs(packages=("openjdk-17-jre-headless | default-jre-headless", "iproute2", "procps"),
                      artifacts=tuple(artifacts), commands=("java", "ss", "ps"))
 
     @property

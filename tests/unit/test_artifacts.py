@@ -1,0 +1,124 @@
+"""Artifacts come once, whole or not at all; an own `mvn` stands in for Maven's."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from labbook.errors import LabError
+from labbook.systems import artifacts
+from labbook.systems.artifacts import Artifact, fetch, is_whole, made
+
+STORE = Artifact("org.example", "store", "1.2")
+# Says where it was called, writes one jar and one that it depends on.
+MVN = """#!/bin/sh
+echo called >> {calls}
+cp pom.xml {calls}.pom
+for word; do case $word in -DoutputDirectory=*) out=${{word#*=}};; esac; done
+echo half > $out/store-1.2.jar
+{then}
+echo whole jar > $out/store-1.2.jar
+echo another > $out/needed-3.jar
+"""
+
+
+@pytest.fixture
+def maven(tmp_path, monkeypatch):
+    calls = tmp_path / "calls"
+
+    def stand_in(then=":"):
+        tool = tmp_path / "bin" / "mvn"
+        tool.parent.mkdir(exist_ok=True)
+        tool.write_text(MVN.format(calls=calls, then=then))
+        tool.chmod(0o755)
+
+    stand_in.calls = lambda: calls.read_text().count("called") if calls.exists() else 0
+    stand_in.pom = lambda: Path(f"{calls}.pom").read_text()
+    stand_in()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+    return stand_in
+
+
+def test_an_artifact_is_fetched_once(maven, tmp_path):
+    folder = fetch(STORE)
+    assert folder == tmp_path / "cache" / "artifacts" / "store-1.2"
+    assert sorted(f.name for f in folder.glob("*.jar")) == ["needed-3.jar", "store-1.2.jar"]
+    assert fetch(STORE) == folder and maven.calls() == 1
+    assert "<artifactId>store</artifactId><version>1.2</version>" in maven.pom()
+    assert str(STORE) == "org.example:store:1.2" and Artifact.parse(str(STORE)) == STORE
+
+
+def test_parallel_runs_fetch_once(maven):
+    maven("sleep 0.3")
+    with ThreadPoolExecutor(4) as pool:
+        folders = set(pool.map(fetch, [STORE] * 4))
+    assert len(folders) == 1 and maven.calls() == 1
+
+
+def test_a_killed_fetch_leaves_nothing_that_passes_for_whole(maven, tmp_path):
+    maven(f"touch {tmp_path}/half; sleep 30")
+    code = "from labbook.systems.artifacts import *; fetch(Artifact('org.example', 'store', '1.2'))"
+    run = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        until = time.monotonic() + 20
+        while not (tmp_path / "half").exists():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    finally:
+        mvn = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout
+        for pid in (run.pid, *map(int, mvn.split())):
+            os.kill(pid, signal.SIGKILL)
+        run.wait()
+    maven()
+    folder = fetch(STORE)
+    assert (folder / "store-1.2.jar").read_text() == "whole jar\n" and is_whole(folder)
+    assert not any((folder.parent / ".drafts").iterdir())
+
+
+@pytest.mark.parametrize("harm", [
+    lambda folder: (folder / "store-1.2.jar").write_text("cut"),
+    lambda folder: (folder / "needed-3.jar").unlink(),
+    lambda folder: (folder / artifacts.COMPLETE).unlink(),
+    lambda folder: (folder / artifacts.COMPLETE).write_text("{"),
+])
+def test_a_folder_that_is_not_whole_is_fetched_again(maven, harm):
+    harm(fetch(STORE))
+    assert is_whole(fetch(STORE)) and maven.calls() == 2
+
+
+def test_failure_tells_what_mvn_said_and_leaves_nothing(maven, tmp_path):
+    maven("echo '[ERROR] Could not find artifact'; exit 1")
+    with pytest.raises(LabError, match=r"org.example:store:1.2: mvn ended with 1\n.*Could not find"):
+        fetch(STORE)
+    assert not (tmp_path / "cache" / "artifacts" / "store-1.2").exists()
+
+
+def test_success_without_the_jar_is_failure(maven):
+    maven("rm $out/*; exit 0")
+    with pytest.raises(LabError, match="cannot fetch"):
+        fetch(STORE)
+
+
+def test_a_fetch_that_hangs_is_ended(maven, monkeypatch, tmp_path):
+    monkeypatch.setattr(artifacts, "FETCH_SECONDS", 0.5)
+    maven(f"echo $$ > {tmp_path}/pid; echo downloading; sleep 60")
+    with pytest.raises(LabError, match="no result in 0.5 s\ndownloading"):
+        fetch(STORE)
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+def test_without_mvn_the_remedy_is_told(maven, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(LabError, match="no command mvn here. apt install maven"):
+        fetch(STORE)
+
+
+def test_made_is_for_anything_that_is_costly_to_make(maven):
+    assert (made("thing", lambda folder: (folder / "a").write_text("1")) / "a").read_text() == "1"
+    made("thing", lambda folder: pytest.fail("made twice"))
