@@ -1,0 +1,15 @@
+"""How a study is run and judged: points, records, statistics, claims. Names load when asked for."""
+
+_HOMES = {
+    "Study": "study", "PointsFailed": "study", "Point": "point", "Experiment": "experiment",
+    "Verdict": "verdict", "Board": "verdict",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

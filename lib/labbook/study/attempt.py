@@ -1,0 +1,170 @@
+"""One attempt at one point: a record when it comes out, a failure record when it does not."""
+
+import time
+import traceback
+
+from labbook.errors import InputError, LabbookError, Stopped
+from labbook.study import provenance
+from labbook.study.experiment import COLUMNS
+from labbook.study.record import SERIES_NAME
+from labbook.study.summary import summarise
+
+# Wrong for every point alike, so the study ends instead of failing point by point.
+HOPELESS = (InputError, NameError, ImportError)
+
+
+class Attempt:
+    """Use as `with study.attempt(point) as attempt:` and call `record` inside.
+
+    A failure of the system or the place is written down, the lab is torn down, and the block ends
+    quietly, so that the next point goes on; `study.complete()` raises for it. An interruption is no
+    failure: the lab is torn down and it goes through.
+    """
+
+    def __init__(self, study, point):
+        self.study, self.point = study, point
+        self._recorded = self._links_before = self._lab = None
+        self._setups = 0
+
+    @property
+    def lab(self):
+        """The study's lab, brought up when it is not there yet."""
+        stage = self.study.stage
+        if self._lab is None:
+            new_block = stage.enter(self.point)
+            self._lab = self.study.lab_up()
+            if new_block:
+                self.check_links()
+        return self._lab
+
+    def setup(self, make):
+        """What `make(lab)` returns: made once a block and kept for the block's later points.
+
+        When the block is over, `destroy()` of what was made is called where it has one; of a list
+        or tuple, each, the last first.
+        """
+        lab = self.lab
+        self._setups += 1
+        return self.study.stage.made(self._setups, lambda: make(lab))
+
+    def check_links(self) -> list[dict]:
+        """Measure the lab's links now, as they are shaped; kept as the check before the point."""
+        self._links_before = self.lab.check_links()
+        return self._links_before
+
+    def record(self, rows=None, measures=None, facts=None, series=None) -> None:
+        """Give the point's outcome; it is written when the block ends well.
+
+        rows: DataFrame or list of dicts, one operation a row (`started_s`, `seconds`, `ok`, ...).
+        measures: {name: number, text or list of numbers} for the summary, over those computed.
+        facts: of the systems, versions and settings. series: {name: DataFrame}, stays on this
+        machine like the rows; what a figure needs of it belongs into the measures.
+        """
+        import pandas as pd
+        import pyarrow as pa
+
+        if self._recorded is not None:
+            raise LabbookError("this attempt has recorded already")
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or [])
+        measures = dict(measures or {})
+        _check_measures(measures, self.point)
+        for name in series or {}:
+            if not SERIES_NAME.fullmatch(name):
+                raise InputError(f"{name!r} is no name for a series", allowed="a-z, 0-9 and _")
+        self._recorded = {
+            "table": pa.Table.from_pandas(frame, preserve_index=False),
+            "summary": summarise(frame) | measures, "facts": dict(facts or {}),
+            "series": {n: pa.Table.from_pandas(f, preserve_index=False)
+                       for n, f in (series or {}).items()},
+        }
+
+    def __enter__(self):
+        self.study.watch()
+        self.study.run.progress.start(self.point)
+        self._start = provenance.before()
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        try:
+            return self._end(error)
+        except BaseException:
+            self.study.stage.down()
+            raise
+
+    def _end(self, error) -> bool:
+        if error is not None and (not isinstance(error, Exception) or isinstance(error, Stopped)):
+            raise error     # an interruption is no failure of the point
+        if error is None:
+            try:
+                meta = self._meta()
+            except Exception as late:
+                error = late
+            else:
+                self._write(meta)
+                return False
+        self._write_failure(error)
+        if isinstance(error, HOPELESS) or self.study.stage.failed_to_rise > 1:
+            raise error
+        self.study.stage.down()
+        return True
+
+    def _write(self, meta):
+        point, recorded = self.point, self._recorded
+        self.study.records(point.experiment).write(point.key, recorded["table"], meta,
+                                                   recorded["series"])
+        self.study.run.came_out(point, meta["took_s"])
+
+    def _write_failure(self, error):
+        took = time.time() - self._start["time"]
+        failure = self._about() | {
+            "message": _message(error), "error": type(error).__name__, "logs": _logs(error),
+            "took_s": took, "provenance": self._provenance()}
+        trace = "".join(traceback.format_exception(error))
+        self.study.records(self.point.experiment).write_failure(self.point.key, failure, trace)
+        self.study.run.failed(self.point, took, failure["message"])
+
+    def _meta(self) -> dict:
+        if self._recorded is None:
+            raise LabbookError("the attempt ended without record()")
+        links = {"before": self._links_before, "after": self._lab.check_links()} if self._lab else {}
+        about = self._about() | {"summary": self._recorded["summary"],
+                                 "facts": self._recorded["facts"],
+                                 "provenance": self._provenance() | {"links": links}}
+        return about | {"took_s": time.time() - self._start["time"]}
+
+    def _about(self) -> dict:
+        point = self.point
+        return {"key": point.key, "label": point.label, "study": self.study.name,
+                "experiment": point.experiment, "setup": point.setup, "measure": point.measure,
+                "repeat": point.repeat, "block": point.block, "order": point.order,
+                "seed": point.seed, "code_key": self.study.code_key,
+                "profile": self.study.run.profile, "environment": str(self.study.environment)}
+
+    def _provenance(self) -> dict:
+        return {"machine": provenance.machine(), "code": provenance.code(),
+                "during": provenance.during(self._start), "lab": self.study.stage.facts()}
+
+
+def _check_measures(measures: dict, point) -> None:
+    for name, value in measures.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"{name!r} is no name for a measure")
+        if name in point.params or name in COLUMNS:
+            raise InputError("a parameter or column has that name already", key=f"measure {name}")
+        if isinstance(value, dict):
+            raise InputError("a dict is no measure", key=f"measure {name}",
+                             allowed="a number, text or a list of numbers")
+
+
+def _message(error) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def _logs(error) -> list[str]:
+    """Tails of logs that the error, or one that it came from, carries."""
+    logs = []
+    while error is not None:
+        if getattr(error, "log", None):
+            logs.append(str(error.log))
+        error = error.__cause__ or error.__context__
+    return logs

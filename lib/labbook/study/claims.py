@@ -1,0 +1,158 @@
+"""Claims: what a paper states, as data/papers/NAME/claims.yml has it, and where verdicts are kept.
+
+Light on purpose: `labbook claims` and the board read nothing but YAML and JSON.
+"""
+
+import fcntl
+import json
+from pathlib import Path
+
+from labbook import paths
+from labbook.checks import check, load_yaml
+from labbook.errors import InputError
+from labbook.study.record import make_folder, write_whole
+
+TEXT = {"type": "string", "minLength": 1}
+NUMBER = {"type": "number"}
+SCALAR = {"type": ["string", "number", "boolean", "null"]}
+ARM = {"type": "object", "minProperties": 1, "additionalProperties": SCALAR,
+       "description": "parameters and their values, such as {store: cassandra}"}
+WHERE = {
+    "type": "object",
+    "additionalProperties": {
+        "type": ["string", "number", "boolean", "null", "object"],
+        "properties": {"at_least": NUMBER, "at_most": NUMBER},
+        "additionalProperties": False,
+    },
+}
+FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
+WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
+
+# Each rule's keys, the ones that must be there first. What they mean: labbook.study.rules.
+RULES = {
+    "greater": (("of", "than"), {"of": ARM, "than": ARM, "where": WHERE, "margin": FACTOR}),
+    "equal_within": (("of", "than", "margin"),
+                     {"of": ARM, "than": ARM, "where": WHERE, "margin": WIDTH}),
+    "grows_with": (("along",), {"along": TEXT, "of": ARM, "where": WHERE, "margin": FACTOR}),
+    "grows_alike": (("of", "than", "along", "margin"),
+                    {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": WIDTH}),
+    "grows_slower": (("of", "than", "along"),
+                     {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": FACTOR}),
+    "crosses_near": (("of", "than", "along", "at", "within"),
+                     {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "at": NUMBER,
+                      "within": {"type": "number", "exclusiveMinimum": 0}}),
+    "not_testable": (("reason",), {"reason": TEXT}),
+}
+PAPER = {
+    "type": "object", "additionalProperties": False, "minProperties": 1,
+    "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "order": TEXT, "none": TEXT,
+                   "unit": {"type": "string"}, "text": TEXT},
+}
+
+
+def _when(name, required, properties):
+    needed = ["experiment", "measure"] if name != "not_testable" else []
+    rule = {"required": list(required), "additionalProperties": False,
+            "properties": {"name": TEXT, **properties}}
+    return {"if": {"properties": {"rule": {"type": "object", "required": ["name"],
+                                           "properties": {"name": {"const": name}}}}},
+            "then": {"required": needed, "properties": {"rule": rule}}}
+
+
+SCHEMA = {
+    "type": "array", "description": "a list of claims",
+    "items": {
+        "type": "object", "additionalProperties": False,
+        "required": ["id", "statement", "source", "paper", "rule"],
+        "properties": {
+            "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$"}, "statement": TEXT,
+            "source": TEXT, "paper": PAPER, "experiment": TEXT, "measure": TEXT,
+            "rule": {"type": "object", "required": ["name"],
+                     "properties": {"name": {"enum": list(RULES)}}},
+        },
+        "allOf": [_when(name, *keys) for name, keys in RULES.items()],
+    },
+}
+
+
+def path(study: str) -> Path:
+    return paths.papers(study) / "claims.yml"
+
+
+def load(study: str) -> list[dict]:
+    """The claims of a study, checked; none when it has no claims.yml. InputError says what is
+    wrong with file, key and what is allowed."""
+    file = path(study)
+    if not file.exists():
+        return []
+    claims = load_yaml(file)
+    check([] if claims is None else claims, SCHEMA, file)
+    ids = set()
+    for i, claim in enumerate(claims or []):
+        if claim["id"] in ids:
+            raise InputError(f"the id {claim['id']!r} is given twice", file=file, key=f"{i}.id")
+        ids.add(claim["id"])
+        _check_arms(claim["rule"], file, f"{i}.rule")
+    return claims or []
+
+
+def _check_arms(rule, file, key):
+    if "than" in rule and set(rule["of"]) != set(rule["than"]):
+        raise InputError("the two arms differ in other parameters", file=file, key=f"{key}.than",
+                         allowed=", ".join(rule["of"]))
+    both = set(rule.get("of", ())) & set(rule.get("where", ()))
+    if both:
+        raise InputError("also a parameter of the arms", file=file,
+                         key=f"{key}.where.{sorted(both)[0]}")
+
+
+def verdicts_path(study: str) -> Path:
+    return paths.build_dir() / "claims" / f"{study}.json"
+
+
+def verdicts(study: str) -> list[dict]:
+    """The verdicts that are kept of a study, as dicts; none before it was judged."""
+    try:
+        return json.loads(verdicts_path(study).read_text())
+    except FileNotFoundError:
+        return []
+
+
+def keep(study: str, verdict: dict) -> None:
+    """Put a verdict into build/claims/STUDY.json, in place of an earlier one on the same claim."""
+    file = verdicts_path(study)
+    make_folder(file.parent)
+    order = [claim["id"] for claim in load(study)]
+    with open(file.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = {v["id"]: v for v in verdicts(study)} | {verdict["id"]: verdict}
+        text = json.dumps([kept[i] for i in order if i in kept], indent=1, ensure_ascii=False,
+                          allow_nan=False)
+        write_whole(file, lambda out: out.write(text.encode()))
+
+
+def board(study: str) -> list[dict]:
+    """Every claim in the order of claims.yml, with its verdict's fields; `verdict` is None as long
+    as it has not been judged."""
+    kept = {v["id"]: v for v in verdicts(study)}
+    return [kept.get(claim["id"]) or _unjudged(study, claim) for claim in load(study)]
+
+
+def _unjudged(study, claim) -> dict:
+    nothing = dict.fromkeys(("measured", "unit", "low", "high", "level", "n", "verdict", "reason",
+                             "profile", "environment"))
+    named = {k: claim[k] for k in ("id", "statement", "source", "paper")}
+    return {"study": study, **named, **nothing, "conditions": {}}
+
+
+def paper_words(paper: dict) -> str:
+    """What the paper has for a claim: its number, range or order, then its text."""
+    unit = f" {paper['unit']}" if paper.get("unit") else ""
+    if "value" in paper:
+        head = f"{paper['value']:g}{unit}"
+    elif "low" in paper or "high" in paper:
+        ends = [f"{word} {paper[k]:g}" for word, k in (("from", "low"), ("to", "high")) if k in paper]
+        head = " ".join(ends) + unit
+    else:
+        head = paper.get("order") or paper.get("none") or ""
+    return "; ".join(part for part in (head, paper.get("text")) if part)

@@ -1,0 +1,110 @@
+"""An experiment: a named grid of points, in the order in which they are to be measured."""
+
+import random
+import re
+from itertools import groupby, product
+from keyword import iskeyword
+
+from labbook.errors import InputError
+from labbook.study.point import Point, digest
+from labbook.study.summary import COMPUTED
+from labbook.study.values import values
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,59}")
+# Columns of every summary; a parameter of such a name could not be told from them.
+COLUMNS = ("point", "repeat", "block", "order", "stale")
+RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
+    Point.__dataclass_fields__) | set(COMPUTED) | set(COLUMNS) | {"client_limited"}
+
+
+def grid(name: str, setup: dict, measure: dict, repeats: int) -> list[Point]:
+    """All points, in order: each repeat is a sweep over the set-ups, forward and back in turn (two
+    set-ups: A B B A ...), so that a slow drift of the machine falls on all of them alike. In each
+    block the measures come in an order of their own, so that none is always first."""
+    check(name, setup, measure, repeats)
+    setups = _settings({n: values(n, v) for n, v in setup.items()})
+    measures = _settings({n: values(n, v) for n, v in measure.items()})
+    points, block = [], 0
+    for repeat in range(1, repeats + 1):
+        for setting in setups if repeat % 2 else reversed(setups):
+            block += 1
+            seed = int(digest([name, sorted(setting.items()), repeat])[:8], 16)
+            drawn = random.Random(seed).sample(measures, len(measures))
+            points += [Point(name, setting, given, repeat, block, order, seed)
+                       for order, given in enumerate(drawn, 1)]
+    return points
+
+
+def _settings(parameters: dict) -> list[dict]:
+    return [dict(zip(parameters, chosen)) for chosen in product(*parameters.values())]
+
+
+def check(name, setup, measure, repeats) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InputError(f"{name!r} is no name for an experiment",
+                         allowed="a letter, then a-z, 0-9, - and _")
+    if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 1:
+        raise InputError(f"{repeats!r} repeats", key="repeats", allowed="a whole number from 1 up")
+    for parameter in (*setup, *measure):
+        key = f"experiment {name}: parameter {parameter}"
+        if not isinstance(parameter, str) or not parameter.isidentifier() or iskeyword(parameter):
+            raise InputError("not a name that Python can use", key=key)
+        if parameter in RESERVED or parameter.startswith("_"):
+            raise InputError("every point or summary has something of that name", key=key,
+                             allowed=f"any name but {', '.join(sorted(RESERVED))}")
+    for parameter in set(setup) & set(measure):
+        raise InputError("given both as set-up and as measure",
+                         key=f"experiment {name}: parameter {parameter}")
+
+
+class Experiment:
+    """A grid of points of a study and what is known of each. Made by `study.experiment(...)`."""
+
+    def __init__(self, study, name, setup=None, measure=None, repeats=1):
+        self.study, self.name = study, name
+        self.parameters = (*(setup or {}), *(measure or {}))
+        self._points = grid(name, setup or {}, measure or {}, repeats)
+
+    def points(self) -> list[Point]:
+        return list(self._points)
+
+    def __len__(self):
+        return len(self._points)
+
+    def remaining(self):
+        """The points without a valid record, in blocks of one set-up. A point whose attempt fails
+        comes once more at the end of its block. Ends early when LABBOOK_UNTIL has passed."""
+        run = self.study.run
+        todo = run.begin(self)
+        for _, block in groupby(todo, key=lambda point: point.block):
+            for point in self._with_retries(run, list(block)):
+                if run.time_is_up(self):
+                    return
+                yield point
+
+    @staticmethod
+    def _with_retries(run, block):
+        failed = []
+        for point in block:
+            yield point
+            if run.failed_now(point):
+                failed.append(point)
+        yield from failed
+
+    def summary(self):
+        """DataFrame with a row for each recorded point: parameters, repeat, block, measures."""
+        from labbook.study.frames import summary
+
+        return summary(self)
+
+    def failures(self) -> list[dict]:
+        """The failure record of each point that has one and has no valid record."""
+        return self.study.run.failures(self)
+
+    def rows(self, point):
+        """DataFrame of the raw rows of a point measured on this machine."""
+        return self.study.records(self.name).rows(point.key)
+
+    def series(self, point, name: str):
+        """DataFrame of a named series recorded with a point on this machine."""
+        return self.study.records(self.name).series(point.key, name)

@@ -1,0 +1,80 @@
+"""Tables of what was measured: one row a point, from this machine's records or the published."""
+
+import json
+from datetime import datetime
+
+from labbook.study import published
+
+
+def summary(experiment):
+    """DataFrame sorted in the order of the plan; columns point, the parameters, repeat, block,
+    order, stale and the measures. `stale` marks points measured with earlier code or versions."""
+    import pandas as pd
+
+    if experiment.study.run.published:
+        return published.load(experiment.study.name, experiment.name).drop(columns=published.OWN)
+    rows = [row(meta, experiment.study.run.is_stale(meta)) for meta in metas(experiment)]
+    columns = ["point", *experiment.parameters, "repeat", "block", "order", "stale"]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+
+
+def metas(experiment) -> list[dict]:
+    """What was recorded of the experiment's points, in the order of the plan."""
+    records = experiment.study.records(experiment.name)
+    found = (records.meta(point.key) for point in experiment.points())
+    return [meta for meta in found if meta is not None]
+
+
+def row(meta: dict, stale: bool) -> dict:
+    return {"point": meta["key"], **meta["setup"], **meta["measure"], "repeat": meta["repeat"],
+            "block": meta["block"], "order": meta["order"], "stale": stale, **meta["summary"]}
+
+
+def conditions(study, experiments) -> dict:
+    """What the points were measured on, in a few lines; empty when there are none.
+
+    machine, cpu, cores, memory_gib, kernel, system, python, environment, profile, commit, from, to
+    (local time), points, stale, cpu_pressure and steal (the highest share of a point's time).
+    """
+    told = []
+    for experiment in experiments:
+        if study.run.published:
+            frame = published.load(study.name, experiment.name)
+            told += [json.loads(text) | {"stale": bool(stale)}
+                     for text, stale in zip(frame["provenance"], frame["stale"])]
+        else:
+            told += [published.kept(meta) | {"stale": study.run.is_stale(meta)}
+                     for meta in metas(experiment)]
+    return _digest(told)
+
+
+def _digest(told: list[dict]) -> dict:
+    if not told:
+        return {}
+    last = max(told, key=lambda one: one["during"]["ended"])
+    machine = last["machine"]
+    return {
+        **{k: machine[k] for k in ("cpu", "cores", "memory_gib", "kernel", "system", "python")},
+        "machine": machine["id"],
+        "environment": _together(one["environment"] for one in told),
+        "profile": _together(one["profile"] for one in told),
+        "commit": _together(_commit(one["code"]) for one in told),
+        "from": _when(min(one["during"]["started"] for one in told)),
+        "to": _when(last["during"]["ended"]),
+        "points": len(told), "stale": sum(one["stale"] for one in told),
+        "cpu_pressure": max(one["during"]["pressure"].get("cpu", 0.0) for one in told),
+        "steal": max(one["during"]["steal"] for one in told),
+    }
+
+
+def _together(values) -> str:
+    return ", ".join(dict.fromkeys(str(v) for v in values))
+
+
+def _commit(code: dict) -> str:
+    commit = (code["commit"] or "no commit")[:12]
+    return f"{commit} with changes" if code["changed"] else commit
+
+
+def _when(epoch: float) -> str:
+    return datetime.fromtimestamp(epoch).astimezone().isoformat(sep=" ", timespec="minutes")

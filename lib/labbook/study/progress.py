@@ -1,0 +1,86 @@
+"""What a study says while it measures: JSON lines to the press, or a line to whoever looks on."""
+
+import json
+import os
+import sys
+import time
+
+WIDTH = 100
+
+
+def interactive() -> bool:
+    """Whether somebody looks on: a terminal, or a notebook that is not run by the press."""
+    if os.environ.get("LABBOOK_PROGRESS"):
+        return False
+    return "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
+class Progress:
+    """Counts points done over the study's experiments and tells every change."""
+
+    def __init__(self, study: str):
+        self.study = study
+        self.counts = {}        # experiment -> [done, total]
+        self.failed = 0
+        self._tried, self._spent = 0, 0.0
+        self._shown = interactive()
+
+    def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
+        """`seconds`: what the remaining points may take, by their earlier records; None: unknown."""
+        self.counts[experiment] = [total - len(todo), total]
+        self._tell("plan", experiment, seconds=seconds, points=[p.label for p in todo])
+
+    def start(self, point) -> None:
+        self._tell("start", point.experiment, point)
+        self._show(point.label)
+
+    def done(self, point, seconds: float, new: bool) -> None:
+        """`new`: it was not counted as done before."""
+        self.counts.setdefault(point.experiment, [0, 1])[0] += new
+        self._count(seconds)
+        self._tell("done", point.experiment, point, seconds=seconds)
+        self._show(point.label)
+
+    def fail(self, point, seconds: float, message: str) -> None:
+        self.failed += 1
+        self._count(seconds)
+        self._tell("failed", point.experiment, point, seconds=seconds, message=message)
+        if self._shown:
+            print(f"\r{point.label} failed: {message}".ljust(WIDTH), file=sys.stderr)
+
+    def pause(self, experiment: str) -> None:
+        self._tell("paused", experiment)
+
+    def complete(self) -> None:
+        self._tell("complete")
+        if self._shown and self._tried:
+            print(file=sys.stderr)
+
+    def _count(self, seconds):
+        self._tried += 1
+        self._spent += seconds
+
+    def _tell(self, event, experiment=None, point=None, **more):
+        path = os.environ.get("LABBOOK_PROGRESS")
+        if not path:
+            return
+        told = {"event": event, "study": self.study, "time": time.time()}
+        if experiment is not None:
+            done, total = self.counts.get(experiment, (None, None))
+            told |= {"experiment": experiment, "done": done, "total": total}
+        if point is not None:
+            told |= {"point": point.label, "key": point.key}
+        with open(path, "a", encoding="utf-8") as file:     # one write, so that lines never mix
+            file.write(json.dumps(told | more) + "\n")
+
+    def _show(self, label):
+        if not self._shown:
+            return
+        done = sum(d for d, _ in self.counts.values())
+        total = sum(t for _, t in self.counts.values())
+        left = ""
+        if self._tried:
+            minutes = self._spent / self._tried * max(total - done, 0) / 60
+            left = f", about {minutes:.0f} min left" if minutes >= 1 else ", under a minute left"
+        line = f"{done}/{total}{left}  {label}"[:WIDTH]
+        print(f"\r{line:<{WIDTH}}", end="", file=sys.stderr, flush=True)

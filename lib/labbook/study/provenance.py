@@ -1,0 +1,123 @@
+"""Where, on what and with which code a point was measured."""
+
+import hashlib
+import os
+import platform
+import subprocess
+import time
+from functools import lru_cache
+from pathlib import Path
+
+from labbook import paths
+
+STEAL, CPU_FIELDS = 7, 8    # in /proc/stat: user nice system idle iowait irq softirq steal
+
+
+def machine() -> dict:
+    """CPU model, cores, memory (GiB), kernel and system of this machine."""
+    return {"id": machine_id(), "cpu": _cpu_model(), "cores": os.cpu_count(),
+            "memory_gib": round(_meminfo("MemTotal") / 2**20, 1), "kernel": platform.release(),
+            "system": _system(), "python": platform.python_version()}
+
+
+@lru_cache
+def machine_id() -> str:
+    """Ten hex digits: the installation, its CPU model and its number of cores. A copy of a virtual
+    machine on other hardware is another machine."""
+    parts = (_text("/etc/machine-id") or platform.node(), _cpu_model(), str(os.cpu_count()))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
+
+
+def place(environment: Path) -> str:
+    """Name of the folder of records: this machine's id, or that of an environment's hosts."""
+    from labbook.checks import load_yaml
+    from labbook.study.point import digest
+
+    data = load_yaml(environment)
+    if not isinstance(data, dict) or data.get("provider") == "namespaces":
+        return machine_id()
+    return f"{environment.stem}-{digest(data)[:10]}"
+
+
+def before() -> dict:
+    """The state of the machine as a point starts; give it to `during` when it ends."""
+    return {"time": time.time(), "load": list(os.getloadavg()), "cpu": _cpu_ticks(),
+            "stall": _stalls(), "memory_free_gib": _free_gib()}
+
+
+def during(start: dict) -> dict:
+    """What the machine did since `start`: times (epoch s), load, steal and pressure as shares."""
+    now = time.time()
+    elapsed = max(now - start["time"], 1e-9)
+    ticks = [b - a for a, b in zip(start["cpu"], _cpu_ticks())]
+    stalls = _stalls()
+    return {
+        "started": start["time"], "ended": now,
+        "load_before": start["load"], "load_after": list(os.getloadavg()),
+        "memory_free_gib": start["memory_free_gib"],
+        "steal": ticks[STEAL] / sum(ticks) if sum(ticks) > 0 else 0.0,
+        "pressure": {what: (stalls[what] - since) / 1e6 / elapsed
+                     for what, since in start["stall"].items() if what in stalls},
+    }
+
+
+@lru_cache
+def code() -> dict:
+    """The checkout's commit, and whether tracked files differ from it. None outside of git."""
+    head = _git("rev-parse", "HEAD")
+    return {"commit": head, "changed": bool(_git("status", "--porcelain", "-uno")) if head else None}
+
+
+def _git(*words) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(paths.checkout()), *words], capture_output=True,
+                              text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _cpu_ticks() -> list[int]:
+    first = _text("/proc/stat").partition("\n")[0].split()[1:]
+    return [int(v) for v in first[:CPU_FIELDS]] or [0] * CPU_FIELDS
+
+
+def _stalls() -> dict:
+    """Microseconds since boot in which some task waited for cpu, memory, io (Linux >= 4.20)."""
+    found = {}
+    for what in ("cpu", "memory", "io"):
+        first = _text(f"/proc/pressure/{what}").partition("\n")[0]
+        if first.startswith("some"):
+            found[what] = int(first.rpartition("total=")[2])
+    return found
+
+
+def _free_gib() -> float:
+    return round(_meminfo("MemAvailable") / 2**20, 2)
+
+
+def _meminfo(name: str) -> int:
+    """In KiB."""
+    return next((int(line.split()[1]) for line in _text("/proc/meminfo").splitlines()
+                 if line.startswith(f"{name}:")), 0)
+
+
+@lru_cache
+def _cpu_model() -> str:
+    named = (line.partition(":")[2].strip() for line in _text("/proc/cpuinfo").splitlines()
+             if line.startswith("model name"))
+    return next(named, platform.machine())
+
+
+def _system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,189 @@
+"""Records: one Parquet file a point, whole or not there at all, with its provenance inside."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import warnings
+from pathlib import Path
+
+from labbook.errors import InputError, LabError
+
+META = b"labbook"
+UNFINISHED = ".tmp-"
+SERIES_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class Records:
+    """The folder of one experiment's records on one machine: `<point key>.parquet`."""
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+
+    def path(self, key: str) -> Path:
+        return self.folder / f"{key}.parquet"
+
+    def meta(self, key: str) -> dict | None:
+        """What was recorded of a point, or None. A file that cannot be read is set aside."""
+        path = self.path(key)
+        try:
+            meta = read_meta(path)
+            if meta["key"] != key:
+                raise ValueError(f"it is the record of point {meta['key']}")
+            return meta
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:   # pyarrow's errors are ValueErrors
+            self._set_aside(path, error)
+        except OSError as error:
+            if error.errno is not None:     # the disk, not the file
+                raise LabError(f"the record {path} cannot be read: {error}") from error
+            self._set_aside(path, error)
+        return None
+
+    @staticmethod
+    def _set_aside(path, error):
+        aside = path.with_name(f"{path.name}.broken")
+        os.replace(path, aside)
+        warnings.warn(f"the record {path} is broken ({error}); it was set aside as {aside.name} "
+                      "and the point will be measured again", stacklevel=4)
+
+    def write(self, key: str, table, meta: dict, series: dict) -> None:
+        """Record a point: its series first, then the rows with `meta`. A record that was there
+        before moves to `superseded/` once the new one is safe on disk."""
+        text = json.dumps(meta, default=plain)
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), META: text})
+        for name, frame in series.items():
+            self._parquet(self._series_path(key, name), frame)
+        path = self.path(key)
+        self._parquet(path, table, before_rename=lambda: self._keep_old(path))
+        self.forget_failure(key)
+
+    def _keep_old(self, path):
+        if path.exists():
+            old = self.folder / "superseded" / f"{path.stem}-{path.stat().st_mtime_ns}.parquet"
+            old.parent.mkdir(exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.link(path, old)
+
+    def _parquet(self, path, table, before_rename=None):
+        import pyarrow.parquet as pq
+
+        write_whole(path, lambda file: pq.write_table(table, file, compression="zstd"),
+                    before_rename)
+
+    def rows(self, key: str):
+        import pandas as pd
+
+        return pd.read_parquet(self._there(self.path(key)))
+
+    def series(self, key: str, name: str):
+        import pandas as pd
+
+        return pd.read_parquet(self._there(self._series_path(key, name)))
+
+    def _series_path(self, key, name):
+        return self.folder / f"{key}.{name}.series.parquet"
+
+    @staticmethod
+    def _there(path):
+        if not path.exists():
+            raise InputError("nothing recorded on this machine", file=path)
+        return path
+
+    def failure(self, key: str) -> dict | None:
+        try:
+            return json.loads(self._failure_path(key).read_text())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return {"key": key, "message": "failed; its failure record is damaged"}
+
+    def write_failure(self, key: str, failure: dict, trace: str) -> None:
+        write_whole(self._trace_path(key), lambda file: file.write(trace.encode()))
+        text = json.dumps({**failure, "traceback": str(self._trace_path(key))}, default=plain,
+                          indent=1, ensure_ascii=False)
+        write_whole(self._failure_path(key), lambda file: file.write(text.encode()))
+
+    def forget_failure(self, key: str) -> None:
+        self._failure_path(key).unlink(missing_ok=True)
+        self._trace_path(key).unlink(missing_ok=True)
+
+    def _failure_path(self, key):
+        return self.folder / f"{key}.failure.json"
+
+    def _trace_path(self, key):
+        return self.folder / f"{key}.failure.txt"
+
+    def clean(self) -> None:
+        """Remove what a killed run left half written; a live writer holds its file's lock."""
+        for path in self.folder.glob(f"{UNFINISHED}*"):
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+
+
+def read_meta(path: Path) -> dict:
+    import pyarrow.parquet as pq
+
+    with open(path, "rb") as file:      # a missing file is FileNotFoundError, not pyarrow's
+        return json.loads(pq.read_metadata(file).metadata[META])
+
+
+def write_whole(path: Path, write, before_rename=None) -> None:
+    """Have `write(file)` make a file that after a crash is either whole or absent.
+
+    LabError when the disk is full or refuses; what was there before stays.
+    """
+    partial = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+    try:
+        make_folder(path.parent)
+        with open(partial, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+            if before_rename:
+                before_rename()
+            os.replace(partial, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _refused(path, error) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _refused(path, error) -> LabError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return LabError(f"the disk is full: {path.name} could not be written to {path.parent}",
+                        remedy="Earlier records are whole; free some space and run again to go on")
+    return LabError(f"{path} could not be written: {error}",
+                    remedy="Earlier records are whole; run again to go on")
+
+
+def make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def plain(value):
+    """What JSON does not know, for json.dumps(default=...): numpy's numbers, times, paths, sets."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return str(value)

@@ -1,0 +1,116 @@
+"""A study: one paper's replication, from its folder of data to records and verdicts."""
+
+from functools import cached_property
+from pathlib import Path
+
+from labbook import paths
+from labbook.checks import did_you_mean
+from labbook.errors import InputError
+from labbook.study import claims, provenance
+from labbook.study.attempt import Attempt
+from labbook.study.code import code_key
+from labbook.study.experiment import Experiment
+from labbook.study.record import Records
+from labbook.study.run import PointsFailed, Run
+from labbook.study.stage import Stage
+
+__all__ = ["PointsFailed", "Study"]
+
+
+class Study:
+    """Reads data/papers/NAME/. `environment` is a file under environments/, from the checkout's
+    root. `bring_up(lab_yml, environment)` makes a lab: `labbook.lab.Lab` unless given."""
+
+    def __init__(self, name: str, environment="environments/local.yml", *, bring_up=None):
+        self.name, self.environment = name, Path(environment)
+        self.folder = paths.papers(name)
+        if not self.folder.is_dir():
+            known = sorted(p.name for p in self.folder.parent.glob("*") if p.is_dir())
+            raise InputError(f"no such study{did_you_mean(name, known)}", key=name, allowed=known)
+        self._claims = claims.load(name)
+        self.run = Run(self)
+        self.experiments = {}
+        make = bring_up or _bring_up
+        self.stage = Stage(lambda: make(self.folder / "lab.yml", self._environment_file()))
+
+    def experiment(self, name: str, setup=None, measure=None, repeats=1) -> Experiment:
+        """A named grid of points: every combination of `setup` (a change means a restart) with
+        every one of `measure`, `repeats` times. InputError for names and values that cannot be."""
+        self.experiments[name] = Experiment(self, name, setup, measure, repeats)
+        return self.experiments[name]
+
+    def attempt(self, point) -> Attempt:
+        """A context for measuring one point; see Attempt."""
+        return Attempt(self, point)
+
+    def complete(self) -> None:
+        """Take the lab down; raise when a point failed (PointsFailed, which and why) or is still
+        to be measured (Stopped when the time was up or only a plan was asked for)."""
+        self.close()
+        if not self.run.published:
+            self.run.check_complete()
+            self.run.write_grids()
+        self.run.progress.complete()
+
+    def judge(self, claim_id: str, experiment: Experiment):
+        """The Verdict on a claim of claims.yml; also written to build/claims/NAME.json."""
+        from labbook.study.verdict import judge
+
+        return judge(self, self._claim(claim_id), experiment)
+
+    def _claim(self, claim_id):
+        known = {claim["id"]: claim for claim in self._claims}
+        if claim_id not in known:
+            raise InputError(f"no such claim{did_you_mean(claim_id, known)}",
+                             file=claims.path(self.name), key=claim_id, allowed=list(known))
+        return known[claim_id]
+
+    def claims(self):
+        """Board of this study's claims, each with the verdict of the last time it was judged."""
+        from labbook.study.verdict import Board
+
+        return Board(claims.board(self.name))
+
+    def conditions(self, *experiments) -> dict:
+        """On what, when and with which code the points were measured: of these or all experiments."""
+        from labbook.study.frames import conditions
+
+        return conditions(self, experiments or tuple(self.experiments.values()))
+
+    def lab_up(self):
+        """The study's lab, brought up when it is not there yet; `close()` takes it down."""
+        return self.stage.up()
+
+    def close(self) -> None:
+        self.stage.down()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def records(self, experiment: str) -> Records:
+        return Records(paths.records_dir() / self.place / self.name / experiment)
+
+    @cached_property
+    def place(self) -> str:
+        """Id of what the records were measured on; records of two places never meet."""
+        return provenance.place(self._environment_file())
+
+    @cached_property
+    def code_key(self) -> str:
+        return code_key(self.name)
+
+    def _environment_file(self) -> Path:
+        path = paths.checkout() / self.environment
+        if not path.is_file():
+            known = sorted(f"environments/{p.name}" for p in path.parent.glob("*.yml"))
+            raise InputError("no such environment", file=self.environment, allowed=known)
+        return path
+
+
+def _bring_up(lab_yml: Path, environment: Path):
+    from labbook.lab import Environment, Lab, LabDescription
+
+    return Lab.up(LabDescription.load(lab_yml), Environment.load(environment))

@@ -1,0 +1,36 @@
+"""A point's rows in a few numbers. Figures and verdicts see nothing else."""
+
+import math
+
+COMPUTED = ("n", "errors", "mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "seconds",
+            "rate_per_s")
+
+
+def summarise(rows) -> dict:
+    """Measures of a DataFrame of operations.
+
+    `seconds` (each operation's duration) and `ok` give the times and errors, of the operations
+    that came out; `started_s` gives `seconds`, from the first start to the last end, and the rate.
+    Rows without these columns are only counted.
+    """
+    measures = {"n": len(rows)}
+    ok = rows["ok"].astype(bool) if "ok" in rows else None
+    if ok is not None:
+        measures["errors"] = int((~ok).sum())
+    if "seconds" not in rows or not len(rows):
+        return measures
+    good = rows if ok is None else rows[ok]
+    if len(good):
+        measures |= _times(good["seconds"] * 1000)
+    if "started_s" in rows:
+        ends = rows["started_s"] + rows["seconds"]
+        measures["seconds"] = float(ends.max() - rows["started_s"].min())
+        if measures["seconds"] > 0:
+            measures["rate_per_s"] = len(good) / measures["seconds"]
+    return {name: v for name, v in measures.items() if not math.isnan(v)}
+
+
+def _times(ms) -> dict:
+    middle, high, higher = ms.quantile([0.5, 0.95, 0.99])
+    return {"mean_ms": float(ms.mean()), "p50_ms": float(middle), "p95_ms": float(high),
+            "p99_ms": float(higher), "max_ms": float(ms.max())}
