@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import secrets
 import statistics
 import subprocess
 import sys
@@ -55,10 +54,11 @@ def one_lab(hosts: int):
 
 def _up(hosts):
     from labbook.lab import Environment, Lab, LabDescription
+    from labbook.lab.description import HostPlan
 
-    description = LabDescription.parse({
-        "sites": ["lan"], "hosts": {f"h[1-{hosts}]": {"site": "lan", "role": "node"}}})
-    return Lab.up(description, Environment("benchmark"), lab_id=f"b{secrets.token_hex(3)}")
+    plans = tuple(HostPlan(f"h{number}", "lan", "node") for number in range(1, hosts + 1))
+    description = LabDescription("benchmark", ("lan",), plans)
+    return Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}")
 
 
 def up_and_down(hosts: int, first: int) -> tuple[float, float]:
