@@ -152,3 +152,20 @@ def test_tables_escape_what_they_are_given():
     (999.6, "1,000"), (1234.5, "1,230"), (0, "0"), (float("nan"), "–")])
 def test_numbers_have_three_figures(value, text):
     assert words.number(value) == text
+
+
+def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
+    frame = summary(limited={("mysql", 10)})
+    at = dict(op="read", clients=1)
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at) == "2.00 ms (1.00 to 4.00)"
+    assert figures.times(frame, "mean_ms", {"store": "cassandra"}, {"store": "mysql"}, **at) == (
+        "2.00 times (2.00 to 2.00)")
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "not measured"
+    assert figures.times(frame.iloc[:0], "mean_ms", {"store": "cassandra"}, {"store": "mysql"}) == (
+        "not measured")
+
+
+def test_conditions_are_told_in_words():
+    table = figures.conditions({"cpu": "Some CPU", "cores": 2, "steal": 0.013})
+    assert table.rows == (("Processor", "Some CPU"), ("Cores", "2"),
+                          ("Most of a measurement's time taken by other virtual machines", "1%"))

@@ -1,8 +1,9 @@
 """LOOK: one theme, one function a kind of figure."""
 
 from labbook.figures.clients import rate_over_clients, time_over_clients
-from labbook.figures.tables import Table, differences, paper_table
+from labbook.figures.numbers import measured, times
+from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.topology import topology
 
-__all__ = ["Table", "differences", "paper_table", "rate_over_clients", "time_over_clients",
-           "topology"]
+__all__ = ["Table", "conditions", "differences", "measured", "paper_table", "rate_over_clients",
+           "time_over_clients", "times", "topology"]

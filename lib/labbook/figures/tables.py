@@ -99,3 +99,20 @@ def differences(paper_file: Path, **known) -> Table:
         rows.append((entry["what"], entry["paper"], ours, entry["matters"]))
     return Table(("What", "In the paper", "Here", "Why it may matter"), tuple(rows),
                  label="the paper's set-up beside ours", numbers=False)
+
+
+_CONDITIONS = {
+    "cpu": "Processor", "cores": "Cores", "memory_gib": "Memory, GiB", "kernel": "Linux",
+    "system": "System", "python": "Python", "environment": "Environment", "profile": "Profile",
+    "commit": "Commit of the code", "from": "First measurement", "to": "Last measurement",
+    "points": "Measurements", "stale": "of these, made by earlier code",
+    "cpu_pressure": "Most of a measurement's time in which something waited for a processor",
+    "steal": "Most of a measurement's time taken by other virtual machines",
+}
+
+
+def conditions(found: dict) -> Table:
+    """What Study.conditions() found, in words."""
+    rows = [(label, f"{found[key]:.0%}" if key in ("cpu_pressure", "steal") else str(found[key]))
+            for key, label in _CONDITIONS.items() if key in found]
+    return Table(("", "On this machine"), tuple(rows), label="conditions", numbers=False)

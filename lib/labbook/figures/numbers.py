@@ -1,0 +1,36 @@
+"""Numbers for prose, with their intervals, glued in from the summaries and never typed."""
+
+import pandas as pd
+
+from labbook.figures.repeats import client_limited
+from labbook.figures.words import between, number
+from labbook.study.statistics import Interval, median_interval, ratio
+
+NOTHING = "not measured"
+
+
+def measured(summary: pd.DataFrame, measure: str, unit: str, **where) -> str:
+    """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
+    values = _values(summary, measure, where)
+    return _words(median_interval(values.values()), unit) if values else NOTHING
+
+
+def times(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) -> str:
+    """How many times the measure of one arm is that of another, paired by repeat."""
+    one, other = (_values(summary, measure, {**where, **arm}) for arm in (of, than))
+    if not one.keys() & other.keys():
+        return NOTHING
+    return _words(ratio(one, other), "times")
+
+
+def _values(summary, measure, where) -> dict:
+    """repeat -> value of the points that the clients did not limit, at one setting."""
+    chosen = summary[~client_limited(summary)] if len(summary) else summary
+    for name, value in where.items():
+        chosen = chosen[chosen[name] == value]
+    return dict(zip(chosen["repeat"], chosen[measure])) if len(chosen) else {}
+
+
+def _words(found: Interval, unit: str) -> str:
+    head = f"{number(found.value)} {unit}"
+    return head if found.n == 1 else f"{head} ({between(found.low, found.high)})"
