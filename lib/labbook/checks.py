@@ -11,7 +11,7 @@ from labbook.errors import InputError
 def load_yaml(path: Path):
     """The parsed file; InputError when it is missing or is not YAML."""
     try:
-        return yaml.load(Path(path).read_text(), Loader=_LOADER)
+        return yaml.load(Path(path).read_text(), Loader=_Loader)
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except yaml.YAMLError as error:
@@ -60,16 +60,19 @@ def did_you_mean(word, known) -> str:
     return f", did you mean {near[0]!r}?" if near else ""
 
 
-class _LOADER(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """Safe YAML in which a key given twice is an error."""
 
 
 def _unique_mapping(loader, node, deep=False):
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    twice = next((k for k in keys if keys.count(k) > 1), None)
-    if twice is not None:
-        raise yaml.MarkedYAMLError(problem=f"key {twice!r} given twice", problem_mark=node.start_mark)
+    seen = set()
+    for key, _ in node.value:
+        name = loader.construct_object(key, deep=True)
+        if name in seen:
+            raise yaml.MarkedYAMLError(problem=f"key {name!r} given twice",
+                                       problem_mark=key.start_mark)
+        seen.add(name)
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
 
-_LOADER.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from labbook.errors import LabError
 from labbook.lab.host import Host, Login
 from labbook.lab.local import provider
-from labbook.lab.local.layout import router_name
+from labbook.lab.local.kernel import start_time
 from labbook.lab.local.sandbox import ROOT
 from labbook.lab.ownership import Ownership
 
@@ -168,20 +168,18 @@ class Lab:
         login = Login(made["control"], "root", str(self.folder / "key"),
                       str(self.folder / "known_hosts"))
         return Host(made["name"], made["site"], made["role"], made["address"], login,
-                    PurePosixPath(ROOT), sys.executable, self._made["cores"].get(made["name"]),
-                    made["limits"], shares_files=True)
+                    PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"], shares_files=True)
 
     def _await_answers(self):
         """Every host's sshd greets us; a host that does not is an error with its log."""
-        hosts = [*self.hosts.values(), *self.routers.values()]
-        until = time.monotonic() + ANSWER_SECONDS
+        hosts, until = self._made["hosts"], time.monotonic() + ANSWER_SECONDS
         with ThreadPoolExecutor(min(32, len(hosts))) as pool:
             silent = [h for h, ok in zip(hosts, pool.map(lambda h: _greets(h, until), hosts))
                       if not ok]
         if silent:
-            log = self.folder / f"{silent[0].name}.log"
+            log = self.folder / f"{silent[0]['name']}.log"
             said = log.read_text()[-1500:].strip() if log.exists() else ""
-            raise LabError(f"{silent[0].name} does not answer over SSH; its log says: {said}")
+            raise LabError(f"{silent[0]['name']} does not answer over SSH; its log says: {said}")
 
     def _shape_links(self):
         for link in self._made["links"]:
@@ -232,10 +230,10 @@ def _make_keys(folder):
                         "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
 
 
-def _greets(host, until) -> bool:
-    while time.monotonic() < until:
+def _greets(host: dict, until: float) -> bool:
+    while time.monotonic() < until and start_time(host["pid"]) == host["start"]:
         try:
-            with socket.create_connection((host.control_address, 22), timeout=5) as connection:
+            with socket.create_connection((host["control"], 22), timeout=5) as connection:
                 if connection.recv(4) == b"SSH-":
                     return True
         except OSError:

@@ -1,5 +1,6 @@
 """SSH by Fabric: keys only, known hosts only, every wait bounded."""
 
+import errno
 import socket
 import time
 from contextlib import contextmanager
@@ -75,7 +76,23 @@ def dial(host, address: str, port: int, timeout: float):
         host.close()
         raise LabError(f"{host.name}: could not reach {address}:{port}: {error}") from None
     channel.settimeout(timeout)
-    return channel
+    return _Dialed(channel, f"no answer from {address}:{port} within {timeout:g} s")
+
+
+class _Dialed:
+    """A channel whose time limit raises what a socket's does: an error with a number and words."""
+
+    def __init__(self, channel, late: str):
+        self._channel, self._late = channel, late
+
+    def __getattr__(self, name):
+        return getattr(self._channel, name)
+
+    def recv(self, size: int) -> bytes:
+        try:
+            return self._channel.recv(size)
+        except TimeoutError:
+            raise TimeoutError(errno.ETIMEDOUT, self._late) from None
 
 
 @contextmanager

@@ -78,16 +78,16 @@ def network_commands(host: dict) -> str:
     return "\n".join([*lines, "route add unreachable default metric 4278198272", ""])
 
 
-def switch_commands(plan: dict, switch: int, pids: dict[str, int]) -> str:
+def switch_commands(plan: dict) -> str:
     """Input of `ip -batch` inside the switch: bridges, and a cable to each host and network."""
     lines = [f"link add {b} up type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
              for b in ("ctl", *(f"s-{s}" for s in plan["sites"]))]
     lines.append("link set up0 master ctl up")
     for i, host in enumerate(plan["hosts"]):
-        pid = pids[host["name"]]
+        pid = host["pid"]
         lines += [f"link add c{i} master ctl up type veth peer name ctl0 netns {pid}",
                   f"link add d{i} master s-{host['site']} up type veth peer name data0 netns {pid}"]
-    routers = {h["site"]: pids[h["name"]] for h in plan["hosts"] if h["role"] == "router"}
+    routers = {h["site"]: h["pid"] for h in plan["hosts"] if h["role"] == "router"}
     done = set()
     for wire in (w for h in plan["hosts"] for w in h["wires"]):
         pair = frozenset((wire["site"], wire["other"]))

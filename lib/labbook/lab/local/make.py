@@ -12,21 +12,24 @@ from labbook.lab.local.layout import (
 SWITCH = "(switch)"
 
 
-def make(plan: dict, state: Path, journal) -> dict:
-    """Make what the layout `plan` says. Returns cores by host; OSError or ValueError when it fails."""
+def make(plan: dict, state: Path, journal) -> None:
+    """Make what the layout `plan` says: each host gets `cores`, `pid` and `start`.
+
+    OSError or ValueError when it fails.
+    """
     cores = share_cores(plan["hosts"], sorted(os.sched_getaffinity(0)))
     files = _write_files(plan, state)
     made = _Makers(journal)
     switch = made.sandbox(SWITCH, sandbox.idle, state / "switch.log")
     for host in plan["hosts"]:
-        places = _limit(plan["lab"], host, cores.get(host["name"]), journal)
+        host["cores"] = cores.get(host["name"])
+        places = _limit(plan["lab"], host, host["cores"], journal)
         spec = _spec(host, state, host.get("device"))
         job = sandbox.host(spec, files, [str(p) for p in dict.fromkeys(places.values())])
-        made.sandbox(host["name"], job, state / f"{host['name']}.log")
-    pids = {box.name: box.pid for box in made.sandboxes}
-    _connect(plan, switch, pids, journal)
+        host["pid"] = made.sandbox(host["name"], job, state / f"{host['name']}.log")
+        host["start"] = kernel.start_time(host["pid"])
+    _connect(plan, switch, journal)
     made.finish()
-    return cores
 
 
 class _Makers:
@@ -92,7 +95,7 @@ def _limit(lab, host, cores, journal) -> dict[str, Path]:
     return places
 
 
-def _connect(plan, switch, pids, journal):
+def _connect(plan, switch, journal):
     uplink = plan["uplink"]
     journal.write("link", name=uplink)
     _ip(f"link add {uplink} type veth peer name up0 netns {switch}\n")
@@ -101,7 +104,7 @@ def _connect(plan, switch, pids, journal):
     except FileNotFoundError:
         pass  # a kernel without IPv6
     _ip(f"addr add {plan['gateway']}/24 dev {uplink}\nlink set {uplink} up\n")
-    _ip(switch_commands(plan, switch, pids), "nsenter", f"--net=/proc/{switch}/ns/net")
+    _ip(switch_commands(plan), "nsenter", f"--net=/proc/{switch}/ns/net")
 
 
 def _ip(commands, *before):

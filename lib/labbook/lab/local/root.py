@@ -61,8 +61,8 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         made = layout(plan, block)
         for host in made["hosts"]:
             host["folder"] = str(home / host["name"])
-        cores = make(made, folder, journal)
-    return {**made, "cores": cores}
+        make(made, folder, journal)
+    return made
 
 
 def down(lab: str, uid: int) -> dict:

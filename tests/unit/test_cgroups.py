@@ -1,0 +1,59 @@
+import pytest
+
+from labbook.lab.local import cgroups
+
+LIMITS = {"cores": 1, "quota": 0.5, "memory": 1 << 30,
+          "disk": {"size": 1 << 30, "iops": 100, "mb_per_s": 60}}
+
+
+@pytest.fixture
+def v1(tmp_path):
+    for controller in ("cpu", "cpuset", "memory", "blkio"):
+        (tmp_path / controller).mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def v2(tmp_path):
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory")
+    return tmp_path
+
+
+def test_version_one_has_a_folder_for_each_controller(v1):
+    assert cgroups.version(v1) == 1
+    places = cgroups.folders("t1", "db", cgroups.wanted(LIMITS), v1)
+    assert places["io"] == v1 / "blkio/labbook-t1/db"
+    assert len(set(places.values())) == 4
+
+
+def test_version_two_has_one_folder(v2):
+    assert cgroups.version(v2) == 2
+    places = cgroups.folders("t1", "db", cgroups.wanted(LIMITS), v2)
+    assert set(places.values()) == {v2 / "labbook-t1/db"}
+
+
+def test_no_limit_no_folder(v1):
+    assert cgroups.folders("t1", "db", cgroups.wanted({}), v1) == {}
+
+
+@pytest.mark.parametrize("version, expected", [
+    (1, {("cores", "cpuset.cpus", "0"), ("quota", "cpu.cfs_quota_us", 5000),
+         ("memory", "memory.limit_in_bytes", 1 << 30),
+         ("io", "blkio.throttle.write_iops_device", "7:0 100"),
+         ("io", "blkio.throttle.read_bps_device", "7:0 60000000")}),
+    (2, {("cores", "cpuset.cpus", "0"), ("quota", "cpu.max", "5000 10000"),
+         ("memory", "memory.max", 1 << 30),
+         ("io", "io.max", "7:0 rbps=60000000 wbps=60000000 riops=100 wiops=100")}),
+])
+def test_what_is_written(version, expected):
+    assert expected <= set(cgroups.settings(LIMITS, [0], "7:0", version))
+
+
+def test_removal_keeps_a_lab_folder_that_others_still_use(v1):
+    one, two = v1 / "cpu/labbook-t1/a", v1 / "cpu/labbook-t1/b"
+    one.mkdir(parents=True), two.mkdir()
+    cgroups.remove(one)
+    assert two.exists()
+    cgroups.remove(two)
+    cgroups.remove(two)
+    assert not two.parent.exists()

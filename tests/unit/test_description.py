@@ -1,0 +1,82 @@
+import pytest
+
+from labbook.errors import InputError
+from labbook.lab.description import LabDescription, expand
+
+GOOD = {
+    "sites": ["a", "b"],
+    "hosts": {"db[1-3]": {"site": "a", "role": "db", "limits": {"memory": "2G"}},
+              "client": {"site": "b", "role": "client", "limits": {"cores": 1}}},
+    "links": [{"between": ["a", "b"], "rtt_ms": 100}],
+    "needs": {"memory": "3G"},
+}
+
+
+def changed(**changes):
+    return {**GOOD, **changes}
+
+
+def test_reads_hosts_with_sizes_in_bytes():
+    lab = LabDescription.parse(GOOD)
+    assert [h.name for h in lab.hosts] == ["db1", "db2", "db3", "client"]
+    assert lab.hosts[0].limits == {"memory": 2 << 30}
+    assert lab.needs["memory"] == 3 << 30
+    assert lab.cores == 1
+
+
+def test_ranges_expand():
+    assert expand("db[9-11]") == ["db9", "db10", "db11"]
+    assert expand("db") == ["db"]
+
+
+HOST = {"site": "a", "role": "db"}
+WRONG = {
+    "unknown key": (changed(host={}), "host", "hosts"),
+    "no sites": ({"hosts": GOOD["hosts"]}, "sites", "sites"),
+    "unknown site": (changed(hosts={"x": {"site": "c", "role": "db"}}), "hosts.x.site", "a, b"),
+    "misspelt host key": (changed(hosts={"x": {**HOST, "limit": {}}}), "hosts.x.limit", "limits"),
+    "wrong type": (changed(hosts={"x": {**HOST, "limits": {"cores": "2"}}}),
+                   "hosts.x.limits.cores", "integer"),
+    "zero cores": (changed(hosts={"x": {**HOST, "limits": {"cores": 0}}}),
+                   "hosts.x.limits.cores", "1"),
+    "size": (changed(hosts={"x": {**HOST, "limits": {"memory": "2 bananas"}}}),
+             "hosts.x.limits.memory", "512M"),
+    "scheduler": (changed(hosts={"x": {**HOST, "limits": {"disk": {
+        "size": "1G", "scheduler": "cfq"}}}}), "hosts.x.limits.disk.scheduler", "bfq"),
+    "host's name": (changed(hosts={"Db_1": HOST}), "hosts.Db_1", "a-z"),
+    "too long a name": (changed(hosts={"a-very-long-name": HOST}), "hosts.a-very", "12"),
+    "host twice": (changed(hosts={"db[1-2]": HOST, "db2": HOST}), "hosts.db2", "twice"),
+    "router": (changed(hosts={"x": {"site": "a", "role": "router"}}), "hosts.x", "links"),
+    "empty site": (changed(hosts={"x": HOST}, links=[]), "sites", "'b'"),
+    "link to nowhere": (changed(links=[{"between": ["a", "c"]}]), "links.0.between", "a, b"),
+    "link to itself": (changed(links=[{"between": ["a", "a"]}]), "links.0.between", "two sites"),
+    "link twice": (changed(links=[{"between": ["a", "b"]}, {"between": ["b", "a"]}]),
+                   "links.1.between", "once"),
+    "negative delay": (changed(links=[{"between": ["a", "b"], "rtt_ms": -1}]),
+                       "links.0.rtt_ms", "from 0 up"),
+    "system nowhere": (changed(systems=[{"name": "mysql", "host": "db9"}]),
+                       "systems.0.host", "db1"),
+    "too many hosts": (changed(hosts={"x[1-241]": HOST, "y": {"site": "b", "role": "db"}}),
+                       "hosts", "240"),
+}
+
+
+@pytest.mark.parametrize("data, key, said", WRONG.values(), ids=WRONG)
+def test_wrong_lab_files_name_file_key_and_what_is_allowed(data, key, said):
+    with pytest.raises(InputError) as error:
+        LabDescription.parse(data, file="lab.yml")
+    text = str(error.value)
+    assert text.startswith("lab.yml: ")
+    assert key in text and said in text
+
+
+def test_a_key_given_twice_is_an_error(tmp_path):
+    file = tmp_path / "lab.yml"
+    file.write_text("sites: [a]\nhosts: {}\nsites: [b]\n")
+    with pytest.raises(InputError, match="line 3.*'sites' given twice"):
+        LabDescription.load(file)
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="none.yml: no such file"):
+        LabDescription.load(tmp_path / "none.yml")
