@@ -21,6 +21,7 @@ import struct
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 
 MAX_HELD = 500_000           # packets; beyond it the kernel drops and counts
 RECEIVE_BYTES = 64 << 20     # room for bursts that come while this program is not running
@@ -204,27 +205,31 @@ def _settings(arguments):
 
 
 def _hurry():
-    """Run before anything else that wants a core: a busy machine must not stretch the delay."""
+    """Run before anything else that wants a core: says whether the system lets us.
+
+    With four busy loops on two cores a round trip of 5 ms was 5.5 ms (at most 5.8) in real time,
+    and 14 ms (at most 105) at the best ordinary priority.
+    """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        return "real-time"
     except OSError:
-        try:
+        with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, -20)
-        except OSError:
-            pass
+        return "ordinary"
 
 
 def main(arguments=None):
     asked = _settings(arguments)
     # Loss must hit packets as they are on a wire, not 64 KiB bundles of them.
     queue = Queue(asked.queue, segments=asked.loss > 0)
-    line = Line(queue, Schedule(asked.delay_ms / 1e3, asked.jitter_ms / 1e3, asked.loss, asked.seed))
+    schedule = Schedule(asked.delay_ms / 1e3, asked.jitter_ms / 1e3, asked.loss, asked.seed)
+    line = Line(queue, schedule)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGUSR1, lambda *_: print("stats", json.dumps(line.stats()), flush=True))
     gc.disable()    # nothing here makes cycles, and a collection would hold packets up
-    _hurry()
     print(f"ready queue={asked.queue} delay_ms={asked.delay_ms:g} jitter_ms={asked.jitter_ms:g} "
-          f"loss={asked.loss:g} seed={asked.seed}", flush=True)
+          f"loss={asked.loss:g} seed={asked.seed} priority={_hurry()}", flush=True)
     if asked.only_try:
         return
     try:

@@ -1,0 +1,285 @@
+"""The path between two sites: a wire between their routers, shaped, cut, healed and checked."""
+
+import json
+import re
+import shlex
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from labbook.errors import LabError, SystemFailure
+from labbook.lab import shaping
+from labbook.lab.shaping import Shape
+
+DELAY_LINE = Path(__file__).with_name("delayline.py")
+READY_SECONDS = 20
+
+# A link is what was asked when the mean of its pings lies this near: 2 % or 2 ms, the larger.
+RTT_TOLERANCE, RTT_TOLERANCE_MS = 0.02, 2.0
+# Chance adds to it: standard errors that a mean or a share of lost pings may be off by.
+STANDARD_ERRORS = 4
+# So many pings with jitter stray, by all but certain chance, by this share of it at least.
+ENOUGH_FOR_JITTER, LEAST_JITTER = 20, 0.25
+LOST_BY_CHANCE = 1     # pings of a check that may go missing without being asked to
+TRIES = 3              # a busy machine holds pings up for a moment; the best of these counts
+
+PINGS, PINGS_FOR_JITTER, PINGS_FOR_LOSS = 5, 40, 200
+PING_INTERVAL_S = 0.02
+PING_MOST_SECONDS = 3  # of sending, also where jitter asks for wide intervals
+
+
+class Link:
+    """Between the routers of two sites. The control path is another network, and never shaped."""
+
+    def __init__(self, lab, site_a, site_b, router_a, router_b, wire_a, wire_b):
+        self.lab, self.site_a, self.site_b = lab, site_a, site_b
+        self._ends = (End(router_a, wire_a, f"{site_a}>{site_b}"),
+                      End(router_b, wire_b, f"{site_b}>{site_a}"))
+
+    @property
+    def asked(self) -> dict:
+        """rtt_ms, jitter_ms, loss, rate_mbit, cut: as set last, by whichever process."""
+        return dict(self._ends[0].asked)
+
+    def shape(self, rtt_ms=0.0, jitter_ms=0.0, loss=0.0, rate_mbit=None) -> None:
+        """Set the link anew, whatever it was; half of delay and jitter at either end.
+
+        The round trip lies within rtt_ms ± jitter_ms, order kept; `loss` is the share of packets
+        lost each way, `rate_mbit` the limit each way. InputError names key and range; LabError
+        when an end cannot be set: the link then stays closed.
+        """
+        shape = Shape(rtt_ms, jitter_ms, loss, rate_mbit)
+        self._both(lambda end: end.shape(shape))
+
+    def cut(self) -> None:
+        """Let every packet vanish, also those on their way, until healed."""
+        self._both(lambda end: end.set_cut(True))
+
+    def heal(self) -> None:
+        self._both(lambda end: end.set_cut(False))
+
+    def check(self) -> dict:
+        """Asked and measured round trip, jitter and loss, by pings from site to site.
+
+        LabError when the link is not what was asked, within the tolerances above.
+        """
+        if self.asked["cut"]:
+            return self._check_cut()
+        shape = self._ends[0].asked_shape
+        for tries in range(1, TRIES + 1):
+            pings = self._ping(*ping_plan(shape), patience_s=1 + 2 * shape.rtt_ms / 1e3)
+            deviation = pings.deviation(shape)
+            if not deviation:
+                return self._report(pings, tries)
+        raise LabError(f"the link {self.site_a}-{self.site_b} is not what was asked: {deviation}",
+                       remedy=self._state_of_ends())
+
+    def facts(self) -> dict:
+        """What was asked, by what means, and what the delay lines count since it was asked."""
+        means, counts = zip(*self._both(lambda end: (end.means, end.stats())))
+        counted = dict(zip((end.router.name for end in self._ends), counts))
+        return {"between": [self.site_a, self.site_b], **self.asked, "means": means[0],
+                "delay_lines": {name: stats for name, stats in counted.items() if stats}}
+
+    def _check_cut(self):
+        patience_s = 0.5 + self._ends[0].asked_shape.rtt_ms / 1e3
+        pings = self._ping(3, PING_INTERVAL_S, patience_s)
+        if pings.back:
+            raise LabError(f"the link {self.site_a}-{self.site_b} is cut, yet pings come through",
+                           remedy="Cut it again, or take the lab down and up")
+        return self._report(pings, 1)
+
+    def _report(self, pings, tries):
+        asked = self.asked
+        measured = {"rtt_ms": pings.rtt_ms, "jitter_ms": pings.jitter_ms, "loss": pings.loss}
+        return {"site_a": self.site_a, "site_b": self.site_b,
+                **{f"asked_{key}": value for key, value in asked.items() if key != "cut"},
+                **{f"measured_{key}": value for key, value in measured.items()},
+                "cut": asked["cut"], "pings": pings.sent, "tries": tries,
+                "overflowed": self._overflowed()}
+
+    def _overflowed(self) -> int:
+        """Packets that delay lines lost for want of room, since the link was shaped."""
+        counts = self._both(lambda end: end.stats())
+        return sum(c["overflowed"] + c["overrun"] for c in counts if c)
+
+    def _ping(self, count, interval_s, patience_s):
+        source, target = (self.lab.site(site)[0] for site in (self.site_a, self.site_b))
+        command = (f"ping -q -n -c {count} -i {interval_s:.3f} -W {patience_s:.1f} "
+                   f"{shlex.quote(target.address)}")
+        limit = count * interval_s + patience_s + 30
+        said = source.run(f"LC_ALL=C {command}", timeout=limit, check=False)
+        return Pings.read(said.stdout, said.stderr)
+
+    def _state_of_ends(self):
+        dead = [end for end in self._ends if not end.stands()]
+        if dead:
+            return (f"The delay line on {dead[0].router.name} has ended, so the link is closed; "
+                    f"shape it again. Its log ends: {dead[0].log_tail().strip()}")
+        return "The machine may be too busy for exact delays: end what else runs, and try again"
+
+    def _both(self, action):
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(action, self._ends))
+
+
+class End:
+    """One router's side of a wire: it shapes what the router sends into it."""
+
+    def __init__(self, router, wire, direction):
+        self.router, self.wire, self.name = router, wire, f"delay-{wire}"
+        self._seed = zlib.crc32(direction.encode())
+        self._note = f"link-{wire}.json"
+        self._asked = None
+
+    @property
+    def asked(self) -> dict:
+        """As noted on the router, so that another process that attaches knows it too."""
+        if self._asked is None:
+            noted = self.router.run(f"cat {self._note} 2> /dev/null", check=False).stdout
+            self._asked = json.loads(noted or "{}") or {**asdict(Shape()), "cut": False}
+        return self._asked
+
+    @property
+    def asked_shape(self) -> Shape:
+        return Shape(**{key: value for key, value in self.asked.items() if key != "cut"})
+
+    @property
+    def means(self) -> str:
+        """How packets are held back."""
+        if not self.asked_shape.holds:
+            return "nothing"
+        return "netem" if self._netem else "delay line"
+
+    def shape(self, shape: Shape) -> None:
+        commands = shaping.set_up(self.wire, shape, self._netem, self._queue)
+        line = self.router.process(self.name)
+        if line:
+            line.stop()
+        self._apply(commands, {**asdict(shape), "cut": self.asked["cut"]})
+        if self.means == "delay line":
+            self._start(shape)
+
+    def set_cut(self, cut: bool) -> None:
+        commands = shaping.cut(self.wire) if cut else shaping.heal(self.wire)
+        self._apply(commands, {**self.asked, "cut": cut})
+
+    def stands(self) -> bool:
+        """False when packets need a delay line and there is none."""
+        if self.means != "delay line":
+            return True
+        line = self.router.process(self.name)
+        return bool(line) and line.alive()
+
+    def stats(self) -> dict | None:
+        """What the delay line counts; None when there is none."""
+        if self.means != "delay line" or not self.stands():
+            return None
+        line = self.router.process(self.name)
+        log = shlex.quote(line.log)
+        said = self.router.run(
+            f"n=$(grep -c ^stats {log}); kill -USR1 {line.pid}; i=0; "
+            f"while [ $(grep -c ^stats {log}) -le $n ] && [ $i -lt 100 ]; "
+            f"do sleep 0.01; i=$((i+1)); done; grep ^stats {log} | tail -n 1")
+        return json.loads(said.stdout.partition(" ")[2] or "null")
+
+    def log_tail(self) -> str:
+        line = self.router.process(self.name)
+        return line.log_tail(5) if line else "(it was never started)"
+
+    def _apply(self, commands, asked):
+        note = f"printf %s {shlex.quote(json.dumps(asked))} > {self._note}"
+        self.router.run("set -e\n" + "\n".join([*commands, note]))
+        self._asked = asked
+
+    def _start(self, shape):
+        program = str(self.router.root / DELAY_LINE.name)
+        self.router.put(DELAY_LINE, program)
+        line = self.router.start(self.name, shaping.delay_line(
+            self.router.python, program, self._queue, shape, self._seed))
+        try:
+            self.router.wait_for(lambda: "ready " in line.log_tail(), "the delay line",
+                                 READY_SECONDS, process=line, interval=0.01)
+        except SystemFailure as error:
+            raise LabError(str(error), remedy="`labbook doctor` tries what it needs") from None
+
+    @cached_property
+    def _netem(self) -> bool:
+        return self.router.run(shaping.TRY_NETEM, check=False).exit_code == 0
+
+    @cached_property
+    def _queue(self) -> int:
+        """The interface's index: a number that no other wire of this router has."""
+        return int(self.router.run(f"cat /sys/class/net/{self.wire}/ifindex").stdout) % 65536
+
+
+@dataclass(frozen=True)
+class Pings:
+    """A series of pings: how many were sent and came back, their round trips in ms."""
+
+    sent: int
+    back: int
+    least_ms: float | None = None
+    mean_ms: float | None = None
+    most_ms: float | None = None
+
+    @classmethod
+    def read(cls, output: str, complaint: str = "") -> "Pings":
+        """From ping's summary. LabError when it could not send."""
+        counts = re.search(r"(\d+) packets transmitted, (\d+) received", output)
+        if not counts:
+            raise LabError(f"ping did not run: {(complaint or output).strip()[-300:]}")
+        times = re.search(r"min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)", output)
+        return cls(*map(int, counts.groups()), *map(float, times.groups() if times else ()))
+
+    @property
+    def rtt_ms(self) -> float | None:
+        """Mean without the shortest and the longest: one ping held up does not count."""
+        if self.back < 3:
+            return self.mean_ms
+        middle = (self.mean_ms * self.back - self.least_ms - self.most_ms) / (self.back - 2)
+        return round(middle, 3)
+
+    @property
+    def jitter_ms(self) -> float | None:
+        """How far the round trip strays to either side."""
+        return round((self.most_ms - self.least_ms) / 2, 3) if self.back else None
+
+    @property
+    def loss(self) -> float:
+        """Share lost each way, when both ways lose alike."""
+        return round(1 - (self.back / self.sent) ** 0.5, 4)
+
+    def deviation(self, asked: Shape) -> str | None:
+        """What is not as asked, in words; None when all is."""
+        if not self.back:
+            return f"none of {self.sent} pings came back"
+        if abs(self.rtt_ms - asked.rtt_ms) > rtt_tolerance_ms(asked, self.back):
+            return f"asked for a round trip of {asked.rtt_ms:g} ms, measured {self.rtt_ms:g} ms"
+        if self.back >= ENOUGH_FOR_JITTER and self.jitter_ms < LEAST_JITTER * asked.jitter_ms:
+            return f"asked for a jitter of {asked.jitter_ms:g} ms, measured {self.jitter_ms:g} ms"
+        lost, kept = self.sent - self.back, (1 - asked.loss) ** 2
+        spread = STANDARD_ERRORS * (self.sent * kept * (1 - kept)) ** 0.5
+        if abs(lost - self.sent * (1 - kept)) > spread + LOST_BY_CHANCE:
+            return f"asked for a loss of {asked.loss:g} each way, lost {lost} of {self.sent} pings"
+        return None
+
+
+def rtt_tolerance_ms(asked: Shape, pings: int) -> float:
+    """How far the mean of so many pings may lie from the round trip asked for."""
+    # Jitter is the sum of two uniform halves: its standard deviation is jitter/sqrt(6).
+    chance = STANDARD_ERRORS * asked.jitter_ms / (6 * pings) ** 0.5
+    return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * asked.rtt_ms) + chance
+
+
+def ping_plan(asked: Shape) -> tuple[int, float]:
+    """How many pings and seconds between them: more for what is left to chance."""
+    if asked.loss:
+        count = PINGS_FOR_LOSS
+    else:
+        count = PINGS_FOR_JITTER if asked.jitter_ms else PINGS
+    # Nearer together than the jitter is wide, pings would push each other back to keep the order.
+    interval_s = max(PING_INTERVAL_S if count < PINGS_FOR_LOSS else 0.01, asked.jitter_ms / 1e3)
+    return max(PINGS, min(count, int(PING_MOST_SECONDS / interval_s))), interval_s
