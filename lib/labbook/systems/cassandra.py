@@ -28,6 +28,8 @@ log4j.appender.out.layout.ConversionPattern=%5p [%t] %d{ISO8601} %m%n
 
 
 class Cassandra(System):
+    """One node. 0.7.0 knows no orderly end: stopping it loses what a periodic sync has still to write."""
+
     NAME = "cassandra"
     SETTINGS = {
         "version": {"enum": list(VERSIONS), "default": "0.7.0"},
@@ -81,14 +83,17 @@ class Cassandra(System):
         return {"version": said.split("Cassandra version:")[1].strip(), "thrift_api": api, "java": java}
 
     @contextmanager
-    def client(self):
-        """A Thrift client of this node, for administration: its calls cost an SSH round trip."""
+    def client(self, timeout=30):
+        """A Thrift client of this node, for administration: its calls cost an SSH round trip.
+
+        TimeoutError when no answer comes within `timeout` seconds.
+        """
         from thriftpy2.protocol import TCyBinaryProtocol
         from thriftpy2.thrift import TClient
         from thriftpy2.transport import TCyFramedTransport, TSocket
 
         socket = TSocket(self.address, self.port)
-        socket.set_handle(self.dial())
+        socket.set_handle(self.dial(timeout))
         transport = TCyFramedTransport(socket)
         try:
             yield TClient(idl().Cassandra, TCyBinaryProtocol(transport))

@@ -1,0 +1,34 @@
+"""A server with next to no cost, against which clients find their own ceiling."""
+
+import shlex
+from pathlib import Path
+
+from labbook.systems.base import Needs, System
+
+PROGRAM = Path(__file__).with_name("null_program.py")
+
+
+class NullServer(System):
+    """Answers the key-value clients of either protocol; `process` is there to ask for its CPU."""
+
+    NAME = "null"
+    SETTINGS = {
+        "protocol": {"enum": ["cassandra", "mysql"], "default": "cassandra"},
+        "value_bytes": {"type": "integer", "minimum": 1, "maximum": 60000, "default": 100},
+    }
+    NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"))
+    port = 9199
+
+    def deploy(self) -> None:
+        self.run("mkdir", "-p", self.home)
+        self.put(PROGRAM.read_text(), PROGRAM.name)
+
+    def command(self) -> str:
+        return shlex.join((self.host.python, f"{self.home}/{PROGRAM.name}", self.settings.protocol,
+                           self.address, str(self.port), str(self.settings.value_bytes)))
+
+    def answers(self) -> None:
+        self.dial().close()
+
+    def server_facts(self) -> dict:
+        return {}

@@ -1,0 +1,136 @@
+"""Real Cassandra nodes on a lab host: up, used, looked at, stopped, and dead at start."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from small_labs import describe, new_id
+
+from labbook.errors import SystemFailure
+from labbook.lab import Environment, Lab
+from labbook.systems.cassandra import Cassandra, idl
+
+
+@pytest.fixture(scope="module")
+def lab():
+    description = describe({"server": {"memory": "1G"}, "other": {"memory": "1G"}})
+    with Lab.up(description, Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture
+def host(lab):
+    yield lab.host("server")
+    for host in lab.role("db"):
+        Cassandra(host).destroy()
+
+
+def store(node, key: bytes, value: bytes, level="ONE"):
+    types = idl()
+    with node.client() as client:
+        client.set_keyspace("labbook")
+        client.insert(key, types.ColumnParent("pairs"), types.Column(b"value", value, 1),
+                      getattr(types.ConsistencyLevel, level))
+
+
+def stored(node, key: bytes, level="ONE") -> bytes:
+    types = idl()
+    with node.client() as client:
+        client.set_keyspace("labbook")
+        found = client.get(key, types.ColumnPath("pairs", b"value"),
+                           getattr(types.ConsistencyLevel, level))
+    return found.column.value
+
+
+@pytest.mark.parametrize("version, api", [("0.7.0", "19.4.0"), ("1.0.7", "19.20.0")])
+def test_a_node_from_up_to_destroy(host, version, api):
+    node = Cassandra(host, version=version, durability="commit", heap_mb=256).up()
+    node.create_table()
+    store(node, b"name", b"a value")
+    assert stored(node, b"name") == b"a value"
+    with pytest.raises(idl().NotFoundException):
+        stored(node, b"another name")
+    types = idl()
+    with node.client() as client:
+        client.set_keyspace("labbook")
+        found = client.multiget_slice([b"name", b"none"], types.ColumnParent("pairs"),
+                                      types.SlicePredicate([b"value"]), types.ConsistencyLevel.ONE)
+    assert {k: [c.column.value for c in v] for k, v in found.items()} == {
+        b"name": [b"a value"], b"none": []}
+
+    facts = node.facts()
+    assert facts["version"] == version and facts["thrift_api"] == api and facts["java"]
+    assert facts["heap_mb"] == 256 and 50 < facts["resident_mb"] < 600 and facts["threads"] > 20
+
+    node.stop()
+    assert not node.process.alive()
+    node.start()
+    assert stored(node, b"name") == b"a value"
+    node.destroy()
+    assert host.run(f"test -e {node.home}", check=False).exit_code == 1
+
+
+def test_durable_commits_outlive_a_kill(host):
+    node = Cassandra(host, durability="commit", heap_mb=256).up()
+    node.create_table()
+    store(node, b"name", b"kept")
+    node.process.kill()
+    node.start()
+    assert stored(node, b"name") == b"kept"
+
+
+def test_70_rows_by_clients_at_once(host):
+    node = Cassandra(host, heap_mb=256).up()
+    node.create_table()
+    with ThreadPoolExecutor(9) as pool:  # through one SSH connection, which has its own most
+        list(pool.map(lambda i: store(node, b"%d" % i, b"value %d" % i), range(70)))
+    assert [stored(node, b"%d" % i) for i in range(70)] == [b"value %d" % i for i in range(70)]
+
+
+def test_two_nodes_are_one_cluster(lab, host):
+    seeds, other = [host.address], lab.host("other")
+    first = Cassandra(host, seeds=seeds, token=0, heap_mb=256).up()
+    second = Cassandra(other, seeds=seeds, token=2**126, heap_mb=256).up()
+    for node in (first, second):
+        host.wait_for(lambda: len(_alive(node)) == 2, "both nodes to know of both", timeout=60)
+    first.create_table(replication=2)
+    store(first, b"name", b"on both", level="ALL")
+    assert stored(second, b"name", level="ALL") == b"on both"
+
+
+def _alive(node) -> list[str]:
+    with node.client() as client:
+        return sum(client.describe_schema_versions().values(), [])
+
+
+def test_a_node_that_falls_silent_is_told_as_such(host):
+    node = Cassandra(host, heap_mb=256).up()
+    node.process.signal("STOP")
+    with pytest.raises(TimeoutError, match="no answer from"), node.client(timeout=0.5) as client:
+        client.describe_version()
+    node.process.signal("CONT")
+
+
+def test_a_broken_setting_is_in_the_error(host, monkeypatch):
+    from labbook.systems import cassandra
+
+    monkeypatch.setattr(cassandra, "commit_log", lambda *_: {"commitlog_sync": "sometimes"})
+    with pytest.raises(SystemFailure) as failure:
+        Cassandra(host, heap_mb=256).up()
+    assert "sometimes" in failure.value.log and "ended with exit code" in str(failure.value)
+
+
+def test_a_port_in_use_is_in_the_error(host):
+    squatter = host.start("squatter", f"{host.python} -m http.server {Cassandra.port}"
+                                      f" --bind {host.address}")
+    try:
+        host.wait_for(lambda: _listens(host, Cassandra.port), "the squatter", 20, squatter)
+        with pytest.raises(SystemFailure) as failure:
+            Cassandra(host, heap_mb=256).up()
+        assert f"{host.address}:{Cassandra.port}" in failure.value.log
+        assert "Could not create ServerSocket" in failure.value.log
+    finally:
+        squatter.stop()
+
+
+def _listens(host, port) -> bool:
+    return bool(host.run(f"ss -Hltn 'sport = :{port}'").stdout.strip())
