@@ -1,0 +1,1 @@
+"""What drives a system and yields one row per operation."""

@@ -1,0 +1,134 @@
+"""Clients in closed loops against a store of pairs: one row an operation."""
+
+import io
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from labbook.errors import InputError
+from labbook.workloads import keyvalue_host
+from labbook.workloads.pairs import key_of
+from labbook.workloads.stores import CALLS
+
+OPS = ("read", "write")
+LEVELS = ("ONE", "QUORUM", "ALL", "ANY")
+CALL_SECONDS = 10  # a call that takes longer is an error; Cassandra's own limit, as shipped
+CONNECT_SECONDS = 60  # for all clients of a host to connect
+
+
+@dataclass(frozen=True)
+class Load:
+    """`rows`: client, host, started_s (since the common start), seconds, ok, error; `measures` by name."""
+
+    rows: pd.DataFrame
+    measures: dict
+
+
+def fill(crew, target, *, store: str, rows: int, value_bytes: int, consistency: str = "ONE") -> None:
+    """Write every row of the table once and read it back."""
+    spec = _spec(target, store, rows, value_bytes, consistency)
+    crew.run(keyvalue_host.fill, [spec], timeout=CALL_SECONDS + rows / 50)
+
+
+def keyvalue(crew, target, *, store: str, op: str, clients: int, requests: int, rows: int,
+             value_bytes: int, consistency: str = "ONE", warmup_requests: int, seed: int,
+             seconds_at_most: float) -> Load:
+    """Let `clients` clients, spread evenly over the crew's hosts, make `requests` calls each.
+
+    Each has its own connection, warms up with `warmup_requests` calls and then, all together,
+    calls in a closed loop on rows drawn evenly out of `rows`. After `seconds_at_most` no new call
+    is made, and the measure `truncated` is 1. `target` has an address, a port and, where the
+    server's CPU is to be known, a process.
+    """
+    spec = _spec(target, store, rows, value_bytes, consistency, op=op, requests=requests,
+                 warmup_requests=warmup_requests, seed=seed, seconds_at_most=seconds_at_most)
+    specs = shares(spec, clients, len(crew.hosts))
+    ready_seconds = CONNECT_SECONDS + seconds_at_most + CALL_SECONDS
+    crew.run(keyvalue_host.prepare, specs, [ready_seconds] * len(specs),
+             timeout=ready_seconds + 10)
+    cpu_before = _server_cpu(target)
+    start = time.time() + 0.1 + 0.001 * clients
+    end_seconds = start - time.time() + seconds_at_most + CALL_SECONDS + 10
+    found = crew.run(keyvalue_host.go, [start] * len(specs), [end_seconds] * len(specs),
+                     timeout=end_seconds + 10)
+    sheets = [dict(np.load(io.BytesIO(raw))) for raw in found]
+    frames = [_frame(sheet, s["first_client"], host.name)
+              for sheet, s, host in zip(sheets, specs, crew.hosts)]
+    measures = _measures(frames, sheets, crew.hosts, clients * requests)
+    if cpu_before is not None:
+        calls = sum(len(frame) for frame in frames)
+        measures["server_cpu_us_per_call"] = (_server_cpu(target) - cpu_before) / calls * 1e6
+    return Load(_together(frames), measures)
+
+
+def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
+    """The spec of each host: clients spread evenly, numbered through."""
+    most, more = divmod(clients, hosts)
+    counts = [most + (i < more) for i in range(hosts)]
+    return [dict(spec, clients=n, first_client=sum(counts[:i])) for i, n in enumerate(counts) if n]
+
+
+def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
+    for name, value, allowed in (("store", store, tuple(CALLS)), ("consistency", consistency, LEVELS),
+                                 ("op", more.get("op", "read"), OPS)):
+        if value not in allowed:
+            raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
+    if value_bytes < len(key_of(0)):
+        raise InputError(f"{value_bytes} bytes do not tell values apart", key="value_bytes",
+                         allowed=f"{len(key_of(0))} and more")
+    return dict(store=store, address=str(target.address), port=target.port, rows=rows,
+                value_bytes=value_bytes, consistency=consistency, call_seconds=CALL_SECONDS, **more)
+
+
+def _frame(sheet, first_client, host) -> pd.DataFrame:
+    """The calls that were made, by client and in order."""
+    at, request = np.nonzero(sheet["seconds"] >= 0)
+    error = sheet["error"][at, request]
+    texts = np.full(len(at), "", dtype=object)
+    failed = error > 0
+    texts[failed] = [t.decode(errors="replace")
+                     for t in sheet["texts"][at[failed], error[failed] - 1]]
+    return pd.DataFrame({
+        "client": (at + first_client).astype("int32"), "host": host,
+        "started_s": sheet["started"][at, request], "seconds": sheet["seconds"][at, request],
+        "ok": ~failed, "error": texts})
+
+
+def _together(frames) -> pd.DataFrame:
+    rows = pd.concat(frames, ignore_index=True)
+    return rows.astype({"host": "category", "error": "category"})
+
+
+def _measures(frames, sheets, hosts, asked: int) -> dict:
+    """`clients_cpu_share` is the busiest host's, for one host that is short makes all results so."""
+    rows = pd.concat(frames)
+    ends = rows.started_s + rows.seconds
+    elapsed = ends.max() - rows.started_s.min()
+    first = rows.groupby("client").started_s.min()
+    used = [sheet["cpu_seconds"].sum() for sheet in sheets]
+    return {
+        "rate_per_s": rows.ok.sum() / elapsed,
+        "start_spread_s": first.max() - first.min(),
+        "truncated": float(len(rows) < asked),
+        "clients_cpu_share": max(cpu / (elapsed * cpus(host)) for cpu, host in zip(used, hosts)),
+        "clients_cpu_us_per_call": sum(used) / len(rows) * 1e6,
+    }
+
+
+def cpus(host) -> float:
+    """How many CPUs' time the host was given."""
+    quota = (host.limits or {}).get("quota")
+    cores = len(host.cores) if host.cores else int(host.run("nproc").stdout)
+    return min(cores, quota) if quota else cores
+
+
+def _server_cpu(target) -> float | None:
+    """CPU seconds the server has used so far, to 10 ms; None when its process is not known."""
+    process = getattr(target, "process", None)
+    if process is None:
+        return None
+    stat = target.host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK").stdout
+    fields, ticks = stat.rpartition(")")[2].split()[:-1], int(stat.split()[-1])
+    return (int(fields[11]) + int(fields[12])) / ticks

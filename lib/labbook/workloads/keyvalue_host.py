@@ -1,0 +1,84 @@
+"""What the engine on a client host does: starts the clients' process, says go, gives their rows."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from labbook.workloads import stores
+
+_running = None  # (process, folder) between `prepare` and `go`
+
+
+def prepare(spec: dict, seconds: float) -> None:
+    """Start the clients and return when all have connected and warmed up."""
+    global _running
+    clear()
+    folder = Path(tempfile.mkdtemp(prefix="labbook-clients-", dir=os.environ.get("HOME")))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(spec),
+             str(folder / "out.npz")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+    _running = process, folder
+    if not select.select([process.stdout], [], [], seconds)[0]:
+        _fail(f"clients were not ready within {seconds:g} s")
+    if process.stdout.readline() != b"ready\n":
+        _fail("clients ended before they were ready")
+
+
+def go(start: float, seconds: float) -> bytes:
+    """Start at `start` (seconds since the epoch), wait for the end: the .npz of the runner."""
+    process, folder = _running
+    try:
+        process.communicate(f"{start!r}\n".encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _fail(f"clients did not end within {seconds:g} s")
+    if process.returncode != 0:
+        _fail(f"clients ended with exit code {process.returncode}")
+    rows = (folder / "out.npz").read_bytes()
+    clear()
+    return rows
+
+
+def clear() -> None:
+    """End clients that an earlier point left, and take their files away."""
+    global _running
+    if _running is None:
+        return
+    process, folder = _running
+    _running = None
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        pipe.close()
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+
+
+def fill(spec: dict) -> float:
+    """Write every row once and read it back: seconds that took."""
+    begin = time.monotonic()
+    calls = stores.calls(spec)
+    calls.connect()
+    try:
+        for row in range(spec["rows"]):
+            calls.write(row)
+        for row in range(spec["rows"]):
+            calls.read(row)
+    finally:
+        calls.close()
+    return time.monotonic() - begin
+
+
+def _fail(why: str):
+    log = (_running[1] / "log").read_text()[-2000:]
+    clear()
+    raise RuntimeError(f"{why}{': ' if log else ''}{log.strip()}")
