@@ -1,0 +1,158 @@
+"""The command line. What a command does is loaded only when it is asked for."""
+
+import argparse
+import importlib
+import os
+import sys
+import time
+import traceback
+
+from labbook import __version__
+
+_COMMANDS = "labbook.commands"
+
+
+def main(argv=None) -> int:
+    """Run a command; its exit code. 0: all that was asked came out, 1: not all did, 2: what was
+    given is wrong, 3: the time of --for was up first, 130: Ctrl-C."""
+    given = parser().parse_args(argv)
+    if not hasattr(given, "handler"):
+        parser().print_help()
+        return 0
+    module, _, function = given.handler.partition(":")
+    try:
+        handler = getattr(importlib.import_module(f"{_COMMANDS}.{module}"), function)
+        return handler(given) or 0
+    except KeyboardInterrupt:
+        print("labbook: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as `| head` leaves us
+        return 1
+    except Exception as error:
+        return _tell(error, given.command)
+
+
+def _tell(error: Exception, command: str) -> int:
+    """One message for people on stderr, the traceback in a log; the exit code."""
+    from labbook.errors import InputError, LabbookError
+
+    log = _log(command)
+    expected = isinstance(error, LabbookError)
+    message = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
+    print(f"labbook: {message}", file=sys.stderr)
+    if log and not isinstance(error, InputError):
+        print(f"  traceback: {log}", file=sys.stderr)
+    return 2 if isinstance(error, InputError) else 1
+
+
+def _log(command):
+    """Where the traceback of the error being handled went, None when it could not be written."""
+    from labbook import paths
+    from labbook.errors import LabbookError
+
+    try:
+        file = paths.build_dir() / "logs" / f"{command}-{time.strftime('%Y%m%d-%H%M%S')}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(traceback.format_exc())
+        return file
+    except (OSError, LabbookError):
+        return None
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="labbook", description="Published infrastructure experiments, run again on real servers.",
+        epilog="`labbook COMMAND --help` says more of a command.")
+    top.add_argument("--version", action="version", version=f"labbook {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    _run(commands)
+    _book(commands)
+    _lab(commands)
+    _machine(commands)
+    return top
+
+
+def _run(commands):
+    run = _command(commands, "run", "press:run", "run the notebooks whose pages are not today's", """
+  labbook run                                  every study, quick profile
+  labbook run cms_scalability --profile full   one study, the paper's own sizes
+  labbook run cms_scalability -p clients '[1, 70]' -p repeats 5
+  labbook run --profile full --for 40m         stop between points after 40 minutes; again to go on
+  labbook run --dry-run                        only say what would be done""")
+    run.add_argument("studies", nargs="*", metavar="STUDY", help="all when none is named")
+    run.add_argument("--environment", metavar="FILE", help="where labs live, such as "
+                     "environments/local.yml")
+    run.add_argument("--profile", default="quick", choices=("quick", "full"),
+                     help="quick: minutes; full: data/papers/STUDY/full.yml (default: quick)")
+    run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], dest="given",
+                     metavar=("NAME", "VALUE"), help="a parameter of the notebook; VALUE is YAML")
+    run.add_argument("--force", action="store_true", help="run also what is up to date")
+    run.add_argument("--remeasure", action="store_true",
+                     help="measure again what was measured by earlier code")
+    run.add_argument("--dry-run", action="store_true",
+                     help="list points, time, memory, disk and what needs root; measure nothing")
+    run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
+                     help="stop between points after this time (40m, 1h30m); exit code 3")
+
+
+def _book(commands):
+    book = _command(commands, "book", "press:book", "build the book from the pages there are", """
+  labbook book               into build/html
+  labbook book --published   first make all pages from data/published, with no lab""")
+    book.add_argument("--published", action="store_true", help="pages from published summaries")
+    status = _command(commands, "status", "press:status", "state of each notebook and of labs")
+    status.add_argument("--json", action="store_true")
+    claims = _command(commands, "claims", "press:claims", "the board of claims")
+    claims.add_argument("studies", nargs="*", metavar="STUDY")
+    claims.add_argument("--json", action="store_true")
+    publish = _command(commands, "publish", "press:publish",
+                       "put summaries of this machine's last full run into data/published")
+    publish.add_argument("study", metavar="STUDY")
+
+
+def _lab(commands):
+    up = _command(commands, "up", "lab:up", "bring up a study's hosts and systems, to explore", """
+  labbook up cms_scalability
+  labbook ssh server
+  labbook down""")
+    up.add_argument("study", metavar="STUDY")
+    up.add_argument("--environment", metavar="FILE", default="environments/local.yml")
+    ssh = _command(commands, "ssh", "lab:ssh", "a shell or a command on a host of a lab that is up")
+    ssh.add_argument("host", metavar="HOST", help="or LAB/HOST where labs share the name")
+    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
+    down = _command(commands, "down", "lab:down", "take down a lab, or whatever was left behind")
+    which = down.add_mutually_exclusive_group()
+    which.add_argument("lab", nargs="?", metavar="LAB", help="its id or study; not needed for one lab")
+    which.add_argument("--all", action="store_true", help="every lab that no living process uses")
+
+
+def _machine(commands):
+    doctor = _command(commands, "doctor", "machine:doctor", "what this machine lacks, and what to type")
+    doctor.add_argument("studies", nargs="*", metavar="STUDY")
+    doctor.add_argument("--json", action="store_true")
+    install = _command(commands, "install", "machine:install", "install what studies need")
+    install.add_argument("studies", nargs="*", metavar="STUDY")
+    install.add_argument("--tests", action="store_true", help="and what `make test` needs")
+
+
+def _command(commands, name, handler, says, examples=None):
+    made = commands.add_parser(
+        name, help=says, description=says[0].upper() + says[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"examples:{examples}" if examples else None)
+    made.set_defaults(handler=handler)
+    return made
+
+
+def _duration(text: str) -> float:
+    from labbook.pipeline.progress import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 40m or 1h30m") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""up, ssh, down: a study's lab to explore by hand."""
+
+import os
+import sys
+
+from labbook import paths
+from labbook.errors import InputError, LabError
+
+
+def up(given) -> int:
+    from labbook.lab import Environment, Lab, LabDescription
+    from labbook.pipeline import notebooks, run
+
+    study, = notebooks.selected([given.study])
+    environment = Environment.load(paths.checkout() / run.environment_file(given.environment))
+    description = LabDescription.load(paths.papers(study) / "lab.yml")
+    run.check_needs([study])
+    lab = Lab.up(description, environment, lab_id=_id_to_explore(study), keep=True)
+    try:
+        started = [(wanted, _start(lab, wanted)) for wanted in description.systems]
+    except BaseException:
+        lab.down()
+        raise
+    print(f"lab {lab.id} of {study} is up")
+    for host in lab.hosts.values():
+        running = [f"{wanted['name']} on port {system.port}" for wanted, system in started
+                   if wanted["host"] == host.name]
+        print(f"  {host.name:<14}{host.address:<18}{', '.join(running)}".rstrip())
+    print(f"labbook ssh {next(iter(lab.hosts))}     a shell there\nlabbook down {lab.id}")
+    return 0
+
+
+def _id_to_explore(study) -> str:
+    """Not the id that `labbook run` uses, which would take this lab down."""
+    from labbook.lab.lab import default_id
+
+    return default_id(f"{study} to explore")
+
+
+def _start(lab, wanted):
+    from labbook.systems import find
+
+    print(f"starting {wanted['name']} on {wanted['host']}", file=sys.stderr)
+    system = find(wanted["name"])(lab.host(wanted["host"]), **wanted.get("settings", {}))
+    system.up()
+    return system
+
+
+def ssh(given) -> int:
+    from labbook.lab import Lab
+
+    lab, host = _find_host(Lab.list(), given.host)
+    os.execvp("ssh", ["ssh", "-F", str(lab.ssh_config), host, *given.words])
+
+
+def _find_host(labs, name: str):
+    """(lab, host) of HOST or LAB/HOST; LAB is an id or a study."""
+    labs = list(labs)
+    if not labs:
+        raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
+    wanted_lab, _, host = name.rpartition("/")
+    found = [lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)]
+    if len(found) == 1:
+        return found[0], host
+    every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts if not found or h == host]
+    problem = "more than one lab has this host" if found else "no such host"
+    raise InputError(problem, key=name, allowed=every)
+
+
+def down(given) -> int:
+    from labbook.lab import Lab
+
+    swept = list(Lab.sweep(everything=given.all))
+    if not given.all:
+        swept += _down_one(list(Lab.list()), given.lab, bool(swept))
+    for lab_id in swept:
+        print(f"lab {lab_id} is down")
+    return _in_use(list(Lab.list())) if given.all else 0
+
+
+def _down_one(labs, name, something_went) -> list[str]:
+    from labbook.lab import Lab
+
+    found = [lab for lab in labs if name in (None, lab.id, lab.study)]
+    if len(found) == 1:
+        Lab.attach(found[0].id).down()
+        return [found[0].id]
+    if name is None and not found:
+        if not something_went:
+            print("no lab is up", file=sys.stderr)
+        return []
+    problem = "more than one lab is up: name one" if found else "no such lab is up"
+    raise InputError(problem, key=name, allowed=[lab.id for lab in labs] or "none is up")
+
+
+def _in_use(labs) -> int:
+    for lab in labs:
+        print(f"labbook: lab {lab.id} ({lab.study}) is in use and stays", file=sys.stderr)
+    return 1 if labs else 0

@@ -1,0 +1,95 @@
+"""run, book, status, claims, publish."""
+
+import json
+import os
+import sys
+import time
+
+
+def run(given) -> int:
+    from labbook.pipeline import run as press
+
+    asked = press.Asked(
+        given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
+        given.remeasure, _published(), given.seconds and time.time() + given.seconds)
+    if given.dry_run:
+        from labbook.pipeline.plan import plan
+
+        return plan(given.studies, asked)
+    return press.run(given.studies, asked)
+
+
+def book(given) -> int:
+    from labbook.pipeline import build, run as press
+
+    code = 0
+    if given.published:
+        code = press.run([], press.Asked(published=True))
+        if code > 1:
+            return code
+    first_page = build.build()
+    for study in build.failed_pages():
+        print(f"labbook: the page of {study} shows a failed run", file=sys.stderr)
+    print(first_page)
+    return code
+
+
+def status(given) -> int:
+    from labbook.pipeline import status as pages
+
+    rows = pages.write()
+    labs = _labs()
+    if given.json:
+        print(json.dumps({"studies": rows, "labs": labs}, indent=1, ensure_ascii=False))
+        return 0
+    print(pages.table(rows))
+    for row in rows:
+        if row["error"]:
+            print(f"\n{row['study']}: {row['error']['name']}: {row['error']['message']}\n"
+                  f"  log: {row['error']['log']}")
+    for lab in labs:
+        print(f"\nlab {lab['id']} is up ({lab['study']}): {', '.join(lab['hosts'])}")
+    return 0
+
+
+def _labs() -> list[dict]:
+    from labbook.pipeline.driver import LABS
+
+    if not LABS.is_dir():
+        return []
+    from labbook.lab import Lab
+
+    return [{"id": lab.id, "study": lab.study, "hosts": list(lab.hosts), "kept": lab.keep}
+            for lab in Lab.list()]
+
+
+def claims(given) -> int:
+    from labbook.pipeline import notebooks
+    from labbook.study import claims as kept
+
+    found = [claim for study in notebooks.selected(given.studies) for claim in kept.board(study)]
+    if given.json:
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        return 0
+    from labbook.study.verdict import ours
+
+    for claim in found:
+        print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")
+        print(f"  {claim['statement']}")
+        for name, text in (("paper", kept.paper_words(claim["paper"])), ("here", ours(claim)),
+                           ("why", claim["reason"])):
+            if text:
+                print(f"  {name + ':':<7}{text}")
+    return 0
+
+
+def publish(given) -> int:
+    from labbook.pipeline.publish import publish as put
+
+    for path in put(given.study):
+        print(path)
+    return 0
+
+
+def _published() -> bool:
+    return os.environ.get("LABBOOK_PUBLISHED", "") not in ("", "0")

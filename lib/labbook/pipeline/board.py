@@ -1,0 +1,106 @@
+"""The board of claims and the tables around it, as HTML that pages include: what comes out of
+every study in one place. All words are escaped; cells are labelled, so that they stack on a phone.
+"""
+
+import html
+
+from labbook.pipeline import notebooks, pages
+from labbook.pipeline.progress import duration
+from labbook.pipeline.status import machine_words
+from labbook.study import claims
+from labbook.study.verdict import badge, ours
+
+_UP = "../"  # pages that include these tables lie in a folder beside notebooks/
+
+
+def board(studies, texts) -> str:
+    """Markdown: every claim of the studies; `texts`: {study: its staged notebook}, to link into."""
+    heads = ("Claim", "Paper", "Here", "Verdict")
+    bodies = [_claims_of(study, texts[study], heads) for study in studies if claims.load(study)]
+    return _table("The board of claims", heads, bodies) if bodies else "No claims yet.\n"
+
+
+def _claims_of(study, text, heads) -> str:
+    link = f"{_UP}notebooks/{study}.html"
+    rows = [f'<tr><th colspan="{len(heads)}" scope="rowgroup"><a href="{link}">'
+            f"{_escape(title(study))}</a></th></tr>"]
+    for claim in claims.board(study):
+        place = f"claim-{claim['id']}"
+        anchor = f"#{place}" if place in text else ""
+        rows.append(_row(heads, (
+            f'<a href="{link}{anchor}">{_escape(claim["statement"])}</a>',
+            _escape(claims.paper_words(claim["paper"])), _escape(ours(claim)),
+            badge(claim["verdict"]))))
+    return "".join(rows)
+
+
+def ran(studies) -> str:
+    """Markdown: when and on what the points behind each study's verdicts were measured."""
+    heads = ("Paper", "Measured", "On", "Profile", "Points", "Code")
+    rows = []
+    for study in studies:
+        told = conditions(study)
+        if told:
+            rows.append(_row(heads, (
+                f'<a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a>',
+                _escape(f"{told['from'][:16]} to {told['to'][:16]}"),
+                _escape(machine_words(told) + f", {told['system']}"), _escape(told["profile"]),
+                _escape(told["points"]), _escape(told["commit"]))))
+    return (_table("When and on what it ran", heads, ["".join(rows)]) if rows
+            else "Nothing has been measured here yet.\n")
+
+
+def conditions(study: str) -> dict:
+    """Of the study's verdicts together: the last one's, from the first start to the last end, with
+    the points of its experiments. {} when nothing was measured."""
+    told = [v["conditions"] for v in claims.verdicts(study) if v["conditions"]]
+    if not told:
+        return {}
+    different = {(c["from"], c["to"]): c["points"] for c in told}
+    return max(told, key=lambda c: c["to"]) | {
+        "from": min(c["from"] for c in told), "to": max(c["to"] for c in told),
+        "points": sum(different.values())}
+
+
+def status(rows) -> str:
+    """Markdown: how the last run of each notebook went."""
+    heads = ("Notebook", "State", "Last run", "Took", "Points", "Profile", "Machine")
+    body = "".join(_row(heads, _status_cells(row)) for row in rows)
+    return _table("State of the notebooks", heads, [body])
+
+
+def _status_cells(row):
+    counted = row["points"] or {}
+    error = f"<br>{_escape(row['error']['message'][:300])}" if row["error"] else ""
+    return (f'<a href="{_UP}notebooks/{row["study"]}.html">{_escape(row["study"])}</a>',
+            _escape(row["state"] + (", from published summaries" if row["published"] else "")) + error,
+            _escape((row["started"] or "")[:16].replace("T", " ")),
+            _escape(duration(row["seconds"]) if row["seconds"] else ""),
+            _escape(f"{counted['done']} of {counted['total']}" if counted.get("total") else ""),
+            _escape(row["profile"] or ""),
+            _escape(machine_words(row["machine"]) if row["machine"] else ""))
+
+
+def title(study: str) -> str:
+    """The heading of a study's page."""
+    from labbook import paths
+
+    path = pages.page(study) if pages.page(study).is_file() else paths.notebook(study)
+    return notebooks.title(notebooks.read(path)) or study
+
+
+def _row(heads, cells) -> str:
+    return "<tr>" + "".join(f'<td data-label="{head}">{cell}</td>'
+                            for head, cell in zip(heads, cells)) + "</tr>"
+
+
+def _table(label, heads, bodies) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    body = "\n".join(f"<tbody>{rows}</tbody>" for rows in bodies)
+    return (f'```{{raw}} html\n<div class="labbook-scroll" role="region" tabindex="0" '
+            f'aria-label="{label}">\n<table class="labbook-table"><thead><tr>{head}</tr></thead>\n'
+            f"{body}</table></div>\n```\n")
+
+
+def _escape(text) -> str:
+    return html.escape(str(text), quote=True).replace("\n", " ")

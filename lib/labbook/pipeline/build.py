@@ -1,0 +1,70 @@
+"""`labbook book`: the stage, then jupyter-book, then build/html, which a failed build leaves alone."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import LabbookError
+from labbook.pipeline import notebooks, pages, stage
+
+_TAIL_LINES = 25
+
+
+def build() -> Path:
+    """Build the book from the pages there are; its first page. LabbookError when it cannot be."""
+    staged = stage.stage()
+    out = paths.build_dir() / "book"
+    log = paths.build_dir() / "logs" / "book.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "jupyter_book", "build", str(staged), "--path-output", str(out),
+               "--warningiserror", "--keep-going"]
+    with open(log, "w") as file:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
+                              stderr=subprocess.STDOUT, cwd=staged,
+                              env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
+    if done.returncode:
+        raise LabbookError(f"the book could not be built (whole log: {log})\n{tail(log.read_text())}")
+    html = paths.build_dir() / "html"
+    mirror(out / "_build" / "html", html)
+    return html / "index.html"
+
+
+def failed_pages() -> list[str]:
+    """Studies in the book whose page shows a failed run."""
+    return [s for s in notebooks.in_book() if pages.note(s).get("state") == pages.FAILED]
+
+
+def tail(log: str) -> str:
+    """The lines that say what is wrong, or else the last ones."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines()
+    telling = [line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
+    return "\n".join((telling or lines)[-_TAIL_LINES:])
+
+
+def mirror(source: Path, target: Path) -> None:
+    """Make `target` hold what `source` holds, copying only what differs by size or time."""
+    for path in sorted(target.rglob("*"), reverse=True):
+        original = source / path.relative_to(target)
+        if path.is_dir() and not original.is_dir():
+            shutil.rmtree(path)
+        elif path.is_file() and not original.is_file():
+            path.unlink()
+    for original in sorted(source.rglob("*")):
+        copy = target / original.relative_to(source)
+        if original.is_dir():
+            copy.mkdir(parents=True, exist_ok=True)
+        elif not _same(original, copy):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(original, copy)
+
+
+def _same(a: Path, b: Path) -> bool:
+    try:
+        one, other = a.stat(), b.stat()
+    except FileNotFoundError:
+        return False
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)

@@ -1,0 +1,124 @@
+"""What a reader takes away from a page: the summaries as CSV and Parquet, the executed notebook;
+and the command that makes the page again."""
+
+import functools
+import io
+import json
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.pipeline import pages
+from labbook.pipeline.progress import duration
+from labbook.pipeline.status import machine_words
+
+FOLDER = "_files"
+
+
+def files(study: str, note: dict) -> dict[str, bytes]:
+    """{file name: content} to offer on a study's page; {} unless its last run came out.
+
+    Kept from the last time as long as the page is the same, since pandas is slow to load.
+    """
+    if note.get("state") != pages.OK or not pages.page(study).is_file():
+        return {}
+    kept = paths.build_dir() / "stage" / FOLDER / study
+    mark = paths.build_dir() / "downloads" / f"{study}.json"
+    is_of = {"page": note["page"], "key": note["key"]}
+    try:
+        known = json.loads(mark.read_text())
+        if known["of"] == is_of:
+            return {name: (kept / name).read_bytes() for name in known["files"]}
+    except (FileNotFoundError, ValueError, KeyError):
+        pass
+    made = {f"{study}.ipynb": pages.page(study).read_bytes()}
+    for experiment, frame in _summaries(study, note).items():
+        made[f"{experiment}.csv"] = frame.to_csv(index=False).encode()
+        made[f"{experiment}.parquet"] = _parquet(frame)
+    pages.write_atomically(mark, json.dumps({"of": is_of, "files": list(made)}))
+    return made
+
+
+def _parquet(frame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def _summaries(study: str, note: dict) -> dict:
+    """{experiment: DataFrame}, a row a point, of what the page's run stood on."""
+    from labbook.study import published
+
+    if note["published"]:
+        names = sorted(p.stem for p in (paths.published_dir() / study).glob("*.parquet"))
+        return {name: published.load(study, name).drop(columns=published.OWN) for name in names}
+    import pandas as pd
+
+    from labbook.study import Study
+    from labbook.study.frames import row
+    from labbook.study.record import Records
+
+    of = Study(study, note["environment"] or "environments/local.yml")
+    frames = {}
+    for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
+        metas = map(Records(grid.parent).meta, grid.read_text().split())
+        rows = [row(meta, of.run.is_stale(meta)) for meta in metas if meta]
+        if rows:
+            frames[grid.parent.name] = pd.DataFrame(rows)
+    return frames
+
+
+def ending(study: str, note: dict, made: dict) -> str:
+    """Markdown for the end of a page: its data, its command, when and on what it ran."""
+    parts = ["## Data and command"]
+    if made:
+        links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
+        parts.append("Summaries, one row a measured point, and this page as an executed notebook:\n\n"
+                     + "\n".join(f"- {link}" for link in links))
+    parts.append(f"```bash\n{command(study, note)}\n```")
+    facts = [*_needs(study), *_run(note)]
+    parts.append("\n".join(f"- {fact}" for fact in facts))
+    return "\n\n".join(part for part in parts if part)
+
+
+def command(study: str, note: dict) -> str:
+    """What to type for this page."""
+    if note.get("published"):
+        return "make published"
+    words = ["labbook run", study]
+    if note.get("profile", "quick") != "quick":
+        words.append(f"--profile {note['profile']}")
+    for name, value in _beyond_profile(study, note).items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        words.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
+    return " ".join(words)
+
+
+def _beyond_profile(study, note) -> dict:
+    from labbook.pipeline.parameters import chosen
+
+    profile = chosen(study, note.get("profile") or "quick")
+    return {name: value for name, value in note.get("parameters", {}).items()
+            if profile.get(name) != value}
+
+
+def _needs(study):
+    needs = _lab(study).get("needs", {})
+    if needs.get("memory"):
+        yield f"Memory: {needs['memory']}, disk: {needs.get('disk', 'hardly any')}"
+    for profile, minutes in needs.get("minutes", {}).items():
+        yield f"The {profile} profile takes about {duration(minutes * 60)}"
+
+
+@functools.cache
+def _lab(study: str) -> dict:
+    file = paths.papers(study) / "lab.yml"
+    return load_yaml(file) if file.is_file() else {}
+
+
+def _run(note):
+    if note.get("started"):
+        how = "from published summaries" if note["published"] else f"{note['profile']} profile"
+        yield (f"This page: {note['started'][:16].replace('T', ' ')}, {how}, "
+               f"{duration(note['seconds'])}, on {machine_words(note['machine'])}")
+    for name, value in note.get("parameters", {}).items():
+        yield f"`{name}`: `{value}`"

@@ -1,0 +1,180 @@
+"""One notebook's run, watched from outside its process: progress, stops, how it ended."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from labbook import paths
+from labbook.pipeline import pages
+from labbook.pipeline.execute import CLEAN_UP_SECONDS
+from labbook.pipeline.progress import Story
+
+LABS = Path("/run/labbook")  # where the state of this machine's labs lies
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`error`: {name, message, cell, log} when the state is failed."""
+
+    state: str
+    error: dict | None = None
+
+    def message(self) -> str:
+        first = (self.error["message"] or "").strip()
+        return f"{self.error['name']}: {first}\n  log: {self.error['log']}"
+
+
+class Interrupts:
+    """Counts Ctrl-C and SIGTERM while it lasts, instead of raising in the midst of something."""
+
+    def __init__(self):
+        self.count, self.signal = 0, signal.SIGINT
+
+    def __enter__(self):
+        self._before = {s: signal.signal(s, self._take) for s in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number, _frame):
+        self.count += 1
+        self.signal = number
+        said = ("stopping: the lab is being taken down (once more: at once)" if self.count == 1
+                else "stopping at once")
+        os.write(2, f"\nlabbook: {said}\n".encode())  # print may be in the midst of a line
+
+
+class Driver:
+    """Executes a study's notebook with `parameters` to the file `partial`."""
+
+    def __init__(self, study: str, parameters: dict, partial: Path, variables: dict):
+        self.study, self.partial = study, Path(partial)
+        self.log = paths.build_dir() / "logs" / f"{study}.log"
+        self._job = self.partial.with_name(f".{study}.job.json")
+        self._error = self.partial.with_name(f".{study}.error.json")
+        self._progress = self.partial.with_name(f".{study}.progress")
+        self.story = Story(self._progress)
+        self._parameters, self._variables = parameters, variables
+
+    def run(self, interrupts: Interrupts, show=lambda story: None) -> Outcome:
+        """Run to the end, or to the end of cleaning up after an interrupt; never raises for what
+        the notebook does."""
+        self._write_job()
+        try:
+            child = self._start()
+            self._watch(child, interrupts, show)
+            self.story.read_on()
+            self._end_kernel()
+            return self._outcome(child.returncode, interrupts)
+        finally:
+            for file in (self._job, self._error, self._progress):
+                file.unlink(missing_ok=True)
+
+    def _write_job(self):
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        job = {"notebook": str(paths.notebook(self.study)), "output": str(self.partial),
+               "parameters": self._parameters, "cwd": str(paths.checkout()),
+               "error": str(self._error)}
+        self._job.write_text(json.dumps(job))
+        self._progress.write_text("")
+
+    def _start(self):
+        command = [sys.executable, "-m", "labbook.pipeline.execute", str(self._job),
+                   str(os.getpid())]
+        kept = {k: v for k, v in os.environ.items()
+                if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL",
+                             "LABBOOK_PLAN", "LABBOOK_PROFILE")}
+        environment = {**kept, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
+                       "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        with open(self.log, "w") as log:
+            # A session of its own: the terminal's Ctrl-C comes to the press alone, which passes it on.
+            return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log,
+                                    stderr=subprocess.STDOUT, start_new_session=True)
+
+    def _watch(self, child, interrupts, show):
+        asked = None
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_LOOK_SECONDS)
+                return
+            self.story.read_on()
+            show(self.story)
+            if interrupts.count and asked is None:
+                asked = time.monotonic()
+                child.send_signal(signal.SIGUSR1)
+            late = asked is not None and time.monotonic() - asked > CLEAN_UP_SECONDS
+            if interrupts.count > 1 or late:
+                child.kill()
+
+    def _end_kernel(self):
+        """The kernel dies with its driver; see that it has, or it would still own its lab."""
+        deadline = time.monotonic() + 5
+        while (pid := self.story.kernel_pid) and _is_kernel(pid):
+            if time.monotonic() > deadline:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                deadline = float("inf")
+            time.sleep(0.02)
+
+    def _outcome(self, code: int, interrupts) -> Outcome:
+        error = self._told()
+        if error and error["name"] == "Stopped":
+            return Outcome(pages.PAUSED)
+        if interrupts.count:
+            return Outcome(pages.INTERRUPTED)
+        if error:
+            return Outcome(pages.FAILED, error)
+        if code:
+            return self._failed("KernelDied", f"the notebook's process ended with code {code}")
+        if not self.story.complete:
+            return self._failed("Incomplete", "the notebook ended, but its study never said that it "
+                                "is complete: study.complete() was not reached")
+        if _marked_failed(self.partial):
+            return self._failed("NotebookError", "the notebook left early: papermill marked it")
+        return Outcome(pages.OK)
+
+    def _told(self) -> dict | None:
+        try:
+            return {**json.loads(self._error.read_text()), "log": _relative(self.log)}
+        except FileNotFoundError:
+            return None
+
+    def _failed(self, name, message) -> Outcome:
+        return Outcome(pages.FAILED, {"name": name, "message": message, "cell": None,
+                                      "log": _relative(self.log)})
+
+
+def sweep_labs() -> None:
+    """Take down labs whose driver was killed. Loads the lab library only if any lab was left."""
+    if LABS.is_dir() and any(LABS.iterdir()):
+        from labbook.lab import Lab
+
+        Lab.sweep()
+
+
+def _marked_failed(executed: Path) -> bool:
+    metadata = json.loads(executed.read_text(encoding="utf-8")).get("metadata", {})
+    return bool(metadata.get("papermill", {}).get("exception"))
+
+
+def _is_kernel(pid: int) -> bool:
+    """Whether a process is still alive and is a kernel of ours, not another that got its number."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"labbook.pipeline.kernel" in command  # a zombie has no command line
+
+
+def _relative(path: Path) -> str:
+    root = paths.checkout()
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)

@@ -1,0 +1,40 @@
+"""The kernel's start: `python -m labbook.pipeline.kernel -f CONNECTION_FILE`.
+
+A kernel whose driver was killed must end at once: an ipykernel notices within a second at best and
+only between system calls of its own, and a measurement that goes on unseen spoils the next one.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with(parent_pid: int) -> None:
+    """Have the operating system kill this process when the process `parent_pid` ends (Linux)."""
+    try:
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+    except AttributeError:
+        return  # no Linux, so no labs either
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(1)  # it ended before the line above
+
+
+def main() -> None:
+    from labbook.pipeline import progress
+
+    if parent := os.environ.get("JPY_PARENT_PID"):
+        die_with(int(parent))
+    progress.tell(event="kernel", pid=os.getpid())
+    if sys.path[0] in ("", os.getcwd()):
+        del sys.path[0]  # as ipykernel_launcher does; the notebook gets it back
+    from ipykernel.kernelapp import launch_new_instance
+
+    launch_new_instance()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Page keys: whether a notebook's page is still what running it would give. A no-op stays light:
+only hashing, no import of what runs notebooks or reads records."""
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+from labbook import paths
+from labbook.pipeline import notebooks
+
+_LIBRARY = Path(__file__).resolve().parents[1]
+# By the order of floors nothing that a kernel imports is above figures.
+_ABOVE = {"pipeline", "commands", "cli.py", "__main__.py"}
+
+
+def page_key(study: str, parameters: dict, published: bool = False) -> dict:
+    """{"inputs", "records"}: digests of what a page is made from.
+
+    `inputs` are taken before a run and `records` after it, since a run adds records.
+    """
+    return {"inputs": inputs(study, parameters), "records": records(study, published)}
+
+
+def inputs(study: str, parameters: dict) -> str:
+    """Digest of the cells, parameters, environment file, paper data, library and machine."""
+    root = paths.checkout()
+    environment = _environment(study, parameters)
+    return _digest([
+        _cells(paths.notebook(study)),
+        json.dumps(parameters, sort_keys=True),
+        environment.read_bytes() if environment and environment.is_file() else b"none",
+        *_tree(paths.papers(study)),
+        *library(),
+        _bytes(root / "constraints.txt"), sys.version, platform.node(),
+    ])
+
+
+def records(study: str, published: bool = False) -> str:
+    """Digest of the records that a run would find: published content, or this machine's files."""
+    if published:
+        return _digest(["published", *_tree(paths.published_dir() / study)])
+    found = []
+    for folder in sorted(paths.records_dir().glob(f"*/{study}")):
+        for path, state in _states(folder):
+            found.append(f"{path} {state.st_size} {state.st_mtime_ns}")
+    return _digest(found)
+
+
+def library() -> list:
+    """Names and contents of the library's files that a kernel may import."""
+    parts = []
+    for entry in sorted(_LIBRARY.iterdir()):
+        if entry.name in _ABOVE or entry.name == "__pycache__":
+            continue
+        parts += _tree(entry) if entry.is_dir() else [entry.name, entry.read_bytes()]
+    return parts
+
+
+def _environment(study, parameters) -> Path | None:
+    from labbook.pipeline.parameters import declared
+
+    named = parameters.get("environment") or declared(study).get("environment")
+    return paths.checkout() / named if isinstance(named, str) else None
+
+
+def _cells(path) -> str:
+    """What decides a notebook's outputs: its cells' kinds, tags and sources, not their outputs."""
+    cells = notebooks.read(path)["cells"]
+    return json.dumps([(c["cell_type"], notebooks.tags(c), notebooks.source(c)) for c in cells])
+
+
+def _tree(folder: Path) -> list:
+    """Relative names and contents of all files below a folder, in a fixed order."""
+    parts = []
+    for path, _ in _states(folder):
+        parts += [path.relative_to(folder.parent).as_posix(), path.read_bytes()]
+    return parts
+
+
+def _states(folder: Path):
+    """(path, stat) of every lasting file below a folder, sorted; unfinished ones start with a dot."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f != "__pycache__" and not f.startswith("."))
+        for name in sorted(files):
+            if not name.startswith(".") and not name.endswith((".pyc", ".tmp", "~")):
+                path = Path(place, name)
+                try:
+                    yield path, path.stat()
+                except FileNotFoundError:
+                    continue  # another run has just renamed it
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _digest(parts) -> str:
+    """SHA-256 of parts of text or bytes, each with its length, so that no two lists run together."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(b"%d:" % len(data) + data)
+    return digest.hexdigest()

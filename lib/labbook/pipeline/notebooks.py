@@ -1,0 +1,84 @@
+"""The book's studies: which notebooks there are, in the order of its table of contents."""
+
+import json
+import re
+from pathlib import Path
+
+from labbook import paths
+from labbook.checks import did_you_mean, load_yaml
+from labbook.errors import InputError
+
+_NOTEBOOK = re.compile(r"^(?:\./)?notebooks/([^/]+?)(?:\.ipynb)?$")
+
+
+def studies() -> list[str]:
+    """Names of all notebooks: those of `_toc.yml` in its order, then the others by name."""
+    found = {path.stem for path in (paths.checkout() / "notebooks").glob("[!.]*.ipynb")}
+    listed = in_book()
+    return [name for name in listed if name in found] + sorted(found - set(listed))
+
+
+def in_book() -> list[str]:
+    """Names of the studies that `_toc.yml` lists, whether they are there or not."""
+    names = []
+    for entry in toc_files(load_yaml(paths.checkout() / "_toc.yml")):
+        match = _NOTEBOOK.match(entry)
+        if match:
+            names.append(match.group(1))
+    return names
+
+
+def toc_files(part):
+    """Every file that a table of contents names, in order."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("root", "file"):
+                yield str(value)
+            else:
+                yield from toc_files(value)
+    elif isinstance(part, list):
+        for entry in part:
+            yield from toc_files(entry)
+
+
+def selected(names) -> list[str]:
+    """The named studies in the book's order, all when none is named; InputError if one is unknown."""
+    known = studies()
+    wanted = [Path(name).stem if name.endswith(".ipynb") else name for name in names]
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"no study {name!r}{did_you_mean(name, known)}", allowed=known)
+    return [name for name in known if name in wanted or not wanted]
+
+
+def read(path: Path) -> dict:
+    """A notebook's JSON; InputError when it is missing or not a notebook of format 4."""
+    try:
+        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("no such notebook", file=path) from None
+    except ValueError as error:
+        raise InputError(f"not a notebook: {error}", file=path) from None
+    if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:
+        raise InputError("not a notebook of format 4", file=path)
+    return notebook
+
+
+def source(cell: dict) -> str:
+    """The text of a cell, which is stored as one string or as a list of lines."""
+    text = cell.get("source", "")
+    return text if isinstance(text, str) else "".join(text)
+
+
+def tags(cell: dict) -> list[str]:
+    return cell.get("metadata", {}).get("tags", [])
+
+
+def title(notebook: dict) -> str | None:
+    """The first heading of a notebook, as the book's contents show it."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            heading = re.search(r"^#\s+(.+?)\s*$", source(cell), re.MULTILINE)
+            if heading:
+                return heading.group(1)
+    return None

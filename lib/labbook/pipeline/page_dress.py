@@ -1,0 +1,88 @@
+"""What a study's page gets on its way into the book: its state on top, its code folded, its data
+and command at the end. Pure: notebooks in, notebooks out."""
+
+import copy
+import re
+
+from labbook.pipeline import notebooks, pages
+
+_OF_PAPERMILL = "papermill-error-cell-tag"
+_PARAMETERS = {"parameters", "injected-parameters"}
+_OWN_FOLDING = ("hide-", "remove-", "show-")
+_GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
+
+
+def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
+    """A notebook as the book shows it; `note`: how its run went, {} for one that never ran."""
+    notebook = copy.deepcopy(notebook)
+    cells = [c for c in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(c)]
+    glued = glued_names(notebook)
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            _fold(cell)
+            if note.get("state") == pages.OK:
+                cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
+        elif cell["cell_type"] == "markdown":
+            cell["source"] = _GLUED.sub(lambda m: m[0] if m[2].strip() in glued else "*not measured*",
+                                        notebooks.source(cell))
+    _announce(cells, _state(note))
+    if ending:
+        cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
+    notebook["cells"] = cells
+    for clutter in ("papermill", "widgets"):
+        notebook["metadata"].pop(clutter, None)
+    notebook["metadata"].setdefault(
+        "kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
+    return notebook
+
+
+def glued_names(notebook: dict) -> set[str]:
+    """Names of the values that its outputs glue into the text."""
+    outputs = (o for c in notebook["cells"] for o in c.get("outputs", []))
+    return {o["metadata"]["scrapbook"]["name"] for o in outputs
+            if "scrapbook" in o.get("metadata", {})}
+
+
+def _fold(cell):
+    """Parameters go (the page's end names them), other code is a click away unless it says else."""
+    tags = notebooks.tags(cell)
+    cell["metadata"].pop("papermill", None)
+    if _PARAMETERS & set(tags):
+        cell["metadata"]["tags"] = ["remove-cell"]
+    elif not any(tag.startswith(_OWN_FOLDING) for tag in tags):
+        cell["metadata"]["tags"] = [*tags, "hide-input"]
+
+
+def _announce(cells, text):
+    """Put a text below the page's heading."""
+    if not text:
+        return
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            source = notebooks.source(cell)
+            heading = re.search(r"^#\s+.+$", source, re.MULTILINE)
+            if heading:
+                cell["source"] = f"{source[:heading.end()]}\n\n{text}\n{source[heading.end():]}"
+                return
+    cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": text, "id": "state"})
+
+
+def _state(note: dict) -> str:
+    if note.get("state") == pages.FAILED:
+        return failure(note["error"])
+    if "stopped" in note:
+        counted = note["stopped"]["points"]
+        went = f"{note['stopped']['state']} after {counted['done']} of {counted['total']} points"
+        return (f"```{{warning}}\nThe last run was {went}"
+                f"{'; what is here is of the run before' if note.get('state') else ''}.\n```")
+    if not note:
+        return "```{note}\nThis notebook has not been run here yet, so it shows no results.\n```"
+    return ""
+
+
+def failure(error: dict) -> str:
+    """A box that says that the run failed, and how; the words of the error cannot break out."""
+    message = error["message"].strip()
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", message)), default=0))
+    return (f"{fence}``{{error}}\nThe last run of this notebook failed. What it showed until then is "
+            f"below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")

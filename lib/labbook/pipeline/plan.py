@@ -1,0 +1,99 @@
+"""`labbook run --dry-run`: what a run would measure, how long, and what it would do as root."""
+
+import sys
+
+from labbook import paths
+from labbook.errors import LabbookError
+from labbook.lab.description import LabDescription
+from labbook.lab.quantities import size_text
+from labbook.pipeline import keys, notebooks, pages, run
+from labbook.pipeline.driver import Driver, Interrupts
+from labbook.pipeline.progress import Story, duration
+
+
+def plan(names, asked: run.Asked) -> int:
+    """Print the plan of each study; 1 when a notebook fails before its plan is known."""
+    jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
+    code = 0
+    with Interrupts() as interrupts:
+        for study, chosen in jobs.items():
+            outcome, story = _try(study, chosen, asked, interrupts)
+            if interrupts.count:
+                return 128 + interrupts.signal
+            if outcome.state == pages.PAUSED:
+                print("\n".join(_lines(study, chosen, asked, story)) + "\n")
+            else:
+                code = 1
+                said = (outcome.message() if outcome.error
+                        else "it ended without study.complete(), so its plan may not be whole")
+                print(f"{study}: no plan: {said}", file=sys.stderr)
+    return code
+
+
+def _try(study, chosen, asked, interrupts):
+    """Execute the notebook in a mode that measures nothing and stops at study.complete()."""
+    variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"}
+    with pages.only_me(study) as partial:
+        driver = Driver(study, chosen, partial, variables)
+        outcome = driver.run(interrupts)
+        partial.unlink(missing_ok=True)
+    return outcome, driver.story
+
+
+def _lines(study, chosen, asked, story: Story):
+    current = pages.is_current(study, keys.page_key(study, chosen, asked.published))
+    yield f"{study}, {asked.profile} profile: its page is {'up to date' if current else 'to be made'}"
+    for name, told in story.experiments.items():
+        left = told["total"] - told["done"]
+        yield f"  {name}: {told['total']} points, {told['done']} measured, {left} to do"
+    lab = LabDescription.load(paths.papers(study) / "lab.yml")
+    yield f"  time: {_time(story, lab, asked.profile)}"
+    yield f"  memory: {_size(lab, 'memory')}, disk: {_size(lab, 'disk')}"
+    yield from (f"  as root: {action}" for action in privileged(lab))
+    missing = _missing_packages(study)
+    if missing:
+        yield f"  to install first: {', '.join(missing)} (labbook install {study})"
+
+
+def _time(story: Story, lab, profile) -> str:
+    if story.done == story.total:
+        return "seconds: nothing is left to measure"
+    told = [e.get("seconds") for e in story.experiments.values() if e["total"] > e["done"]]
+    if told and all(seconds is not None for seconds in told):
+        return f"about {duration(sum(told))}, by the points measured before"
+    minutes = lab.needs.get("minutes", {}).get(profile)
+    if minutes is None:
+        return "not known"
+    share = 1 - story.done / story.total
+    return f"about {duration(minutes * 60 * share)}, by the study's lab.yml"
+
+
+def _size(lab, what) -> str:
+    return size_text(lab.needs[what]) if lab.needs.get(what) else "not stated"
+
+
+def privileged(lab: LabDescription) -> list[str]:
+    """What bringing a lab up does as root, in words."""
+    actions = [f"{len(lab.hosts)} hosts in namespaces of their own "
+               f"({', '.join(host.name for host in lab.hosts)}), a bridge a site"]
+    for link in lab.links:
+        asked = ", ".join(f"{k} {v}" for k, v in link.items() if k != "between" and v)
+        actions.append(f"a link {' - '.join(link['between'])}{f' shaped to {asked}' if asked else ''}")
+    for host in lab.hosts:
+        limits = [k for k, v in host.limits.items() if v and k != "disk"]
+        if limits:
+            actions.append(f"control group of {host.name}: {', '.join(limits)}")
+        if host.limits.get("disk"):
+            actions.append(f"a file system on a loop device for {host.name}")
+    return actions
+
+
+def _missing_packages(study) -> list[str]:
+    from labbook.pipeline import install
+    from labbook.pipeline.requirements import requirements
+
+    try:
+        wanted = requirements([study]).packages.values()
+        return [need.name for need, found in install.installed(wanted) if not found]
+    except LabbookError:
+        return []  # a study still without a lab of its own

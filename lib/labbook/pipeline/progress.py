@@ -1,0 +1,135 @@
+"""What a running study says of itself, and the bar that shows it.
+
+The kernel appends JSON lines to the file LABBOOK_PROGRESS: {event: plan | start | done | failed |
+paused | complete, experiment, point, done, total, seconds}; the press reads on where it stopped.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+
+def tell(**event) -> None:
+    """Append one event, if anybody listens. One write, so that lines never mix."""
+    if path := os.environ.get("LABBOOK_PROGRESS"):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
+
+
+class Story:
+    """The state of one run, from the events in its progress file."""
+
+    def __init__(self, path: Path):
+        self.path, self._offset = Path(path), 0
+        self.experiments = {}   # name -> {"done", "total", "seconds", "failed", ...} as last told
+        self.complete = self.paused = False
+        self.kernel_pid = None
+        self.point = None
+        self.measured = self.failed = 0
+        self._seconds = 0.0     # spent on the points measured in this run
+
+    def read_on(self) -> bool:
+        """Take in what was written since; True when there was something."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return False
+        whole = data[: data.rfind(b"\n") + 1]  # the last line may be half written
+        self._offset += len(whole)
+        for line in whole.splitlines():
+            self._take(json.loads(line))
+        return bool(whole)
+
+    def _take(self, event: dict) -> None:
+        kind, experiment = event.get("event"), event.get("experiment")
+        if kind == "kernel":
+            self.kernel_pid = event["pid"]
+        elif kind in ("complete", "paused"):
+            setattr(self, kind, True)
+        if experiment is not None:
+            self.experiments.setdefault(experiment, {}).update(
+                {k: v for k, v in event.items() if k not in ("event", "experiment")})
+        if kind == "start":
+            self.point = event.get("point")
+        elif kind in ("done", "failed"):
+            self.measured += kind == "done"
+            self.failed += kind == "failed"
+            self._seconds += event.get("seconds") or 0
+
+    @property
+    def done(self) -> int:
+        return sum(e.get("done") or 0 for e in self.experiments.values())
+
+    @property
+    def total(self) -> int:
+        return sum(e.get("total") or 0 for e in self.experiments.values())
+
+    def seconds_left(self) -> float | None:
+        """Estimate from this run's own points; None before the first of them."""
+        tried = self.measured + self.failed
+        return self._seconds / tried * max(self.total - self.done, 0) if tried else None
+
+
+class Bar:
+    """One study's line on a terminal; without one, a line at its start and one at its end."""
+
+    def __init__(self, study: str, stream=None):
+        self.study, self.stream = study, stream or sys.stderr
+        self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._started = time.monotonic()
+        if not self.live:
+            print(f"{study}: started", file=self.stream, flush=True)
+
+    def show(self, story: Story) -> None:
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write("\r\033[K" + self.line(story)[:width])
+            self.stream.flush()
+
+    def line(self, story: Story, cells: int = 20) -> str:
+        elapsed = duration(time.monotonic() - self._started)
+        if not story.total:
+            return f"{self.study}  {elapsed}"
+        full = round(cells * story.done / story.total)
+        left = story.seconds_left()
+        parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}",
+                 f"{story.done}/{story.total} points", elapsed]
+        if left is not None:
+            parts.append(f"about {duration(left)} left")
+        if story.failed:
+            parts.append(f"{story.failed} failed")
+        return "  ".join(parts)
+
+    def end(self, text: str) -> None:
+        if self.live:
+            self.stream.write("\r\033[K")
+        elapsed = duration(time.monotonic() - self._started)
+        print(f"{self.study}: {text} ({elapsed})", file=self.stream, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A time for people: "42 s", "3 min 20 s", "4 h 05 min"."""
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        minutes, rest = divmod(seconds, 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours} h {rest // 60:02d} min"
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in "40m", "1h30m", "90s"; ValueError for anything else."""
+    import re
+
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text)
+    if not text or not match:
+        raise ValueError(text)
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds

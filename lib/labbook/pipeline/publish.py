@@ -1,0 +1,31 @@
+"""`labbook publish STUDY`: summaries of this machine's last long run, to be committed."""
+
+import json
+
+from labbook import paths
+from labbook.errors import InputError
+from labbook.pipeline import notebooks, pages, parameters
+
+
+def publish(study: str, profile: str = "full") -> list:
+    """Write data/published/STUDY/: a Parquet file an experiment and run.json; the files' paths.
+
+    InputError when this machine has no complete run of that profile.
+    """
+    from labbook.study import published
+
+    if study not in notebooks.studies():
+        raise InputError(f"no study {study!r}", allowed=notebooks.studies())
+    files = published.export(study, profile)
+    about = paths.published_dir() / study / "run.json"
+    pages.write_atomically(about, json.dumps(
+        {"profile": profile, "parameters": _of_last_run(study, profile)}, indent=1) + "\n")
+    return [*files, about]
+
+
+def _of_last_run(study, profile) -> dict:
+    """The parameters of the run that is published: the page's own if it is of that profile."""
+    note = pages.note(study)
+    if note.get("state") == pages.OK and note["profile"] == profile and not note["published"]:
+        return note["parameters"]
+    return parameters.chosen(study, profile)

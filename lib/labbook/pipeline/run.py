@@ -1,0 +1,179 @@
+"""`labbook run`: execute the notebooks whose pages are not today's, one lab at a time."""
+
+import datetime
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import InputError
+from labbook.pipeline import keys, notebooks, pages, parameters, status
+from labbook.pipeline.driver import Driver, Interrupts, sweep_labs
+from labbook.pipeline.progress import Bar, Story
+from labbook.study import provenance
+
+PAUSED_CODE = 3
+_OF_A_STOP = ("state", "started", "seconds", "points")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `labbook run` was asked for; `given` is [(name, YAML text)], `until` epoch seconds."""
+
+    profile: str = "quick"
+    given: tuple = ()
+    environment: str | None = None
+    force: bool = False
+    remeasure: bool = False
+    published: bool = False
+    until: float | None = None
+
+
+def run(names, asked: Asked) -> int:
+    """Bring the pages of the named studies (all if none) up to date; the exit code.
+
+    0 all came out, 1 a notebook failed, 3 the time was up first, 128 + signal when stopped.
+    """
+    jobs = {study: parameters_of(study, asked) for study in notebooks.selected(names)}
+    if not asked.published:
+        sweep_labs()
+    todo = {study: chosen for study, chosen in jobs.items()
+            if asked.force or asked.remeasure
+            or not pages.is_current(study, keys.page_key(study, chosen, asked.published))}
+    if todo and not asked.published:
+        check_needs(todo)
+    with Interrupts() as interrupts:
+        states = [_run_or_pause(study, chosen, asked, interrupts) for study, chosen in todo.items()]
+    status.write()
+    current = len(jobs) - len(todo)
+    if current:
+        print(f"{current} of {len(jobs)} up to date: {', '.join(s for s in jobs if s not in todo)}",
+              file=sys.stderr)
+    return _exit_code(states, interrupts)
+
+
+def _exit_code(states, interrupts) -> int:
+    if interrupts.count:
+        return 128 + interrupts.signal
+    if pages.FAILED in states:
+        return 1
+    return PAUSED_CODE if pages.PAUSED in states else 0
+
+
+def parameters_of(study, asked) -> dict:
+    if asked.published:
+        return published_run(study).get("parameters", {})
+    environment = asked.environment and environment_file(asked.environment)
+    return parameters.chosen(study, asked.profile, asked.given, environment)
+
+
+def published_run(study: str) -> dict:
+    """What the published summaries were measured with: {"profile", "parameters"}, {} if nothing."""
+    try:
+        return json.loads((paths.published_dir() / study / "run.json").read_text())
+    except FileNotFoundError:
+        return {}
+
+
+def environment_file(name: str) -> str:
+    """A file named from where the user stands, as the kernel finds it from the checkout."""
+    for path in (Path(name).absolute(), paths.checkout() / name):
+        if path.is_file():
+            inside = path.is_relative_to(paths.checkout())
+            return str(path.relative_to(paths.checkout()) if inside else path)
+    there = sorted(str(p.relative_to(paths.checkout()))
+                   for p in (paths.checkout() / "environments").glob("*.yml"))
+    raise InputError("no such environment file", file=name, key="--environment", allowed=there)
+
+
+def check_needs(studies) -> None:
+    """Fail before anything starts, in doctor's words, when the machine lacks what studies need."""
+    from labbook.pipeline import doctor
+
+    with_lab = [study for study in studies if (paths.papers(study) / "lab.yml").is_file()]
+    if with_lab:
+        doctor.require(with_lab)
+
+
+def _run_or_pause(study, chosen, asked, interrupts) -> str:
+    if interrupts.count:
+        return pages.INTERRUPTED
+    if asked.until is not None and time.time() >= asked.until:
+        print(f"{study}: not started, the time is up", file=sys.stderr)
+        return pages.PAUSED
+    with pages.only_me(study) as partial:
+        return run_one(study, chosen, asked, interrupts, partial)
+
+
+def run_one(study, chosen, asked, interrupts, partial) -> str:
+    """Execute one notebook and keep what came out; the state it ended in."""
+    started, moment = time.monotonic(), datetime.datetime.now().astimezone()
+    inputs = keys.inputs(study, chosen)  # before the run: an edit meanwhile makes the page old
+    bar = Bar(study)
+    driver = Driver(study, chosen, partial, variables(study, asked))
+    outcome = driver.run(interrupts, bar.show)
+    if not asked.published:
+        sweep_labs()
+    about = {
+        "study": study, "state": outcome.state, "error": outcome.error,
+        "key": {"inputs": inputs, "records": keys.records(study, asked.published)},
+        "profile": _profile(study, asked), "parameters": chosen, "published": asked.published,
+        "environment": _environment_name(study, chosen),
+        "started": moment.isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - started, 1),
+        "points": _points(driver.story), "machine": provenance.machine(),
+        **provenance.code(),
+    }
+    _keep(study, outcome, partial, about)
+    bar.end(_ending(outcome, driver.story))
+    return outcome.state
+
+
+def _keep(study, outcome, partial, about) -> None:
+    """A good page replaces the old one, and so does a failed one, with its error on it. A run that
+    was stopped leaves the old page and what is known of it, but no key: the next run goes on."""
+    if outcome.state in (pages.OK, pages.FAILED) and partial.is_file():
+        pages.accept(study, partial, about)
+    elif outcome.state == pages.FAILED:
+        pages.write_note(study, about)
+    else:
+        partial.unlink(missing_ok=True)
+        pages.write_note(study, {**pages.note(study), "study": study, "key": None,
+                                 "stopped": {k: about[k] for k in _OF_A_STOP}})
+
+
+def _ending(outcome, story: Story) -> str:
+    failed = f", {story.failed} failed" if story.failed else ""
+    counted = f"{story.done} of {story.total} points{failed}"
+    if outcome.state == pages.OK:
+        return f"done, {story.measured} points measured, {counted}" if story.total else "done"
+    if outcome.state == pages.FAILED:
+        return f"failed: {outcome.message()}"
+    return f"{outcome.state}, {counted}; run it again to go on"
+
+
+def variables(study, asked: Asked) -> dict:
+    """What the kernel is told; see labbook.study.run."""
+    said = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": _profile(study, asked)}
+    if asked.published:
+        said["LABBOOK_PUBLISHED"] = "1"
+    if asked.remeasure:
+        said["LABBOOK_REMEASURE"] = "1"
+    if asked.until is not None:
+        said["LABBOOK_UNTIL"] = repr(asked.until)
+    return said
+
+
+def _profile(study, asked) -> str:
+    return published_run(study).get("profile", "quick") if asked.published else asked.profile
+
+
+def _environment_name(study, chosen) -> str | None:
+    return chosen.get("environment") or parameters.declared(study).get("environment")
+
+
+def _points(story: Story) -> dict:
+    return {"done": story.done, "total": story.total, "measured": story.measured,
+            "failed": story.failed}

@@ -1,0 +1,67 @@
+"""The stage: build/stage, the book's sources with the executed notebooks in their places.
+
+Only what differs is written, so that sphinx reads again only what has changed.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import InputError
+from labbook.pipeline import board, downloads, notebooks, pages, status
+from labbook.pipeline.page_dress import dressed
+
+GENERATED = "_generated"  # what pages of book/ include: board.md, ran.md, status.md
+
+
+def stage() -> Path:
+    """Bring build/stage up to date with the checkout and the pages; its folder."""
+    root, folder = paths.checkout(), paths.build_dir() / "stage"
+    wanted = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
+    for path in sorted((root / "book").rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            wanted[path.relative_to(root).as_posix()] = path.read_bytes()
+    wanted |= _studies()
+    _write(folder, wanted)
+    return folder
+
+
+def _studies() -> dict:
+    """{place: content} of the studies' pages, their downloads and the tables over all of them."""
+    there, wanted, texts = set(notebooks.studies()), {}, {}
+    for study in notebooks.in_book():
+        if study not in there:
+            raise InputError("no such notebook", file=paths.checkout() / "_toc.yml",
+                             key=f"notebooks/{study}", allowed=sorted(there))
+        note = pages.note(study)
+        files = downloads.files(study, note)
+        wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
+        page = dressed(_page(study, note), note, downloads.ending(study, note, files))
+        texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
+        wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
+    tables = {"board": board.board(texts, texts), "ran": board.ran(texts),
+              "status": board.status([r for r in status.write() if r["study"] in texts])}
+    return wanted | {f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}
+
+
+def _page(study, note) -> dict:
+    executed = pages.page(study)
+    return notebooks.read(executed if note and executed.is_file() else paths.notebook(study))
+
+
+def _write(folder: Path, wanted: dict) -> None:
+    """Make a folder hold exactly these files, touching only those that differ."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif name not in wanted:
+            path.unlink()
+    for name, data in wanted.items():
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        if not path.is_file() or path.read_bytes() != data:
+            pages.write_atomically(path, data)

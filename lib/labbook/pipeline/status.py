@@ -1,0 +1,72 @@
+"""The state of every notebook's page: build/status.json, `labbook status`, the book's status page."""
+
+import json
+
+from labbook import paths
+from labbook.errors import LabbookError
+from labbook.pipeline import keys, notebooks, pages, parameters
+from labbook.pipeline.progress import duration
+
+NEVER, OLD = "never run", "out of date"
+FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environment", "machine",
+          "commit", "published", "error")
+
+
+def rows() -> list[dict]:
+    """One dict a study with FIELDS; state: ok, out of date, failed, paused, interrupted, never run."""
+    return [_row(study) for study in notebooks.studies()]
+
+
+def _row(study: str) -> dict:
+    note = pages.note(study)
+    row = {field: note.get(field) for field in FIELDS}
+    row["study"] = study
+    if "stopped" in note:
+        row.update(note["stopped"])
+    elif not note:
+        row["state"] = NEVER
+    elif note["state"] == pages.OK and not _today(study, note):
+        row["state"] = OLD
+    return row
+
+
+def _today(study: str, note: dict) -> bool:
+    try:
+        key = keys.page_key(study, note["parameters"], note["published"])
+    except LabbookError:
+        return False  # its parameters cell cannot even be read now
+    return pages.is_current(study, key)
+
+
+def write() -> list[dict]:
+    """Bring build/status.json up to date with the pages."""
+    found = rows()
+    pages.write_atomically(paths.build_dir() / "status.json",
+                           json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    return found
+
+
+def table(found: list[dict]) -> str:
+    """For a terminal: one line a study."""
+    lines = [("study", "state", "profile", "points", "took", "when")]
+    for row in found:
+        counted = row["points"] or {}
+        lines.append((row["study"], row["state"], row["profile"] or "",
+                      f"{counted['done']}/{counted['total']}" if counted.get("total") else "",
+                      duration(row["seconds"]) if row["seconds"] else "",
+                      (row["started"] or "")[:16].replace("T", " ")))
+    return aligned(lines)
+
+
+def aligned(lines) -> str:
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*lines)]
+    return "\n".join("  ".join(str(cell).ljust(width) for cell, width in zip(line, widths)).rstrip()
+                     for line in lines)
+
+
+def machine_words(machine: dict | None) -> str:
+    """A machine in a line, as pages name it."""
+    if not machine:
+        return "not known"
+    return (f"{machine['cores']} × {machine['cpu']}, {machine['memory_gib']} GiB, "
+            f"Linux {machine['kernel']}")
