@@ -79,7 +79,6 @@ class Attempt:
         }
 
     def __enter__(self):
-        self.study.watch()
         self.study.run.progress.start(self.point)
         self._start = provenance.before()
         return self

@@ -83,7 +83,7 @@ class Stage:
         """From now on SIGTERM and the interpreter's end take the lab down first."""
         self._process = os.getpid()
         atexit.register(self.down)
-        if _in_main_thread():
+        if self._old_handler is None and _in_main_thread():
             self._old_handler = signal.signal(signal.SIGTERM, self._terminated)
 
     def _unwatch(self):

@@ -1,0 +1,145 @@
+"""Verdicts of the named rules."""
+
+import math
+
+import pytest
+
+from labbook.errors import InputError
+from labbook.study.rules import (NOT_REPLICATED, NOT_TESTABLE, REPLICATED, TOO_NOISY, crossing,
+                                 decide)
+
+PARAMETERS = ("system", "op", "clients")
+AB = {"of": {"system": "a"}, "than": {"system": "b"}}
+
+
+def rows(time, repeats=3, clients=(1, 10, 50), ops=("read",), limited=()):
+    """`time(system, clients, repeat)` in ms; `limited`: counts at which clients limit system a."""
+    return [{"system": s, "op": op, "clients": c, "repeat": r, "mean_ms": time(s, c, r),
+             "client_limited": int(s == "a" and c in limited)}
+            for r in range(1, repeats + 1) for s in "ab" for op in ops for c in clients]
+
+
+def judged(rule, data):
+    return decide({"id": "x", "measure": "mean_ms", "rule": rule}, data, PARAMETERS)
+
+
+def factor(value):
+    return lambda s, c, r: (value if s == "a" else 1.0) * c * (1 + r / 100)
+
+
+def growing(of, than):
+    return lambda s, c, r: 5.0 + (of if s == "a" else than) * c + r / 100
+
+
+def noisy(s, c, r):
+    return c * ((1.5, 0.7, 1.4)[r - 1] if s == "a" else 1.0)
+
+
+@pytest.mark.parametrize("rule, time, verdict", [
+    ({"name": "greater", "margin": 1.05}, factor(2), REPLICATED),
+    ({"name": "greater", "margin": 1.05}, factor(1.0), NOT_REPLICATED),
+    ({"name": "greater", "margin": 1.05}, factor(0.5), NOT_REPLICATED),
+    ({"name": "greater"}, noisy, TOO_NOISY),
+    ({"name": "equal_within", "margin": 1.2}, factor(1.1), REPLICATED),
+    ({"name": "equal_within", "margin": 1.2}, factor(1.3), NOT_REPLICATED),
+    ({"name": "equal_within", "margin": 1.2}, factor(0.7), NOT_REPLICATED),
+    ({"name": "equal_within", "margin": 1.2}, noisy, TOO_NOISY),
+    ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(1, 1.1), REPLICATED),
+    ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(3, 0.1), NOT_REPLICATED),
+    ({"name": "grows_slower", "along": "clients"}, growing(0.2, 1), REPLICATED),
+    ({"name": "grows_slower", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
+    ({"name": "grows_slower", "along": "clients", "margin": 2}, growing(0.8, 1), NOT_REPLICATED),
+    ({"name": "grows_slower", "along": "clients"}, growing(1, 0), NOT_REPLICATED),
+    ({"name": "crosses_near", "along": "clients", "at": 30, "within": 15},
+     lambda s, c, r: c if s == "b" else 20 + c / 5 + r, REPLICATED),
+    ({"name": "crosses_near", "along": "clients", "at": 45, "within": 5},
+     lambda s, c, r: c if s == "b" else 6 + r / 10, NOT_REPLICATED),
+    ({"name": "crosses_near", "along": "clients", "at": 40, "within": 15}, factor(2),
+     NOT_REPLICATED),
+])
+def test_two_arms(rule, time, verdict):
+    assert judged(rule | AB, rows(time)).verdict == verdict
+
+
+@pytest.mark.parametrize("of, than, verdict", [
+    (2, 1, REPLICATED), (0, 1, NOT_REPLICATED), (-0.05, 1, NOT_REPLICATED)])
+def test_grows_with(of, than, verdict):
+    rule = {"name": "grows_with", "along": "clients", "of": {"system": "a"}, "margin": 1.05}
+    found = judged(rule, rows(growing(of, than)))
+    assert found.verdict == verdict
+    if of == 2:
+        assert found.interval.value == pytest.approx((5.02 + 100) / (5.02 + 2))
+
+
+def test_the_measured_value_is_the_median_of_the_repeats_ratios():
+    found = judged({"name": "greater", "where": {"clients": 10}} | AB,
+                   rows(lambda s, c, r: 10.0 * r if s == "a" else 5.0))
+    assert (found.interval.value, found.interval.low, found.interval.high) == (4, 2, 6)
+    assert (found.interval.n, found.interval.level, found.unit) == (3, 0.75, "times")
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_few_repeats_decide_nothing(repeats):
+    found = judged({"name": "greater"} | AB, rows(factor(100), repeats))
+    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+
+
+def test_where_picks_points():
+    time = lambda s, c, r: 1.0 if c < 10 or s == "b" else 9.0  # noqa: E731
+    for where, verdict in (({"clients": 1}, NOT_REPLICATED), ({"clients": 50}, REPLICATED),
+                           ({"clients": {"at_least": 10}}, REPLICATED),
+                           ({"clients": {"at_most": 9}}, NOT_REPLICATED)):
+        assert judged({"name": "greater", "where": where} | AB, rows(time)).verdict == verdict
+
+
+def test_points_limited_by_clients_enter_no_verdict():
+    time = lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0  # noqa: E731
+    found = judged({"name": "greater"} | AB, rows(time, limited=(50,)))
+    assert found.interval.value == pytest.approx(2) and "3 points" in found.reason
+    found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
+    assert (found.verdict, found.reason) == (NOT_TESTABLE, "limited by the clients")
+    found = judged({"name": "grows_with", "along": "clients"} | {"of": {"system": "a"}},
+                   rows(time, limited=(10, 50)))
+    assert found.verdict == NOT_TESTABLE and "limited" in found.reason
+
+
+def test_what_is_missing_in_one_repeat_is_left_out_of_all():
+    data = [row for row in rows(lambda s, c, r: 1000.0 if c == 50 and s == "a" else 1.0)
+            if not (row["repeat"] == 2 and row["clients"] == 50 and row["system"] == "b")]
+    assert judged({"name": "greater"} | AB, data).interval.high == pytest.approx(1)
+    for row in data:
+        row["mean_ms"] = math.nan
+    assert judged({"name": "greater"} | AB, data).verdict == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("rule, words", [
+    ({"name": "greater", "where": {"clients": 70}}, "quick profile measures no clients 70"),
+    ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no clients at least 60"),
+    ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "from 1 to 50 only"),
+    ({"name": "not_testable", "reason": "one core only"}, "one core only"),
+])
+def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
+    found = judged((AB if "reason" not in rule else {}) | rule, rows(factor(2)))
+    assert found.verdict == NOT_TESTABLE and words in found.reason and found.interval is None
+
+
+def test_a_ratio_of_nothing_is_not_testable():
+    assert judged({"name": "greater"} | AB, rows(lambda *_: 0.0)).verdict == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("rule, words", [
+    ({"of": {"sytem": "a"}, "than": {"sytem": "b"}}, "did you mean 'system'"),
+    ({"where": {"ops": "read"}}, "rule.where.ops"),
+    ({"where": {"op": "raed"}}, "did you mean 'read'"),
+    ({"name": "grows_slower", "along": "client"}, "did you mean 'clients'"),
+])
+def test_a_claim_on_what_does_not_exist_is_refused(rule, words):
+    with pytest.raises(InputError, match=words):
+        judged({"name": "greater"} | AB | rule, rows(factor(2)))
+
+
+def test_crossing():
+    assert crossing([0, 10, 20, 30], [2, 2, 0.5, 0.5]) == pytest.approx(15)
+    assert crossing([0, 10, 20, 30], [2, 2, 2, 2]) == math.inf
+    assert crossing([0, 10, 20, 30], [0.5] * 4) == -math.inf
+    assert 20 < crossing([0, 10, 20, 30, 40, 50], [2, 0.9, 2, 0.5, 0.5, 0.5]) < 30   # one wild point

@@ -1,0 +1,104 @@
+"""Intervals keep their word: an A/A comparison finds a difference no more often than stated."""
+
+import math
+import random
+import statistics as plain
+
+import pytest
+
+from labbook.study import rules
+from labbook.study.statistics import coverage, difference, median_interval, ratio, slope
+
+
+def test_level_is_honest_for_few_repeats():
+    levels = {n: median_interval(range(n)).level for n in (1, 2, 3, 5, 6, 20)}
+    assert levels == {1: 0, 2: 0.5, 3: 0.75, 5: 0.9375, 6: 0.95, 20: 0.95}
+    assert (median_interval(range(5)).low, median_interval(range(5)).high) == (0, 4)
+
+
+def test_more_repeats_narrow_the_interval():
+    found = median_interval(range(100))
+    assert (found.low, found.high) == (39, 60) and coverage(100, 39) >= 0.95 > coverage(100, 40)
+
+
+def test_arms_are_paired_by_block():
+    of, than = {1: 20.0, 2: 400.0, 3: 6.0, 9: 1.0}, {1: 10.0, 2: 200.0, 3: 3.0, 4: 7.0}
+    assert ratio(of, than).value == ratio(of, than).low == ratio(of, than).high == 2
+    assert ratio(of, than).n == 3
+    assert difference(of, than).value == 10
+
+
+def test_a_wild_point_does_not_turn_the_slope():
+    assert slope([1, 2, 3, 4, 5], [1, 2, 3, 4, 500]) == pytest.approx(1, abs=0.6)
+
+
+def block(draw, effect=1.0):
+    """Two arms of one repeat: heavy-tailed rows, what the block does to both, what the bring-up
+    of each arm does to it alone."""
+    shared = math.exp(draw.gauss(0, 0.5))
+    means = []
+    for factor in (1.0, effect):
+        own = math.exp(draw.gauss(0, 0.1))
+        rows = [math.exp(draw.gauss(0, 1)) * (20 if draw.random() < 0.02 else 1) for _ in range(30)]
+        means.append(factor * shared * own * plain.fmean(rows))
+    return means
+
+
+def rows(draw, repeats, effect=1.0):
+    """A summary of the two arms."""
+    for repeat in range(1, repeats + 1):
+        for system, mean in zip("ab", block(draw, effect)):
+            yield {"system": system, "repeat": repeat, "mean_ms": mean}
+
+
+RUNS = 1500
+
+
+def excluded(values) -> bool:
+    found = median_interval(values)
+    return found.low > 1 or found.high < 1
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5, 6, 9, 15])
+def test_two_equal_arms_differ_no_more_often_than_stated(repeats):
+    draw = random.Random(repeats)
+    found = [[a / b for a, b in (block(draw) for _ in range(repeats))] for _ in range(RUNS)]
+    rate = sum(map(excluded, found)) / RUNS
+    stated = 1 - median_interval(found[0]).level
+    assert rate <= stated + 3 * math.sqrt(stated * (1 - stated) / RUNS)
+    if repeats < 6:     # nothing is held back either: the level is the real one, not a guess
+        assert rate >= stated - 3 * math.sqrt(stated * (1 - stated) / RUNS)
+
+
+def test_an_interval_from_the_rows_of_one_run_would_not_have_kept_its_word():
+    """The noise of these tests is no easy one: what a bring-up does to all its rows alike makes
+    equal arms differ, and rows alone cannot tell."""
+    draw, wrong = random.Random(7), 0
+    for _ in range(200):
+        logs = [[own + draw.gauss(0, 0.3) for _ in range(400)]
+                for own in (draw.gauss(0, 0.1), draw.gauss(0, 0.1))]
+        error = math.sqrt(sum(plain.variance(arm) / len(arm) for arm in logs))
+        wrong += abs(plain.fmean(logs[0]) - plain.fmean(logs[1])) > 1.96 * error
+    assert wrong / 200 > 0.5
+
+
+CLAIM = {"id": "c", "measure": "mean_ms", "rule": {
+    "name": "greater", "of": {"system": "b"}, "than": {"system": "a"}, "margin": 1.0}}
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5, 6])
+def test_a_rule_calls_equal_arms_different_no_more_often_than_stated(repeats):
+    draw = random.Random(100 + repeats)
+    found = [rules.decide(CLAIM, list(rows(draw, repeats)), ["system"]) for _ in range(RUNS)]
+    decided = sum(f.verdict != rules.TOO_NOISY for f in found) / RUNS
+    stated = 1 - found[0].interval.level
+    assert decided <= stated + 3 * math.sqrt(stated * (1 - stated) / RUNS)
+    assert repeats > 2 or decided == 0
+
+
+def test_a_real_difference_is_found():
+    draw = random.Random(5)
+    found = [rules.decide(CLAIM, list(rows(draw, 6, effect=8.0)), ["system"]) for _ in range(200)]
+    assert sum(f.verdict == rules.REPLICATED for f in found) > 190
+    found = [rules.decide(CLAIM, list(rows(draw, 6, effect=1 / 8)), ["system"]) for _ in range(200)]
+    assert sum(f.verdict == rules.NOT_REPLICATED for f in found) > 190

@@ -1,0 +1,436 @@
+"""A study's run: what remains, failures, interruptions, resuming, and what the press asks for."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from labbook.errors import InputError, LabbookError, LabError, Stopped, SystemFailure
+from labbook.study import PointsFailed, Study
+from labbook.study.record import Records
+
+
+def test_a_run_measures_everything_once_and_a_second_nothing(make, measure, labs):
+    study, speed = make(repeats=2)
+    assert measure(study, speed) == speed.points()
+    study.complete()
+    assert len(labs.made) == 1 and labs.made[0].downs == 1
+    again, speed = make(repeats=2)
+    assert measure(again, speed) == []
+    again.complete()
+    assert len(labs.made) == 1, "with every record there, no lab is needed"
+    assert len(speed.summary()) == 8
+
+
+def test_a_summary_has_a_row_a_point(make, measure):
+    study, speed = make()
+    measure(study, speed, lambda p: 0.01 * p.clients, measures={"outcome": "right", "over": [1, 2]})
+    frame = speed.summary()
+    assert list(frame.columns[:7]) == ["point", "system", "clients", "repeat", "block", "order", "stale"]
+    assert list(frame["point"]) == [p.key for p in speed.points()]
+    row = frame[(frame["system"] == "b") & (frame["clients"] == 2)].iloc[0]
+    assert (row["n"], row["errors"], row["outcome"], list(row["over"])) == (10, 1, "right", [1, 2])
+    assert row["mean_ms"] == row["p99_ms"] == row["max_ms"] == pytest.approx(20)
+    assert row["seconds"] == pytest.approx(0.2) and row["rate_per_s"] == pytest.approx(45)
+    assert not frame["stale"].any()
+
+
+def test_given_measures_go_before_computed_ones_and_rows_are_not_needed(make):
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.record(measures={"rate_per_s": 5})
+    frame = speed.summary()
+    assert list(frame["rate_per_s"]) == [5] * 4 and list(frame["n"]) == [0] * 4
+
+
+def test_raw_rows_and_series_stay_to_be_read(make, measure):
+    study, speed = make()
+    measure(study, speed, series={"disk": pd.DataFrame({"sector": [7]})})
+    point = speed.points()[0]
+    assert len(speed.rows(point)) == 10 and list(speed.series(point, "disk")["sector"]) == [7]
+
+
+def test_provenance_goes_with_every_point(make, measure):
+    study, speed = make()
+    measure(study, speed, facts={"version": "1.2"})
+    meta = study.records("speed").meta(speed.points()[-1].key)
+    assert meta["facts"] == {"version": "1.2"} and meta["profile"] == "quick"
+    assert meta["environment"] == "environments/local.yml"
+    found = meta["provenance"]
+    assert found["machine"]["cores"] and found["machine"]["kernel"] and found["machine"]["cpu"]
+    assert found["lab"]["hosts"] and "commit" in found["code"]
+    assert 0 <= found["during"]["steal"] <= 1
+    assert found["during"]["started"] <= found["during"]["ended"] <= time.time()
+    assert found["links"]["after"][0]["measured_rtt_ms"] == 101
+    first = study.records("speed").meta(speed.points()[0].key)
+    assert first["provenance"]["links"]["before"], "links are checked as a block begins"
+
+
+def test_conditions_tell_where_and_when(make, measure):
+    study, speed = make()
+    assert study.conditions() == {}
+    measure(study, speed)
+    told = study.conditions()
+    assert told["points"] == 4 and told["stale"] == 0 and told["profile"] == "quick"
+    assert told["from"] <= told["to"] and told["cpu"] and told["kernel"]
+
+
+# Failures
+
+def failing(study, speed, fails, error):
+    """Measure; attempts number `fails` (from 0) end in `error`. The points in their order."""
+    tried = []
+    for point in speed.remaining():
+        tried.append(point)
+        with study.attempt(point) as attempt:
+            assert attempt.lab
+            if len(tried) - 1 in fails:
+                raise error
+            attempt.record([])
+    return tried
+
+
+def test_a_failed_point_is_tried_once_more_on_a_fresh_lab(make, labs):
+    study, speed = make()
+    a1, a2, *rest = speed.points()
+    tried = failing(study, speed, {0}, SystemFailure("it died", log="out of memory"))
+    assert tried == [a1, a2, a1, *rest]
+    assert len(labs.made) == 2 and labs.made[0].downs == 1 and labs.made[1].downs == 0
+    study.complete()
+    assert speed.failures() == []
+
+
+def test_a_point_that_fails_twice_fails_the_study_which_says_why(make):
+    study, speed = make()
+    point = speed.points()[0]
+    tried = failing(study, speed, {0, 2}, SystemFailure("it died", log="out of memory"))
+    assert tried.count(point) == 2 and len(tried) == 5
+    failure, = speed.failures()
+    assert failure["message"] == "SystemFailure: it died" and failure["logs"] == ["out of memory"]
+    assert "test_study" in open(failure["traceback"]).read()
+    with pytest.raises(PointsFailed, match="1 point failed") as raised:
+        study.complete()
+    assert point.label in str(raised.value) and "it died" in str(raised.value)
+    again, speed = make()
+    assert failing(again, speed, set(), None) == [point], "the next run tries it again"
+    again.complete()
+
+
+def test_an_attempt_without_a_record_is_a_failure(make):
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point):
+            pass
+    assert "without record()" in speed.failures()[0]["message"]
+    with pytest.raises(PointsFailed, match="4 points failed"):
+        study.complete()
+
+
+def test_links_that_are_not_what_was_asked_fail_the_point(make, labs):
+    def off():
+        raise LabError("the link is off")
+
+    study, speed = make()
+    for number, point in enumerate(speed.remaining()):
+        with study.attempt(point) as attempt:
+            lab = attempt.lab
+            attempt.record([])
+            if number in (0, 2):
+                lab.check_links = off
+    failure, = speed.failures()
+    assert failure["message"] == "LabError: the link is off" and len(labs.made) == 3
+
+
+@pytest.mark.parametrize("error", [InputError("no such op"), NameError("keyvaleu"),
+                                   ModuleNotFoundError("nothing")])
+def test_what_is_wrong_for_every_point_ends_the_study(make, labs, error):
+    study, speed = make()
+    with pytest.raises(type(error)):
+        failing(study, speed, {0}, error)
+    assert labs.made[0].downs == 1 and len(speed.failures()) == 1
+
+
+def test_a_lab_that_does_not_come_up_is_tried_twice(make, labs):
+    study, speed = make()
+    labs.errors = [LabError("no bridge"), LabError("no bridge")]
+    with pytest.raises(LabError, match="no bridge"):
+        failing(study, speed, set(), None)
+    labs.errors = [LabError("no bridge")]
+    study, speed = make()
+    failing(study, speed, set(), None)
+    study.complete()
+
+
+@pytest.mark.parametrize("wrong", [
+    {"measures": {"clients": 1}}, {"measures": {"stale": 1}}, {"measures": {"two words": 1}},
+    {"measures": {"x": {}}}, {"series": {"../x": pd.DataFrame()}}])
+def test_what_cannot_be_recorded_is_refused(make, wrong):
+    study, speed = make()
+    with pytest.raises(InputError):
+        with study.attempt(speed.points()[0]) as attempt:
+            attempt.record([], **wrong)
+
+
+def test_a_full_disk_ends_the_study_and_its_lab(make, labs, monkeypatch):
+    study, speed = make()
+    points = speed.remaining()
+    first = next(points)
+    with study.attempt(first) as attempt:
+        assert attempt.lab
+        attempt.record([])
+    monkeypatch.setattr(Records, "write", lambda *_: (_ for _ in ()).throw(LabError("disk is full")))
+    with pytest.raises(LabError, match="disk is full"):
+        with study.attempt(next(points)) as attempt:
+            attempt.record([])
+    assert labs.made[0].downs == 1 and list(speed.summary()["point"]) == [first.key]
+
+
+# Interruptions
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, Stopped])
+def test_an_interruption_is_no_failure(make, measure, labs, stop):
+    study, speed = make()
+    with pytest.raises(stop):
+        failing(study, speed, {2}, stop())
+    assert labs.made[0].downs == 1 and speed.failures() == []
+    assert len(speed.summary()) == 2
+    study, speed = make()
+    assert len(measure(study, speed)) == 2
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from labbook.study import Study
+
+class Lab:
+    def check_links(self): return []
+    def facts(self): return {}
+    def down(self): Path("down").open("a").write("x")
+
+study = Study("demo", bring_up=lambda *_: Lab())
+speed = study.experiment("speed", measure={"x": [1, 2, 3]})
+for point in speed.remaining():
+    with study.attempt(point) as attempt:
+        attempt.lab
+        attempt.record([])
+        if point == speed.points()[1]:
+            print("ready", flush=True)
+            WHAT
+"""
+
+
+def script(root, what):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT.replace("WHAT", what)], cwd=root,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_takes_the_lab_down_and_keeps_what_was_measured(root, make, number):
+    process = script(root, "time.sleep(60)")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode != 0 and "KeyboardInterrupt" in errors
+    assert (root / "down").read_text() == "x"
+    study = Study("demo")
+    speed = study.experiment("speed", measure={"x": [1, 2, 3]})
+    assert len(speed.summary()) == 1 and speed.failures() == []
+
+
+def test_the_end_of_the_interpreter_takes_the_lab_down(root):
+    process = script(root, "break")
+    process.communicate(timeout=20)
+    assert (root / "down").read_text() == "x"
+
+
+def test_a_forked_child_leaves_the_lab_alone(make, labs):
+    study, speed = make()
+    study.lab_up()
+    child = os.fork()
+    if not child:
+        study.close()
+        os._exit(labs.made[0].downs)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_signal_during_the_way_down_waits_for_it(make, labs):
+    study, _ = make()
+    lab = study.lab_up()
+    done = []
+    lab.down = lambda: (os.kill(os.getpid(), signal.SIGINT), time.sleep(0.01), done.append("down"))
+    with pytest.raises(KeyboardInterrupt):
+        study.close()
+    assert done == ["down"]
+
+
+# Set-ups
+
+class Server:
+    log = []
+
+    def __init__(self, name):
+        self.name = name
+        self.log.append(f"+{name}")
+
+    def destroy(self):
+        self.log.append(f"-{self.name}")
+
+
+def test_a_setup_is_made_once_a_block_and_destroyed_before_the_next(make, labs):
+    study, speed = make(repeats=2)
+    Server.log = []
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            server = attempt.setup(lambda lab: Server(point.system))
+            proxy, = attempt.setup(lambda lab: [Server("proxy")])
+            assert server.name == point.system and proxy.name == "proxy"
+            attempt.record([])
+    study.complete()
+    once = "+{0} +proxy -proxy -{0} "
+    expected = "".join(once.format(s) for s in "abba").split()
+    assert Server.log == expected[:-2], "the lab's end ends the last block"
+    assert len(labs.made) == 1
+
+
+def test_a_setup_is_made_anew_after_a_failure(make, labs):
+    study, speed = make()
+    Server.log = []
+    for number, point in enumerate(speed.remaining()):
+        with study.attempt(point) as attempt:
+            attempt.setup(lambda lab: Server(point.system))
+            if number == 1:
+                raise SystemFailure("it died")
+            attempt.record([])
+    assert Server.log == ["+a", "+a", "-a", "+b"] and len(labs.made) == 2
+
+
+def test_a_setup_that_cannot_be_destroyed_costs_a_lab_and_no_point(make, labs, monkeypatch):
+    study, speed = make()
+    monkeypatch.setattr(Server, "destroy", lambda self: (_ for _ in ()).throw(LabError("stuck")))
+    with pytest.warns(UserWarning, match="stuck"):
+        for point in speed.remaining():
+            with study.attempt(point) as attempt:
+                attempt.setup(lambda lab: Server(point.system))
+                attempt.record([])
+    study.complete()
+    assert len(labs.made) == 2
+
+
+# What the press asks for
+
+def test_a_plan_measures_nothing(make, measure, labs, root, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PLAN", "1")
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(root / "progress"))
+    study, speed = make()
+    assert measure(study, speed) == [] and labs.made == []
+    with pytest.raises(Stopped):
+        study.complete()
+    event, = told(root)
+    assert (event["event"], event["done"], event["total"]) == ("plan", 0, 4)
+    assert event["points"][0] == speed.points()[0].label and event["seconds"] is None
+
+
+def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeypatch):
+    monkeypatch.setenv("LABBOOK_UNTIL", str(time.time() + 3600))
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(root / "progress"))
+    study, speed = make()
+    for number, point in enumerate(speed.remaining()):
+        with study.attempt(point) as attempt:
+            attempt.record([])
+        if number == 1:
+            study.run.until = time.time() - 1
+    with pytest.raises(Stopped, match="2 points to go"):
+        study.complete()
+    assert [e["event"] for e in told(root)][-2:] == ["done", "paused"]
+    monkeypatch.delenv("LABBOOK_UNTIL")
+    study, speed = make()
+    assert len(measure(study, speed)) == 2
+    study.complete()
+
+
+def test_time_that_is_up_does_not_matter_when_nothing_remains(make, measure, monkeypatch):
+    study, speed = make()
+    measure(study, speed)
+    monkeypatch.setenv("LABBOOK_UNTIL", "1")
+    study, speed = make()
+    measure(study, speed)
+    study.complete()
+
+
+def test_progress_is_told_line_by_line(make, root, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(root / "progress"))
+    study, speed = make()
+    failing(study, speed, {1}, SystemFailure("it died"))
+    study.complete()
+    events = told(root)
+    assert [e["event"] for e in events] == [
+        "plan", *["start", "done"], *["start", "failed"], *["start", "done"] * 3, "complete"]
+    assert [e["done"] for e in events if e["event"] == "done"] == [1, 2, 3, 4]
+    failed = events[4]
+    assert failed["message"] == "SystemFailure: it died" and failed["seconds"] >= 0
+    assert failed["point"] == speed.points()[1].label and failed["total"] == 4
+
+
+def test_a_plan_estimates_from_earlier_points(make, measure, root, monkeypatch):
+    study, speed = make()
+    measure(study, speed)
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(root / "progress"))
+    monkeypatch.setenv("LABBOOK_PLAN", "1")
+    study, speed = make(repeats=3)
+    list(speed.remaining())
+    assert told(root)[0]["seconds"] > 0 and told(root)[0]["done"] == 4
+
+
+def told(root):
+    return [json.loads(line) for line in (root / "progress").read_text().splitlines()]
+
+
+def test_a_loop_left_early_is_not_complete(make):
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.record([])
+        break
+    with pytest.raises(LabbookError, match="3 points were not measured"):
+        study.complete()
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"name": "deno"}, "did you mean 'demo'"), ({"environment": "environments/lokal.yml"}, "local.yml")])
+def test_a_study_that_is_not_there_is_refused(root, change, words):
+    with pytest.raises(InputError, match=words):
+        Study(**({"name": "demo"} | change)).place
+
+
+@pytest.mark.parametrize("variable, value", [("PROFILE", "quik"), ("UNTIL", "soon")])
+def test_wrong_requests_are_refused(root, monkeypatch, variable, value):
+    monkeypatch.setenv(f"LABBOOK_{variable}", value)
+    with pytest.raises(InputError, match=value):
+        Study("demo")
+
+
+def test_records_of_another_machine_are_not_seen(make, measure, monkeypatch):
+    study, speed = make()
+    measure(study, speed)
+    other, speed = make()
+    other.place = "another"
+    assert len(list(speed.remaining())) == 4 and len(speed.summary()) == 0
+
+
+def test_a_truncated_record_is_measured_again(make, measure):
+    study, speed = make()
+    measure(study, speed)
+    path = study.records("speed").path(speed.points()[2].key)
+    path.write_bytes(path.read_bytes()[:200])
+    study, speed = make()
+    with pytest.warns(UserWarning, match="broken"):
+        assert measure(study, speed) == [speed.points()[2]]
+    study.complete()
+    assert path.with_name(path.name + ".broken").exists()
