@@ -41,10 +41,12 @@ whole() {    # the virtual environment works, whoever made it
 }
 
 install_labbook() {
+    certificates=/etc/ssl/certs/ca-certificates.crt     # knows a company's own, where there is one
+    [ ! -e "$certificates" ] || certs=--system-certs
     pins="-c constraints.txt -e .${extra:+[$extra]}"
     pip="$venv/bin/python -m pip --disable-pip-version-check --quiet"
     if $pip install -c constraints.txt uv 2>/dev/null &&
-       "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" $pins 2>build/uv.log; then
+       "$venv/bin/uv" pip install --quiet ${certs:-} --python "$venv/bin/python" $pins 2>build/uv.log; then
         return
     fi
     say "uv cannot; going on with pip"

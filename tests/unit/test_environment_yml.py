@@ -78,6 +78,23 @@ def sources(folder):
         yield "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
+@pytest.mark.parametrize("python", ["3.11.0", "3.12.0", "3.13.0"])
+def test_pins_will_do_for_every_python_that_is_promised(python):
+    """Debian 12 has 3.11.2: a package may ask for a later 3.11."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    refused = []
+    for name, version in PINS.items():
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            continue
+        asks = found.metadata["Requires-Python"]
+        if found.version == version and asks and python not in SpecifierSet(asks):
+            refused.append(f"{name} {version} asks for Python {asks}")
+    assert not refused
+
+
 def imported(folder):
     names = set()
     for source in sources(ROOT / folder):
