@@ -43,7 +43,7 @@ def conditions(study, experiments) -> dict:
             told += [json.loads(text) | {"stale": bool(stale)}
                      for text, stale in zip(frame["provenance"], frame["stale"])]
         else:
-            told += [published.kept(meta) | {"stale": study.run.is_stale(meta)}
+            told += [published.kept(meta, study.run.profile) | {"stale": study.run.is_stale(meta)}
                      for meta in metas(experiment)]
     return _digest(told)
 

@@ -26,10 +26,11 @@ def export(study, profile: str = "full") -> list:
     grids = sorted(folder.glob(f"*/{profile}.grid"))
     if not grids:
         raise InputError(f"no complete run of the profile {profile!r} on this machine", key=study.name)
-    return [_export(study, Records(grid.parent), grid.read_text().split()) for grid in grids]
+    return [_export(study, Records(grid.parent), grid.read_text().split(), profile)
+            for grid in grids]
 
 
-def _export(study, records: Records, keys: list[str]):
+def _export(study, records: Records, keys: list[str], profile: str):
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -42,17 +43,19 @@ def _export(study, records: Records, keys: list[str]):
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
                          key=f"{study.name}: {records.folder.name}")
     rows = [row(meta, study.run.is_stale(meta)) | {
-        "facts": _text(meta["facts"]), "provenance": _text(kept(meta))} for meta in metas.values()]
+        "facts": _text(meta["facts"]), "provenance": _text(kept(meta, profile))}
+        for meta in metas.values()]
     table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
     target = path(study.name, records.folder.name)
     write_whole(target, lambda file: pq.write_table(table, file, compression="zstd"))
     return target
 
 
-def kept(meta: dict) -> dict:
-    """What goes with a point of its provenance."""
+def kept(meta: dict, profile: str) -> dict:
+    """What goes with a point of its provenance, and the profile that it is read for: an earlier
+    run of another profile may have measured it."""
     found = {k: meta["provenance"][k] for k in KEPT if k in meta["provenance"]}
-    return found | {"profile": meta["profile"], "environment": meta["environment"]}
+    return found | {"profile": profile, "environment": meta["environment"]}
 
 
 def load(study: str, experiment: str):

@@ -1,0 +1,68 @@
+"""Published summaries give the same figures and verdicts without a lab."""
+
+import pandas as pd
+import pytest
+
+from labbook.errors import InputError
+from labbook.study import published
+
+
+@pytest.fixture
+def full(make, measure, monkeypatch):
+    """A complete full run, and beside it points of another profile."""
+    monkeypatch.setenv("LABBOOK_PROFILE", "quick")
+    study, speed = make()
+    measure(study, speed)
+    study.complete()
+    monkeypatch.setenv("LABBOOK_PROFILE", "full")
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, measure={"clients": [2, 70]})
+    measure(study, speed, lambda p: 0.02 if p.system == "a" else 0.01,
+            measures={"over": [1.5, 2]}, facts={"version": "1"})
+    study.complete()
+    return study, speed
+
+
+def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
+    study, speed = full
+    fresh, verdict = speed.summary(), study.judge("slower", speed)
+    file, = published.export(study)
+    assert file == root / "data/published/demo/speed.parquet" and file.stat().st_size < 30_000
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    monkeypatch.setenv("LABBOOK_RECORDS", "/nonexistent")
+    study, speed = make()   # the notebook's own parameters do not matter
+    before = len(labs.made)
+    assert measure(study, speed) == []
+    study.complete()
+    now = speed.summary()
+    assert [list(v) for v in now.pop("over").dropna()] == list(fresh.pop("over").dropna())
+    pd.testing.assert_frame_equal(now, fresh, check_dtype=False)
+    again = study.judge("slower", speed)
+    assert (again.measured, again.low, again.high) == (verdict.measured, verdict.low, verdict.high)
+    assert again.profile == "full" and again.conditions == verdict.conditions
+    assert len(labs.made) == before
+
+
+def test_only_what_the_profile_stood_on_is_published(full):
+    frame = pd.read_parquet(published.export(full[0])[0])
+    assert len(frame) == 12 and set(frame["clients"]) == {2, 70}
+    assert frame["facts"].str.contains("version").sum() == 12 - 2, "two points are of the quick run"
+    frame = pd.read_parquet(published.export(full[0], "quick")[0])
+    assert set(frame["clients"]) == {1, 2}
+
+
+def test_nothing_to_publish_is_said(make, measure):
+    study, speed = make()
+    with pytest.raises(InputError, match="no complete run"):
+        published.export(study)
+    measure(study, speed)
+    study.complete()
+    study.records("speed").path(speed.points()[0].key).unlink()
+    with pytest.raises(InputError, match="1 of its 4 points"):
+        published.export("demo", "quick")
+
+
+def test_nothing_published_is_said(make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    _, speed = make()
+    with pytest.raises(InputError, match="nothing is published"):
+        speed.summary()
