@@ -9,18 +9,23 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import LabbookError
-from labbook.pipeline import notebooks, pages, stage
+from labbook.pipeline import keys, notebooks, pages, stage
 
 _TAIL_LINES = 25
+_JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"  # of this interpreter
 
 
 def build() -> Path:
     """Build the book from the pages there are; its first page. LabbookError when it cannot be."""
     staged = stage.stage()
+    first_page, mark = paths.build_dir() / "html" / "index.html", paths.build_dir() / "book.sha256"
+    made_of = keys.tree_digest(staged)
+    if first_page.is_file() and mark.is_file() and mark.read_text() == made_of:
+        return first_page
     out = paths.build_dir() / "book"
     log = paths.build_dir() / "logs" / "book.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "jupyter_book", "build", str(staged), "--path-output", str(out),
+    command = [sys.executable, "-c", _JUPYTER_BOOK, "build", str(staged), "--path-output", str(out),
                "--warningiserror", "--keep-going"]
     with open(log, "w") as file:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
@@ -28,9 +33,10 @@ def build() -> Path:
                               env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
     if done.returncode:
         raise LabbookError(f"the book could not be built (whole log: {log})\n{tail(log.read_text())}")
-    html = paths.build_dir() / "html"
-    mirror(out / "_build" / "html", html)
-    return html / "index.html"
+    mark.unlink(missing_ok=True)
+    mirror(out / "_build" / "html", first_page.parent)
+    pages.write_atomically(mark, made_of)
+    return first_page
 
 
 def failed_pages() -> list[str]:

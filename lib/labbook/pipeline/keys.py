@@ -49,6 +49,11 @@ def records(study: str, published: bool = False) -> str:
     return _digest(found)
 
 
+def tree_digest(folder: Path) -> str:
+    """Digest of all that a folder holds, for this interpreter and its pinned packages."""
+    return _digest([*_tree(folder), _bytes(paths.checkout() / "constraints.txt"), sys.version])
+
+
 def library() -> list:
     """Names and contents of the library's files that a kernel may import."""
     parts = []

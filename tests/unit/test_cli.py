@@ -1,0 +1,161 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from labbook import cli
+from labbook.commands import lab as lab_commands
+from labbook.commands import press
+from labbook.errors import InputError, LabError
+from labbook.pipeline import keys, pages, run
+
+HEAVY = {"pandas", "numpy", "papermill", "nbclient", "nbformat", "jupyter_client", "ipykernel", "zmq",
+         "fabric", "paramiko", "ipyparallel", "matplotlib", "pyarrow", "sphinx", "jsonschema"}
+LOADED = f"""
+import pathlib, sys
+from labbook import cli
+from labbook.pipeline import driver
+driver.LABS = pathlib.Path("/nonexistent")      # labs of this machine are not the test's
+try:
+    code = cli.main(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+print("LOADED", code, sorted({HEAVY!r} & set(sys.modules)))
+"""
+
+
+def command(*words):
+    """Run a command in a process of its own; (what it printed, what was loaded, seconds)."""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True)
+    return done.stdout, done.stdout.rpartition("LOADED ")[2].strip(), time.monotonic() - began
+
+
+def up_to_date(book, study):
+    book.study(study, "print(1)")
+    partial = book.write(f"build/pages/.{study}.partial.ipynb", "{}")
+    pages.accept(study, partial, {
+        "study": study, "state": "ok", "key": keys.page_key(study, {}), "parameters": {},
+        "profile": "quick", "published": False})
+
+
+def test_help_loads_nothing_heavy():
+    for words in (["--help"], ["run", "--help"], []):
+        said, loaded, _ = command(*words)
+        assert loaded == "0 []" and "usage: labbook" in said
+
+
+def test_a_run_of_five_studies_with_nothing_to_do_is_light(book):
+    for study in "abcde":
+        up_to_date(book, study)
+        for number in range(200):
+            book.write(f"../records/here/{study}/clients/{number}.parquet", "x" * 1000)
+        note = pages.note(study)
+        pages.write_note(study, note | {"key": keys.page_key(study, {})})
+    _, loaded, seconds = command("run")
+    assert loaded == "0 []"
+    assert seconds < 2
+    assert command("status")[1] == "0 []"
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["run", "nothing"], 2, "no study 'nothing'"),
+    (["run", "-p", "repeatz", "1"], 2, "did you mean 'repeats'"),
+    (["run", "--environment", "gone.yml"], 2, "gone.yml"),
+    (["claims", "nothing"], 2, "no study"),
+    (["publish", "nothing"], 2, "no study"),
+    (["up", "nothing"], 2, "no study"),
+])
+def test_wrong_input_is_one_message_and_code_2(book, capsys, words, code, said):
+    book.study("cms", "1")
+    assert cli.main(words) == code
+    told = capsys.readouterr().err
+    assert said in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize("words", [["run", "--for", "soon"], ["run", "--profile", "slow"], ["fly"]])
+def test_words_that_the_command_line_does_not_know_end_with_code_2(words, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(words)
+    assert end.value.code == 2
+
+
+@pytest.mark.parametrize("error, code, said", [
+    (InputError("wrong", file="a.yml", key="b"), 2, "a.yml: b: wrong"),
+    (LabError("no host", remedy="Type this"), 1, "no host. Type this"),
+    (ZeroDivisionError("oh"), 1, "unexpected ZeroDivisionError: oh"),
+    (KeyboardInterrupt(), 130, "interrupted"),
+])
+def test_errors_are_one_message_and_their_traceback_goes_to_a_log(
+        book, capsys, monkeypatch, error, code, said):
+    def fail(_):
+        raise error
+    monkeypatch.setattr(press, "status", fail)
+    assert cli.main(["status"]) == code
+    told = capsys.readouterr().err
+    assert said in told and "Traceback" not in told
+    logs = list((book.root / "build/logs").glob("status-*.txt"))
+    assert len(logs) == (code != 130)
+    assert all("Traceback" in log.read_text() for log in logs)
+
+
+def test_what_run_is_asked_reaches_the_press(book, monkeypatch):
+    got = {}
+    monkeypatch.setattr(run, "run", lambda names, asked: got.update(names=names, asked=asked) or 3)
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    assert cli.main(["run", "a", "--profile", "full", "-p", "x", "[1]", "--remeasure", "--for", "1m"]) == 3
+    asked = got["asked"]
+    assert got["names"] == ["a"] and asked.given == (("x", "[1]"),) and asked.profile == "full"
+    assert asked.remeasure and not asked.force and asked.published
+    assert asked.until == pytest.approx(time.time() + 60, abs=5)
+
+
+def test_claims_for_people_and_programs(book, capsys):
+    book.study("cms", "1")
+    book.write("data/papers/cms/claims.yml", """- id: faster
+  statement: A is faster.
+  source: section 1
+  paper: {order: A first}
+  rule: {name: not_testable, reason: no A}
+""")
+    assert cli.main(["claims"]) == 0
+    assert "NOT JUDGED YET  cms faster" in capsys.readouterr().out
+    assert cli.main(["claims", "cms", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["id"] == "faster"
+
+
+def standing(lab_id, study, *hosts):
+    return SimpleNamespace(id=lab_id, study=study, hosts=hosts, ssh_config=Path("/x") / lab_id)
+
+
+def test_a_host_is_found_by_name_or_lab_and_name():
+    one, other = standing("1", "cms", "db", "client"), standing("2", "wan", "db")
+    find = lab_commands._find_host
+    assert find([one, other], "client") == (one, "client")
+    assert find([one, other], "wan/db") == (other, "db")
+    assert find([one, other], "1/db") == (one, "db")
+    with pytest.raises(InputError, match="1/db, 2/db"):
+        find([one, other], "db")
+    with pytest.raises(InputError, match="no such host.*1/client"):
+        find([one], "web")
+    with pytest.raises(LabError, match="labbook up"):
+        find([], "db")
+
+
+def test_down_asks_which_of_several_labs(monkeypatch):
+    labs = [standing("1", "cms", "db"), standing("2", "wan", "db")]
+    downed = []
+    import labbook.lab.lab as real
+    monkeypatch.setattr(real.Lab, "attach", lambda lab_id: SimpleNamespace(
+        down=lambda: downed.append(lab_id)))
+    assert lab_commands._down_one(labs, "wan", False) == ["2"] == downed
+    assert lab_commands._down_one(labs[:1], None, False) == ["1"]
+    assert lab_commands._down_one([], None, False) == []
+    with pytest.raises(InputError, match="1, 2"):
+        lab_commands._down_one(labs, None, False)
+    with pytest.raises(InputError, match="no such lab"):
+        lab_commands._down_one(labs, "3", False)

@@ -1,0 +1,103 @@
+import json
+
+from labbook.pipeline import keys, pages, progress, status
+
+NOTE = {"state": "ok", "profile": "quick", "parameters": {}, "published": False, "seconds": 200,
+        "started": "2026-01-02T03:04:05+00:00", "points": {"done": 4, "total": 4}}
+
+
+def put(book, study, **note):
+    page = book.write(f"build/pages/.{study}.partial.ipynb", "{}")
+    pages.accept(study, page, {**NOTE, "study": study, "key": keys.page_key(study, {}), **note})
+
+
+def states():
+    return {row["study"]: row["state"] for row in status.rows()}
+
+
+def test_states_of_pages(book):
+    for study in ("a", "b", "c", "d", "e"):
+        book.study(study, "1")
+    put(book, "a")
+    put(book, "b", state="failed", error={"name": "E", "message": "m", "log": "l"})
+    put(book, "c")
+    put(book, "d", stopped={"state": "paused", "points": {"done": 1, "total": 4}})
+    book.write("data/papers/c/full.yml", "repeats: 99\n")
+    assert states() == {"a": "ok", "b": "failed", "c": "out of date", "d": "paused", "e": "never run"}
+
+
+def test_a_study_whose_parameters_can_no_longer_be_read_is_out_of_date(book):
+    notebook = book.study("a", "1")
+    put(book, "a")
+    notebook.write_text(notebook.read_text().replace("repeats = 2", "repeats = len([])"))
+    assert states() == {"a": "out of date"}
+
+
+def test_the_table_and_the_file(book):
+    book.study("a", "1")
+    put(book, "a")
+    assert "4/4" in status.table(status.write())
+    assert "3 min 20 s" in status.table(status.rows())
+    assert json.loads((book.root / "build/status.json").read_text())[0]["study"] == "a"
+
+
+def test_a_story_is_read_on_from_where_it_stopped_and_never_half_a_line(tmp_path):
+    file = tmp_path / "progress"
+    story = progress.Story(file)
+    assert not story.read_on()
+    file.write_text('{"event": "plan", "experiment": "x", "done": 1, "total": 4}\n{"event": "do')
+    assert story.read_on() and (story.done, story.total) == (1, 4)
+    assert story.seconds_left() is None
+    with file.open("a") as more:
+        more.write('ne", "experiment": "x", "done": 2, "total": 4, "seconds": 10}\n'
+                   '{"event": "failed", "experiment": "x", "done": 2, "total": 4, "seconds": 20}\n'
+                   '{"event": "complete"}\n')
+    story.read_on()
+    assert (story.done, story.measured, story.failed, story.complete) == (2, 1, 1, True)
+    assert story.seconds_left() == 30  # 15 s a try, two left
+
+
+def test_durations_in_and_out():
+    assert [progress.parse_duration(t) for t in ("40m", "1h30m", "90s")] == [2400, 5400, 90]
+    for wrong in ("", "40", "m", "1d"):
+        try:
+            progress.parse_duration(wrong)
+        except ValueError:
+            continue
+        raise AssertionError(wrong)
+    assert [progress.duration(s) for s in (42, 60, 200, 3600 * 4 + 300)] == [
+        "42 s", "1 min", "3 min 20 s", "4 h 05 min"]
+
+
+class Terminal:
+    def __init__(self):
+        self.said = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.said += text
+
+    def flush(self):
+        pass
+
+
+def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    story = progress.Story(tmp_path / "none")
+    story.experiments = {"x": {"done": 2, "total": 4}}
+    story.measured, story._seconds = 2, 120
+    terminal = Terminal()
+    bar = progress.Bar("cms", terminal)
+    assert "2/4 points" in bar.line(story) and "about 2 min left" in bar.line(story)
+    bar.show(story)
+    assert len(terminal.said.replace("\r\033[K", "")) <= 59
+
+
+def test_without_a_terminal_there_is_a_line_at_the_start_and_one_at_the_end(tmp_path, capsys):
+    bar = progress.Bar("cms")
+    bar.show(progress.Story(tmp_path / "none"))
+    bar.end("done")
+    assert capsys.readouterr().err == "cms: started\ncms: done (0 s)\n"
