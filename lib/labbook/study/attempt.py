@@ -23,7 +23,7 @@ class Attempt:
 
     def __init__(self, study, point):
         self.study, self.point = study, point
-        self._recorded = self._links_before = self._lab = None
+        self._recorded = self._during = self._links_before = self._lab = None
         self._setups = 0
 
     @property
@@ -60,6 +60,7 @@ class Attempt:
         facts: of the systems, versions and settings. series: {name: DataFrame}, stays on this
         machine like the rows; what a figure needs of it belongs into the measures.
         """
+        self._during = provenance.during(self._start)   # before the work of writing it all down
         import pandas as pd
         import pyarrow as pa
 
@@ -141,7 +142,8 @@ class Attempt:
 
     def _provenance(self) -> dict:
         return {"machine": provenance.machine(), "code": provenance.code(),
-                "during": provenance.during(self._start), "lab": self.study.stage.facts()}
+                "during": self._during or provenance.during(self._start),
+                "lab": self.study.stage.facts()}
 
 
 def _check_measures(measures: dict, point) -> None:

@@ -59,7 +59,9 @@ def modules(names, library: Path = LIBRARY) -> dict[str, Path]:
         found[name] = path
         is_package = path.name == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
-        waiting += [*_imports(path.read_text(), package, late=is_package), name.rpartition(".")[0]]
+        for imported in _imports(path.read_text(), package, late=is_package):
+            waiting += _matching(imported, library) if "*" in imported else [imported]
+        waiting.append(name.rpartition(".")[0])
     return found
 
 
@@ -68,6 +70,13 @@ def _file(name: str, library: Path) -> Path | None:
         return None
     base = library.joinpath(*name.split(".")[1:])
     return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
+
+
+def _matching(pattern: str, library: Path) -> list[str]:
+    """Modules whose names fit a pattern such as labbook.workloads.*_calls."""
+    package, _, name = pattern.rpartition(".")
+    folder = library.joinpath(*package.split(".")[1:])
+    return [f"{package}.{path.stem}" for path in folder.glob(f"{name}.py")]
 
 
 def _all_modules(library):
@@ -88,6 +97,10 @@ def _imports(source: str, package: str, late: bool = False):
             base = _absolute(node, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(str(v.value) if isinstance(v, ast.Constant) else "*" for v in node.values)
+            if re.fullmatch(r"labbook(\.[a-z_]+)+\.[a-z0-9_]*\*[a-z0-9_]*", text):
+                yield text
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _named_in(node.value, package, late)
 
@@ -144,11 +157,16 @@ def _is_text(node) -> bool:
 
 
 def _data_files(module_files) -> list:
-    """[name, digest] of the files beside the modules that are no modules: IDL, templates."""
-    folders = {path.parent for path in module_files}
-    return [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()]
-            for folder in sorted(folders) for path in sorted(folder.iterdir())
-            if path.is_file() and path.suffix not in NO_CODE and not path.name.startswith(".")]
+    """[name, digest] of the files beside modules that these read: of their own name but for the
+    suffix (IDL, templates), or named in their code."""
+    found = {}
+    for module in module_files:
+        source = module.read_text()
+        for path in module.parent.iterdir():
+            if path.is_file() and path.suffix not in NO_CODE and (
+                    path.stem == module.stem or path.name in source):
+                found[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return sorted([path.name, content] for path, content in found.items())
 
 
 def _versions(packages) -> list:

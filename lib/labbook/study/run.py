@@ -16,7 +16,12 @@ class PointsFailed(LabbookError):
 
 
 class Run:
-    """State of this process' run. The press asks by environment variables, see README."""
+    """State of this process' run.
+
+    The press asks by environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE
+    (stale points too), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (tell what
+    would be measured, and stop), LABBOOK_PUBLISHED (read data/published, measure nothing).
+    """
 
     def __init__(self, study):
         self.study = study

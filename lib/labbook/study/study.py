@@ -52,8 +52,9 @@ class Study:
             self.run.write_grids()
         self.run.progress.complete()
 
-    def judge(self, claim_id: str, experiment: Experiment):
-        """The Verdict on a claim of claims.yml; also written to build/claims/NAME.json."""
+    def judge(self, claim_id: str, experiment: Experiment | None = None):
+        """The Verdict on a claim of claims.yml, from the experiment that it names (none when its
+        rule is not_testable); also written to build/claims/NAME.json."""
         from labbook.study.verdict import judge
 
         return judge(self, self._claim(claim_id), experiment)

@@ -121,7 +121,7 @@ def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root)
     measure(study, speed)
     assert [(c["id"], c["verdict"]) for c in study.claims()] == [("late", None), ("slower", None)]
     study.judge("slower", speed)
-    assert study.judge("late", None).verdict == "not testable here"
+    assert study.judge("late").verdict == "not testable here"
     assert [(c["id"], c["verdict"]) for c in study.claims()] == [
         ("late", "not testable here"), ("slower", "not replicated")]
     make(claims=[first])

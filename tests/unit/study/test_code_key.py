@@ -17,10 +17,13 @@ def library(root, monkeypatch):
         "lab/wire.py": "X = 1\n", "lab/unused.py": "X = 1\n",
         "systems/__init__.py": "", "systems/db.py": 'HELPER = "agent.py"\n',
         "systems/agent.py": "X = 1\n",
-        "workloads/__init__.py": "", "workloads/load.py": "def f():\n    from labbook.workloads.deep import g\n",
+        "workloads/__init__.py": "", "workloads/load.py": "IDL = 'store.thrift'\n\ndef f(x):\n    from labbook.workloads.deep import g\n"
+                             "    import_module(f'labbook.workloads.{x}_calls')\n",
+        "workloads/a_calls.py": "X = 1\n",
         "workloads/deep.py": '"""Doc."""\nimport labbook.figures\n\ndef g():\n    """Doc."""\n    return 1\n',
         "workloads/other.py": "X = 1\n", "workloads/store.thrift": "service S {}\n",
-        "figures/__init__.py": "X = 1\n",
+        "workloads/other.thrift": "service S {}\n", "figures/__init__.py": "X = 1\n",
+        "systems/db.yml": "{}\n",
     }
     for name, text in files.items():
         (base / name).parent.mkdir(parents=True, exist_ok=True)
@@ -52,6 +55,8 @@ def replace(old, new):
     ("systems/agent.py", append("X = 2\n")),
     ("lab/lab.py", append("X = 2\n")),
     ("lab/wire.py", append("X = 2\n")),
+    ("workloads/a_calls.py", append("X = 2\n")),
+    ("systems/db.yml", append("# versions\n")),
     ("workloads/store.thrift", append("struct T {}\n")),
     ("../data/papers/demo/lab.yml", replace("role: db", "role: db, limits: {cores: 1}")),
 ])
@@ -65,6 +70,7 @@ def test_what_a_measurement_runs_through_counts(library, name, change):
     ("workloads/deep.py", append("\n# a comment\n\n\n")),
     ("workloads/deep.py", replace('"""Doc."""', '"""Other words."""')),
     ("workloads/other.py", append("X = 2\n")),
+    ("workloads/other.thrift", append("struct T {}\n")),
     ("lab/unused.py", append("X = 2\n")),
     ("figures/__init__.py", append("X = 2\n")),
     ("../data/papers/demo/lab.yml", append("# a comment\nneeds: {minutes: {quick: 5}}\n")),
