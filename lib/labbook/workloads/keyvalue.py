@@ -1,6 +1,5 @@
 """Clients in closed loops against a store of pairs: one row an operation."""
 
-import io
 import time
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ import pandas as pd
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_host
+from labbook.workloads.keyvalue_runner import ERROR_BYTES, KINDS_OF_ERRORS, sheet_fields
 from labbook.workloads.pairs import key_of
 from labbook.workloads.stores import CALLS
 
@@ -53,7 +53,7 @@ def keyvalue(crew, target, *, store: str, op: str, clients: int, requests: int, 
     end_seconds = start - time.time() + seconds_at_most + CALL_SECONDS + 10
     found = crew.run(keyvalue_host.go, [start] * len(specs), [end_seconds] * len(specs),
                      timeout=end_seconds + 10)
-    sheets = [dict(np.load(io.BytesIO(raw))) for raw in found]
+    sheets = [_sheet(raw, s) for raw, s in zip(found, specs)]
     frames = [_frame(sheet, s["first_client"], host.name)
               for sheet, s, host in zip(sheets, specs, crew.hosts)]
     measures = _measures(frames, sheets, crew.hosts, clients * requests)
@@ -80,6 +80,17 @@ def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
                          allowed=f"{len(key_of(0))} and more")
     return dict(store=store, address=str(target.address), port=target.port, rows=rows,
                 value_bytes=value_bytes, consistency=consistency, call_seconds=CALL_SECONDS, **more)
+
+
+def _sheet(raw: bytes, spec) -> dict:
+    """The runner's fields: over (client, request), texts over (client, kind of error)."""
+    sheet, at = {}, 0
+    for name, code, count in sheet_fields(spec["clients"], spec["requests"]):
+        sheet[name] = np.frombuffer(raw, code, count, at).reshape(spec["clients"], -1)
+        at += sheet[name].nbytes
+    sheet["texts"] = sheet["texts"].reshape(-1).view(f"S{ERROR_BYTES}").reshape(
+        spec["clients"], KINDS_OF_ERRORS)
+    return sheet
 
 
 def _frame(sheet, first_client, host) -> pd.DataFrame:

@@ -23,7 +23,7 @@ def prepare(spec: dict, seconds: float) -> None:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(spec),
-             str(folder / "out.npz")],
+             str(folder / "out")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
     _running = process, folder
     if not select.select([process.stdout], [], [], seconds)[0]:
@@ -33,7 +33,7 @@ def prepare(spec: dict, seconds: float) -> None:
 
 
 def go(start: float, seconds: float) -> bytes:
-    """Start at `start` (seconds since the epoch), wait for the end: the .npz of the runner."""
+    """Start at `start` (seconds since the epoch), wait for the end: the runner's sheet."""
     process, folder = _running
     try:
         process.communicate(f"{start!r}\n".encode(), timeout=seconds)
@@ -41,7 +41,7 @@ def go(start: float, seconds: float) -> bytes:
         _fail(f"clients did not end within {seconds:g} s")
     if process.returncode != 0:
         _fail(f"clients ended with exit code {process.returncode}")
-    rows = (folder / "out.npz").read_bytes()
+    rows = (folder / "out").read_bytes()
     clear()
     return rows
 

@@ -1,7 +1,8 @@
 """The clients of one host: `python -m labbook.workloads.keyvalue_runner SPEC OUT`.
 
 Forks `clients` processes, one connection each. All connect and warm up; then "ready" is printed,
-a start time (seconds since the epoch) is read, and all start there. OUT is an .npz.
+a start time (seconds since the epoch) is read, and all start there. OUT holds the sheet's fields
+without more (no NumPy here: its import costs a small point a third of a second).
 A call that fails is a row with its error; so is each call of a client that cannot connect.
 """
 
@@ -15,8 +16,7 @@ import select
 import struct
 import sys
 import time
-
-import numpy as np
+from array import array
 
 from labbook.workloads import stores
 
@@ -26,31 +26,37 @@ NOT_MADE = -1  # seconds of a call that was not made, because the time was up
 
 
 class Sheet:
-    """Results that all processes of the host share: arrays over (client, request)."""
+    """Results that all processes of the host share: fields over (client, request), flat."""
 
     def __init__(self, clients: int, requests: int):
-        self.started = _shared((clients, requests), np.float64)
-        self.seconds = _shared((clients, requests), np.float64)
-        self.error = _shared((clients, requests), np.uint8)
-        self.texts = _shared((clients, KINDS_OF_ERRORS), f"S{ERROR_BYTES}")
-        self.cpu_seconds = _shared((clients,), np.float64)
-        self.seconds[:] = NOT_MADE
+        self.started, self.seconds, self.error, self.texts, self.cpu_seconds = (
+            _shared(count, code) for _, code, count in sheet_fields(clients, requests))
+        for i in range(len(self.seconds)):
+            self.seconds[i] = NOT_MADE
 
     def save(self, path) -> None:
         with open(path, "wb") as file:
-            np.savez(file, **vars(self))
+            for field in (self.started, self.seconds, self.error, self.texts, self.cpu_seconds):
+                file.write(field)
 
 
-def _shared(shape, dtype):
-    dtype = np.dtype(dtype)
-    size = max(1, int(np.prod(shape)) * dtype.itemsize)
-    return np.frombuffer(mmap.mmap(-1, size), dtype)[:int(np.prod(shape))].reshape(shape)
+def sheet_fields(clients: int, requests: int):
+    """Name, type code and length of each field, in the file's order."""
+    calls = clients * requests
+    return [("started", "d", calls), ("seconds", "d", calls), ("error", "B", calls),
+            ("texts", "B", clients * KINDS_OF_ERRORS * ERROR_BYTES), ("cpu_seconds", "d", clients)]
+
+
+def _shared(count: int, code: str):
+    size = count * struct.calcsize(code)
+    return memoryview(mmap.mmap(-1, size))[:size].cast(code)
 
 
 class Client:
     def __init__(self, spec: dict, number: int, sheet: Sheet):
         """`number` counts over all hosts; the sheet's rows from this host's first."""
         self.spec, self.sheet, self.at = spec, sheet, number - spec["first_client"]
+        self.texts = []
         self.calls, self.connected = stores.calls(spec), False
         self.call = getattr(self.calls, spec["op"])
         chosen = random.Random(f"{spec['seed']} {number}")
@@ -78,11 +84,11 @@ class Client:
 
     def measure(self, start: float) -> None:
         """`start`: when the clients of all hosts start, seconds since the epoch."""
-        sheet, at, clock = self.sheet, self.at, time.perf_counter_ns
+        first, clock = self.at * len(self.rows), time.perf_counter_ns
         time.sleep(max(0, start - time.time()))
         zero = clock() + int((start - time.time()) * 1e9)
         deadline = zero + int(self.spec["seconds_at_most"] * 1e9)
-        started, took = [], []
+        started, took = array("d"), array("d")
         cpu, once, call = _cpu_seconds(), self.once, self.call
         for i, row in enumerate(self.rows):
             begin = clock()
@@ -91,24 +97,26 @@ class Client:
             try:
                 call(row) if self.connected else once(row)
             except Exception as error:
-                sheet.error[at, i] = self.note(error)
+                self.sheet.error[first + i] = self.note(error)
                 self.recover(error)
-            took.append(clock() - begin)
-            started.append(begin - zero)
-        sheet.cpu_seconds[at] = _cpu_seconds() - cpu
-        sheet.started[at, :len(started)] = np.array(started) / 1e9
-        sheet.seconds[at, :len(took)] = np.array(took) / 1e9
+            took.append((clock() - begin) / 1e9)
+            started.append((begin - zero) / 1e9)
+        self.sheet.cpu_seconds[self.at] = _cpu_seconds() - cpu
+        self.sheet.started[first:first + len(started)] = started
+        self.sheet.seconds[first:first + len(took)] = took
 
     def note(self, error) -> int:
         """The number, from 1, under which this error's text is kept."""
         text = f"{type(error).__name__}: {error}".encode()[:ERROR_BYTES]
-        texts = self.sheet.texts[self.at]
-        for i in range(KINDS_OF_ERRORS - 1):
-            if texts[i] in (b"", text):
-                texts[i] = text
-                return i + 1
-        texts[-1] = b"other errors"
-        return KINDS_OF_ERRORS
+        if text not in self.texts:
+            if len(self.texts) == KINDS_OF_ERRORS:
+                text = self.texts[-1]
+            else:
+                text = text if len(self.texts) < KINDS_OF_ERRORS - 1 else b"other errors"
+                self.texts.append(text)
+                place = (self.at * KINDS_OF_ERRORS + len(self.texts) - 1) * ERROR_BYTES
+                self.sheet.texts[place:place + len(text)] = text
+        return self.texts.index(text) + 1
 
     def _reconnect(self):
         self.calls.close()

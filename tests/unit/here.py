@@ -1,0 +1,97 @@
+"""A host that is this machine: for tests of what runs on hosts, without root and without SSH."""
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.errors import LabError
+from labbook.lab.host import Host, Login, Result
+from labbook.systems.null import PROGRAM
+
+
+class HereHost(Host):
+    """Commands, files and processes are local, below `root`; both addresses are loopback."""
+
+    def run(self, command, timeout=60, check=True, env=None):
+        done = subprocess.run(["bash", "-c", self._in_place(command, env)], timeout=timeout,
+                              capture_output=True, text=True)
+        if check and done.returncode:
+            raise LabError(f"{self.name}: {command} ended with {done.returncode}: {done.stderr}")
+        return Result(done.stdout, done.stderr, done.returncode)
+
+    def put(self, data, remote, mode=0o644):
+        path = Path(self.root / remote)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        path.chmod(mode)
+
+    def get(self, remote, local=None):
+        return Path(self.root / remote).read_bytes()
+
+
+class HereLab:
+    """Client hosts c1, c2, ... of one machine."""
+
+    id = "here"
+
+    def __init__(self, folder: Path, clients: int = 1):
+        self.clients = [here_host(folder, f"c{i + 1}") for i in range(clients)]
+
+    def role(self, role):
+        return self.clients if role == "client" else []
+
+
+def here_host(folder: Path, name: str) -> HereHost:
+    (folder / name).mkdir()
+    return HereHost(name, "lan", "client", "127.0.0.1", Login("127.0.0.1", "me", "", ""),
+                    PurePosixPath(folder / name), sys.executable)
+
+
+class HereCrew:
+    """Runs a crew's functions in this process, one host after the other."""
+
+    def __init__(self, host):
+        self.hosts = [host]
+
+    def run(self, function, *arguments, timeout=60):
+        return [function(*each) for each in zip(*arguments)]
+
+
+@pytest.fixture
+def null_server():
+    """Starts null servers of a protocol: targets with an address, a port and the subprocess."""
+    started = []
+
+    def start(protocol, value_bytes=100):
+        port = free_port()
+        server = subprocess.Popen([sys.executable, str(PROGRAM), protocol, "127.0.0.1", str(port),
+                                   str(value_bytes)])
+        started.append(server)
+        until = time.monotonic() + 10
+        while not listens(port):
+            assert server.poll() is None and time.monotonic() < until
+            time.sleep(0.01)
+        return target(port, server=server)
+
+    yield start
+    for server in started:
+        server.kill()
+        server.wait()
+
+
+def target(port: int, **more) -> SimpleNamespace:
+    return SimpleNamespace(address="127.0.0.1", port=port, **more)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def listens(port) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
