@@ -117,13 +117,13 @@ class Queue:
         header = _attribute(_VERDICT_HDR, struct.pack(">II", verdict, packet))
         self.socket.send(_message(kind, self.number, header))
 
-    def overflow(self):
-        """Packets that the kernel dropped for want of room: in the queue, on the way here."""
+    def counts(self):
+        """Packets held; dropped by the kernel for want of room in the queue, and on the way here."""
         with open("/proc/self/net/netfilter/nfnetlink_queue") as lines:
             for fields in map(str.split, lines):
                 if int(fields[0]) == self.number:
-                    return int(fields[5]), int(fields[6])
-        return 0, 0
+                    return int(fields[2]), int(fields[5]), int(fields[6])
+        return 0, 0, 0
 
     def _config(self, attributes):
         self.socket.send(_message(_CONFIG, self.number, attributes, _ACK))
@@ -171,9 +171,10 @@ class Line:
         self._give(self.schedule.release(float("inf")))
 
     def stats(self):
-        in_queue, on_the_way = self.queue.overflow()
-        return {"taken": self.taken, "lost_on_purpose": self.lost, "overflowed": in_queue,
-                "overrun": on_the_way, "latest_ms": round(self.late_s * 1e3, 3)}
+        held, overflowed, overrun = self.queue.counts()
+        return {"taken": self.taken, "held": held, "lost_on_purpose": self.lost,
+                "overflowed": overflowed, "overrun": overrun,
+                "latest_ms": round(self.late_s * 1e3, 3)}
 
     def _take(self, clock):
         receive, arrive = self.queue.receive, self.schedule.arrive

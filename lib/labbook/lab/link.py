@@ -73,6 +73,8 @@ class Link:
             deviation = pings.deviation(shape)
             if not deviation:
                 return self._report(pings, tries)
+            if not all(self._both(End.stands)):
+                break
         raise LabError(f"the link {self.site_a}-{self.site_b} is not what was asked: {deviation}",
                        remedy=self._state_of_ends())
 
@@ -102,7 +104,7 @@ class Link:
 
     def _overflowed(self) -> int:
         """Packets that delay lines lost for want of room, since the link was shaped."""
-        counts = self._both(lambda end: end.stats())
+        counts = self._both(End.stats)
         return sum(c["overflowed"] + c["overrun"] for c in counts if c)
 
     def _ping(self, count, interval_s, patience_s):
