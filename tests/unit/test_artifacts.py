@@ -94,7 +94,7 @@ def test_a_folder_that_is_not_whole_is_fetched_again(maven, harm):
 
 def test_failure_tells_what_mvn_said_and_leaves_nothing(maven, tmp_path):
     maven("echo '[ERROR] Could not find artifact'; exit 1")
-    with pytest.raises(LabError, match=r"org.example:store:1.2: mvn ended with 1\n.*Could not find"):
+    with pytest.raises(LabError, match=r"example:store:1.2: mvn ended with 1\n.*Could not find"):
         fetch(STORE)
     assert not (tmp_path / "cache" / "artifacts" / "store-1.2").exists()
 

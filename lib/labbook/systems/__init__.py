@@ -28,5 +28,6 @@ def _modules() -> set[str]:
 def _system_in(name: str) -> type | None:
     """The class in that module that says what it needs, which makes it a system."""
     module = importlib.import_module(f"{__name__}.{name}")
-    mine = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
-    return next((c for c in mine if "NEEDS" in vars(c)), None)
+    classes = [c for c in vars(module).values()
+               if isinstance(c, type) and c.__module__ == module.__name__]
+    return next((c for c in classes if "NEEDS" in vars(c)), None)

@@ -1,4 +1,4 @@
-"""Software of the papers' time from Maven: fetched once a machine, safe to kill, brought to hosts."""
+"""Software of the papers' time from Maven: fetched once, safe to kill, brought to hosts."""
 
 import fcntl
 import json
@@ -48,14 +48,14 @@ class Artifact:
 
 
 def fetch(artifact: Artifact) -> Path:
-    """The folder with the artifact's jars, fetched when it is not there; LabError when that fails."""
+    """The folder with the artifact's jars, fetched if it is not there; LabError when that fails."""
     return made(f"{artifact.name}-{artifact.version}", lambda folder: _maven(artifact, folder))
 
 
 def made(name: str, fill: Callable[[Path], None]) -> Path:
     """The cached folder `name`, filled by `fill(folder)` when it is missing or not whole.
 
-    Runs in parallel wait for one another; a killed run leaves nothing that a later one takes as whole.
+    Runs in parallel wait for one another; what a killed run leaves is never taken for whole.
     """
     shelf = cache_dir() / "artifacts"
     folder, drafts = shelf / name, shelf / ".drafts" / name
@@ -88,7 +88,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def bring(host, folder: Path) -> PurePosixPath:
-    """Where `folder` (whole, from `fetch` or `made`) is on the host; copied there if it cannot be seen."""
+    """Where `folder`, from `fetch` or `made`, is on the host: copied if it cannot see it."""
     mark = (folder / COMPLETE).read_bytes()
     at_host = host.root / "artifacts" / folder.name
     for place in (PurePosixPath(folder), at_host):

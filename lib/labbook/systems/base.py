@@ -10,10 +10,14 @@ from labbook.checks import check
 from labbook.errors import LabbookError, SystemFailure
 from labbook.systems.artifacts import Artifact
 
+# The process that listens at a port, if it is of the same session as another process.
+LISTENER = """pid=$(ss -Hltnp 'sport = :{port}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-)
+[ -n "$pid" ] && [ "$(ps -o sid= -p $pid)" = "$(ps -o sid= -p {pid})" ] && echo $pid"""
+
 
 @dataclass(frozen=True)
 class Needs:
-    """What must be there: Debian packages and commands on the host, Maven artifacts from this machine."""
+    """Debian packages (`a | b`: either) and commands of the host, Maven artifacts from here."""
 
     packages: tuple[str, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
@@ -57,7 +61,7 @@ class System:
 
     @property
     def process(self):
-        """The server's process, this object's or one that an earlier object started; None without."""
+        """The server's process, started by this object or an earlier one; None without."""
         if self._process is None:
             self._process = self.host.process(self.NAME)
         return self._process
@@ -70,7 +74,7 @@ class System:
         return self
 
     def start(self) -> None:
-        """Start the server and wait until it answers; SystemFailure with its log's tail if it does not."""
+        """Start the server and wait until it answers; SystemFailure with its log's tail if not."""
         self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
         try:
             self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
@@ -93,7 +97,7 @@ class System:
         self.run("rm", "-rf", self.home)
 
     def facts(self) -> dict:
-        """What ran and how: version as the server says it, settings, memory and threads right now."""
+        """What runs and how: version as the server says it, settings, memory and threads now."""
         return {"system": self.NAME, **vars(self.settings), **self.server_facts(), **self._usage()}
 
     def deploy(self) -> None:
@@ -103,7 +107,7 @@ class System:
         raise NotImplementedError
 
     def answers(self) -> None:
-        """Ask the server something that it can only answer when it serves; any exception means not yet."""
+        """Ask what the server can only answer when it serves; any exception means not yet."""
         raise NotImplementedError
 
     def server_facts(self) -> dict:
@@ -114,7 +118,7 @@ class System:
         return self.host.run(shlex.join(str(word) for word in words), **options)
 
     def dial(self, timeout=10):
-        """A socket to the server that goes through the host's own SSH connection, never over a link."""
+        """A socket to the server through the host's SSH connection, never over a link."""
         return self.host.dial(self.address, self.port, timeout=timeout)
 
     def put(self, text: str, *place) -> PurePosixPath:
@@ -140,10 +144,8 @@ class System:
         """The process that listens at the port, if it is of the session that `start` made."""
         if self.process is None:
             return None
-        script = (f"pid=$(ss -Hltnp 'sport = :{self.port}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-);"
-                  f' [ -n "$pid" ] && [ "$(ps -o sid= -p $pid)" = "$(ps -o sid= -p {self.process.pid})" ]'
-                  " && echo $pid")
-        found = self.host.run(script, check=False).stdout.strip()
+        found = self.host.run(LISTENER.format(port=self.port, pid=self.process.pid),
+                              check=False).stdout.strip()
         return int(found) if found else None
 
     def _usage(self) -> dict:

@@ -12,6 +12,7 @@ from labbook.systems.artifacts import Artifact, bring, fetch
 from labbook.systems.base import Needs, System, memory_mb
 
 VERSIONS = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text())
+JAVA = "openjdk-17-jre-headless | default-jre-headless"
 IDL = Path(__file__).with_suffix(".thrift")
 HEAP_MB, SMALLEST_HEAP_MB = 512, 64
 # How long the commit log may wait for the disk, ms. As shipped: 10 s. Batch: as soon as may be,
@@ -28,7 +29,7 @@ log4j.appender.out.layout.ConversionPattern=%5p [%t] %d{ISO8601} %m%n
 
 
 class Cassandra(System):
-    """One node. 0.7.0 knows no orderly end: stopping it loses what a periodic sync has still to write."""
+    """One node. 0.7.0 has no orderly end: a stop loses what a periodic sync has still to write."""
 
     NAME = "cassandra"
     SETTINGS = {
@@ -51,7 +52,7 @@ class Cassandra(System):
     def needs(cls, **settings) -> Needs:
         version = VERSIONS[cls.checked(settings)["version"]]
         artifacts = map(Artifact.parse, version["artifacts"])
-        return Needs(packages=("openjdk-17-jre-headless | default-jre-headless", "iproute2", "procps"),
+        return Needs(packages=(JAVA, "iproute2", "procps"),
                      artifacts=tuple(artifacts), commands=("java", "ss", "ps"))
 
     @property
@@ -80,7 +81,8 @@ class Cassandra(System):
         log = self.process.log
         said = self.run("grep", "-m", "1", "Cassandra version: ", log).stdout
         java = self.run("java", "-version").stderr.splitlines()[0]
-        return {"version": said.split("Cassandra version:")[1].strip(), "thrift_api": api, "java": java}
+        return {"version": said.split("Cassandra version:")[1].strip(), "thrift_api": api,
+                "java": java}
 
     @contextmanager
     def client(self, timeout=30):

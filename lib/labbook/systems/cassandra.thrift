@@ -35,12 +35,14 @@ service Cassandra {
     map<binary, list<ColumnOrSuperColumn>> multiget_slice(
         1: required list<binary> keys, 2: required ColumnParent column_parent,
         3: required SlicePredicate predicate, 4: required ConsistencyLevel consistency_level)
-        throws (1: InvalidRequestException ire, 2: UnavailableException ue, 3: TimedOutException te),
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue,
+                3: TimedOutException te),
 
     void insert(
         1: required binary key, 2: required ColumnParent column_parent, 3: required Column column,
         4: required ConsistencyLevel consistency_level)
-        throws (1: InvalidRequestException ire, 2: UnavailableException ue, 3: TimedOutException te),
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue,
+                3: TimedOutException te),
 
     string describe_version(),
     map<string, list<string>> describe_schema_versions() throws (1: InvalidRequestException ire),
