@@ -118,7 +118,7 @@ class Attempt:
         took = time.time() - self._start["time"]
         failure = self._about() | {
             "message": _message(error), "error": type(error).__name__, "logs": _logs(error),
-            "took_s": took, "provenance": self._provenance()}
+            "took_s": took, "provenance": self._provenance({})}     # nothing asked of a broken lab
         trace = "".join(traceback.format_exception(error))
         self.study.records(self.point.experiment).write_failure(self.point.key, failure, trace)
         self.study.run.failed(self.point, took, failure["message"])
@@ -129,7 +129,8 @@ class Attempt:
         links = {"before": self._links_before, "after": self._lab.check_links()} if self._lab else {}
         about = self._about() | {"summary": self._recorded["summary"],
                                  "facts": self._recorded["facts"],
-                                 "provenance": self._provenance() | {"links": links}}
+                                 "provenance": self._provenance(self.study.stage.facts())
+                                 | {"links": links}}
         return about | {"took_s": time.time() - self._start["time"]}
 
     def _about(self) -> dict:
@@ -140,10 +141,9 @@ class Attempt:
                 "seed": point.seed, "code_key": self.study.code_key,
                 "profile": self.study.run.profile, "environment": str(self.study.environment)}
 
-    def _provenance(self) -> dict:
+    def _provenance(self, lab: dict) -> dict:
         return {"machine": provenance.machine(), "code": provenance.code(),
-                "during": self._during or provenance.during(self._start),
-                "lab": self.study.stage.facts()}
+                "during": self._during or provenance.during(self._start), "lab": lab}
 
 
 def _check_measures(measures: dict, point) -> None:

@@ -1,6 +1,7 @@
 """Stand-ins for a lab and a checkout, for the tests of the study library."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.delenv("LABBOOK_RECORDS", raising=False)
     for name in MODES:
         monkeypatch.delenv(f"LABBOOK_{name}", raising=False)
+    monkeypatch.setattr(os, "fsync", lambda _: None)    # no test here pulls the plug
     return checkout(tmp_path)
 
 

@@ -138,6 +138,6 @@ def test_numbers_of_numpy_and_times_become_json():
 def test_reading_what_was_recorded_is_quick(records):
     for i in range(200):
         put(records, f"k{i}")
-    start = time.perf_counter()
+    start = time.process_time()
     assert all(records.meta(f"k{i}") for i in range(200))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 1

@@ -236,7 +236,7 @@ def test_a_signal_takes_the_lab_down_and_keeps_what_was_measured(root, make, num
     process = script(root, "time.sleep(60)")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode != 0 and "KeyboardInterrupt" in errors
     assert (root / "down").read_text() == "x"
     study = Study("demo")
@@ -246,7 +246,7 @@ def test_a_signal_takes_the_lab_down_and_keeps_what_was_measured(root, make, num
 
 def test_the_end_of_the_interpreter_takes_the_lab_down(root):
     process = script(root, "break")
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert (root / "down").read_text() == "x"
 
 
