@@ -20,10 +20,10 @@ CONTROLLER, ENGINE = "crew-controller", "crew-engine"
 FILES = "crew/profile/security/ipcontroller-{}.json"  # below the host's root
 ENGINE_CHANNELS = ("registration", "control", "mux", "task", "iopub", "hb_ping", "hb_pong")
 CLIENT_CHANNELS = ("control", "mux", "task", "iopub", "notification", "broadcast")
-# Schedulers as threads and no tree of broadcasters: 2 processes instead of 11. An engine enters
+# Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11. An engine enters
 # with a heartbeat, so the period is short; many misses are allowed, because the clients leave
 # the engine little CPU and its process is asked for anyway.
-CONTROLLER_OPTIONS = ("--reuse", "--usethreads", "--scheme=pure", "--nodb",
+CONTROLLER_OPTIONS = ("--reuse", "--usethreads", "--scheme=none", "--nodb",
                       "--IPController.broadcast_scheduler_depth=0",
                       "--HeartMonitor.period=200", "--HeartMonitor.max_heartmonitor_misses=300")
 ENGINE_OPTIONS = ("--IPEngine.enable_nanny=False", "--IPEngine.max_heartbeat_misses=0",
@@ -131,9 +131,7 @@ class Crew:
                        "the controller to listen", START_SECONDS, first.process(CONTROLLER))
         self._client = ipyparallel.Client(connection, timeout=START_SECONDS)
         try:
-            for host in self.hosts:
-                first.wait_for(lambda: len(self._client.ids) >= len(self.hosts),
-                               "engines to register", START_SECONDS, host.process(ENGINE), 0.05)
+            self._await_engines(until)
             engines = list(self._client.ids)
             found = [self._client[i].apply_async(_place) for i in engines]
             places = [self._result(call, first, until) for call in found]
@@ -141,6 +139,23 @@ class Crew:
             self.close()
             raise
         self._engines = [dict(zip(places, engines))[host.name] for host in self.hosts]
+
+    def _await_engines(self, until):
+        while len(self._client.ids) < len(self.hosts):
+            for host in self.hosts:
+                self._check_engine(host)
+            if time.monotonic() > until:
+                raise SystemFailure(f"only {len(self._client.ids)} of {len(self.hosts)} engines "
+                                    "came to the controller",
+                                    log=self.hosts[0].process(CONTROLLER).log_tail())
+            time.sleep(0.02)
+
+    def _check_engine(self, host):
+        process = host.process(ENGINE)
+        if process is None or not process.alive():
+            raise SystemFailure(f"{host.name}: the engine of the clients has died",
+                                log=process and process.log_tail())
+        return process
 
     def _result(self, call, host, until):
         """What the call gave; a look at its process each second, so that a death is no hang."""
@@ -150,10 +165,7 @@ class Crew:
             call.wait(1)
             if call.done():
                 break
-            process = host.process(ENGINE)
-            if process is None or not process.alive():
-                raise SystemFailure(f"{host.name}: the engine of the clients has died",
-                                    log=process and process.log_tail())
+            process = self._check_engine(host)
             if time.monotonic() > until:
                 log = process.log_tail()
                 self.stop()  # it is not known what the engine still does: a new one next time
@@ -172,7 +184,7 @@ def connection_files(address: str, ports: list[int]) -> dict[str, str]:
     ports = iter(ports)
     engine = {channel: next(ports) for channel in ENGINE_CHANNELS}
     client = {channel: next(ports) for channel in CLIENT_CHANNELS}
-    client |= {"registration": engine["registration"], "task_scheme": "pure"}
+    client |= {"registration": engine["registration"], "task_scheme": "none"}
     return {"engine": json.dumps(shared | engine | {"broadcast": [next(ports)]}),
             "client": json.dumps(shared | client)}
 

@@ -17,5 +17,7 @@ def value_of(key: bytes, value_bytes: int) -> bytes:
 
 
 def check_value(key: bytes, value: bytes | None, value_bytes: int) -> None:
+    if value is None:
+        raise WrongValue("no such row")
     if value != value_of(key, value_bytes):
-        raise WrongValue(f"{value!r:.40} under {key.decode()}")
+        raise WrongValue(f"{value[:40]!r}, {len(value)} bytes")

@@ -1,0 +1,103 @@
+"""Engines on lab hosts: where they run, who may call them, how they end."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from small_labs import describe, new_id
+
+from labbook.errors import SystemFailure
+from labbook.lab import Environment, Lab
+from labbook.workloads.crew import CONTROLLER, ENGINE, Crew
+
+
+@pytest.fixture(scope="module")
+def lab():
+    description = describe({"client1": {}, "client2": {}, "server": {}})
+    with Lab.up(description, Environment("local"), new_id()) as lab:
+        yield lab
+
+
+def shipped(function):
+    """Send the code itself: the engines cannot import this file."""
+    function.__module__ = "__main__"
+    return function
+
+
+@shipped
+def where():
+    import os
+    import socket
+
+    return socket.gethostname(), os.getpid()
+
+
+@shipped
+def die():
+    import os
+
+    os._exit(3)
+
+
+def test_one_engine_a_client_host_inside_it(lab):
+    begin = time.monotonic()
+    found = Crew.of(lab).run(where)
+    assert [name for name, _ in found] == ["client1", "client2"]
+    assert time.monotonic() - begin < 30
+    for name, pid in found:
+        assert lab.host(name).process(ENGINE).pid == pid
+    assert lab.host("server").process(ENGINE) is None
+
+
+def test_the_controller_listens_on_control_addresses_alone(lab):
+    Crew.of(lab).run(where)
+    host = lab.host("client1")
+    listening = {line.split()[3].rpartition(":")[0]
+                 for line in host.run("ss -Hltnp").stdout.splitlines() if "python" in line}
+    assert listening <= {host.control_address, "127.0.0.1"}
+
+
+def test_another_process_takes_up_the_crew(lab):
+    """What a restarted kernel does, except that this one holds the lab and keeps it."""
+    before = Crew.of(lab).run(where)
+    connection = lab.host("client1").get("crew/profile/security/ipcontroller-client.json")
+    script = """import json, sys, ipyparallel
+client = ipyparallel.Client(json.load(sys.stdin), timeout=20)
+print(sorted(client[:].apply_sync(lambda: __import__("os").getpid())))"""
+    done = subprocess.run([sys.executable, "-c", script], input=connection, capture_output=True,
+                          timeout=60)
+    assert done.stdout.decode().strip() == str(sorted(pid for _, pid in before)), done.stderr
+    again = Crew(lab)
+    assert again.run(where) == before
+    again.close()
+
+
+def test_a_dead_engine_is_told_with_its_host_and_replaced(lab):
+    begin = time.monotonic()
+    with pytest.raises(SystemFailure, match="client1: the engine of the clients has died"):
+        Crew.of(lab).run(die)
+    assert time.monotonic() - begin < 15
+    assert len(Crew.of(lab).run(where)) == 2
+
+
+def test_a_dead_controller_is_replaced(lab):
+    lab.host("client1").process(CONTROLLER).kill()
+    assert len(Crew.of(lab).run(where)) == 2
+
+
+def test_it_ends_with_the_lab():
+    with Lab.up(describe({"client": {}}), Environment("local"), new_id()) as lab:
+        (_, pid), = Crew.of(lab).run(where)
+        marked = f"{lab.id}"
+    ours = [p for p in os.listdir("/proc") if p.isdigit() and marked in _environment(p)]
+    assert pid and not ours
+
+
+def _environment(pid) -> str:
+    try:
+        with open(f"/proc/{pid}/environ", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

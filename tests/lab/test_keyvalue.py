@@ -1,0 +1,110 @@
+"""Clients in a lab against real stores: rows, values, the server's own count, a server killed."""
+
+import threading
+import time
+
+import pytest
+from small_labs import describe, new_id
+
+from labbook.lab import Environment, Lab
+from labbook.systems.cassandra import Cassandra
+from labbook.systems.mysql import MySQL
+from labbook.systems.null import NullServer
+from labbook.workloads import keyvalue_host
+from labbook.workloads.ceiling import ceiling
+from labbook.workloads.crew import Crew
+from labbook.workloads.keyvalue import fill, keyvalue
+
+ROWS = dict(rows=3, value_bytes=60)
+LOAD = dict(clients=7, requests=40, warmup_requests=5, seed=1, seconds_at_most=20, **ROWS)
+SYSTEMS = {"cassandra": Cassandra, "mysql": MySQL}
+
+
+@pytest.fixture(scope="module")
+def lab():
+    description = describe({"server": {"memory": "1G"}, "client1": {}, "client2": {}})
+    with Lab.up(description, Environment("local"), new_id()) as lab:
+        Crew.of(lab)  # starts while the first store does
+        yield lab
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def store(lab, request):
+    system = SYSTEMS[request.param](lab.host("server")).up()
+    system.create_table()
+    fill(Crew.of(lab), system, store=request.param, **ROWS)
+    yield request.param, system
+    system.destroy()
+
+
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_all_calls_are_rows_and_right(lab, store, op):
+    name, system = store
+    load = keyvalue(Crew.of(lab), system, store=name, op=op, **LOAD)
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert load.rows.groupby("client").size().tolist() == [40] * 7
+    assert load.rows.groupby("host", observed=True).client.nunique().to_dict() == {
+        "client1": 4, "client2": 3}
+    assert load.measures["start_spread_s"] < 2
+    assert load.measures["server_cpu_us_per_call"] > 0
+    assert 0 < load.measures["clients_cpu_share"] < 1
+
+
+def test_the_server_counts_the_same_calls(lab, store):
+    name, system = store
+    if name != "mysql":
+        pytest.skip("Cassandra 0.7 counts for JMX only")
+
+    def count(kind):
+        return int(dict(system.query(f"SHOW GLOBAL STATUS LIKE 'Com_{kind}'"))[f"Com_{kind}"])
+
+    for op, kind in (("read", "select"), ("write", "replace")):
+        before = count(kind)
+        keyvalue(Crew.of(lab), system, store=name, op=op, **LOAD)
+        assert count(kind) - before == 7 * (40 + 5)
+
+
+def test_a_missing_row_is_an_error_row(lab, store):
+    name, system = store
+    load = keyvalue(Crew.of(lab), system, store=name, op="read", **LOAD | {"rows": 1000})
+    failed = load.rows[~load.rows.ok]
+    assert len(failed) > 200
+    assert failed.error.str.contains("NotFoundException|WrongValue: no such row").all()
+
+
+def test_a_server_killed_under_load_is_rows_not_a_crash(lab, store):
+    name, system = store
+    crew = Crew.of(lab)
+    run = crew.run
+
+    def run_and_kill(function, *arguments, timeout):
+        if function is keyvalue_host.go:
+            threading.Timer(arguments[0][0] + 0.5 - time.time(), system.process.kill).start()
+        return run(function, *arguments, timeout=timeout)
+
+    crew.run = run_and_kill
+    try:
+        load = keyvalue(crew, _without_process(system), store=name, op="read",
+                        **LOAD | {"requests": 20_000, "seconds_at_most": 2})
+    finally:
+        crew.run = run
+    assert load.rows.ok.any() and not load.rows.groupby("client").ok.last().any()
+
+
+def _without_process(system):
+    """A target whose CPU is not asked for: the process is to die."""
+    from types import SimpleNamespace
+
+    return SimpleNamespace(address=system.address, port=system.port)
+
+
+@pytest.mark.parametrize("protocol", SYSTEMS)
+def test_the_null_server_answers_cheaper_than_a_client_asks(lab, protocol):
+    server = NullServer(lab.host("server"), protocol=protocol, value_bytes=60).up()
+    try:
+        load = ceiling(Crew.of(lab), server, store=protocol, op="read",
+                       **LOAD | {"clients": 10, "requests": 2000})
+    finally:
+        server.destroy()
+    assert load.rows.ok.all()
+    assert load.measures["server_cpu_us_per_call"] < load.measures["clients_cpu_us_per_call"]
