@@ -242,11 +242,8 @@ def _greets(host: dict, until: float) -> bool:
 
 
 def _folders():
-    try:
-        return sorted(f for f in provider.STATE.iterdir()
-                      if f.is_dir() and os.getuid() in (0, f.stat().st_uid))
-    except FileNotFoundError:
-        return []
+    return sorted(f for f in provider.STATE.glob("[a-z0-9]*")
+                  if f.is_dir() and os.getuid() in (0, f.stat().st_uid))
 
 
 def _standing(folder) -> Standing:

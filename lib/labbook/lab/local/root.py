@@ -69,15 +69,24 @@ def down(lab: str, uid: int) -> dict:
     from labbook.lab.local.unmake import unmake
 
     folder = _folder(lab)
-    if not folder.exists():
-        return {"problems": []}
-    if uid not in (0, folder.stat().st_uid):
-        raise ValueError(f"lab {lab} belongs to another user")
-    with _alone(folder):
-        problems = unmake(Journal(folder))
-        if not problems:
-            shutil.rmtree(folder)
+    try:
+        if uid not in (0, folder.stat().st_uid):
+            raise ValueError(f"lab {lab} belongs to another user")
+        with _alone(folder):
+            problems = unmake(Journal(folder))
+            if not problems:
+                _remove(folder)
+    except FileNotFoundError:  # another process took it down first
+        problems = []
     return {"problems": problems}
+
+
+def _remove(folder: Path) -> None:
+    """In one step for everybody else, so that nobody finds half a folder."""
+    gone = folder.with_name(f".gone-{folder.name}-{os.getpid()}")
+    folder.rename(gone)
+    for trash in STATE.glob(".gone-*"):
+        shutil.rmtree(trash, ignore_errors=True)
 
 
 def _clear_orphans(state: Path) -> None:
@@ -88,7 +97,7 @@ def _clear_orphans(state: Path) -> None:
 
 
 def _taken() -> list[str]:
-    journals = (Journal(entry) for entry in STATE.iterdir() if entry.is_dir())
+    journals = (Journal(entry) for entry in STATE.glob("[a-z0-9]*") if entry.is_dir())
     return [e["block"] for j in journals for e in j.of("lab")]
 
 
