@@ -7,7 +7,7 @@ import pytest
 
 from labbook.errors import InputError, LabError
 from labbook.lab import shaping
-from labbook.lab.link import PINGS, Pings, ping_plan, rtt_tolerance_ms
+from labbook.lab.pings import PINGS, Pings, ping_plan, rtt_tolerance_ms
 from labbook.lab.shaping import Shape
 
 

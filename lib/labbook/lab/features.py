@@ -1,0 +1,198 @@
+"""The kernel features that a lab may need, each with a function that tries it, as root.
+
+It returns what is there (or nothing to say), raises Missing or OSError, and leaves nothing.
+"""
+
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from labbook.lab import delayline
+from labbook.lab.shaping import TRY_NETEM
+
+CGROUPS = Path("/sys/fs/cgroup")
+SECONDS = 20    # for one thing tried; each takes hundredths
+MEBIBYTE = 1 << 20
+KERNEL = "Use a kernel that has it, as Debian's and Ubuntu's own (not their cloud or minimal) do"
+
+
+class Missing(Exception):
+    """Tried, and it does not work: why, and a remedy where it is not the usual one."""
+
+    def __init__(self, why, remedy=""):
+        super().__init__(why)
+        self.remedy = remedy
+
+
+def _run(command: str) -> str:
+    """Output of a command. Missing when it fails or is not there, with the package it is in."""
+    words = shlex.split(command)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Missing(f"`{command}` did not end within {SECONDS} s") from None
+    except FileNotFoundError:
+        raise Missing(f"no command {words[0]}", _install(words[0])) from None
+    said = (done.stderr or done.stdout).strip()
+    if done.returncode == 0:
+        return done.stdout
+    absent = next((command for command in PACKAGE_OF
+                   if f"{command}: not found" in said or f"execute {command}:" in said), None)
+    raise Missing(said[-300:] or f"`{command}` failed", _install(absent) if absent else "")
+
+
+PACKAGE_OF = {"unshare": "util-linux", "losetup": "util-linux", "mount": "util-linux",
+              "ip": "iproute2", "tc": "iproute2", "iptables": "iptables"}
+
+
+def _install(command):
+    return f"Type: apt-get install {PACKAGE_OF[command]}" if command in PACKAGE_OF else ""
+
+
+def _apart(script: str, namespaces="--net") -> str:
+    """Run a shell script in namespaces that end with it."""
+    return _run(f"unshare {namespaces} sh -ec {shlex.quote(script)}")
+
+
+def _root():
+    return "root" if "SUDO_UID" not in os.environ else "passwordless sudo"
+
+
+def _namespaces():
+    _apart("ip link add br0 type bridge\n"
+           "ip link add veth0 type veth peer name veth1\n"
+           "mount -t proc proc /proc\nmount -t tmpfs tmpfs /mnt",
+           "--net --mount --uts --ipc --pid --fork --kill-child")
+
+
+def _netem():
+    _run(TRY_NETEM)
+
+
+def _tbf():
+    _apart("tc qdisc add dev lo root tbf rate 10mbit burst 15000 latency 50ms")
+
+
+def _nfqueue():
+    """The firewall's rule and the delay line itself."""
+    line = shlex.join([sys.executable, "-I", "-S", delayline.__file__, "--queue", "7", "--try"])
+    _apart(f"iptables -w -t mangle -A POSTROUTING -o lo -j NFQUEUE --queue-num 7\n{line} >&2")
+
+
+def _delay():
+    """Either will do."""
+    try:
+        _netem()
+        return "netem"
+    except Missing:
+        _nfqueue()
+        return "delay line (this kernel has no netem)"
+
+
+def _cgroup(controller, knob1, knob2):
+    """A function that makes a group, looks for its limit's file, and takes the group away."""
+    def attempt():
+        if (CGROUPS / "cgroup.controllers").exists():
+            with _enabled(controller), _folder(CGROUPS) as group:
+                _require_file(group / knob2)
+            return "cgroup v2"
+        hierarchy = CGROUPS / {"io": "blkio"}.get(controller, controller)
+        if not hierarchy.is_dir():
+            raise Missing(f"no cgroup controller {controller} in {CGROUPS}")
+        with _folder(hierarchy) as group:
+            _require_file(group / knob1)
+        return "cgroup v1"
+    return attempt
+
+
+@contextmanager
+def _enabled(controller):
+    """Have version 2's root group give this controller to its children, and leave it as it was."""
+    control = CGROUPS / "cgroup.subtree_control"
+    if controller not in (CGROUPS / "cgroup.controllers").read_text().split():
+        raise Missing(f"no cgroup controller {controller}")
+    was = controller in control.read_text().split()
+    control.write_text(f"+{controller}")
+    try:
+        yield
+    finally:
+        if not was:
+            with suppress(OSError):     # someone else has begun to use it
+                control.write_text(f"-{controller}")
+
+
+@contextmanager
+def _folder(parent):
+    """Not by tempfile, which would try to empty a group of its files."""
+    place = parent / f"labbook-probe-{secrets.token_hex(4)}"
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        place.rmdir()
+
+
+def _require_file(path):
+    if not path.exists():
+        raise Missing(f"no {path.name} in cgroups here")
+
+
+def _with_loop(look):
+    """A function that gives what `look` finds in /sys/block/loopN of a small scratch disk."""
+    def attempt():
+        # /var/tmp is on a disk, as the labs' folder is; /tmp may be in memory
+        with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="labbook-probe-") as file:
+            file.truncate(4 * MEBIBYTE)
+            device = _run(f"losetup --find --show --direct-io=on {file.name}").strip()
+            try:
+                return look(Path("/sys/block", Path(device).name))
+            finally:
+                _run(f"losetup --detach {device}")
+    return attempt
+
+
+def _direct(block):
+    if (block / "loop/dio").read_text().strip() != "1":
+        raise Missing("loop devices do no direct I/O on the file system of /var/tmp",
+                      "Put /var/tmp and the labs' folder on ext4 or xfs")
+    return "direct I/O"
+
+
+def _schedulers(block):
+    offered = (block / "queue/scheduler").read_text().replace("[", "").replace("]", "").split()
+    if len(offered) < 2:
+        raise Missing(f"only {' '.join(offered)}")
+    return " ".join(offered)
+
+
+def _tracefs():
+    _apart("mount -t tracefs tracefs /mnt\n"
+           "event=block/block_rq_issue\n"
+           "test -d /mnt/events/$event || { echo no event $event >&2; exit 1; }",
+           "--mount")
+
+
+ROOT_REMEDY = "Run as root, or give yourself passwordless sudo: `sudo -n true` must succeed"
+CGROUP_REMEDY = "Mount cgroups with this controller: Debian 12 and Ubuntu 22.04 do so by themselves"
+
+PROBES = {
+    "root": (_root, ROOT_REMEDY),
+    "namespaces": (_namespaces, f"{KERNEL}; in a container, run on the machine itself"),
+    "delay": (_delay, KERNEL),
+    "netem": (_netem, "Not needed, a delay line stands in; on Ubuntu, "
+                      "apt-get install linux-modules-extra-$(uname -r) brings it"),
+    "nfqueue": (_nfqueue, KERNEL),
+    "tbf": (_tbf, KERNEL),
+    "cgroup cpu": (_cgroup("cpu", "cpu.cfs_quota_us", "cpu.max"), CGROUP_REMEDY),
+    "cgroup cpuset": (_cgroup("cpuset", "cpuset.cpus", "cpuset.cpus"), CGROUP_REMEDY),
+    "cgroup memory": (_cgroup("memory", "memory.limit_in_bytes", "memory.max"), CGROUP_REMEDY),
+    "cgroup io": (_cgroup("io", "blkio.throttle.read_iops_device", "io.max"), CGROUP_REMEDY),
+    "loop": (_with_loop(_direct), f"{KERNEL}; in a container, run on the machine itself"),
+    "schedulers": (_with_loop(_schedulers), KERNEL),
+    "tracefs": (_tracefs, KERNEL),
+}

@@ -1,0 +1,51 @@
+"""Probes as root: each tries the real thing, fast, and leaves nothing."""
+
+import subprocess
+import time
+from pathlib import Path
+
+from labbook.lab import features, probes
+
+SECONDS = 2     # on an idle machine all take a third of it
+
+
+def test_all_are_tried_quickly_and_leave_nothing():
+    for _ in range(3):      # a busy machine gets another chance
+        began = time.monotonic()
+        found = probes.probes(again=True)
+        seconds = time.monotonic() - began
+        if seconds < SECONDS:
+            break
+    assert seconds < SECONDS
+    assert all(p.ok or p.why and p.remedy for p in found.values())
+    assert found["root"].ok and found["namespaces"].ok
+    assert found["delay"].ok == (found["netem"].ok or found["nfqueue"].ok)
+    assert not [*Path("/sys/fs/cgroup").glob("*/labbook-probe-*"),
+                *Path("/var/tmp").glob("labbook-probe-*")]
+    backing = subprocess.run(["losetup", "--list"], capture_output=True, text=True).stdout
+    assert "labbook-probe" not in backing
+
+
+def test_what_is_found_is_remembered():
+    found = probes.probe("tbf")
+    began = time.monotonic()
+    assert probes.probe("tbf") == found
+    assert time.monotonic() - began < 0.05
+
+
+def test_netem_is_what_tc_says():
+    """Asked another way: does a new namespace's own interface take it?"""
+    script = ("ip link add veth0 type veth peer name veth1 && "
+              "tc qdisc add dev veth0 root netem limit 9")
+    said = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True)
+    assert probes.probes(["netem"], again=True)["netem"].ok == (said.returncode == 0)
+
+
+def test_a_queue_that_cannot_be_had_is_said(monkeypatch):
+    monkeypatch.setattr(features.delayline, "__file__", "/no/such/delayline.py")
+    try:
+        features._nfqueue()
+    except features.Missing as missing:
+        assert "delayline.py" in str(missing)
+    else:
+        raise AssertionError("the delay line was not tried")

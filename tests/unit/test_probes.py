@@ -1,0 +1,130 @@
+"""Probes without root: what is remembered, and what is said of what is missing."""
+
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.errors import InputError
+from labbook.lab import features, probes
+from labbook.lab.features import Missing
+from labbook.lab.probes import Probe
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Which names were `tried` as root; all is there but what is `missing`."""
+    machine = SimpleNamespace(tried=[], missing=set(), boot=tmp_path / "boot_id")
+
+    def as_root(names):
+        machine.tried.extend(names)
+        made = {name: Probe(name, name not in machine.missing) for name in names}
+        probes._remember(made)
+        return made
+
+    machine.boot.write_text("one\n")
+    monkeypatch.setattr(probes, "CACHE", tmp_path / "labbook" / "probes.json")
+    monkeypatch.setattr(probes, "BOOT_ID", machine.boot)
+    monkeypatch.setattr(probes, "_as_root", as_root)
+    return machine
+
+
+def test_what_is_there_is_tried_once_a_boot(machine):
+    assert probes.probe("tbf").ok and probes.probe("tbf").ok
+    assert machine.tried == ["tbf"]
+    machine.boot.write_text("another\n")
+    assert probes.probe("tbf").ok
+    assert machine.tried == ["tbf", "tbf"]
+
+
+def test_all_are_tried_together(machine):
+    assert list(probes.probes()) == machine.tried == list(probes.NAMES)
+
+
+def test_what_is_missing_is_tried_again_for_it_may_have_been_installed(machine):
+    machine.missing = {"loop", "netem"}
+    assert not probes.probe("loop").ok and not probes.probe("netem").ok
+    machine.missing = set()
+    assert probes.probe("loop").ok
+    assert not probes.probe("netem").ok      # a delay line stands in: not worth the time
+    assert probes.probes(["netem"], again=True)["netem"].ok
+
+
+def test_another_user_s_privilege_is_not_ours(machine):
+    probes.probe("root")
+    probes.probe("root")
+    assert machine.tried == ["root", "root"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"boot": "one\\n", "probes": [{"name": 1}]}'])
+def test_a_broken_memory_is_no_memory(machine, text):
+    probes.CACHE.parent.mkdir()
+    probes.CACHE.write_text(text)
+    assert probes.probe("tbf").ok
+
+
+def test_a_place_that_cannot_remember_tries_each_time(machine, tmp_path):
+    probes.CACHE.parent.write_text("a file, no folder")
+    assert probes.probe("tbf").ok and probes.probe("tbf").ok
+    assert machine.tried == ["tbf", "tbf"]
+
+
+def test_unknown_names_are_refused(machine):
+    with pytest.raises(InputError, match="cgroup io"):
+        probes.probe("cgroup disk")
+
+
+def test_without_privilege_nothing_is_tried_and_the_remedy_is_sudo(monkeypatch):
+    monkeypatch.setattr(probes.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess(
+        [], 1, "", "sudo: a password is required\n"))
+    found = probes._as_root(["netem", "loop"])
+    assert [p.ok for p in found.values()] == [False, False]
+    assert "a password is required" in found["loop"].why and "sudo -n true" in found["loop"].remedy
+
+
+def test_a_missing_command_names_its_package(monkeypatch):
+    with pytest.raises(Missing, match="no command no-such-thing"):
+        features._run("no-such-thing --now")
+    monkeypatch.setitem(features.PACKAGE_OF, "no-such-thing", "no-such-package")
+    for command in ("no-such-thing", "sh -c no-such-thing"):
+        with pytest.raises(Missing) as missing:
+            features._run(command)
+        assert missing.value.remedy == "Type: apt-get install no-such-package"
+
+
+def test_what_fails_says_what_it_said_and_what_to_do(monkeypatch):
+    def fails():
+        raise Missing("Specified qdisc kind is unknown")
+
+    monkeypatch.setitem(probes.PROBES, "tbf", (fails, "Take another kernel"))
+    assert probes._try("tbf") == Probe(
+        "tbf", False, "Specified qdisc kind is unknown", "Take another kernel")
+
+
+@pytest.fixture
+def groups(monkeypatch, tmp_path):
+    monkeypatch.setattr(features, "CGROUPS", tmp_path)
+    return tmp_path
+
+
+def test_cgroups_of_neither_version(groups):
+    with pytest.raises(Missing, match="no cgroup controller memory"):
+        features._cgroup("memory", "memory.limit_in_bytes", "memory.max")()
+
+
+def test_cgroup_v1_without_the_limit_s_file(groups):
+    (groups / "blkio").mkdir()
+    with pytest.raises(Missing, match="no blkio.throttle.read_iops_device"):
+        features._cgroup("io", "blkio.throttle.read_iops_device", "io.max")()
+    assert not list((groups / "blkio").iterdir())
+
+
+def test_cgroup_v2_is_left_as_it_was(groups):
+    (groups / "cgroup.controllers").write_text("cpu io memory\n")
+    control = groups / "cgroup.subtree_control"
+    control.write_text("memory\n")
+    with pytest.raises(Missing, match="no io.max"):     # this one is no kernel: no files appear
+        features._cgroup("io", "blkio.throttle.read_iops_device", "io.max")()
+    assert control.read_text() == "-io"
+    with pytest.raises(Missing, match="no cgroup controller cpuset"):
+        features._cgroup("cpuset", "cpuset.cpus", "cpuset.cpus")()
