@@ -7,6 +7,7 @@ from pathlib import Path
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
 from labbook.lab import quantities
+from labbook.lab.shaping import Shape
 
 MOST_SITES, MOST_HOSTS = 15, 240  # what one lab's range of addresses holds
 NAME = r"^[a-z][a-z0-9-]{0,11}$"
@@ -179,10 +180,20 @@ def _check_links(data, file):
         if a == b or frozenset((a, b)) in seen:
             raise InputError("a link joins two sites, once", file=file, key=f"links.{i}.between")
         seen.add(frozenset((a, b)))
+        _check_shape(link, file, f"links.{i}")
     used = {h["site"] for h in data["hosts"].values()}
     empty = [s for s in data["sites"] if s not in used]
     if empty:
         raise InputError(f"no host in site {empty[0]!r}", file=file, key="sites")
+
+
+def _check_shape(link, file, key):
+    """What a link can be, before a lab is made for it."""
+    try:
+        Shape(**{name: value for name, value in link.items() if name != "between"})
+    except InputError as error:
+        raise InputError(error.message, file=file, key=f"{key}.{error.key}",
+                         allowed=error.allowed) from None
 
 
 def _check_systems(data, hosts, file):
