@@ -126,7 +126,9 @@ class Attempt:
     def _meta(self) -> dict:
         if self._recorded is None:
             raise LabbookError("the attempt ended without record()")
-        links = {"before": self._links_before, "after": self._lab.check_links()} if self._lab else {}
+        links = {}
+        if self._lab:
+            links = {"before": self._links_before, "after": self._lab.check_links()}
         about = self._about() | {"summary": self._recorded["summary"],
                                  "facts": self._recorded["facts"],
                                  "provenance": self._provenance(self.study.stage.facts())

@@ -151,7 +151,8 @@ def paper_words(paper: dict) -> str:
     if "value" in paper:
         head = f"{paper['value']:g}{unit}"
     elif "low" in paper or "high" in paper:
-        ends = [f"{word} {paper[k]:g}" for word, k in (("from", "low"), ("to", "high")) if k in paper]
+        ends = [f"{word} {paper[key]:g}" for word, key in (("from", "low"), ("to", "high"))
+                if key in paper]
         head = " ".join(ends) + unit
     else:
         head = paper.get("order") or paper.get("none") or ""

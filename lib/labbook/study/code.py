@@ -98,7 +98,8 @@ def _imports(source: str, package: str, late: bool = False):
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.JoinedStr):
-            text = "".join(str(v.value) if isinstance(v, ast.Constant) else "*" for v in node.values)
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "*"
+                           for part in node.values)
             if re.fullmatch(r"labbook(\.[a-z_]+)+\.[a-z0-9_]*\*[a-z0-9_]*", text):
                 yield text
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -30,7 +30,7 @@ class Point:
 
     @cached_property
     def key(self) -> str:
-        """Identity: the experiment's name, every parameter and the repeat; no matter how grouped."""
+        """Identity: the experiment's name, every parameter, however grouped, and the repeat."""
         return digest([self.experiment, sorted(self.params.items()), self.repeat])
 
     @property

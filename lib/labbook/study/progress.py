@@ -26,7 +26,7 @@ class Progress:
         self._shown = interactive()
 
     def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
-        """`seconds`: what the remaining points may take, by their earlier records; None: unknown."""
+        """`seconds`: what `todo` may take, by earlier records; None: unknown."""
         self.counts[experiment] = [total - len(todo), total]
         self._tell("plan", experiment, seconds=seconds, points=[p.label for p in todo])
 

@@ -65,7 +65,8 @@ def during(start: dict) -> dict:
 def code() -> dict:
     """The checkout's commit, and whether tracked files differ from it. None outside of git."""
     head = _git("rev-parse", "HEAD")
-    return {"commit": head, "changed": bool(_git("status", "--porcelain", "-uno")) if head else None}
+    changed = bool(_git("status", "--porcelain", "-uno")) if head else None
+    return {"commit": head, "changed": changed}
 
 
 def _git(*words) -> str | None:

@@ -25,7 +25,8 @@ def export(study, profile: str = "full") -> list:
     folder = paths.records_dir() / study.place / study.name
     grids = sorted(folder.glob(f"*/{profile}.grid"))
     if not grids:
-        raise InputError(f"no complete run of the profile {profile!r} on this machine", key=study.name)
+        raise InputError(f"no complete run of the profile {profile!r} on this machine",
+                         key=study.name)
     return [_export(study, Records(grid.parent), grid.read_text().split(), profile)
             for grid in grids]
 

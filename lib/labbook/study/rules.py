@@ -3,7 +3,7 @@ the repeat, and asks whether the interval of their median lies where the claim s
 
 greater        `of` is greater than `than`: their ratio is above `margin`
 equal_within   their ratio lies between 1/`margin` and `margin`
-grows_with     from the smallest to the largest `along` the measure grows by more than `margin` times
+grows_with     from the smallest to the largest `along` the measure grows more than `margin` times
 grows_alike    the growths of the two arms so measured differ by less than `margin` times
 grows_slower   the slope of `of` over `along` is below 1/`margin` of that of `than`
 crosses_near   `of` is the greater at first and the smaller later; from about `at` on, give or take
@@ -122,8 +122,9 @@ class _Chosen:
         return [_ratio(of[repeat, rest], than[repeat, rest]) for rest in rests]
 
     def growth(self, arm, repeat, along) -> float:
-        return geometric_mean(_ratio(self.arms[arm][repeat, c[-1][1]], self.arms[arm][repeat, c[0][1]])
-                              for c in self.curves(along))
+        values = self.arms[arm]
+        return geometric_mean(_ratio(values[repeat, curve[-1][1]], values[repeat, curve[0][1]])
+                              for curve in self.curves(along))
 
     def slope(self, arm, repeat, along) -> float:
         slopes = [slope([x for x, _ in c], [self.arms[arm][repeat, rest] for _, rest in c])
@@ -204,8 +205,8 @@ def _crosses_near(rule, chosen):
         raise NotTestable(f"more than one curve over {along}: the rule leaves parameters open")
     xs = [x for x, _ in curves[0]]
     if not xs[0] <= at <= xs[-1]:
-        raise NotTestable(f"{along} was measured from {xs[0]:g} to {xs[-1]:g} only, and the claim is "
-                          f"about {at:g}")
+        raise NotTestable(f"{along} was measured from {xs[0]:g} to {xs[-1]:g} only, and the claim "
+                          f"is about {at:g}")
     return (lambda repeat: crossing(xs, chosen.ratios(repeat, [rest for _, rest in curves[0]])),
             (at - within, at + within), along)
 
@@ -214,7 +215,8 @@ def crossing(xs, ratios) -> float:
     """Where ratios over xs go from above 1 to below: between the x before and after the change that
     fits most of them. Infinite when they stay above, minus infinite when below."""
     logs = [math.log(r) for r in ratios]
-    fits = [sum(v > 0 for v in logs[:k]) + sum(v <= 0 for v in logs[k:]) for k in range(len(xs) + 1)]
+    fits = [sum(v > 0 for v in logs[:k]) + sum(v <= 0 for v in logs[k:])
+            for k in range(len(xs) + 1)]
     best = [k for k, fit in enumerate(fits) if fit == max(fits)]
     k = best[len(best) // 2]
     if k == 0 or k == len(xs):

@@ -27,7 +27,8 @@ class Run:
         self.study = study
         self.profile = os.environ.get("LABBOOK_PROFILE") or "quick"
         if self.profile not in PROFILES:
-            raise InputError(f"no profile {self.profile!r}", key="LABBOOK_PROFILE", allowed=PROFILES)
+            raise InputError(f"no profile {self.profile!r}", key="LABBOOK_PROFILE",
+                             allowed=PROFILES)
         self.published = _asked("LABBOOK_PUBLISHED")
         self.plan_only = _asked("LABBOOK_PLAN")
         self.until = _epoch("LABBOOK_UNTIL")

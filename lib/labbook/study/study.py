@@ -73,7 +73,7 @@ class Study:
         return Board(claims.board(self.name))
 
     def conditions(self, *experiments) -> dict:
-        """On what, when and with which code the points were measured: of these or all experiments."""
+        """On what, when and with which code points were measured: of these or all experiments."""
         from labbook.study.frames import conditions
 
         return conditions(self, experiments or tuple(self.experiments.values()))

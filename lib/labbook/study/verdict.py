@@ -128,9 +128,10 @@ def judge(study, claim: dict, experiment=None) -> Verdict:
 
 def _verdict(study, claim, outcome, profile, conditions) -> Verdict:
     found = outcome.interval
-    numbers = {"measured": None, "low": None, "high": None, "level": None, "n": 0} if not found else {
-        "measured": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high),
-        "level": found.level, "n": found.n}
+    numbers = {"measured": None, "low": None, "high": None, "level": None, "n": 0}
+    if found:
+        numbers = {"measured": _finite(found.value), "low": _finite(found.low),
+                   "high": _finite(found.high), "level": found.level, "n": found.n}
     return Verdict(
         study=study.name, **{k: claim[k] for k in ("id", "statement", "source", "paper")},
         **numbers, unit=outcome.unit, verdict=outcome.verdict, reason=outcome.reason,

@@ -68,7 +68,8 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c["rule"].update(of={"system": ["a"]}), ["0.rule.of.system"]),
     (lambda c: c["rule"].update(of={"version": 1}), ["0.rule.than", "version"]),
     (lambda c: c["rule"].update(where={"system": "a"}), ["0.rule.where.system"]),
-    (lambda c: c["rule"].update(where={"x": {"atleast": 1}}), ["0.rule.where.x.atleast", "at_least"]),
+    (lambda c: c["rule"].update(where={"x": {"atleast": 1}}),
+     ["0.rule.where.x.atleast", "at_least"]),
     (lambda c: c.update(rule={"name": "not_testable"}), ["missing: reason"]),
     (lambda c: c.update(rule={"name": "equal_within", "of": {"a": 1}, "than": {"a": 2}}),
      ["missing: margin"]),
@@ -92,8 +93,8 @@ def test_judging_says_what_was_measured_and_keeps_it(make, measure):
     measure(study, speed, slow_a)
     study.complete()
     verdict = study.judge("slower", speed)
-    assert (verdict.verdict, verdict.measured, verdict.unit) == ("replicated", pytest.approx(2), "times")
-    assert (verdict.n, verdict.level) == (3, 0.75)
+    assert (verdict.verdict, verdict.unit) == ("replicated", "times")
+    assert (verdict.measured, verdict.n, verdict.level) == (pytest.approx(2), 3, 0.75)
     kept, = json.loads(claims.verdicts_path("demo").read_text())
     for name in ("study", "id", "statement", "source", "paper", "measured", "low", "high", "level",
                  "n", "verdict", "reason", "profile", "environment", "conditions"):

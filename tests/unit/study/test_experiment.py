@@ -71,7 +71,8 @@ def test_each_block_has_all_measures_in_an_order_of_its_own():
 
 def test_a_point_gives_its_parameters_and_nothing_else():
     point = grid("e", {"store": "mysql"}, {"clients": 4}, 1)[0]
-    assert (point.store, point.clients, point.params) == ("mysql", 4, {"store": "mysql", "clients": 4})
+    assert (point.store, point.clients) == ("mysql", 4)
+    assert point.params == {"store": "mysql", "clients": 4}
     assert point.label == "e: store=mysql clients=4 repeat 1"
     with pytest.raises(AttributeError, match="did you mean 'clients'"):
         point.client

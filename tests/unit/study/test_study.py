@@ -31,7 +31,8 @@ def test_a_summary_has_a_row_a_point(make, measure):
     study, speed = make()
     measure(study, speed, lambda p: 0.01 * p.clients, measures={"outcome": "right", "over": [1, 2]})
     frame = speed.summary()
-    assert list(frame.columns[:7]) == ["point", "system", "clients", "repeat", "block", "order", "stale"]
+    assert list(frame.columns[:7]) == ["point", "system", "clients", "repeat", "block", "order",
+                                       "stale"]
     assert list(frame["point"]) == [p.key for p in speed.points()]
     row = frame[(frame["system"] == "b") & (frame["clients"] == 2)].iloc[0]
     assert (row["n"], row["errors"], row["outcome"], list(row["over"])) == (10, 1, "right", [1, 2])
@@ -184,7 +185,11 @@ def test_a_full_disk_ends_the_study_and_its_lab(make, labs, monkeypatch):
     with study.attempt(first) as attempt:
         assert attempt.lab
         attempt.record([])
-    monkeypatch.setattr(Records, "write", lambda *_: (_ for _ in ()).throw(LabError("disk is full")))
+
+    def full(*_):
+        raise LabError("disk is full")
+
+    monkeypatch.setattr(Records, "write", full)
     with pytest.raises(LabError, match="disk is full"):
         with study.attempt(next(points)) as attempt:
             attempt.record([])
@@ -403,7 +408,8 @@ def test_a_loop_left_early_is_not_complete(make):
 
 
 @pytest.mark.parametrize("change, words", [
-    ({"name": "deno"}, "did you mean 'demo'"), ({"environment": "environments/lokal.yml"}, "local.yml")])
+    ({"name": "deno"}, "did you mean 'demo'"),
+    ({"environment": "environments/lokal.yml"}, "local.yml")])
 def test_a_study_that_is_not_there_is_refused(root, change, words):
     with pytest.raises(InputError, match=words):
         Study(**({"name": "demo"} | change)).place
