@@ -1,0 +1,92 @@
+"""Notebooks as they are committed: no results, plain parameters, prose without typed-in numbers."""
+
+import ast
+import re
+
+import pytest
+
+from labbook import paths
+from labbook.pipeline import notebooks, parameters
+
+STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(params=STUDIES)
+def study(request):
+    return request.param
+
+
+def cells(study, kind):
+    return [c for c in notebooks.read(paths.notebook(study))["cells"] if c["cell_type"] == kind]
+
+
+def sources(study, kind):
+    return [notebooks.source(c) for c in cells(study, kind)]
+
+
+def test_no_results_are_committed(study):
+    code = cells(study, "code")
+    assert code
+    assert not [c["id"] for c in code if c["outputs"] or c["execution_count"] is not None]
+
+
+def test_nbstripout_would_leave_it_alone(study, tmp_path):
+    import subprocess
+    import sys
+
+    copy = tmp_path / f"{study}.ipynb"
+    copy.write_bytes(paths.notebook(study).read_bytes())
+    done = subprocess.run([sys.executable, "-m", "nbstripout", "--keep-id", "--verify", copy],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_cells_have_ids_of_their_own(study):
+    ids = [c["id"] for c in notebooks.read(paths.notebook(study))["cells"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_parameters_are_plain_and_name_an_environment_that_is_there(study):
+    declared = parameters.declared(study)
+    assert (paths.checkout() / declared["environment"]).is_file()
+    assert declared["repeats"] >= 3      # fewer allow no verdict
+
+
+def test_the_page_has_a_heading_and_a_place_in_the_book(study):
+    assert notebooks.title(notebooks.read(paths.notebook(study)))
+    assert study in notebooks.in_book()
+
+
+def test_every_number_in_the_prose_is_glued_somewhere(study):
+    used = set(re.findall(r"\{glue:text\}`([^`]+)`", "\n".join(sources(study, "markdown"))))
+    code = "\n".join(sources(study, "code"))
+    patterns = [_pattern(node.args[0]) for node in ast.walk(ast.parse(code))
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "glue"]
+    assert patterns
+    assert not [name for name in used if not any(re.fullmatch(p, name) for p in patterns)]
+
+
+def _pattern(name) -> str:
+    """A name, or an f-string of which every part in braces may be anything."""
+    if isinstance(name, ast.JoinedStr):
+        return "".join(".+" if isinstance(part, ast.FormattedValue) else re.escape(part.value)
+                       for part in name.values)
+    return re.escape(name.value)
+
+
+def test_no_notebook_catches_errors_to_look_well(study):
+    for text in sources(study, "code"):
+        assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Try)]
+
+
+def test_what_a_notebook_imports_from_the_library_is_there(study):
+    from importlib import import_module
+
+    for text in sources(study, "code"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("labbook"):
+                for alias in node.names:
+                    try:
+                        getattr(import_module(node.module), alias.name)
+                    except AttributeError:
+                        import_module(f"{node.module}.{alias.name}")

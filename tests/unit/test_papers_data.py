@@ -1,0 +1,101 @@
+"""What is committed of each paper: whole, checked against the paper's own tables, all of it used."""
+
+import ast
+import re
+
+import pandas as pd
+import pytest
+
+from labbook import paths
+from labbook.checks import check, load_yaml
+from labbook.lab.description import LabDescription
+from labbook.pipeline import notebooks, parameters
+from labbook.study import claims
+
+PAPERS = sorted(p.name for p in (paths.checkout() / "data" / "papers").iterdir() if p.is_dir())
+TEXT = {"type": "string"}
+PAPER = {
+    "type": "object", "additionalProperties": False,
+    "required": ["title", "authors", "year", "venue", "text", "link", "setup"],
+    "properties": {
+        "title": TEXT, "translation": TEXT, "affiliation": TEXT, "venue": TEXT, "text": TEXT,
+        "year": {"type": "integer"}, "link": {"type": ["string", "null"]},
+        "authors": {"type": "array", "minItems": 1, "items": {
+            "type": "object", "required": ["name"], "additionalProperties": False,
+            "properties": {"name": TEXT, "romanised": TEXT}}},
+        "setup": {"type": "array", "minItems": 1, "items": {
+            "type": "object", "required": ["what", "paper", "ours", "matters", "source"],
+            "additionalProperties": False,
+            "properties": dict.fromkeys(["what", "paper", "ours", "matters", "source"], TEXT)}},
+    },
+}
+
+
+@pytest.fixture(params=PAPERS)
+def paper(request):
+    return request.param
+
+
+def test_there_are_papers():
+    assert "cms_scalability" in PAPERS
+
+
+def test_a_papers_facts_are_whole(paper):
+    file = paths.papers(paper) / "paper.yml"
+    check(load_yaml(file), PAPER, file)
+
+
+def test_a_labs_description_is_one(paper):
+    description = LabDescription.load(paths.papers(paper) / "lab.yml")
+    assert {"quick", "full"} <= set(description.needs["minutes"])
+
+
+def test_the_papers_tables_say_where_they_stand(paper):
+    tables = sorted(paths.papers(paper).glob("*.csv"))
+    assert tables
+    for file in tables:
+        table = pd.read_csv(file)
+        assert table["source"].str.len().min() > 0, file
+        assert not table.isna().any().any(), file
+
+
+def test_the_full_profile_fits_the_notebooks_parameters(paper):
+    parameters.chosen(paper, "full")
+
+
+def judged(study: str) -> dict:
+    """claim id -> the notebook's name of its experiment, of every study.judge(...)."""
+    cells = notebooks.read(paths.notebook(study))["cells"]
+    calls = (node for cell in cells if cell["cell_type"] == "code"
+             for node in ast.walk(ast.parse(notebooks.source(cell)))
+             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "judge")
+    return {call.args[0].value: ast.unparse(call.args[1]) if len(call.args) > 1 else None
+            for call in calls}
+
+
+def test_every_claim_is_judged_on_the_page(paper):
+    known = {claim["id"]: claim for claim in claims.load(paper)}
+    found = judged(paper)
+    assert set(found) == set(known)
+    assert all((known[i]["rule"]["name"] == "not_testable") == (given is None)
+               for i, given in found.items())
+
+
+def test_a_reason_is_about_the_lab_and_not_about_the_calendar(paper):
+    for claim in claims.load(paper):
+        reason = claim["rule"].get("reason", "")
+        assert not re.search(r"\b(later|yet|issue|soon|comes with|todo|future)\b", reason, re.I), reason
+
+
+def test_the_cms_papers_ratios_are_those_of_its_table():
+    table = pd.read_csv(paths.papers("cms_scalability") / "single_client.csv")
+    seconds = table.set_index(["server", "op", "store"])["seconds"]
+    for claim in claims.load("cms_scalability"):
+        if claim["id"].startswith("one-client-"):
+            op = claim["rule"]["where"]["op"]
+            printed = seconds["MacMini", op, "cassandra"] / seconds["MacMini", op, "mysql"]
+            assert claim["paper"]["value"] == round(printed, 2)
+
+
+def test_the_cms_paper_has_five_claims_that_can_be_judged():
+    assert sum(c["rule"]["name"] != "not_testable" for c in claims.load("cms_scalability")) >= 5
