@@ -14,6 +14,7 @@ import pytest
 from small_labs import new_id
 
 from labbook.lab import Lab
+from labbook.lab.local import provider
 
 HERE = Path(__file__).parent
 SEED = 20100826
@@ -38,7 +39,8 @@ def tiny(tmp_path, monkeypatch):
     shutil.copy(HERE.parents[1] / "environments" / "local.yml", tmp_path / "environments")
     monkeypatch.setenv("LABBOOK_ROOT", str(tmp_path))
     monkeypatch.setenv("TINY_LAB", new_id())
-    return Driver(tmp_path, os.environ["TINY_LAB"])
+    yield Driver(tmp_path, os.environ["TINY_LAB"])
+    provider.down(os.environ["TINY_LAB"])  # when the test failed half-way
 
 
 class Driver:
@@ -62,7 +64,7 @@ class Driver:
             time.sleep(0.002)
 
     def records(self):
-        return {path.stem for path in self.root.glob("data/records/**/*.parquet")}
+        return {path.stem for path in self.root.glob("data/records/**/[!.]*.parquet")}
 
     def left_over(self):
         """Everything on this machine that carries the lab's id."""
@@ -92,7 +94,7 @@ def check_next_command(tiny):
     again = {line.split()[1] for line in tiny.lines()[began:] if line.startswith("measure")}
     assert not again & done, "a finished point was measured twice"
     assert tiny.records() == done | again and len(tiny.records()) == 4
-    assert not list(tiny.root.glob("data/records/**/*.tmp*"))
+    assert not list(tiny.root.glob("data/records/**/.tmp*"))
     assert tiny.left_over() == []
 
 
