@@ -11,7 +11,6 @@ from labbook.systems.cassandra import Cassandra
 from labbook.systems.mysql import MySQL
 from labbook.systems.null import NullServer
 from labbook.workloads import keyvalue_host
-from labbook.workloads.ceiling import ceiling
 from labbook.workloads.crew import Crew
 from labbook.workloads.keyvalue import fill, keyvalue
 
@@ -102,7 +101,7 @@ def _without_process(system):
 def test_the_null_server_answers_cheaper_than_a_client_asks(lab, protocol):
     server = NullServer(lab.host("server"), protocol=protocol, value_bytes=60).up()
     try:
-        load = ceiling(Crew.of(lab), server, store=protocol, op="read",
+        load = keyvalue(Crew.of(lab), server, store=protocol, op="read",
                        **LOAD | {"clients": 10, "requests": 2000})
     finally:
         server.destroy()

@@ -3,7 +3,8 @@
 import pytest
 from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
 
-from labbook.workloads.ceiling import ceiling, client_limited
+from labbook.workloads.ceiling import client_limited
+from labbook.workloads.keyvalue import keyvalue
 
 
 @pytest.mark.parametrize("rate, ceiling_rate, cpu_share, limited", [
@@ -20,9 +21,9 @@ def test_clients_against_the_null_server_are_limited_by_themselves(
         tmp_path, monkeypatch, null_server):  # noqa: F811
     monkeypatch.setenv("HOME", str(tmp_path))
     crew = HereCrew(here_host(tmp_path, "c1"))
-    load = ceiling(crew, null_server("cassandra"), store="cassandra", op="read", clients=2,
-                   requests=200, rows=1, value_bytes=100, warmup_requests=5, seed=1,
-                   seconds_at_most=5)
+    load = keyvalue(crew, null_server("cassandra"), store="cassandra", op="read", clients=2,
+                    requests=200, rows=1, value_bytes=100, warmup_requests=5, seed=1,
+                    seconds_at_most=5)
     rate = load.measures["rate_per_s"]
     assert load.rows.ok.all() and rate > 0
     assert client_limited(rate, rate, load.measures["clients_cpu_share"])

@@ -1,7 +1,10 @@
 """The clients' process and its rows, against null servers on loopback."""
 
+import json
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 
@@ -77,7 +80,7 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, store):
 
 def test_the_time_limit_ends_the_load_and_is_told(crew, null_server):  # noqa: F811
     load = keyvalue(crew, null_server("cassandra"), store="cassandra",
-                    **LOAD | {"requests": 10_000_000 // 100, "seconds_at_most": 0.3})
+                    **LOAD | {"requests": 100_000, "seconds_at_most": 0.3})
     assert load.measures["truncated"] == 1 and 0 < len(load.rows) < 300_000
     assert load.rows.started_s.max() <= 0.3
 
@@ -173,3 +176,25 @@ def test_writes_carry_the_time_they_are_made():
     calls.write(0)
     stamps = [struct.unpack(">q", request[calls._writes[0][1]:][:8])[0] for request in sent]
     assert before <= stamps[0] <= stamps[1] <= time.time_ns() // 1000
+
+
+@pytest.mark.parametrize("end", ["input closed", "killed"])
+def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
+    waiting = spec(null_server("cassandra").port, "cassandra") | LOAD | {"first_client": 0}
+    runner = subprocess.Popen(
+        [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(waiting), "out"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        start_new_session=True)
+    with runner:
+        assert runner.stdout.readline() == b"ready\n"
+        assert len(_session(runner.pid)) == 1 + LOAD["clients"]
+        runner.stdin.close() if end == "input closed" else runner.kill()
+    until = time.monotonic() + 20
+    while _session(runner.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not _session(runner.pid)
+
+
+def _session(leader: int) -> list[str]:
+    return subprocess.run(["pgrep", "-s", str(leader)], capture_output=True,
+                          text=True).stdout.split()

@@ -1,5 +1,6 @@
 """Clients in closed loops against a store of pairs: one row an operation."""
 
+import struct
 import time
 from dataclasses import dataclass
 
@@ -50,7 +51,8 @@ def keyvalue(crew, target, *, store: str, op: str, clients: int, requests: int, 
              timeout=ready_seconds + 10)
     cpu_before = _server_cpu(target)
     start = time.time() + 0.1 + 0.001 * clients
-    end_seconds = start - time.time() + seconds_at_most + CALL_SECONDS + 10
+    # a last call may connect, say where to, and ask: three waits
+    end_seconds = start - time.time() + seconds_at_most + 3 * CALL_SECONDS + 10
     found = crew.run(keyvalue_host.go, [start] * len(specs), [end_seconds] * len(specs),
                      timeout=end_seconds + 10)
     sheets = [_sheet(raw, s) for raw, s in zip(found, specs)]
@@ -84,9 +86,10 @@ def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
 
 def _sheet(raw: bytes, spec) -> dict:
     """The runner's fields: over (client, request), texts over (client, kind of error)."""
-    sheet, at = {}, 0
-    for name, code, count in sheet_fields(spec["clients"], spec["requests"]):
-        sheet[name] = np.frombuffer(raw, code, count, at).reshape(spec["clients"], -1)
+    (made,), at, sheet = struct.unpack_from("q", raw), 8, {}
+    for name, code, columns in sheet_fields(made):
+        sheet[name] = np.frombuffer(raw, code, spec["clients"] * columns, at).reshape(
+            spec["clients"], columns)
         at += sheet[name].nbytes
     sheet["texts"] = sheet["texts"].reshape(-1).view(f"S{ERROR_BYTES}").reshape(
         spec["clients"], KINDS_OF_ERRORS)

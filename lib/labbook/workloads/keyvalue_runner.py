@@ -17,11 +17,13 @@ import struct
 import sys
 import time
 from array import array
+from bisect import bisect_left
 
 from labbook.workloads import stores
 
-WAIT_FOR_START_SECONDS = 60
+WAIT_FOR_START_SECONDS = 900  # for the slowest host; an engine that ends closes our input sooner
 KINDS_OF_ERRORS, ERROR_BYTES = 8, 160  # distinct texts kept a client, the last one for the rest
+OF_CALLS = ("started", "seconds", "error")
 NOT_MADE = -1  # seconds of a call that was not made, because the time was up
 
 
@@ -29,22 +31,31 @@ class Sheet:
     """Results that all processes of the host share: fields over (client, request), flat."""
 
     def __init__(self, clients: int, requests: int):
+        self.clients, self.requests = clients, requests
         self.started, self.seconds, self.error, self.texts, self.cpu_seconds = (
-            _shared(count, code) for _, code, count in sheet_fields(clients, requests))
-        for i in range(len(self.seconds)):
-            self.seconds[i] = NOT_MADE
+            _shared(clients * columns, code) for _, code, columns in sheet_fields(requests))
+        self.seconds[:] = array("d", [NOT_MADE]) * len(self.seconds)
 
     def save(self, path) -> None:
+        """As many columns as the fastest client made calls, and before all their number."""
+        made = max(self._calls(client) for client in range(self.clients))
         with open(path, "wb") as file:
-            for field in (self.started, self.seconds, self.error, self.texts, self.cpu_seconds):
-                file.write(field)
+            file.write(struct.pack("q", made))
+            for name, _, columns in sheet_fields(self.requests):
+                width = made if name in OF_CALLS else columns
+                for first in range(0, self.clients * columns, columns):
+                    file.write(getattr(self, name)[first:first + width])
+
+    def _calls(self, client) -> int:
+        first = client * self.requests
+        return bisect_left(range(self.requests), True,
+                           key=lambda i: self.seconds[first + i] == NOT_MADE)
 
 
-def sheet_fields(clients: int, requests: int):
-    """Name, type code and length of each field, in the file's order."""
-    calls = clients * requests
+def sheet_fields(calls: int):
+    """Name, type code and columns (a row is a client) of each field, in the file's order."""
     return [("started", "d", calls), ("seconds", "d", calls), ("error", "B", calls),
-            ("texts", "B", clients * KINDS_OF_ERRORS * ERROR_BYTES), ("cpu_seconds", "d", clients)]
+            ("texts", "B", KINDS_OF_ERRORS * ERROR_BYTES), ("cpu_seconds", "d", 1)]
 
 
 def _shared(count: int, code: str):
@@ -130,15 +141,17 @@ def _cpu_seconds() -> float:
 
 
 def _fork(spec, number, sheet, ready, go) -> int:
+    """`ready` and `go` are pipes (read end, write end)."""
     pid = os.fork()
     if pid:
         return pid
     try:
+        os.close(go[1])
         client = Client(spec, number, sheet)
         client.warm_up()
-        os.write(ready, b".")
-        start = os.read(go, 8)  # empty: the parent is gone
-        if start:
+        os.write(ready[1], b".")
+        os.close(ready[1])
+        if start := os.read(go[0], 8):  # empty: the parent is gone
             client.measure(*struct.unpack("d", start))
             os._exit(0)
     except BaseException as error:
@@ -150,20 +163,18 @@ def main(spec_json: str, out: str) -> int:
     spec = json.loads(spec_json)
     sheet = Sheet(spec["clients"], spec["requests"])
     stores.calls(spec)  # what all clients need is loaded once, before they are forked
-    gc.freeze()
-    (ready, say_ready), (go, say_go) = os.pipe(), os.pipe()
+    gc.disable()  # no pauses of our own making, and no pages copied for its marks
+    ready, go = os.pipe(), os.pipe()
     numbers = range(spec["first_client"], spec["first_client"] + spec["clients"])
-    pids = [_fork(spec, number, sheet, say_ready, go) for number in numbers]
-    os.close(say_ready)
-    os.close(go)
-    waiting = len(pids)
-    while waiting and (said := os.read(ready, waiting)):
-        waiting -= len(said)
+    pids = [_fork(spec, number, sheet, ready, go) for number in numbers]
+    os.close(ready[1])
+    while os.read(ready[0], len(pids)):  # until each has said so and closed its end, or died
+        pass
     print("ready", flush=True)
     if not select.select([sys.stdin], [], [], WAIT_FOR_START_SECONDS)[0]:
         return 1
     start = float(sys.stdin.readline())
-    os.write(say_go, struct.pack("d", start) * len(pids))
+    os.write(go[1], struct.pack("d", start) * len(pids))
     failed = sum(os.waitpid(pid, 0)[1] != 0 for pid in pids)
     sheet.save(out)
     return 1 if failed else 0
