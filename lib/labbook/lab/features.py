@@ -46,7 +46,7 @@ def _run(command: str) -> str:
     raise Missing(said[-300:] or f"`{command}` failed", _install(absent) if absent else "")
 
 
-PACKAGE_OF = {"unshare": "util-linux", "losetup": "util-linux", "mount": "util-linux",
+PACKAGE_OF = {"unshare": "util-linux", "losetup": "mount", "mount": "mount",
               "ip": "iproute2", "tc": "iproute2", "iptables": "iptables"}
 
 
