@@ -31,16 +31,16 @@ def machine(tmp_path, monkeypatch):
             raise LabError("only root", remedy="give this user passwordless sudo")
         return []
 
-    def probe(name):
-        return SimpleNamespace(name=name, ok=name not in has.features, remedy="load the module",
-                               why=has.features.get(name, ""))
+    def probes(names):
+        return {name: SimpleNamespace(ok=name not in has.features, remedy="load the module",
+                                      why=has.features.get(name, ""), found="") for name in names}
 
     monkeypatch.setattr(install, "as_root", as_root)
     monkeypatch.setattr(install, "versions",
                         lambda names: {name: "1.0" for name in names if name not in has.missing})
     monkeypatch.setattr(install, "available", lambda name: has.known)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(doctor, "_probe", probe)
+    monkeypatch.setattr(doctor, "_probes", probes)
     monkeypatch.setattr(doctor, "_memory", lambda key: has.memory)
     monkeypatch.setattr(doctor, "_disk_free", lambda: has.disk)
     monkeypatch.setattr(doctor, "_cores", lambda: has.cores)
@@ -91,7 +91,7 @@ def test_a_study_is_not_stopped_by_what_another_lacks(machine):
 
 def test_no_kernel_feature_is_tried_without_privilege(machine, monkeypatch):
     machine.root = False
-    monkeypatch.setattr(doctor, "_probe", lambda name: pytest.fail("tried without root"))
+    monkeypatch.setattr(doctor, "_probes", lambda names: pytest.fail("tried without root"))
     assert doctor.main() == 1
 
 

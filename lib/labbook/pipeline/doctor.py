@@ -91,12 +91,16 @@ def _privilege() -> Finding:
 
 def _packages(needed):
     for need, found in install.installed(needed.packages.values()):
-        yield Finding(need.name, bool(found), need.why, tuple(need.studies),
+        yield Finding(need.name, bool(found), need.why, _whom(need),
                       found.split()[1] if found else "", "" if found else _how_to_get(need))
 
 
+def _whom(need) -> tuple[str, ...]:
+    return (EVERY_LAB,) if EVERY_LAB in need.studies else tuple(need.studies)
+
+
 def _how_to_get(need) -> str:
-    studies = " ".join(study for study in need.studies if study != EVERY_LAB)
+    studies = "" if EVERY_LAB in need.studies else " ".join(need.studies)
     if not shutil.which("apt-cache"):
         return "labbook installs on Debian and Ubuntu only: install it your distribution's way"
     if not any(map(install.available, need.alternatives)):
@@ -108,21 +112,22 @@ def _how_to_get(need) -> str:
 def _artifacts(needed):
     for artifact, need in needed.artifacts.items():
         here = install.is_here(artifact)
-        yield Finding(need.name, here, need.why, tuple(need.studies),
+        yield Finding(need.name, here, need.why, _whom(need),
                       "fetched" if here else "", f"Type: labbook install {' '.join(need.studies)}")
 
 
 def _features(needed):
+    tried = _probes(list(needed.features))
     for need in needed.features.values():
-        tried = _probe(need.name)
-        yield Finding(need.name, tried.ok, need.why, tuple(need.studies),
-                      "works" if tried.ok else tried.why or "", tried.remedy or "")
+        probe = tried[need.name]
+        yield Finding(need.name, probe.ok, need.why, _whom(need),
+                      (probe.found or "works") if probe.ok else probe.why, probe.remedy)
 
 
-def _probe(name):
-    from labbook.lab.probes import probe
+def _probes(names):
+    from labbook.lab.probes import probes
 
-    return probe(name)
+    return probes(names)
 
 
 def _room(needed):
