@@ -118,7 +118,7 @@ class Queue:
         self.socket.send(_message(kind, self.number, header))
 
     def counts(self):
-        """Packets held; dropped by the kernel for want of room in the queue, and on the way here."""
+        """Packets held; dropped by the kernel for want of room: in the queue, on the way here."""
         with open("/proc/self/net/netfilter/nfnetlink_queue") as lines:
             for fields in map(str.split, lines):
                 if int(fields[0]) == self.number:
@@ -150,7 +150,7 @@ class Line:
     def __init__(self, queue, schedule):
         self.queue, self.schedule = queue, schedule
         self.taken = self.lost = self.last = 0
-        self.late_s = 0.0
+        self.late_s, self.priority = 0.0, "ordinary"
 
     def run(self):
         """Hold and release until an exception (SIGTERM raises SystemExit) ends it."""
@@ -174,7 +174,7 @@ class Line:
         held, overflowed, overrun = self.queue.counts()
         return {"taken": self.taken, "held": held, "lost_on_purpose": self.lost,
                 "overflowed": overflowed, "overrun": overrun,
-                "latest_ms": round(self.late_s * 1e3, 3)}
+                "latest_ms": round(self.late_s * 1e3, 3), "priority": self.priority}
 
     def _take(self, clock):
         receive, arrive = self.queue.receive, self.schedule.arrive
@@ -228,9 +228,10 @@ def main(arguments=None):
     line = Line(queue, schedule)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGUSR1, lambda *_: print("stats", json.dumps(line.stats()), flush=True))
+    line.priority = _hurry()
     gc.disable()    # nothing here makes cycles, and a collection would hold packets up
     print(f"ready queue={asked.queue} delay_ms={asked.delay_ms:g} jitter_ms={asked.jitter_ms:g} "
-          f"loss={asked.loss:g} seed={asked.seed} priority={_hurry()}", flush=True)
+          f"loss={asked.loss:g} seed={asked.seed} priority={line.priority}", flush=True)
     if asked.only_try:
         return
     try:

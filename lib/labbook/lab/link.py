@@ -186,15 +186,19 @@ class End:
         self._asked = asked
 
     def _start(self, shape):
-        program = str(self.router.root / DELAY_LINE.name)
-        self.router.put(DELAY_LINE, program)
         line = self.router.start(self.name, shaping.delay_line(
-            self.router.python, program, self._queue, shape, self._seed))
+            self.router.python, self._program, self._queue, shape, self._seed))
         try:
             self.router.wait_for(lambda: "ready " in line.log_tail(), "the delay line",
                                  READY_SECONDS, process=line, interval=0.01)
         except SystemFailure as error:
             raise LabError(str(error), remedy="`labbook doctor` tries what it needs") from None
+
+    @cached_property
+    def _program(self) -> str:
+        """The delay line's own path on the router, put there once."""
+        self.router.put(DELAY_LINE, DELAY_LINE.name)
+        return str(self.router.root / DELAY_LINE.name)
 
     @cached_property
     def _netem(self) -> bool:
