@@ -1,0 +1,64 @@
+import pytest
+
+from labbook.errors import InputError
+from labbook.lab.description import LabDescription
+from labbook.pipeline import pages, plan, publish, run
+
+LAB = """sites: [a, b]
+hosts:
+  db[1-2]: {site: a, role: db, limits: {cores: 1, memory: 1G, disk: {size: 1G}}}
+  client: {site: b, role: client}
+links: [{between: [a, b], rtt_ms: 100, loss: 0}]
+needs: {memory: 2G, disk: 1G, minutes: {quick: 8}}
+"""
+PLANS = """
+import os
+from labbook.errors import Stopped
+from labbook.pipeline.progress import tell
+assert os.environ["LABBOOK_PLAN"] == "1"
+tell(event="plan", experiment="response", done=3, total=4, seconds={seconds})
+raise Stopped("only the plan was asked for")
+"""
+
+
+@pytest.mark.parametrize("seconds, said", [
+    (None, "about 2 min, by the study's lab.yml"), (90, "about 1 min 30 s, by the points measured")])
+def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, seconds, said):
+    book.study("wan", PLANS.format(seconds=seconds))
+    book.write("data/papers/wan/lab.yml", LAB)
+    assert plan.plan([], run.Asked()) == 0
+    told = capsys.readouterr().out
+    assert "response: 4 points, 3 measured, 1 to do" in told and said in told
+    assert "memory: 2 GB, disk: 1 GB" in told
+    assert pages.note("wan") == {} and not list((book.root / "build/pages").glob("*.ipynb"))
+
+
+def test_a_notebook_that_fails_has_no_plan(book, capsys):
+    book.study("wan", "1/0")
+    assert plan.plan([], run.Asked()) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
+    file = tmp_path / "lab.yml"
+    file.write_text(LAB)
+    actions = "\n".join(plan.privileged(LabDescription.load(file)))
+    assert "3 hosts in namespaces of their own (db1, db2, client)" in actions
+    assert "a link a - b shaped to rtt_ms 100" in actions and "loss" not in actions
+    assert "control group of db2: cores, memory" in actions
+    assert "a file system on a loop device for db1" in actions
+
+
+def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
+    from labbook.study import published
+    book.study("wan", "1", full="repeats: 9\n")
+    monkeypatch.setattr(published, "export", lambda study, profile: [f"{study}-{profile}"])
+    files = publish.publish("wan")
+    assert files[0] == "wan-full" and files[1].name == "run.json"
+    assert run.published_run("wan") == {"profile": "full", "parameters": {"repeats": 9}}
+    pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
+                             "parameters": {"repeats": 4}})
+    publish.publish("wan")
+    assert run.published_run("wan")["parameters"] == {"repeats": 4}
+    with pytest.raises(InputError):
+        publish.publish("cms")
