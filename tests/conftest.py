@@ -29,8 +29,10 @@ def _privileged() -> bool:
 def pytest_runtest_setup(item):
     """Skip lab tests without root; where they are required (make test), that is a failure."""
     if _needs_lab(item) and not _privileged():
-        say = pytest.fail if os.environ.get("LABBOOK_REQUIRE_LAB") else pytest.skip
-        say("labs need root or passwordless sudo: `labbook doctor` tells more", pytrace=False)
+        why = "labs need root or passwordless sudo: `labbook doctor` tells more"
+        if os.environ.get("LABBOOK_REQUIRE_LAB"):
+            pytest.fail(why, pytrace=False)
+        pytest.skip(why)
 
 
 @pytest.fixture(scope="session", autouse=True)
