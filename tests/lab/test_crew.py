@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from small_labs import describe, new_id
@@ -89,15 +91,17 @@ def test_a_dead_controller_is_replaced(lab):
 
 def test_it_ends_with_the_lab():
     with Lab.up(describe({"client": {}}), Environment("local"), new_id()) as lab:
-        (_, pid), = Crew.of(lab).run(where)
-        marked = f"{lab.id}"
-    ours = [p for p in os.listdir("/proc") if p.isdigit() and marked in _environment(p)]
-    assert pid and not ours
+        Crew.of(lab).run(where)
+        network = lab.host("client").run("readlink /proc/self/ns/net").stdout.strip()
+        assert sum("ipyparallel" in command for command in _commands_in(network)) >= 2
+    assert not _commands_in(network)
 
 
-def _environment(pid) -> str:
-    try:
-        with open(f"/proc/{pid}/environ", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
+def _commands_in(network: str) -> list[str]:
+    """Command lines of this machine's processes in a network namespace."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if os.readlink(process / "ns" / "net") == network:
+                found.append((process / "cmdline").read_text())
+    return found

@@ -1,4 +1,6 @@
-"""A server that answers key-value clients with next to no work: `null_program.py PROTOCOL ADDRESS PORT VALUE_BYTES`.
+"""Answers key-value clients with next to no work.
+
+`null_program.py PROTOCOL ADDRESS PORT VALUE_BYTES`
 
 The clients' rate against it is the clients' own ceiling. It needs nothing but Python, answers
 one message a read (the clients wait for each answer) and never looks at more than the key.
@@ -23,7 +25,8 @@ def thrift_text(field: int, value: bytes) -> bytes:
 
 def thrift_value(key: bytes, value: bytes) -> bytes:
     """The answer to `get`: a ColumnOrSuperColumn with a column of name, value and time."""
-    column = thrift_text(1, b"value") + thrift_text(2, value) + struct.pack(">bhq", 10, 3, 1) + b"\0"
+    time = struct.pack(">bhq", 10, 3, 1)
+    column = thrift_text(1, b"value") + thrift_text(2, value) + time + b"\0"
     opened = struct.pack(">bh", 12, 0) + struct.pack(">bh", 12, 1)
     return thrift_frame(b"get", opened + column + b"\0\0")
 
@@ -47,7 +50,8 @@ def mysql_packet(number: int, body: bytes) -> bytes:
 
 
 def mysql_text(value: bytes) -> bytes:
-    return (bytes([len(value)]) if len(value) < 251 else b"\xfc" + struct.pack("<H", len(value))) + value
+    length = bytes([len(value)]) if len(value) < 251 else b"\xfc" + struct.pack("<H", len(value))
+    return length + value
 
 
 def mysql_value(value: bytes) -> bytes:

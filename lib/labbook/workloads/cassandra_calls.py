@@ -119,7 +119,7 @@ class _Tape:
 
 
 def connected(address, call_seconds: float) -> socket.socket:
-    """A blocking socket whose waits the kernel ends: Python's own timeout costs a call of `poll`."""
+    """A blocking socket whose waits the kernel ends: Python's own costs a `poll` a call."""
     connection = socket.create_connection(address, timeout=call_seconds)
     connection.settimeout(None)
     limit_waits(connection, call_seconds)

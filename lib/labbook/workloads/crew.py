@@ -20,9 +20,9 @@ CONTROLLER, ENGINE = "crew-controller", "crew-engine"
 FILES = "crew/profile/security/ipcontroller-{}.json"  # below the host's root
 ENGINE_CHANNELS = ("registration", "control", "mux", "task", "iopub", "hb_ping", "hb_pong")
 CLIENT_CHANNELS = ("control", "mux", "task", "iopub", "notification", "broadcast")
-# Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11. An engine enters
-# with a heartbeat, so the period is short; many misses are allowed, because the clients leave
-# the engine little CPU and its process is asked for anyway.
+# Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
+# An engine enters with a heartbeat, so the period is short; many misses are allowed, because the
+# clients leave the engine little CPU and its process is asked for anyway.
 CONTROLLER_OPTIONS = ("--reuse", "--usethreads", "--scheme=none", "--nodb",
                       "--IPController.broadcast_scheduler_depth=0",
                       "--HeartMonitor.period=200", "--HeartMonitor.max_heartmonitor_misses=300")
@@ -59,7 +59,7 @@ class Crew:
         return crew
 
     def run(self, function, *arguments, timeout: float = 60) -> list:
-        """Call `function` on the hosts at once, with the n-th item of each argument on the n-th host.
+        """Call `function` on all hosts at once, the n-th with the n-th item of each argument.
 
         Arguments shorter than the crew leave its last hosts out. SystemFailure when the function
         raises, an engine dies or the time is up.

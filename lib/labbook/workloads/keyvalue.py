@@ -21,13 +21,18 @@ CONNECT_SECONDS = 60  # for all clients of a host to connect
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: client, host, started_s (since the common start), seconds, ok, error; `measures` by name."""
+    """`rows`: client, host, started_s (since the common start), seconds, ok, error.
+
+    `measures`: rate_per_s, start_spread_s, truncated (1 when the time limit ended it),
+    clients_cpu_share, clients_cpu_us_per_call, server_cpu_us_per_call (to 10 ms in all).
+    """
 
     rows: pd.DataFrame
     measures: dict
 
 
-def fill(crew, target, *, store: str, rows: int, value_bytes: int, consistency: str = "ONE") -> None:
+def fill(crew, target, *, store: str, rows: int, value_bytes: int,
+         consistency: str = "ONE") -> None:
     """Write every row of the table once and read it back."""
     spec = _spec(target, store, rows, value_bytes, consistency)
     crew.run(keyvalue_host.fill, [spec], timeout=CALL_SECONDS + rows / 50)
@@ -73,8 +78,8 @@ def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
 
 
 def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
-    for name, value, allowed in (("store", store, tuple(CALLS)), ("consistency", consistency, LEVELS),
-                                 ("op", more.get("op", "read"), OPS)):
+    for name, value, allowed in (("store", store, tuple(CALLS)), ("op", more.get("op", "read"), OPS),
+                                 ("consistency", consistency, LEVELS)):
         if value not in allowed:
             raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
     if value_bytes < len(key_of(0)):
@@ -116,7 +121,7 @@ def _together(frames) -> pd.DataFrame:
 
 
 def _measures(frames, sheets, hosts, asked: int) -> dict:
-    """`clients_cpu_share` is the busiest host's, for one host that is short makes all results so."""
+    """`clients_cpu_share` is the busiest host's: one host that is short spoils the result."""
     rows = pd.concat(frames)
     ends = rows.started_s + rows.seconds
     elapsed = ends.max() - rows.started_s.min()

@@ -12,7 +12,7 @@ def key_of(row: int) -> bytes:
 
 
 def value_of(key: bytes, value_bytes: int) -> bytes:
-    """The key itself, cut or padded: a value tells whose it is, and a null server can make it too."""
+    """The key, cut or padded: a value tells whose it is, and a null server can make it too."""
     return key[:value_bytes].ljust(value_bytes, b".")
 
 
