@@ -78,8 +78,9 @@ def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
 
 
 def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
-    for name, value, allowed in (("store", store, tuple(CALLS)), ("op", more.get("op", "read"), OPS),
-                                 ("consistency", consistency, LEVELS)):
+    given = {"store": (store, tuple(CALLS)), "consistency": (consistency, LEVELS),
+             "op": (more.get("op", "read"), OPS)}
+    for name, (value, allowed) in given.items():
         if value not in allowed:
             raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
     if value_bytes < len(key_of(0)):
