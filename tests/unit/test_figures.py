@@ -135,12 +135,16 @@ def test_a_point_that_was_not_measured_says_so_and_has_no_ratio():
 
 
 def test_differences_are_filled_in_from_what_was_run(tmp_path):
+    lab = LabDescription.parse({
+        "sites": ["a"], "hosts": {"one": {"site": "a", "role": "db", "limits": {"memory": "3G"}}},
+        "systems": [{"name": "mysql", "host": "one", "settings": {"version": "5.5.9"}}]})
     file = tmp_path / "paper.yml"
-    file.write_text("setup:\n- {what: Requests, paper: '10000', ours: '{requests}', matters: noise}\n")
-    table = figures.differences(file, requests=200)
-    assert table.rows == (("Requests", "10000", "200", "noise"),)
-    with pytest.raises(InputError, match=r"paper.yml: setup.0.ours: .*allowed: rows"):
-        figures.differences(file, rows=1)
+    file.write_text("setup:\n- {what: Server, paper: 4 GB, matters: cache,\n"
+                    "   ours: '{one[memory]}, MySQL {mysql[version]}, {requests} requests'}\n")
+    table = figures.differences(file, lab, requests=200)
+    assert table.rows == (("Server", "4 GB", "3 GB, MySQL 5.5.9, 200 requests", "cache"),)
+    with pytest.raises(InputError, match=r"paper.yml: setup.0.ours: .*allowed: mysql, one, rows"):
+        figures.differences(file, lab, rows=1)
 
 
 def test_tables_escape_what_they_are_given():

@@ -10,6 +10,7 @@ from labbook.checks import load_yaml
 from labbook.errors import InputError
 from labbook.figures.repeats import over_repeats
 from labbook.figures.words import between, name, number
+from labbook.lab.quantities import size_text
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,14 @@ def _cell(point) -> str:
     return number(point["median"]) + spread + (" limited by the client" if point["limited"] else "")
 
 
-def differences(paper_file: Path, **known) -> Table:
+def differences(paper_file: Path, description, **known) -> Table:
     """The paper's set-up beside ours, from the `setup` list of paper.yml.
 
-    `ours` there may hold fields such as `{hosts[server][limits][cores]}`, filled in from `known`,
-    so that the table cannot say other than what was run.
+    `ours` there may hold fields that are filled in, so that the table cannot say other than what
+    was run: `{host[cores]}` and the other limits of a host of the LabDescription, `{system[version]}`
+    and its other settings, and what is given as `known`.
     """
+    known = _described(description) | known
     rows = []
     for i, entry in enumerate(load_yaml(paper_file)["setup"]):
         try:
@@ -99,6 +102,13 @@ def differences(paper_file: Path, **known) -> Table:
         rows.append((entry["what"], entry["paper"], ours, entry["matters"]))
     return Table(("What", "In the paper", "Here", "Why it may matter"), tuple(rows),
                  label="the paper's set-up beside ours", numbers=False)
+
+
+def _described(description) -> dict:
+    """name -> limits of each host, sizes in words, and name -> settings of each system."""
+    hosts = {host.name: {k: size_text(v) if k == "memory" else v for k, v in host.limits.items()}
+             for host in description.hosts}
+    return hosts | {s["name"]: s.get("settings", {}) for s in description.systems}
 
 
 _CONDITIONS = {
