@@ -74,11 +74,22 @@ def test_a_good_page_folds_code_hides_parameters_and_chatter(staged):
     page = text("notebooks/cms.ipynb")
     assert "chatter" not in page and "result" in page
     tags = [c["metadata"].get("tags") for c in cells(page) if c["cell_type"] == "code"]
-    assert tags == [["remove-cell"], ["hide-input"]]
+    assert tags == [["remove-cell"], ["remove-input"]]
     ending = cells(page)[-1]["source"]
     assert "labbook run cms -p repeats '3'" in ending and "Some CPU" in ending
     assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
     assert (stage.stage() / "_files/cms/cms.ipynb").read_bytes() == pages.page("cms").read_bytes()
+
+
+def test_longer_code_is_folded_and_own_wishes_are_kept():
+    def tags(source, *own, outputs=("x",)):
+        cell = {"cell_type": "code", "metadata": {"tags": list(own)}, "source": source,
+                "outputs": [{"output_type": "stream", "name": "stdout", "text": o} for o in outputs]}
+        page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
+        return page["cells"][0]["metadata"]["tags"]
+    assert tags("a = 1\nprint(a)") == ["hide-input"]
+    assert tags("import a", outputs=()) == ["hide-input"]
+    assert tags("print(1)", "show-input") == ["show-input"]
 
 
 def test_numbers_that_were_never_measured_are_named_so(staged):

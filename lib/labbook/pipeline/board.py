@@ -29,7 +29,8 @@ def _claims_of(study, text, heads) -> str:
         anchor = f"#{place}" if place in text else ""
         rows.append(_row(heads, (
             f'<a href="{link}{anchor}">{_escape(claim["statement"])}</a>',
-            _escape(claims.paper_words(claim["paper"])), _escape(ours(claim)),
+            _escape(claims.paper_words(claim["paper"])),
+            _escape(ours(claim) or claim["reason"] or ""),
             badge(claim["verdict"]))))
     return "".join(rows)
 

@@ -44,13 +44,15 @@ def glued_names(notebook: dict) -> set[str]:
 
 
 def _fold(cell):
-    """Parameters go (the page's end names them), other code is a click away unless it says else."""
+    """Parameters go (the page's end names them), and so does a single line that its output speaks
+    for; other code is a click away. A cell that says how it wants to be shown is left alone."""
     tags = notebooks.tags(cell)
     cell["metadata"].pop("papermill", None)
     if _PARAMETERS & set(tags):
         cell["metadata"]["tags"] = ["remove-cell"]
     elif not any(tag.startswith(_OWN_FOLDING) for tag in tags):
-        cell["metadata"]["tags"] = [*tags, "hide-input"]
+        plain = "\n" not in notebooks.source(cell).strip() and cell["outputs"]
+        cell["metadata"]["tags"] = [*tags, "remove-input" if plain else "hide-input"]
 
 
 def _announce(cells, text):

@@ -148,7 +148,7 @@ def _ending(outcome, story: Story) -> str:
     failed = f", {story.failed} failed" if story.failed else ""
     counted = f"{story.done} of {story.total} points{failed}"
     if outcome.state == pages.OK:
-        return f"done, {story.measured} points measured, {counted}" if story.total else "done"
+        return f"done, {counted}, {story.measured} of them measured now" if story.total else "done"
     if outcome.state == pages.FAILED:
         return f"failed: {outcome.message()}"
     return f"{outcome.state}, {counted}; run it again to go on"
