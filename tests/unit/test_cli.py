@@ -128,8 +128,9 @@ def test_claims_for_people_and_programs(book, capsys):
     assert json.loads(capsys.readouterr().out)[0]["id"] == "faster"
 
 
-def standing(lab_id, study, *hosts):
-    return SimpleNamespace(id=lab_id, study=study, hosts=hosts, ssh_config=Path("/x") / lab_id)
+def standing(lab_id, study, *hosts, keep=True):
+    return SimpleNamespace(id=lab_id, study=study, hosts=hosts, keep=keep,
+                           ssh_config=Path("/x") / lab_id)
 
 
 def test_a_host_is_found_by_name_or_lab_and_name():
@@ -146,16 +147,13 @@ def test_a_host_is_found_by_name_or_lab_and_name():
         find([], "db")
 
 
-def test_down_asks_which_of_several_labs(monkeypatch):
-    labs = [standing("1", "cms", "db"), standing("2", "wan", "db")]
-    downed = []
-    import labbook.lab.lab as real
-    monkeypatch.setattr(real.Lab, "attach", lambda lab_id: SimpleNamespace(
-        down=lambda: downed.append(lab_id)))
-    assert lab_commands._down_one(labs, "wan", False) == ["2"] == downed
-    assert lab_commands._down_one(labs[:1], None, False) == ["1"]
-    assert lab_commands._down_one([], None, False) == []
-    with pytest.raises(InputError, match="1, 2"):
-        lab_commands._down_one(labs, None, False)
-    with pytest.raises(InputError, match="no such lab"):
-        lab_commands._down_one(labs, "3", False)
+def test_down_asks_which_of_several_labs():
+    kept, used = standing("1", "cms", "db"), standing("2", "wan", "db", keep=False)
+    which = lab_commands._to_take_down
+    assert which([kept, used], "wan") is used and which([kept, used], "1") is kept
+    assert which([kept, used], None) is kept        # not the one that a run is using
+    assert which([used], None) is None and which([], None) is None
+    with pytest.raises(InputError, match="1, 3"):
+        which([kept, standing("3", "cms", "db")], None)
+    with pytest.raises(InputError, match="no such lab.*1, 2"):
+        which([kept, used], "3")

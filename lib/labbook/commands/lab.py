@@ -71,26 +71,28 @@ def down(given) -> int:
     from labbook.lab import Lab
 
     swept = list(Lab.sweep(everything=given.all))
-    if not given.all:
-        swept += _down_one(list(Lab.list()), given.lab, bool(swept))
     for lab_id in swept:
         print(f"lab {lab_id} is down")
-    return _in_use(list(Lab.list())) if given.all else 0
+    if given.all:
+        return _in_use(list(Lab.list()))
+    lab = _to_take_down(list(Lab.list()), given.lab)
+    if lab is not None:
+        Lab.attach(lab.id).down()
+        print(f"lab {lab.id} is down")
+    elif not swept:
+        print("no lab is up that was left to explore", file=sys.stderr)
+    return 0
 
 
-def _down_one(labs, name, something_went) -> list[str]:
-    from labbook.lab import Lab
-
-    found = [lab for lab in labs if name in (None, lab.id, lab.study)]
+def _to_take_down(labs, name):
+    """The lab of that id or study; without a name the one that `labbook up` made, None if none."""
+    found = [lab for lab in labs if (lab.keep if name is None else name in (lab.id, lab.study))]
     if len(found) == 1:
-        Lab.attach(found[0].id).down()
-        return [found[0].id]
+        return found[0]
     if name is None and not found:
-        if not something_went:
-            print("no lab is up", file=sys.stderr)
-        return []
+        return None
     problem = "more than one lab is up: name one" if found else "no such lab is up"
-    raise InputError(problem, key=name, allowed=[lab.id for lab in labs] or "none is up")
+    raise InputError(problem, key=name, allowed=[lab.id for lab in found or labs] or "none is up")
 
 
 def _in_use(labs) -> int:
