@@ -1,17 +1,18 @@
 """Checks of files that people write: errors name the file, the key and what is allowed."""
 
 import difflib
+from functools import cache
 from pathlib import Path
-
-import yaml
 
 from labbook.errors import InputError
 
 
 def load_yaml(path: Path):
     """The parsed file; InputError when it is missing or is not YAML."""
+    import yaml
+
     try:
-        return yaml.load(Path(path).read_text(), Loader=_Loader)
+        return yaml.load(Path(path).read_text(), Loader=_loader())
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except yaml.YAMLError as error:
@@ -60,19 +61,23 @@ def did_you_mean(word, known) -> str:
     return f", did you mean {near[0]!r}?" if near else ""
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+@cache
+def _loader():
     """Safe YAML in which a key given twice is an error."""
+    import yaml
 
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        pass
 
-def _unique_mapping(loader, node, deep=False):
-    seen = set()
-    for key, _ in node.value:
-        name = loader.construct_object(key, deep=True)
-        if name in seen:
-            raise yaml.MarkedYAMLError(problem=f"key {name!r} given twice",
-                                       problem_mark=key.start_mark)
-        seen.add(name)
-    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+    def mapping(loader, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            name = loader.construct_object(key, deep=True)
+            if name in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {name!r} given twice",
+                                           problem_mark=key.start_mark)
+            seen.add(name)
+        return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    return Loader
