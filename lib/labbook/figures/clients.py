@@ -25,11 +25,13 @@ def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="client
         panels = [_time_panel(rows, value, hue, x, measure, shared)
                   for value, rows in summary.groupby(col, sort=True)]
     spread = over_repeats(summary, [hue, col, x], measure)
-    return Picture(tuple(panels), _caption("Mean time of a request", spread, summary))
+    return Picture(tuple(panels), _caption(
+        f"Mean time of a request; {band_words(spread)}", summary))
 
 
 def _time_panel(rows, title, hue, x, measure, shared):
-    figure, axes = _axes(name(title), "clients", "mean time of a request, ms", rows[x], shared["top"])
+    figure, axes = _axes(name(title), "clients", "mean time of a request, ms", rows[x],
+                         shared["top"])
     medians = over_repeats(rows, [hue, x], measure)
     for value, line in medians.groupby(hue, sort=True):
         colour, marker = shared["colours"][value]
@@ -46,14 +48,14 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
     """Requests a second over the number of clients, beside what the same clients reach against a
     server that does nothing; above `threshold` of that a point says little about the server."""
     with theme():
+        highest = over_repeats(ceiling, [hue, col, x], measure)["median"].max()
         shared = {"colours": styles(summary[hue]), "threshold": threshold,
-                  "top": 1.08 * max(summary[measure].max(), ceiling[measure].max())}
+                  "top": 1.08 * max(summary[measure].max(), highest)}
         panels = [_rate_panel(rows, ceiling[ceiling[col] == value], value, hue, x, measure, shared)
                   for value, rows in summary.groupby(col, sort=True)]
-    spread = over_repeats(summary, [hue, col, x], measure)
     return Picture(tuple(panels), _caption(
-        f"Requests a second; dashed: the clients' own ceiling, shaded from {threshold:.0%} of it",
-        spread, summary))
+        "Requests a second; line: median of the repeats; dashed: the clients' own ceiling, shaded "
+        f"from {threshold:.0%} of it", summary))
 
 
 def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
@@ -109,8 +111,8 @@ def _legend(axes, entries, *, limited, more=()):
     axes.set_title(axes.get_title(loc="left"), pad=12 + 15 * math.ceil(len(handles) / columns))
 
 
-def _caption(what, spread, summary):
-    words = f"{what}; {band_words(spread)}."
+def _caption(what, summary):
+    words = f"{what}."
     limited = int(client_limited(summary).sum())
     if limited:
         words += (f" {plural(limited, 'measurement')} of {len(summary)} limited by the clients:"
@@ -122,7 +124,8 @@ def _time_alt(title, medians, hue, x):
     lines = [f"{name(value)}: " + ", ".join(
         f"{ms(row.median)} with {plural(getattr(row, x), 'client')}" for row in line.itertuples())
         for value, line in medians.groupby(hue, sort=True)]
-    return f"Line chart, {name(title)}: mean time of a request over clients. " + "; ".join(lines) + "."
+    return (f"Line chart, {name(title)}: mean time of a request over clients. "
+            + "; ".join(lines) + ".")
 
 
 def _rate_alt(title, medians, limits, hue, x):

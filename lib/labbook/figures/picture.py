@@ -50,5 +50,5 @@ def panel(figure: Figure, alt: str) -> Panel:
 def _image(panel: Panel) -> str:
     data = base64.b64encode(panel.svg).decode()
     style = f"flex:1 1 16rem;min-width:0;width:100%;max-width:{math.ceil(panel.width * 110)}px"
-    return (f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(panel.alt, quote=True)}"'
-            f' style="{style}">')
+    alt = html.escape(panel.alt, quote=True)
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="{style}">'

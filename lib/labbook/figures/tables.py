@@ -74,7 +74,8 @@ def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, column
             ratio = number(middles[0] / middles[1]) if all(middles) else "–"
             body.append((name(value), place, *texts, ratio))
     return Table(tuple(head), tuple(body), label="the paper's printed numbers beside ours",
-                 caption=f"Paper: as printed. {label.capitalize()}: median of the repeats and its interval.")
+                 caption=f"Paper: as printed. {label.capitalize()}: median of the repeats and its "
+                         "interval.")
 
 
 def _cell(point) -> str:
@@ -88,8 +89,8 @@ def differences(paper_file: Path, description, **known) -> Table:
     """The paper's set-up beside ours, from the `setup` list of paper.yml.
 
     `ours` there may hold fields that are filled in, so that the table cannot say other than what
-    was run: `{host[cores]}` and the other limits of a host of the LabDescription, `{system[version]}`
-    and its other settings, and what is given as `known`.
+    was run: `{host[cores]}` and the other limits of a host of the LabDescription,
+    `{system[version]}` and its other settings, and what is given as `known`.
     """
     known = _described(description) | known
     rows = []

@@ -1,4 +1,4 @@
-"""A lab drawn from its description: sites as boxes, hosts with role and limits, links with delay."""
+"""A lab drawn from its description: sites as boxes, hosts with role and limits, links."""
 
 from itertools import groupby
 
@@ -108,7 +108,8 @@ def _draw_card(axes, card, x, y, height):
     title, role, lines = card
     colour = PALETTE[0] if role == "client" else PALETTE[1] if role == "db" else PALETTE[2]
     _box(axes, x, y, CARD_WIDTH, height, PAPER, colour)
-    axes.text(x + 0.12, y + 0.1 + LINE / 2, title, fontsize=10, weight="bold", color=INK, va="center")
+    axes.text(x + 0.12, y + 0.1 + LINE / 2, title, fontsize=10, weight="bold", color=INK,
+              va="center")
     axes.text(x + 0.12, y + 0.1 + 1.5 * LINE, role, fontsize=8.5, color=colour, va="center")
     for i, line in enumerate(lines):
         axes.text(x + 0.12, y + 0.13 + (2.5 + i) * LINE, line, fontsize=8.5, color=INK, va="center")

@@ -1,4 +1,4 @@
-"""Numbers and names as a reader wants them, the same in axes, tables, alternative texts and prose."""
+"""Numbers and names as a reader wants them, the same in axes, tables and prose."""
 
 import math
 
