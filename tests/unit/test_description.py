@@ -39,6 +39,13 @@ WRONG = {
                    "hosts.x.limits.cores", "integer"),
     "zero cores": (changed(hosts={"x": {**HOST, "limits": {"cores": 0}}}),
                    "hosts.x.limits.cores", "1"),
+    "cores of nobody": (changed(hosts={"x": {**HOST, "limits": {"cores_of": "y"}},
+                                       "y": {"site": "b", "role": "db"}}),
+                        "hosts.x.limits.cores_of", "'y' has no cores"),
+    "cores twice": (changed(hosts={"x": {**HOST, "limits": {"cores_of": "y", "cores": 1}},
+                                   "y": {"site": "b", "role": "db", "limits": {"cores": 1}}}),
+                    "hosts.x.limits", "one of the two"),
+    "a name that YAML reads as nothing": (changed(hosts={None: HOST}), "hosts.None", "a-z"),
     "size": (changed(hosts={"x": {**HOST, "limits": {"memory": "2 bananas"}}}),
              "hosts.x.limits.memory", "512M"),
     "scheduler": (changed(hosts={"x": {**HOST, "limits": {"disk": {

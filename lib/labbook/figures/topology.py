@@ -59,7 +59,9 @@ def _cards(description, site) -> list[tuple[str, str, list[str]]]:
 def _lines(description, host) -> tuple[str, ...]:
     limits, disk = host.limits, host.limits.get("disk")
     lines = []
-    if "cores" in limits:
+    if "cores_of" in limits:
+        lines.append(f"the core of {limits['cores_of']}")
+    elif "cores" in limits:
         share = f", {limits['quota']:.0%} of its time" if "quota" in limits else ""
         lines.append(f"{limits['cores']} core{'s' if limits['cores'] > 1 else ''}{share}")
     elif "quota" in limits:

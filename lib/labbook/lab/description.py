@@ -28,6 +28,7 @@ LIMITS = {
     "type": "object", "additionalProperties": False,
     "properties": {
         "cores": {"type": "integer", "minimum": 1},
+        "cores_of": {"type": "string"},  # shares the cores of that host
         "quota": {"type": "number", "minimum": 0.01},
         "memory": SIZE,
         "disk": DISK,
@@ -107,6 +108,7 @@ class LabDescription:
         check(data, SCHEMA, file)
         hosts = tuple(_hosts(data, file))
         _check_links(data, file)
+        _check_shared_cores(hosts, file)
         _check_systems(data, {h.name for h in hosts}, file)
         needs = {k: _bytes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
                  for k, v in data.get("needs", {}).items()}
@@ -143,7 +145,7 @@ def _hosts(data, file):
 
 def expand(pattern: str, file="lab.yml") -> list[str]:
     """`db[1-3]` -> db1, db2, db3; a plain name -> itself."""
-    match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", pattern)
+    match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", str(pattern))
     names = [] if not match else [match[1]] if match[2] is None else [
         f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)]
     if not names or not all(re.match(NAME, n) for n in names):
@@ -167,6 +169,17 @@ def _bytes(value, file, key) -> int:
         return quantities.size_bytes(value)
     except ValueError as error:
         raise InputError(str(error), file=file, key=key, allowed=SIZE["description"]) from None
+
+
+def _check_shared_cores(hosts, file):
+    owners = [h.name for h in hosts if "cores" in h.limits]
+    for host in hosts:
+        if host.limits.get("cores_of") not in (None, *owners):
+            raise InputError(f"{host.limits['cores_of']!r} has no cores of its own", file=file,
+                             key=f"hosts.{host.name}.limits.cores_of", allowed=owners)
+        if {"cores", "cores_of"} <= set(host.limits):
+            raise InputError("cores of its own, or those of another host", file=file,
+                             key=f"hosts.{host.name}.limits", allowed="one of the two")
 
 
 def _check_links(data, file):

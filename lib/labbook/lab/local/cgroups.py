@@ -26,7 +26,8 @@ def _v1(controller):
 def wanted(limits: dict) -> set[str]:
     disk = limits.get("disk") or {}
     throttled = {"io"} if {"iops", "mb_per_s"} & set(disk) else set()
-    return {key for key in ("cores", "quota", "memory") if limits.get(key)} | throttled
+    cores = {"cores"} if {"cores", "cores_of"} & set(limits) else set()
+    return {key for key in ("quota", "memory") if limits.get(key)} | cores | throttled
 
 
 def make(places: dict[str, Path], root: Path = ROOT) -> None:

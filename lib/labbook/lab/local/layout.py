@@ -54,7 +54,10 @@ def _wires(links, sites, net):
 
 
 def share_cores(hosts: list[dict], cpus: list[int]) -> dict[str, list[int]]:
-    """Cores for the hosts that ask for some, no core twice; ValueError when there are too few."""
+    """Cores for the hosts that ask for some, no core twice but where a host shares another's.
+
+    ValueError when there are too few.
+    """
     free, given = list(cpus), {}
     for host in hosts:
         count = host["limits"].get("cores")
@@ -64,7 +67,8 @@ def share_cores(hosts: list[dict], cpus: list[int]) -> dict[str, list[int]]:
             asked = sum(h["limits"].get("cores", 0) for h in hosts)
             raise ValueError(f"the lab's hosts ask for {asked} cores, this machine has {len(cpus)}")
         given[host["name"]], free = free[:count], free[count:]
-    return given
+    return given | {h["name"]: given[h["limits"]["cores_of"]] for h in hosts
+                    if h["limits"].get("cores_of")}
 
 
 def network_commands(host: dict) -> str:
