@@ -62,7 +62,8 @@ def _log(command):
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
-        prog="labbook", description="Published infrastructure experiments, run again on real servers.",
+        prog="labbook",
+        description="Published infrastructure experiments, run again on real servers.",
         epilog="`labbook COMMAND --help` says more of a command.")
     top.add_argument("--version", action="version", version=f"labbook {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -74,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(commands):
-    run = _command(commands, "run", "press:run", "run the notebooks whose pages are not today's", """
+    run = _command(commands, "run", "press:run", "run notebooks whose pages are not today's", """
   labbook run                                  every study, quick profile
   labbook run cms_scalability --profile full   one study, the paper's own sizes
   labbook run cms_scalability -p clients '[1, 70]' -p repeats 5
@@ -123,12 +124,14 @@ def _lab(commands):
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
     down = _command(commands, "down", "lab:down", "take down a lab, or whatever was left behind")
     which = down.add_mutually_exclusive_group()
-    which.add_argument("lab", nargs="?", metavar="LAB", help="its id or study; not needed for one lab")
+    which.add_argument("lab", nargs="?", metavar="LAB",
+                       help="its id or study; else the one that `labbook up` made")
     which.add_argument("--all", action="store_true", help="every lab that no living process uses")
 
 
 def _machine(commands):
-    doctor = _command(commands, "doctor", "machine:doctor", "what this machine lacks, and what to type")
+    doctor = _command(commands, "doctor", "machine:doctor",
+                      "what this machine lacks, and what to type")
     doctor.add_argument("studies", nargs="*", metavar="STUDY")
     doctor.add_argument("--json", action="store_true")
     install = _command(commands, "install", "machine:install", "install what studies need")

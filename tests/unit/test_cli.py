@@ -13,8 +13,8 @@ from labbook.commands import press
 from labbook.errors import InputError, LabError
 from labbook.pipeline import keys, pages, run
 
-HEAVY = {"pandas", "numpy", "papermill", "nbclient", "nbformat", "jupyter_client", "ipykernel", "zmq",
-         "fabric", "paramiko", "ipyparallel", "matplotlib", "pyarrow", "sphinx", "jsonschema"}
+HEAVY = {"pandas", "numpy", "papermill", "nbclient", "nbformat", "jupyter_client",
+         "ipykernel", "zmq", "fabric", "paramiko", "ipyparallel", "matplotlib", "pyarrow", "sphinx", "jsonschema"}
 LOADED = f"""
 import pathlib, sys
 from labbook import cli
@@ -107,7 +107,8 @@ def test_what_run_is_asked_reaches_the_press(book, monkeypatch):
     got = {}
     monkeypatch.setattr(run, "run", lambda names, asked: got.update(names=names, asked=asked) or 3)
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
-    assert cli.main(["run", "a", "--profile", "full", "-p", "x", "[1]", "--remeasure", "--for", "1m"]) == 3
+    words = ["run", "a", "--profile", "full", "-p", "x", "[1]", "--remeasure", "--for", "1m"]
+    assert cli.main(words) == 3
     asked = got["asked"]
     assert got["names"] == ["a"] and asked.given == (("x", "[1]"),) and asked.profile == "full"
     assert asked.remeasure and not asked.force and asked.published

@@ -22,7 +22,8 @@ raise Stopped("only the plan was asked for")
 
 
 @pytest.mark.parametrize("seconds, said", [
-    (None, "about 2 min, by the study's lab.yml"), (90, "about 1 min 30 s, by the points measured")])
+    (None, "about 2 min, by the study's lab.yml"),
+    (90, "about 1 min 30 s, by the points measured")])
 def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, seconds, said):
     book.study("wan", PLANS.format(seconds=seconds))
     book.write("data/papers/wan/lab.yml", LAB)

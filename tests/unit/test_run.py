@@ -204,3 +204,23 @@ def test_a_killed_press_leaves_no_kernel_and_the_next_run_no_remains(book):
     assert time.monotonic() - began < 1
     with pages.only_me("slow"):
         assert [p.name for p in (book.root / "build/pages").iterdir()] == [".slow.lock"]
+
+
+MEET = """
+import pathlib, time
+pathlib.Path('{me}').touch()
+end = time.monotonic() + 60
+while not pathlib.Path('{other}').exists():
+    assert time.monotonic() < end
+    time.sleep(0.02)
+"""
+
+
+def test_two_presses_in_one_checkout_run_two_studies_at_once(book):
+    book.study("a", MEET.format(me="a-is-here", other="b-is-here"), book.complete)
+    book.study("b", MEET.format(me="b-is-here", other="a-is-here"), book.complete)
+    code = ("import sys\nfrom labbook.pipeline import run\nrun.check_needs = lambda *_: None\n"
+            "run.sweep_labs = lambda: None\nraise SystemExit(run.run(sys.argv[1:], run.Asked()))")
+    presses = [subprocess.Popen([sys.executable, "-c", code, study]) for study in "ab"]
+    assert [press.wait(90) for press in presses] == [0, 0]
+    assert not list(book.root.glob("*ipc*"))

@@ -23,8 +23,8 @@ CONDITIONS = {"cpu": "Some CPU", "cores": 2, "memory_gib": 7.8, "kernel": "6.1",
               "from": "2026-01-02 03:04+00:00", "to": "2026-01-02 03:09+00:00"}
 VERDICT = {"study": "cms", "id": "faster", "statement": "A is faster than B & C.", "source": "s",
            "paper": {"value": 2.5, "unit": "times"}, "measured": 2.0, "unit": "times", "low": 1.8,
-           "high": 2.2, "level": 0.75, "n": 3, "verdict": "replicated", "reason": "", "profile": "quick",
-           "environment": "local", "conditions": CONDITIONS}
+           "high": 2.2, "level": 0.75, "n": 3, "verdict": "replicated", "reason": "",
+           "profile": "quick", "environment": "local", "conditions": CONDITIONS}
 
 
 @pytest.fixture
@@ -84,7 +84,8 @@ def test_a_good_page_folds_code_hides_parameters_and_chatter(staged):
 def test_longer_code_is_folded_and_own_wishes_are_kept():
     def tags(source, *own, outputs=("x",)):
         cell = {"cell_type": "code", "metadata": {"tags": list(own)}, "source": source,
-                "outputs": [{"output_type": "stream", "name": "stdout", "text": o} for o in outputs]}
+                "outputs": [{"output_type": "stream", "name": "stdout", "text": o}
+                            for o in outputs]}
         page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
         return page["cells"][0]["metadata"]["tags"]
     assert tags("a = 1\nprint(a)") == ["hide-input"]
@@ -97,7 +98,8 @@ def test_numbers_that_were_never_measured_are_named_so(staged):
         {"cell_type": "markdown", "metadata": {}, "id": "a",
          "source": "# T\n{glue:text}`there:.2f` and {glue}`gone` and {glue:text}`gone:.1f`"},
         {"cell_type": "code", "metadata": {}, "id": "b", "source": "", "outputs": [
-            {"output_type": "display_data", "data": {}, "metadata": {"scrapbook": {"name": "there"}}}]}]}
+            {"output_type": "display_data", "data": {},
+             "metadata": {"scrapbook": {"name": "there"}}}]}]}
     source = page_dress.dressed(notebook, NOTE)["cells"][0]["source"]
     assert source == "# T\n{glue:text}`there:.2f` and *not measured* and *not measured*"
 

@@ -23,7 +23,8 @@ def test_states_of_pages(book):
     put(book, "c")
     put(book, "d", stopped={"state": "paused", "points": {"done": 1, "total": 4}})
     book.write("data/papers/c/full.yml", "repeats: 99\n")
-    assert states() == {"a": "ok", "b": "failed", "c": "out of date", "d": "paused", "e": "never run"}
+    assert states() == {"a": "ok", "b": "failed", "c": "out of date", "d": "paused",
+                        "e": "never run"}
 
 
 def test_a_study_whose_parameters_can_no_longer_be_read_is_out_of_date(book):

@@ -62,7 +62,8 @@ def _find_host(labs, name: str):
     found = [lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)]
     if len(found) == 1:
         return found[0], host
-    every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts if not found or h == host]
+    every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts
+             if not found or h == host]
     problem = "more than one lab has this host" if found else "no such host"
     raise InputError(problem, key=name, allowed=every)
 

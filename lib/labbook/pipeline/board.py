@@ -73,8 +73,9 @@ def status(rows) -> str:
 def _status_cells(row):
     counted = row["points"] or {}
     error = f"<br>{_escape(row['error']['message'][:300])}" if row["error"] else ""
+    source = ", from published summaries" if row["published"] else ""
     return (f'<a href="{_UP}notebooks/{row["study"]}.html">{_escape(row["study"])}</a>',
-            _escape(row["state"] + (", from published summaries" if row["published"] else "")) + error,
+            _escape(row["state"] + source) + error,
             _escape((row["started"] or "")[:16].replace("T", " ")),
             _escape(duration(row["seconds"]) if row["seconds"] else ""),
             _escape(f"{counted['done']} of {counted['total']}" if counted.get("total") else ""),

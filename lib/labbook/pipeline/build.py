@@ -1,4 +1,4 @@
-"""`labbook book`: the stage, then jupyter-book, then build/html, which a failed build leaves alone."""
+"""`labbook book`: stage, jupyter-book, then build/html, which a failed build leaves alone."""
 
 import os
 import re
@@ -32,7 +32,8 @@ def build() -> Path:
                               stderr=subprocess.STDOUT, cwd=staged,
                               env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
     if done.returncode:
-        raise LabbookError(f"the book could not be built (whole log: {log})\n{tail(log.read_text())}")
+        raise LabbookError(f"the book could not be built (whole log: {log})\n"
+                           f"{tail(log.read_text())}")
     mark.unlink(missing_ok=True)
     mirror(out / "_build" / "html", first_page.parent)
     pages.write_atomically(mark, made_of)

@@ -72,7 +72,7 @@ def ending(study: str, note: dict, made: dict) -> str:
     parts = ["## Data and command"]
     if made:
         links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
-        parts.append("Summaries, one row a measured point, and this page as an executed notebook:\n\n"
+        parts.append("Summaries, a row a measured point, and this page as an executed notebook:\n\n"
                      + "\n".join(f"- {link}" for link in links))
     parts.append(f"```bash\n{command(study, note)}\n```")
     facts = [*_needs(study), *_run(note)]

@@ -1,11 +1,14 @@
 """One notebook's run, watched from outside its process: progress, stops, how it ended."""
 
 import contextlib
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +71,9 @@ class Driver:
     def run(self, interrupts: Interrupts, show=lambda story: None) -> Outcome:
         """Run to the end, or to the end of cleaning up after an interrupt; never raises for what
         the notebook does."""
-        self._write_job()
+        sockets = _own_folder(self.study)
         try:
+            self._write_job(sockets)
             child = self._start()
             self._watch(child, interrupts, show)
             self.story.read_on()
@@ -78,12 +82,13 @@ class Driver:
         finally:
             for file in (self._job, self._error, self._progress):
                 file.unlink(missing_ok=True)
+            shutil.rmtree(sockets, ignore_errors=True)
 
-    def _write_job(self):
+    def _write_job(self, sockets):
         self.log.parent.mkdir(parents=True, exist_ok=True)
         job = {"notebook": str(paths.notebook(self.study)), "output": str(self.partial),
                "parameters": self._parameters, "cwd": str(paths.checkout()),
-               "error": str(self._error)}
+               "error": str(self._error), "sockets": str(sockets)}
         self._job.write_text(json.dumps(job))
         self._progress.write_text("")
 
@@ -96,7 +101,7 @@ class Driver:
         environment = {**kept, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
                        "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         with open(self.log, "w") as log:
-            # A session of its own: the terminal's Ctrl-C comes to the press alone, which passes it on.
+            # A session of its own: the terminal's Ctrl-C comes to the press, which passes it on.
             return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log,
                                     stderr=subprocess.STDOUT, start_new_session=True)
 
@@ -136,8 +141,8 @@ class Driver:
         if code:
             return self._failed("KernelDied", f"the notebook's process ended with code {code}")
         if not self.story.complete:
-            return self._failed("Incomplete", "the notebook ended, but its study never said that it "
-                                "is complete: study.complete() was not reached")
+            return self._failed("Incomplete", "the notebook ended, but its study never said that "
+                                "it is complete: study.complete() was not reached")
         if _marked_failed(self.partial):
             return self._failed("NotebookError", "the notebook left early: papermill marked it")
         return Outcome(pages.OK)
@@ -151,6 +156,17 @@ class Driver:
     def _failed(self, name, message) -> Outcome:
         return Outcome(pages.FAILED, {"name": name, "message": message, "cell": None,
                                       "log": _relative(self.log)})
+
+
+def _own_folder(study: str) -> Path:
+    """An empty folder for the kernel's sockets, whose paths must be short; always the same one, so
+    that a run clears away what a killed one left. Its user has the study's lock."""
+    whose = f"{paths.checkout()}\0{study}\0{os.getuid()}"
+    name = f"labbook-{hashlib.sha256(whose.encode()).hexdigest()[:12]}"
+    folder = Path(tempfile.gettempdir()) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)  # fails if it is there all the same, so it is ours alone
+    return folder
 
 
 def sweep_labs() -> None:

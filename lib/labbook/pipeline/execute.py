@@ -64,11 +64,12 @@ def _execute(job: dict, stop: Stop) -> None:
     papermill.execute_notebook(
         job["notebook"], job["output"], parameters=job["parameters"], kernel_name="python3",
         language="python", cwd=job["cwd"], progress_bar=False, start_timeout=120,
-        kernel_manager_class=_kernel_manager(stop), on_cell_start=stop.check)
+        kernel_manager_class=_kernel_manager(stop, Path(job["sockets"])),
+        on_cell_start=stop.check)
 
 
-def _kernel_manager(stop: Stop):
-    """A class of managers, since a client ends in good order only the kernels of its own manager."""
+def _kernel_manager(stop: Stop, sockets: Path):
+    """A class of managers: a client ends in good order only the kernels of its own manager."""
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
@@ -80,14 +81,17 @@ def _kernel_manager(stop: Stop):
             display_name="Python 3", language="python")
 
         def __init__(self, **settings):
-            # ipc: no port of the machine, and no warning about one. After half of the wait comes
-            # SIGTERM: it is the time that a lab has to come down.
-            super().__init__(**settings, transport="ipc", shutdown_wait_time=2 * CLEAN_UP_SECONDS)
+            # ipc: no port of the machine, and no warning about one. Its sockets' names must be
+            # given, or kernels in one working folder meet at the same ones. After half of the wait
+            # comes SIGTERM: it is the time that a lab has to come down.
+            super().__init__(
+                **settings, transport="ipc", ip=str(sockets / "s"),
+                connection_file=str(sockets / "kernel.json"),
+                shutdown_wait_time=2 * CLEAN_UP_SECONDS)
             stop.kernels = self
 
         async def _async_interrupt_kernel(self):
-            """Not before a shutdown: an interrupt that meets the end of a cell's handling leaves an
-            ipykernel (7.4) that never ends, about once in twenty times."""
+            """Not before a shutdown: it would reach all that the kernel has started, too."""
 
     return Kernels
 

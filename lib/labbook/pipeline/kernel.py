@@ -4,6 +4,7 @@ A kernel whose driver was killed must end at once: an ipykernel notices within a
 only between system calls of its own, and a measurement that goes on unseen spoils the next one.
 """
 
+import atexit
 import ctypes
 import os
 import signal
@@ -31,9 +32,19 @@ def main() -> None:
     progress.tell(event="kernel", pid=os.getpid())
     if sys.path[0] in ("", os.getcwd()):
         del sys.path[0]  # as ipykernel_launcher does; the notebook gets it back
-    from ipykernel.kernelapp import launch_new_instance
+    from ipykernel.kernelapp import IPKernelApp
 
-    launch_new_instance()
+    app = IPKernelApp.instance()
+    app.initialize()
+    atexit.register(_leave)
+    app.start()
+
+
+def _leave() -> None:
+    """End after what the notebook has registered, such as taking its lab down, and before what
+    ipykernel has: on a busy machine its close() joins a thread that waits for one already closed
+    (7.4.0: IPKernelApp.close, the control thread's last status), and the kernel never ends."""
+    os._exit(0)
 
 
 if __name__ == "__main__":

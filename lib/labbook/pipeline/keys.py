@@ -86,7 +86,7 @@ def _tree(folder: Path) -> list:
 
 
 def _states(folder: Path):
-    """(path, stat) of every lasting file below a folder, sorted; unfinished ones start with a dot."""
+    """(path, stat) of every lasting file below a folder, sorted; a dot begins unfinished ones."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if f != "__pycache__" and not f.startswith("."))
         for name in sorted(files):
@@ -103,7 +103,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _digest(parts) -> str:
-    """SHA-256 of parts of text or bytes, each with its length, so that no two lists run together."""
+    """SHA-256 of texts or bytes, each with its length, so that no two lists run together."""
     digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()

@@ -42,7 +42,7 @@ def toc_files(part):
 
 
 def selected(names) -> list[str]:
-    """The named studies in the book's order, all when none is named; InputError if one is unknown."""
+    """The named studies in the book's order, all when none is named; InputError for others."""
     known = studies()
     wanted = [Path(name).stem if name.endswith(".ipynb") else name for name in names]
     for name in wanted:

@@ -23,8 +23,9 @@ def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
             if note.get("state") == pages.OK:
                 cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
         elif cell["cell_type"] == "markdown":
-            cell["source"] = _GLUED.sub(lambda m: m[0] if m[2].strip() in glued else "*not measured*",
-                                        notebooks.source(cell))
+            cell["source"] = _GLUED.sub(
+                lambda m: m[0] if m[2].strip() in glued else "*not measured*",
+                notebooks.source(cell))
     _announce(cells, _state(note))
     if ending:
         cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
@@ -86,5 +87,5 @@ def failure(error: dict) -> str:
     """A box that says that the run failed, and how; the words of the error cannot break out."""
     message = error["message"].strip()
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", message)), default=0))
-    return (f"{fence}``{{error}}\nThe last run of this notebook failed. What it showed until then is "
-            f"below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")
+    return (f"{fence}``{{error}}\nThe last run of this notebook failed. What it showed until then "
+            f"is below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")

@@ -86,7 +86,8 @@ def only_me(study: str):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabbookError(f"{study} is being run by another labbook in this checkout") from None
+            raise LabbookError(f"{study} is being run by another labbook of this checkout"
+                               ) from None
         for left in folder.glob(f".{study}.*"):
             if left.name != f".{study}.lock":
                 left.unlink(missing_ok=True)

@@ -101,7 +101,7 @@ def _from_text(default, text: str, name: str):
 
 
 def check(values: dict, defaults: dict, file) -> dict:
-    """`values` as the notebook's types have them; InputError for an unknown name or a wrong type."""
+    """`values` in the notebook's types; InputError for an unknown name or a wrong type."""
     fitted = {}
     for name, value in values.items():
         if name not in defaults:
@@ -130,7 +130,7 @@ def _fits(value, default) -> bool:
 
 
 def _widened(value, default):
-    """Whole numbers become floats where the notebook has floats, so that 1 and 1.0 are one point."""
+    """Whole numbers become floats where the notebook has floats: 1 and 1.0 are one point."""
     if isinstance(default, float):
         return float(value)
     if isinstance(default, (list, tuple)):

@@ -42,7 +42,8 @@ def _try(study, chosen, asked, interrupts):
 
 def _lines(study, chosen, asked, story: Story):
     current = pages.is_current(study, keys.page_key(study, chosen, asked.published))
-    yield f"{study}, {asked.profile} profile: its page is {'up to date' if current else 'to be made'}"
+    page = "up to date" if current else "to be made"
+    yield f"{study}, {asked.profile} profile: its page is {page}"
     for name, told in story.experiments.items():
         left = told["total"] - told["done"]
         yield f"  {name}: {told['total']} points, {told['done']} measured, {left} to do"
@@ -78,7 +79,8 @@ def privileged(lab: LabDescription) -> list[str]:
                f"({', '.join(host.name for host in lab.hosts)}), a bridge a site"]
     for link in lab.links:
         asked = ", ".join(f"{k} {v}" for k, v in link.items() if k != "between" and v)
-        actions.append(f"a link {' - '.join(link['between'])}{f' shaped to {asked}' if asked else ''}")
+        shape = f" shaped to {asked}" if asked else ""
+        actions.append(f"a link {' - '.join(link['between'])}{shape}")
     for host in lab.hosts:
         limits = [k for k, v in host.limits.items() if v and k != "disk"]
         if limits:

@@ -1,4 +1,4 @@
-"""The state of every notebook's page: build/status.json, `labbook status`, the book's status page."""
+"""The state of every notebook's page: build/status.json, `labbook status`, the status page."""
 
 import json
 
@@ -13,7 +13,7 @@ FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environm
 
 
 def rows() -> list[dict]:
-    """One dict a study with FIELDS; state: ok, out of date, failed, paused, interrupted, never run."""
+    """One dict a study with FIELDS; state: one of pages' states, out of date, never run."""
     return [_row(study) for study in notebooks.studies()]
 
 
