@@ -86,7 +86,6 @@ def _limit(lab, host, cores, journal) -> dict[str, Path]:
         host["device"] = disks.make(file, limits["disk"]["size"])
         disks.tune(host["device"], limits["disk"])
         number = disks.number(host["device"])
-        journal.write("throttle", device=number)
     places = cgroups.folders(lab, host["name"], cgroups.wanted(limits))
     for place in dict.fromkeys(places.values()):
         journal.write("cgroup", folder=str(place))

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from labbook.errors import LabError
@@ -14,6 +15,7 @@ LIB = Path(__file__).resolve().parents[3]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
            "from labbook.lab.local.root import main; main()")
 LIMIT = 300  # seconds for a batch; one of 200 hosts takes a few
+SUDO = "labbook needs root or passwordless sudo: `labbook doctor` tells more"
 
 
 def helper(do: str, **request) -> dict:
@@ -24,7 +26,7 @@ def helper(do: str, **request) -> dict:
     code, said, complaint = _ask(command, json.dumps({"do": do, **request}))
     if code:
         raise LabError(f"the privileged helper failed: {complaint.strip() or code}",
-                       remedy="labbook needs root or passwordless sudo: `labbook doctor` tells more")
+                       remedy=SUDO if os.geteuid() != 0 else None)
     answer = json.loads(said)
     if "error" in answer:
         raise LabError(answer["error"])
@@ -33,13 +35,22 @@ def helper(do: str, **request) -> dict:
 
 def _ask(command, request):
     """Exit code, output, errors. Ctrl-C waits for the batch's end: it is not cut in two."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+    except FileNotFoundError as error:
+        raise LabError(f"no command {error.filename}", remedy=SUDO) from None
+    try:
         try:
             said, complaint = process.communicate(request, timeout=LIMIT)
         except KeyboardInterrupt:
             process.communicate(timeout=LIMIT)
             raise
+    except subprocess.TimeoutExpired:
+        with suppress(PermissionError):  # sudo's is root's, and is left to end by itself
+            process.kill()
+        raise LabError(f"the privileged helper did not end within {LIMIT} s",
+                       remedy="see `ps` for what it waits for, then try again") from None
     return process.returncode, said, complaint
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,17 +25,19 @@ ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
 
 def main():
     request = json.load(sys.stdin)
+    os.umask(0o022)  # users and servers in hosts read what is made here, whatever the caller's mask
     try:
         answer = {"open": open_state, "up": up, "down": down}[request.pop("do")](**request)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
         answer = {"error": str(error)}
     json.dump(answer, sys.stdout)
 
 
 def open_state(lab: str, uid: int, gid: int) -> dict:
     folder = _folder(lab)
-    STATE.mkdir(mode=0o755, exist_ok=True)
-    folder.mkdir(mode=0o755, exist_ok=True)
+    for place in (STATE, folder):
+        place.mkdir(exist_ok=True)
+        place.chmod(0o755)  # not left to the caller's mask
     if folder.stat().st_uid not in (uid, 0):
         raise ValueError(f"lab {lab} belongs to another user")
     os.chown(folder, uid, gid)
@@ -49,12 +52,16 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         journal = Journal(folder)
         if journal.entries():
             raise ValueError(f"lab {lab} is there already")
+        if kernel.start_time(owner["pid"]) is None:  # killed before we began: nobody wants it now
+            raise ValueError(f"the command that asked for lab {lab} has ended")
+        home = Path(state).resolve() / lab  # as the kernel will name files in it
         with _alone(STATE):
             blocks.guard(range)
             block = blocks.choose(range, _taken(), blocks.routes())
+            _clear_orphans(home.parent)
+            if home.exists():  # before it is in the journal, by which it would be deleted
+                raise ValueError(f"{home} is in the way: it is no lab's folder")
             journal.write("lab", boot=kernel.boot_id(), block=block, **owner)
-        home = Path(state, lab)
-        _clear_orphans(Path(state))
         journal.write("folder", path=str(home))
         home.mkdir(parents=True)
         (home / MARK).touch()
@@ -109,10 +116,14 @@ def _folder(lab: str) -> Path:
 
 @contextmanager
 def _alone(folder):
-    """One helper at a time; the lock dies with its holder."""
-    with open(folder / "helper.lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    """One helper at a time; the lock dies with its holder. OSError when the folder has gone."""
+    path = folder / "helper.lock"
+    while True:
+        with open(path, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                yield
+                return
 
 
 if __name__ == "__main__":

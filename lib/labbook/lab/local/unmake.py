@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from labbook.lab.local import cgroups, disks, kernel
@@ -17,8 +18,7 @@ def unmake(journal) -> list[str]:
     problems = []
     if journal.this_boot():
         _end(journal.of("process"), problems)
-        for kind, undo in (("link", _link), ("loop", _loop), ("throttle", _throttle),
-                           ("cgroup", _cgroup)):
+        for kind, undo in (("link", _link), ("loop", _loop), ("cgroup", _cgroup)):
             for entry in reversed(journal.of(kind)):
                 _try(undo, entry, problems)
     for entry in journal.of("folder"):
@@ -38,7 +38,8 @@ def _end(processes, problems):
     mine = [e for e in processes if e["start"] is not None
             and kernel.start_time(e["pid"]) == e["start"]]
     for entry in mine:
-        os.kill(entry["pid"], signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(entry["pid"], signal.SIGKILL)
     until = time.monotonic() + PATIENCE
     for entry in mine:
         while kernel.start_time(entry["pid"]) == entry["start"]:
@@ -56,6 +57,7 @@ def _link(entry):
 
 def _loop(entry):
     for device in disks.devices(entry["file"]):
+        cgroups.unthrottle(disks.number(device))  # while it is ours: the next lab may get it
         _patiently(lambda device=device: disks.unmake(device))
     _patiently(lambda: _gone(entry["file"]))
 
@@ -65,20 +67,12 @@ def _gone(file):
         raise OSError(f"{file} is still in use as a disk")
 
 
-def _throttle(entry):
-    cgroups.unthrottle(entry["device"])
-
-
 def _cgroup(entry):
     _patiently(lambda: cgroups.remove(Path(entry["folder"])))
 
 
 def _folder(entry):
     shutil.rmtree(entry["path"], onerror=_unless_missing)
-    try:
-        os.rmdir(os.path.dirname(entry["path"]))
-    except OSError:
-        pass  # other labs have folders there
 
 
 def _unless_missing(_, path, error):
