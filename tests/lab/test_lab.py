@@ -1,5 +1,6 @@
 """Labs: up, found again, down, side by side; limits that hold."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import LabError
 from labbook.lab import Environment, Lab
+from labbook.lab.local import provider
 
 LOCAL = Environment("local")
 
@@ -88,6 +90,77 @@ def test_a_host_that_cannot_start_shows_why(monkeypatch):
     with pytest.raises(LabError, match="h1.*(host key|hostkey)"):
         Lab.up(describe({"h1": {}}), LOCAL, lab_id)
     assert not Path("/run/labbook", lab_id).exists()
+
+
+def test_what_a_killed_start_left_is_no_hindrance():
+    lab_id = new_id()
+    folder = provider.open_state(lab_id)  # as far as a driver came, with its keys
+    (folder / "key").write_text("half a key")
+    with Lab.up(describe({"h1": {}}), LOCAL, lab_id) as lab:
+        assert lab.host("h1").run("true").exit_code == 0
+
+
+def test_a_second_down_leaves_the_next_lab_of_that_id_alone():
+    first = Lab.up(describe({"h1": {}}), LOCAL, new_id())
+    first.down()
+    with Lab.up(describe({"h1": {}}), LOCAL, first.id) as second:
+        first.down()
+        assert second.host("h1").run("echo here").stdout == "here\n"
+
+
+def test_a_folder_that_is_not_a_labs_is_never_deleted(tmp_path):
+    lab_id = new_id()
+    (tmp_path / lab_id).mkdir()
+    (tmp_path / lab_id / "thesis").touch()
+    with pytest.raises(LabError, match="in the way"):
+        Lab.up(describe({"h1": {}}), Environment("local", state=str(tmp_path)), lab_id)
+    assert (tmp_path / lab_id / "thesis").exists() and not Path("/run/labbook", lab_id).exists()
+
+
+def test_a_helper_whose_command_was_killed_makes_nothing(monkeypatch):
+    lab_id, dead = new_id(), subprocess.Popen(["true"])
+    dead.wait()
+    provider.open_state(lab_id)
+    monkeypatch.setattr("os.getpid", lambda: dead.pid)
+    with pytest.raises(LabError, match="has ended"):
+        provider.up(lab_id, describe({"h1": {}}), LOCAL)
+    provider.down(lab_id)
+
+
+def test_disks_go_also_where_the_labs_folder_is_reached_by_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    state = Environment("local", state=str(tmp_path / "link"))
+    with Lab.up(describe({"h1": {"disk": {"size": "64M"}}}), state, new_id()):
+        assert (backing := [b for b in _backing_files() if str(tmp_path) in b])
+    assert not set(backing) & set(_backing_files())
+
+
+def _backing_files():
+    return [p.read_text() for p in Path("/sys/block").glob("loop*/loop/backing_file")]
+
+
+def test_a_checkout_in_a_place_that_hosts_have_for_themselves_is_seen(tmp_path, monkeypatch):
+    (tmp_path / "python").write_text("here\n")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert str(tmp_path).startswith(("/tmp/", "/var/tmp/"))
+    with Lab.up(describe({"h1": {}}), LOCAL, new_id()) as lab:
+        assert lab.host("h1").run(f"cat {tmp_path}/python").stdout == "here\n"
+        assert lab.host("h1").run(f"touch {tmp_path}/stray", check=False).exit_code != 0
+        assert lab.host("h1").run("getent shadow root").stdout.startswith("root:*:")
+
+
+def test_the_callers_mask_and_ssh_settings_are_not_the_labs(tmp_path, monkeypatch):
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text("Host *\n  ProxyCommand false\n  Port 1\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = os.umask(0o077)
+    try:
+        with Lab.up(describe({"h1": {}}), LOCAL, new_id()) as lab:
+            said = lab.host("h1").run("umask; setpriv --reuid=65534 getent hosts h1").stdout
+            assert said.startswith("0022") and lab.host("h1").address in said
+    finally:
+        os.umask(before)
 
 
 @pytest.fixture(scope="module")

@@ -57,3 +57,12 @@ def test_removal_keeps_a_lab_folder_that_others_still_use(v1):
     cgroups.remove(two)
     cgroups.remove(two)
     assert not two.parent.exists()
+
+
+def test_a_throttled_disk_has_memory_counted_with_it_in_version_two(v2, monkeypatch):
+    """Else writeback is the root group's, which has no limit."""
+    given = []
+    monkeypatch.setattr(cgroups, "_enable", lambda folder, controller: given.append(controller))
+    limits = {"disk": {"size": 1 << 30, "iops": 100}}
+    cgroups.make(cgroups.folders("t1", "db", cgroups.wanted(limits), v2), v2)
+    assert set(given) == {"io", "memory"}

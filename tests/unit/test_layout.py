@@ -3,7 +3,9 @@ import ipaddress
 import pytest
 
 from labbook.lab.local import blocks
-from labbook.lab.local.layout import layout, network_commands, share_cores, switch_commands
+from labbook.lab.local.layout import (
+    layout, network_commands, shadow_file, share_cores, sshd_config, switch_commands,
+)
 
 PLAN = {
     "lab": "t1", "sites": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]],
@@ -75,5 +77,18 @@ def test_cores_are_shared_out_without_overlap():
 def test_a_block_that_is_taken_or_routed_is_passed_over():
     assert blocks.choose("198.18.0.0/15", [], []) == "198.18.0.0/20"
     assert blocks.choose("198.18.0.0/15", ["198.18.0.0/20"], ["198.18.20.0/24"]) == "198.18.32.0/20"
+    vpn = ["0.0.0.0/1", "128.0.0.0/1"]  # a default route in two halves
+    assert blocks.choose("198.18.0.0/15", [], vpn) == "198.18.0.0/20"
     with pytest.raises(OSError, match="no free addresses"):
         blocks.choose("10.0.0.0/20", [], ["10.0.0.0/8"])
+
+
+def test_a_locked_root_may_log_in_to_a_host_and_no_hash_is_copied():
+    machine = "root:!:19000:0:99999:7:::\nme:$y$j9T$secret:19000:0:99999:7:::\n"
+    assert shadow_file(machine) == "root:*:::::::\nme:*:::::::\n"
+
+
+def test_penalties_are_named_only_to_an_sshd_that_knows_them(made):
+    host = made["hosts"][0]
+    assert "Penalties" not in sshd_config(host, "/run/x")
+    assert sshd_config(host, "/run/x", penalties=True).startswith("PerSourcePenalties no\nListen")

@@ -1,6 +1,7 @@
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -30,3 +31,13 @@ def test_a_folder_that_went_away_is_nobodys(tmp_path):
     Ownership(folder).take()
     shutil.rmtree(folder)
     assert not Ownership(folder).take()
+
+
+def test_a_sweep_under_way_is_waited_for(tmp_path):
+    sweeper, owner = Ownership(tmp_path), Ownership(tmp_path)
+    assert sweeper.take()
+    end = threading.Timer(0.1, sweeper.release)
+    end.start()
+    owner.require()
+    end.join()
+    assert owner.held

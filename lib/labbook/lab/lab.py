@@ -36,8 +36,9 @@ class Standing:
 class Lab:
     """Made by `up` or `attach`; `hosts` by name, routers apart from them by site."""
 
-    def __init__(self, lab_id: str, folder: Path, made: dict, ownership: Ownership | None):
+    def __init__(self, lab_id: str, folder: Path, made: dict, ownership: Ownership):
         self.id, self.folder, self._made, self._ownership = lab_id, folder, made, ownership
+        self._down = False
         everything = [self._host(h) for h in made["hosts"]]
         self.hosts = {h.name: h for h in everything if h.role != "router"}
         self.routers = {h.site: h for h in everything if h.role == "router"}
@@ -64,9 +65,11 @@ class Lab:
             lab._write_down()
             lab._shape_links()
         except BaseException:
-            with suppress(LabError):  # the journal stays, and the next command tries again
-                provider.down(lab_id)
-            ownership.release()
+            try:
+                with suppress(LabError):  # the journal stays, and the next command tries again
+                    provider.down(lab_id)
+            finally:
+                ownership.release()
             raise
         if keep:
             ownership.release()
@@ -87,12 +90,19 @@ class Lab:
     @staticmethod
     def list() -> Sequence[Standing]:
         """Labs of this machine that this user made and that are wholly up."""
-        return [_standing(folder) for folder in _folders() if (folder / "lab.json").exists()]
+        standing = []
+        for folder in _folders():
+            with suppress(FileNotFoundError):  # not wholly up, or taken down meanwhile
+                standing.append(_standing(folder))
+        return standing
 
     @staticmethod
     def sweep(everything: bool = False) -> Sequence[str]:
-        """Take down labs whose owner died (with `everything`, kept ones too): their ids."""
-        swept = []
+        """Take down labs whose owner died (with `everything`, kept ones too): their ids.
+
+        LabError, once all have been tried, when one cannot be taken down.
+        """
+        swept, errors = [], []
         for folder in _folders():
             ownership = Ownership(folder)
             if not everything and (folder / "keep").exists() or not ownership.take():
@@ -100,8 +110,12 @@ class Lab:
             try:
                 provider.down(folder.name)
                 swept.append(folder.name)
+            except LabError as error:
+                errors.append(error)
             finally:
                 ownership.release()
+        if errors:
+            raise errors[0]
         return swept
 
     def host(self, name: str) -> Host:
@@ -149,14 +163,21 @@ class Lab:
         }
 
     def down(self) -> None:
-        """Take down all that the journal names, and nothing else; twice does no harm."""
+        """Take down all that the journal names, and nothing else; twice does no harm.
+
+        LabError when another process has it, or something cannot be taken down.
+        """
+        if self._down:
+            return
         for host in [*self.hosts.values(), *self.routers.values()]:
             with suppress(Exception):
                 host.close()
-        if self._ownership is None or self.folder.exists():
+        if self.folder.exists():
+            if not self._ownership.held:  # left to explore
+                self._ownership.require()
             provider.down(self.id)
-        if self._ownership is not None:
-            self._ownership.release()
+        self._ownership.release()
+        self._down = True  # the next lab of this id is another's
 
     def __enter__(self):
         return self
@@ -214,9 +235,14 @@ def default_id(name: str) -> str:
 
 def _own(lab_id) -> Ownership:
     """The lab's lock, with nothing of an earlier lab of this id left."""
-    for _ in range(2):
+    for _ in range(3):
         ownership = Ownership(provider.open_state(lab_id))
-        ownership.require()
+        try:
+            ownership.require()
+        except LabError:
+            if ownership.folder.exists():
+                raise
+            continue  # another process's sweep had it, still empty, and has taken it away
         if not (ownership.folder / "journal").exists():
             return ownership
         provider.down(lab_id)
@@ -226,8 +252,13 @@ def _own(lab_id) -> Ownership:
 
 def _make_keys(folder):
     for name in ("key", "host_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "labbook",
-                        "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
+        (folder / name).unlink(missing_ok=True)  # of a run that was killed before it made more
+        try:
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "labbook",
+                            "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise LabError(f"no keys for the lab: {error}",
+                           remedy="apt-get install openssh-client") from None
 
 
 def _greets(host: dict, until: float) -> bool:
@@ -243,7 +274,14 @@ def _greets(host: dict, until: float) -> bool:
 
 def _folders():
     return sorted(f for f in provider.STATE.glob("[a-z0-9]*")
-                  if f.is_dir() and os.getuid() in (0, f.stat().st_uid))
+                  if f.is_dir() and os.getuid() in (0, _owner(f)))
+
+
+def _owner(folder):
+    try:
+        return folder.stat().st_uid
+    except FileNotFoundError:
+        return None
 
 
 def _standing(folder) -> Standing:

@@ -2,9 +2,13 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from labbook.errors import LabError
+
+
+SWEEP_SECONDS = 1
 
 
 class Ownership:
@@ -39,8 +43,17 @@ class Ownership:
         except OSError:
             return "unknown"
 
+    @property
+    def held(self) -> bool:
+        return self._file is not None
+
     def require(self) -> None:
-        if not self.take():
+        """LabError when another has it for longer than it takes to sweep a dead one's lab away."""
+        until = time.monotonic() + SWEEP_SECONDS
+        while not self.take():
+            if self.folder.exists() and time.monotonic() < until:
+                time.sleep(0.02)
+                continue
             raise LabError(f"lab {self.folder.name} is in use by process {self.holder()}",
                            remedy="wait for it, or end it")
 

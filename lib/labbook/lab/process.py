@@ -20,7 +20,7 @@ echo $code > {folder}/exit.new && mv {folder}/exit.new {folder}/exit
 BEGIN = """rm -rf {folder} && mkdir -p {folder} && cat > {folder}/leader <<'LABBOOK-END'
 {leader}LABBOOK-END
 setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
-i=0; while [ ! -s {folder}/ids ] && [ $i -lt 200 ]; do sleep 0.01; i=$((i+1)); done
+i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done
 cat {folder}/ids"""
 # The session's processes, as long as its leader or the child is the one that was started.
 SAME = """set -- $(cat {folder}/ids); is() { [ "$(cut -d' ' -f22 /proc/$1/stat 2> /dev/null)" = "$2" ]; }

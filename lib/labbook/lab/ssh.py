@@ -7,12 +7,15 @@ from contextlib import contextmanager
 
 import fabric
 import paramiko
+from paramiko.config import SSHConfig
 from fabric.runners import Remote
 from invoke.exceptions import CommandTimedOut, ThreadException
 
 from labbook.errors import LabError
 from labbook.lab.host import CONNECT_SECONDS, KEEPALIVE_SECONDS
 
+CHANNEL_SECONDS = 60  # for a busy host to open a channel
+GONE_SECONDS = 30     # without any answer to what was sent
 
 
 class TimedOut(Exception):
@@ -30,12 +33,14 @@ class PromptRemote(Remote):
 
 def connect(name: str, login) -> fabric.Connection:
     """An open connection; LabError when the host is not there or is not the one we know."""
-    config = fabric.Config(overrides={"runners": {"remote": PromptRemote}})
+    # A configuration of its own: the user's may send every connection through a jump host.
+    config = fabric.Config(overrides={"runners": {"remote": PromptRemote}}, ssh_config=SSHConfig())
     connection = fabric.Connection(
         login.address, user=login.user, port=login.port, config=config,
         connect_timeout=CONNECT_SECONDS,
         connect_kwargs={"key_filename": login.key, "look_for_keys": False, "allow_agent": False,
-                        "banner_timeout": CONNECT_SECONDS, "auth_timeout": CONNECT_SECONDS})
+                        "banner_timeout": CONNECT_SECONDS, "auth_timeout": CONNECT_SECONDS,
+                        "channel_timeout": CHANNEL_SECONDS})
     connection.client.load_host_keys(login.known_hosts)
     connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
     try:
@@ -44,6 +49,9 @@ def connect(name: str, login) -> fabric.Connection:
         raise LabError(f"{name} ({login.user}@{login.address}) cannot be reached: {error}") from None
     connection.transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.transport.set_keepalive(KEEPALIVE_SECONDS)
+    # A host that has vanished is an error, and not as late as TCP gives up by itself (15 minutes).
+    connection.transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT,
+                                         GONE_SECONDS * 1000)
     return connection
 
 

@@ -5,12 +5,13 @@ import json
 import subprocess
 
 NEVER = 4278198272  # a metric that every other route goes before
+SPLIT = 8  # wider ones are a default route in parts, as VPNs set 0.0.0.0/1 and 128.0.0.0/1
 
 
 def choose(whole: str, taken: list[str], routes: list[str]) -> str:
     """The first free /20 in the range `whole`; OSError when there is none."""
     used = [ipaddress.IPv4Network(t) for t in taken]
-    used += [n for n in map(ipaddress.IPv4Network, routes) if n.prefixlen > 0]
+    used += [n for n in map(ipaddress.IPv4Network, routes) if n.prefixlen >= SPLIT]
     for block in ipaddress.IPv4Network(whole).subnets(new_prefix=20):
         if not any(block.overlaps(n) for n in used):
             return str(block)

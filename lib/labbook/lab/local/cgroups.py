@@ -34,8 +34,10 @@ def make(places: dict[str, Path], root: Path = ROOT) -> None:
     for limit, folder in places.items():
         folder.mkdir(parents=True, exist_ok=True)
         if version(root) == 2:
-            _enable(root, CONTROLLER[limit])
-            _enable(folder.parent, CONTROLLER[limit])
+            # without memory's controller, dirty pages are written back in the root group's name
+            for controller in {"io": ("io", "memory")}.get(limit, (CONTROLLER[limit],)):
+                _enable(root, controller)
+                _enable(folder.parent, controller)
         elif limit == "cores":
             _inherit_cpuset(folder.parent)
             _inherit_cpuset(folder)

@@ -26,7 +26,7 @@ def _checked(result, what):
 
 
 def mount(source, target, kind=None, flags=0, data=None):
-    encoded = [None if x is None else str(x).encode() for x in (source, target, kind, data)]
+    encoded = [None if x is None else os.fsencode(str(x)) for x in (source, target, kind, data)]
     _checked(_libc.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]),
              f"mount {source} on {target}")
 

@@ -114,8 +114,16 @@ def passwd_file(machine: str, home: str) -> str:
     return "\n".join([f"root:x:0:0:root:{home}:/bin/bash", *lines, ""])
 
 
-def sshd_config(host: dict, folder: str) -> str:
-    return f"""ListenAddress {host['control']}
+def shadow_file(machine: str) -> str:
+    """The machine's accounts with no password: sshd would refuse a root locked by `!`, as it is
+    where sudo is used, and nobody's hash is copied."""
+    names = [line.partition(":")[0] for line in machine.splitlines()]
+    return "".join(f"{name}:*:::::::\n" for name in names)
+
+
+def sshd_config(host: dict, folder: str, penalties: bool = False) -> str:
+    """`penalties`: this sshd (OpenSSH 9.8 or later) shuts out who broke off a few connections."""
+    return ("PerSourcePenalties no\n" if penalties else "") + f"""ListenAddress {host['control']}
 Port 22
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/key.pub

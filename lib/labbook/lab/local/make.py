@@ -6,7 +6,8 @@ from pathlib import Path
 
 from labbook.lab.local import cgroups, disks, kernel, sandbox
 from labbook.lab.local.layout import (
-    names_file, network_commands, passwd_file, share_cores, sshd_config, switch_commands,
+    names_file, network_commands, passwd_file, shadow_file, share_cores, sshd_config,
+    switch_commands,
 )
 
 SWITCH = "(switch)"
@@ -56,22 +57,28 @@ class _Makers:
 def _write_files(plan, state) -> dict[str, str]:
     texts = {"/etc/hosts": names_file(plan), "/etc/nsswitch.conf": NSSWITCH, "/etc/resolv.conf": "",
              "/etc/passwd": passwd_file(Path("/etc/passwd").read_text(), sandbox.ROOT)}
+    if os.path.exists("/etc/shadow"):
+        texts["/etc/shadow"] = shadow_file(Path("/etc/shadow").read_text())
+    if not os.path.lexists("/etc/resolv.conf"):  # none is as good as an empty one
+        del texts["/etc/resolv.conf"]
+    penalties = os.path.exists(SSHD_SESSION)
     files = {}
     for place, text in texts.items():
         path = state / place.removeprefix("/etc/")
         path.write_text(text)
         files[place] = str(path)
     for host in plan["hosts"]:
-        (state / f"{host['name']}.sshd").write_text(sshd_config(host, str(state)))
+        (state / f"{host['name']}.sshd").write_text(sshd_config(host, str(state), penalties))
     return files
 
 
+SSHD_SESSION = "/usr/lib/openssh/sshd-session"  # a program of its own since OpenSSH 9.8
 NSSWITCH = "passwd: files\ngroup: files\nshadow: files\nhosts: files\nservices: files\n"
 
 
 def _spec(host, state, device):
     return {"name": host["name"], "folder": host["folder"], "device": device, "state": str(state),
-            "sshd_config": str(state / f"{host['name']}.sshd"),
+            "sees": host["sees"], "sshd_config": str(state / f"{host['name']}.sshd"),
             "network": network_commands(host), "forward": int(host["role"] == "router")}
 
 

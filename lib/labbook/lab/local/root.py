@@ -67,7 +67,7 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         (home / MARK).touch()
         made = layout(plan, block)
         for host in made["hosts"]:
-            host["folder"] = str(home / host["name"])
+            host["folder"], host["sees"] = str(home / host["name"]), plan["sees"]
         make(made, folder, journal)
     return made
 

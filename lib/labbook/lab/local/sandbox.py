@@ -5,6 +5,7 @@ takes the host's mounts and network devices away by itself.
 """
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -14,6 +15,7 @@ FLAGS = {"nosuid": kernel.NOSUID, "nodev": kernel.NODEV, "noexec": kernel.NOEXEC
          "noatime": kernel.NOATIME, "nodiratime": kernel.NODIRATIME, "relatime": kernel.RELATIME}
 PRIVATE = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # writable, empty at first, gone with the host
 ROOT = "/srv/labbook"  # the host's own folder, as seen inside it
+MOUNTS = "/proc/self/mountinfo"
 QUIET = ("net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6")
 
 
@@ -85,6 +87,7 @@ def host(spec: dict, files: dict[str, str], cgroups: list[str]):
 def own_view(spec, files):
     """The machine's root file system read-only, with what is the host's own over it."""
     kernel.mount(None, "/", flags=kernel.REC | kernel.PRIVATE)
+    covered = {place: os.open(place, os.O_PATH) for place in _covered(spec["sees"])}
     sources = {place: os.open(path, os.O_PATH) for place, path in files.items()}
     folder = os.open(spec["folder"], os.O_PATH) if spec["device"] is None else None
     state = os.open(spec["state"], os.O_PATH)
@@ -99,12 +102,22 @@ def own_view(spec, files):
     else:
         kernel.mount(f"/proc/self/fd/{folder}", ROOT, flags=kernel.BIND)
         kernel.mount(None, ROOT, flags=kernel.REMOUNT | kernel.BIND | kernel.NOATIME)
+    for place, source in covered.items():  # the host's own folder may be on the way there
+        os.makedirs(place, exist_ok=True)
+        kernel.mount(f"/proc/self/fd/{source}", place, flags=kernel.BIND)
     os.makedirs("/run/sshd", 0o755)
     os.makedirs(spec["state"], 0o755)
     kernel.mount(f"/proc/self/fd/{state}", spec["state"], flags=kernel.BIND)
     for place, source in sources.items():
         _cover(place, f"/proc/self/fd/{source}")
     _own_kernel_views()
+
+
+def _covered(places):
+    """Those that the host's own mounts would hide: Python and this library, in a checkout there."""
+    both = {path for place in places for path in (place, os.path.realpath(place))}
+    return sorted(path for path in both
+                  if any(path.startswith(f"{own}/") for own in (*PRIVATE, "/srv")))
 
 
 def _cover(place, source):
@@ -126,10 +139,10 @@ def _own_kernel_views():
 
 
 def _all_readonly():
-    with open("/proc/self/mountinfo") as file:
+    with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
         mounts = [line.split() for line in file]
     for fields in mounts:
-        place = fields[4].encode().decode("unicode_escape")
+        place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         flags = sum(FLAGS.get(option, 0) for option in fields[5].split(","))
         try:
             kernel.mount(None, place, flags=kernel.REMOUNT | kernel.BIND | kernel.RDONLY | flags)

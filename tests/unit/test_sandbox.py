@@ -1,0 +1,36 @@
+"""A host's view of the machine, as far as it can be told without making one."""
+
+import os
+
+from labbook.lab.local import root, sandbox
+
+
+def test_what_the_host_would_hide_is_shown_again(tmp_path):
+    assert sandbox._covered(["/usr", "/home/me/labbook/.venv"]) == []
+    assert sandbox._covered(["/srv/book/.venv", "/tmp", "/tmpfoo/x"]) == ["/srv/book/.venv"]
+
+
+def test_every_mount_is_made_readonly_whatever_its_name(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(sandbox.kernel, "mount", lambda _, place, **more: asked.append(place))
+    table = tmp_path / "mountinfo"
+    table.write_text("1 0 8:1 / / rw,relatime - ext4 /dev/x rw\n"
+                     "2 1 8:2 / /media/J\u00fcrgen\\040B rw - vfat /dev/y rw\n")
+    monkeypatch.setattr(sandbox, "MOUNTS", str(table))
+    sandbox._all_readonly()
+    assert asked == ["/", "/media/J\u00fcrgen B"]
+
+
+def test_a_lock_of_a_folder_that_was_replaced_is_not_enough(tmp_path, monkeypatch):
+    """As when a lab is taken down and up again while a late helper waits for its lock."""
+    real, replaced = root.fcntl.flock, []
+
+    def replace_once(file, how):
+        real(file, how)
+        if not replaced:
+            os.unlink(tmp_path / "helper.lock")
+            replaced.append(file.fileno())
+
+    monkeypatch.setattr(root.fcntl, "flock", replace_once)
+    with root._alone(tmp_path):
+        assert replaced and (tmp_path / "helper.lock").exists()
