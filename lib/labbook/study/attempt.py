@@ -103,9 +103,10 @@ class Attempt:
                 self._write(meta)
                 return False
         self._write_failure(error)
-        if isinstance(error, HOPELESS) or self.study.stage.failed_to_rise > 1:
+        run, stage = self.study.run, self.study.stage
+        if isinstance(error, HOPELESS) or run.hopeless or stage.failed_to_rise > 1:
             raise error
-        self.study.stage.down()
+        stage.down()
         return True
 
     def _write(self, meta):

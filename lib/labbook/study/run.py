@@ -9,6 +9,7 @@ from labbook.study.progress import Progress
 from labbook.study.record import make_folder, write_whole
 
 PROFILES = ("quick", "full")
+ALIKE = 10   # failures in a row with the same words, after which no other point is tried
 
 
 class PointsFailed(LabbookError):
@@ -36,6 +37,7 @@ class Run:
         self.progress = Progress(study.name)
         self.paused = False
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
+        self._alike = []        # messages of the failures since the last success
         self._open = set()      # keys of points that the plan counted as to do
 
     def begin(self, experiment) -> list:
@@ -71,12 +73,19 @@ class Run:
 
     def came_out(self, point, seconds: float) -> None:
         self._outcomes[point.key] = "done"
+        self._alike = []
         self.progress.done(point, seconds, new=point.key in self._open)
         self._open.discard(point.key)
 
     def failed(self, point, seconds: float, message: str) -> None:
         self._outcomes[point.key] = "failed"
         self.progress.fail(point, seconds, message)
+        self._alike = [m for m in self._alike if m == message] + [message]
+
+    @property
+    def hopeless(self) -> bool:
+        """The same failure again and again, with no success between: the rest would fail as well."""
+        return len(self._alike) >= ALIKE
 
     def failures(self, experiment) -> list[dict]:
         records = self.study.records(experiment.name)
@@ -109,7 +118,11 @@ class Run:
 
 
 def _listing(failures) -> str:
-    lines = [f"{f.get('label') or f.get('key')}: {f.get('message')}" for f in failures]
+    points = {}
+    for failure in failures:
+        points.setdefault(failure.get("message"), []).append(failure.get("label") or failure.get("key"))
+    lines = [f"{message}\n  at {labels[0]}" + (f" and {len(labels) - 1} more" * (len(labels) > 1))
+             for message, labels in points.items()]
     traces = [f"whole tracebacks: {f['traceback']}" for f in failures[:1] if f.get("traceback")]
     count = "1 point" if len(failures) == 1 else f"{len(failures)} points"
     return "\n".join([f"{count} failed", *lines, *traces])

@@ -441,3 +441,23 @@ def test_a_truncated_record_is_measured_again(make, measure):
         assert measure(study, speed) == [speed.points()[2]]
     study.complete()
     assert path.with_name(path.name + ".broken").exists()
+
+
+def test_the_same_failure_again_and_again_ends_the_study_early(make):
+    study, _ = make()
+    many = study.experiment("many", measure={"x": list(range(40))})
+    tried = 0
+    with pytest.raises(LabError, match="no python"):
+        for point in many.remaining():
+            with study.attempt(point):
+                tried += 1
+                raise LabError("no python there")
+    assert 1 < tried < 20
+
+
+def test_alike_failures_are_told_once(make):
+    study, speed = make()
+    failing(study, speed, set(range(8)), SystemFailure("it died"))
+    with pytest.raises(PointsFailed) as raised:
+        study.complete()
+    assert str(raised.value).count("it died") == 1 and "and 3 more" in str(raised.value)
