@@ -68,6 +68,18 @@ def test_a_lab_whose_owner_was_killed_is_swept():
     assert not Path("/run/labbook", lab_id).exists()
 
 
+def test_a_lab_to_be_kept_whose_start_was_killed_is_swept():
+    lab_id, code = new_id(), (
+        "import os, signal, sys; sys.path.insert(0, sys.argv[2]); from small_labs import *; "
+        "from labbook.lab import Environment, Lab; "
+        "Lab._shape_links = lambda lab: os.kill(os.getpid(), signal.SIGKILL); "
+        "Lab.up(describe({'h1': {}}), Environment('local'), sys.argv[1], keep=True)")
+    subprocess.run([sys.executable, "-c", code, lab_id, str(Path(__file__).parent)])
+    assert Path("/run/labbook", lab_id).exists()
+    assert lab_id in Lab.sweep()
+    assert not Path("/run/labbook", lab_id).exists()
+
+
 def test_up_takes_down_what_an_earlier_lab_of_the_id_left():
     lab_id = new_id()
     kept = Lab.up(describe({"old": {}}), LOCAL, lab_id, keep=True)

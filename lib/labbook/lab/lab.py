@@ -55,7 +55,7 @@ class Lab:
         ownership = _own(lab_id)
         folder = ownership.folder
         try:
-            (folder / "keep").touch() if keep else (folder / "keep").unlink(missing_ok=True)
+            (folder / "keep").unlink(missing_ok=True)
             _make_keys(folder)
             made = provider.up(lab_id, description, environment)
             made["links"] = [dict(link) for link in description.links]
@@ -64,6 +64,8 @@ class Lab:
             lab._await_answers()
             lab._write_down()
             lab._shape_links()
+            if keep:  # not before it is up: a start that was killed is swept
+                (folder / "keep").touch()
         except BaseException:
             try:
                 with suppress(LabError):  # the journal stays, and the next command tries again
@@ -105,11 +107,13 @@ class Lab:
         swept, errors = [], []
         for folder in _folders():
             ownership = Ownership(folder)
-            if not everything and (folder / "keep").exists() or not ownership.take():
+            kept = not everything and (folder / "keep").exists()
+            if kept or not ownership.take():
                 continue
             try:
-                provider.down(folder.name)
-                swept.append(folder.name)
+                if everything or not (folder / "keep").exists():  # it may just have come up
+                    provider.down(folder.name)
+                    swept.append(folder.name)
             except LabError as error:
                 errors.append(error)
             finally:
