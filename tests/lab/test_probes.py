@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from labbook.lab import features, probes
+from labbook.lab.local import disks
 
 SECONDS = 2     # on an idle machine all take a third of it
 
@@ -24,6 +25,17 @@ def test_all_are_tried_quickly_and_leave_nothing():
                 *Path("/var/tmp").glob("labbook-probe-*")]
     backing = subprocess.run(["losetup", "--list"], capture_output=True, text=True).stdout
     assert "labbook-probe" not in backing
+
+
+def test_what_a_killed_try_left_goes_with_the_next():
+    file = Path("/var/tmp/labbook-probe-killed")
+    device = disks.make(file, 8 << 20)
+    groups = sorted(path for path in Path("/sys/fs/cgroup").glob("*/cgroup.procs"))[:1]
+    for group in groups:
+        (group.parent / "labbook-probe-killed").mkdir()
+    probes.probes(["tbf"], again=True)
+    assert not file.exists() and device not in disks.devices(str(file))
+    assert not any((group.parent / "labbook-probe-killed").exists() for group in groups)
 
 
 def test_what_is_found_is_remembered():

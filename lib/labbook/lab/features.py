@@ -13,9 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labbook.lab import delayline
+from labbook.lab.local import disks
 from labbook.lab.shaping import TRY_NETEM
 
 CGROUPS = Path("/sys/fs/cgroup")
+SCRATCH = Path("/var/tmp").resolve()    # on a disk, as the labs' folder is; /tmp may be in memory
+PREFIX = "labbook-probe-"
 SECONDS = 20    # for one thing tried; each takes hundredths
 MEBIBYTE = 1 << 20
 KERNEL = "Use a kernel that has it, as Debian's and Ubuntu's own (not their cloud or minimal) do"
@@ -129,7 +132,7 @@ def _enabled(controller):
 @contextmanager
 def _folder(parent):
     """Not by tempfile, which would try to empty a group of its files."""
-    place = parent / f"labbook-probe-{secrets.token_hex(4)}"
+    place = parent / f"{PREFIX}{secrets.token_hex(4)}"
     place.mkdir()
     try:
         yield place
@@ -145,8 +148,7 @@ def _require_file(path):
 def _with_loop(look):
     """A function that gives what `look` finds in /sys/block/loopN of a small scratch disk."""
     def attempt():
-        # /var/tmp is on a disk, as the labs' folder is; /tmp may be in memory
-        with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="labbook-probe-") as file:
+        with tempfile.NamedTemporaryFile(dir=SCRATCH, prefix=PREFIX) as file:
             file.truncate(4 * MEBIBYTE)
             device = _run(f"losetup --find --show --direct-io=on {file.name}").strip()
             try:
@@ -168,6 +170,16 @@ def _schedulers(block):
     if len(offered) < 2:
         raise Missing(f"only {' '.join(offered)}")
     return " ".join(offered)
+
+
+def clear_leftovers() -> None:
+    """Of a try that was killed; nobody else may be trying."""
+    for file in SCRATCH.glob(f"{PREFIX}*"):
+        for device in disks.devices(str(file)):
+            disks.unmake(device)
+        file.unlink()
+    for group in [*CGROUPS.glob(f"{PREFIX}*"), *CGROUPS.glob(f"*/{PREFIX}*")]:
+        group.rmdir()
 
 
 def _tracefs():

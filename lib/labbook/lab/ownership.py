@@ -24,6 +24,8 @@ class Ownership:
                 file = open(self.folder / "owner.lock", "a+")
             except FileNotFoundError:
                 return False
+            except PermissionError:
+                raise LabError(f"lab {self.folder.name} belongs to another user") from None
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

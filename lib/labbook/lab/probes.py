@@ -4,6 +4,7 @@ Tried by root (`sudo -n` for other users), all at once, and remembered until the
 for what is missing: that is tried again, since you may have installed it meanwhile.
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -14,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from labbook.errors import InputError
-from labbook.lab.features import PROBES, ROOT_REMEDY, Missing
+from labbook.lab.features import PROBES, ROOT_REMEDY, Missing, clear_leftovers
+from labbook.lab.local.kernel import find_tools
 
 CACHE = Path("/run/labbook/probes.json")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -57,8 +59,12 @@ def probes(names=None, again: bool = False) -> dict[str, Probe]:
 
 
 def main(names) -> None:
-    """Tried as root: answers with JSON, and remembers."""
-    with ThreadPoolExecutor(8) as pool:
+    """Tried as root: answers with JSON, and remembers. One at a time, which the lock sees to."""
+    find_tools()
+    CACHE.parent.mkdir(mode=0o755, exist_ok=True)
+    with open(CACHE.with_suffix(".lock"), "w") as lock, ThreadPoolExecutor(8) as pool:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        clear_leftovers()
         tried = dict(zip(names, pool.map(_try, names)))
     _remember(tried)
     json.dump([asdict(p) for p in tried.values()], sys.stdout)

@@ -46,6 +46,11 @@ def fork_into(namespaces: int) -> int:
     return _checked(_libc.syscall(number, first, second, 0, 0, 0), "clone")
 
 
+def find_tools() -> None:
+    """Also where root has the caller's PATH, as after a plain `su`: ip, tc, losetup, mkfs, ..."""
+    os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+
+
 def start_time(pid: int) -> int | None:
     """Clock ticks since boot at which the process started: with the pid, its identity."""
     try:

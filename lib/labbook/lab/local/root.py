@@ -26,6 +26,7 @@ ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
 def main():
     request = json.load(sys.stdin)
     os.umask(0o022)  # users and servers in hosts read what is made here, whatever the caller's mask
+    kernel.find_tools()
     try:
         answer = {"open": open_state, "up": up, "down": down}[request.pop("do")](**request)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
