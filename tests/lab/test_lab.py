@@ -120,6 +120,18 @@ def test_a_second_down_leaves_the_next_lab_of_that_id_alone():
         assert second.host("h1").run("echo here").stdout == "here\n"
 
 
+def test_a_lab_is_not_given_to_another_user():
+    lab_id = new_id()
+    nobody = {"lab": lab_id, "uid": 65534, "gid": 65534}
+    folder = Path(provider.helper("open", **nobody)["folder"])
+    assert folder.stat().st_uid == 65534
+    (folder / "key").touch()
+    os.chown(folder, 0, 0)
+    with pytest.raises(LabError, match="belongs to another user"):
+        provider.helper("open", **nobody)
+    provider.down(lab_id)
+
+
 def test_a_folder_that_is_not_a_labs_is_never_deleted(tmp_path):
     lab_id = new_id()
     (tmp_path / lab_id).mkdir()

@@ -39,7 +39,8 @@ def open_state(lab: str, uid: int, gid: int) -> dict:
     for place in (STATE, folder):
         place.mkdir(exist_ok=True)
         place.chmod(0o755)  # not left to the caller's mask
-    if folder.stat().st_uid not in (uid, 0):
+    owner = folder.stat().st_uid
+    if owner != uid and (owner != 0 or any(folder.iterdir())):  # root's and empty: made just now
         raise ValueError(f"lab {lab} belongs to another user")
     os.chown(folder, uid, gid)
     return {"folder": str(folder)}
