@@ -7,13 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from small_labs import new_id
+from small_labs import describe, new_id
 
-from labbook.lab import Lab
+from labbook.errors import LabError
+from labbook.lab import Environment, Lab
 from labbook.lab.local import provider
 
 HERE = Path(__file__).parent
@@ -120,6 +123,26 @@ def test_killed_just_before_a_record_is_renamed(tiny, number):
     assert process.wait(60) == -signal.SIGKILL
     assert len(tiny.records()) == number - 1
     check_next_command(tiny)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_the_privileged_helper_killed_while_it_makes_a_lab(tiny, monkeypatch, number):
+    """The driver lives, says so, and takes down what there is by another helper."""
+    real, killed = subprocess.Popen.communicate, []
+    after_s = random.Random(SEED + number).uniform(0.02, 0.25)
+
+    def communicate(process, *given, **options):
+        if "labbook.lab.local.root" in str(process.args) and not killed:
+            killed.append(process)
+            threading.Timer(after_s, process.kill).start()
+        return real(process, *given, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
+    limits = {"cores": 1, "memory": "256M", "disk": {"size": "64M", "iops": 1000}}
+    description = describe({"h1": ("a", limits), "h2": ("b", {})}, [{"between": ["a", "b"]}])
+    with suppress(LabError):
+        Lab.up(description, Environment("local"), tiny.lab).down()
+    assert killed and tiny.left_over() == []
 
 
 def test_ctrl_c_leaves_nothing_and_keeps_what_is_done(tiny):
