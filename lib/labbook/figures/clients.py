@@ -14,7 +14,7 @@ from labbook.figures.words import name, ms, number, plural
 
 
 def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="clients",
-                      measure="mean_ms", clip=None) -> Picture:
+                      measure="mean_ms") -> Picture:
     """Mean time of a request over the number of clients, one panel for each value of `col`.
 
     `summary` has a row for each point: `x`, `hue`, `col`, `measure` (ms) and, where it is known,

@@ -24,11 +24,14 @@ def times(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) ->
 
 
 def _values(summary, measure, where) -> dict:
-    """repeat -> value of the points that the clients did not limit, at one setting."""
-    chosen = summary[~client_limited(summary)] if len(summary) else summary
+    """repeat -> value at one setting; nothing where the clients limited it, were it in one repeat
+    only, as in the rules of verdicts."""
+    chosen = summary
     for name, value in where.items():
         chosen = chosen[chosen[name] == value]
-    return dict(zip(chosen["repeat"], chosen[measure])) if len(chosen) else {}
+    if not len(chosen) or client_limited(chosen).any():
+        return {}
+    return dict(zip(chosen["repeat"], chosen[measure]))
 
 
 def _words(found: Interval, unit: str) -> str:

@@ -32,13 +32,6 @@ class Picture:
     def __repr__(self) -> str:
         return "\n".join(panel.alt for panel in self.panels)
 
-    def save(self, folder, name: str) -> list:
-        """Write every panel as `name-1.svg`, ... into the folder (a Path); the paths."""
-        paths = [folder / f"{name}-{i}.svg" for i, _ in enumerate(self.panels, 1)]
-        for path, panel in zip(paths, self.panels):
-            path.write_bytes(panel.svg)
-        return paths
-
 
 def panel(figure: Figure, alt: str) -> Panel:
     """The figure as SVG. Not through pyplot: nothing is left open, no backend is asked for."""

@@ -9,7 +9,8 @@ grows_slower   the slope of `of` over `along` is below 1/`margin` of that of `th
 crosses_near   `of` is the greater at first and the smaller later; from about `at` on, give or take
                `within`, in the unit of `along`
 Over what a rule leaves open (parameters in neither arm nor `where`) ratios are averaged
-geometrically. Points limited by their clients are left out, in all repeats alike.
+geometrically. A setting at which the clients were the limit in any repeat is left out of all:
+to drop only the repeats in which the server was fast would favour the slow ones.
 """
 
 import math
@@ -83,14 +84,18 @@ class _Chosen:
     def __init__(self, rule, measure, rows, parameters, place, profile):
         where = rule.get("where", {})
         self.arms, self.limited, self.parameters = [], 0, parameters
+        self.operations, self.failed, spoilt = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
             found = _select(rows, {**where, **arm}, place, profile)
-            kept = [row for row in found if not row.get("client_limited") == 1]
-            self.limited += len(found) - len(kept)
+            limited = [row for row in found if row.get("client_limited") == 1]
+            self.limited += len(limited)
+            spoilt |= {self._rest(row, arm) for row in limited}
+            self._count(row for row in found if row.get("client_limited") != 1)
             self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[measure])
-                              for row in kept if not _missing(row.get(measure))})
-        together = set.intersection(*(set(arm) for arm in self.arms))
+                              for row in found if not _missing(row.get(measure))})
+        together = {(repeat, rest) for repeat, rest in set.intersection(*map(set, self.arms))
+                    if rest not in spoilt}
         self.repeats = sorted({repeat for repeat, _ in together})
         rests = {rest for _, rest in together}
         self.rests = sorted((rest for rest in rests
@@ -102,9 +107,21 @@ class _Chosen:
     def _rest(self, row, arm):
         return tuple((p, row[p]) for p in self.parameters if p not in arm)
 
+    def _count(self, rows):
+        for row in rows:
+            if not _missing(row.get("errors")):
+                self.operations += int(row["n"])
+                self.failed += int(row["errors"])
+
     def left_out(self) -> str:
-        points = "1 point" if self.limited == 1 else f"{self.limited} points"
-        return f"; left out as limited by the clients: {points}" if self.limited else ""
+        """What the numbers do not stand on: settings limited by the clients, failed operations."""
+        words = ""
+        if self.limited:
+            points = "1 point" if self.limited == 1 else f"{self.limited} points"
+            words += f"; settings limited by the clients ({points}) are left out of all repeats"
+        if self.failed:
+            words += f"; {self.failed} of {self.operations} operations failed and are not in the times"
+        return words
 
     def curves(self, along) -> list[list]:
         """For every setting but `along`: [(x, rest)] in the order of x, of at least two x."""

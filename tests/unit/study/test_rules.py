@@ -103,6 +103,23 @@ def test_points_limited_by_clients_enter_no_verdict():
     assert found.verdict == NOT_TESTABLE and "limited" in found.reason
 
 
+def test_a_setting_limited_in_one_repeat_is_left_out_of_all():
+    data = rows(lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0, 4)
+    for row in data:
+        row["client_limited"] = int(row["system"] == "a" and row["clients"] == 50
+                                    and row["repeat"] == 4)
+    found = judged({"name": "greater"} | AB, data)
+    assert (found.interval.n, found.interval.high) == (4, pytest.approx(2))
+    assert "(1 point)" in found.reason
+    assert judged({"name": "greater", "where": {"clients": 50}} | AB, data).verdict == NOT_TESTABLE
+
+
+def test_operations_that_failed_are_told_with_the_verdict():
+    data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
+    assert "45 of 1800 operations failed" in judged({"name": "greater"} | AB, data).reason
+    assert "failed" not in judged({"name": "greater"} | AB, rows(factor(2))).reason
+
+
 def test_what_is_missing_in_one_repeat_is_left_out_of_all():
     data = [row for row in rows(lambda s, c, r: 1000.0 if c == 50 and s == "a" else 1.0)
             if not (row["repeat"] == 2 and row["clients"] == 50 and row["system"] == "b")]
