@@ -8,7 +8,7 @@ import time
 import pytest
 
 from labbook.errors import InputError, LabbookError
-from labbook.pipeline import driver, pages, run
+from labbook.pipeline import driver, pages, plan, run
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +96,22 @@ def test_nothing_starts_when_one_parameter_of_one_study_is_wrong(book):
     book.study("b", book.complete, full="repeats: two\n")
     with pytest.raises(InputError, match="full.yml"):
         run.run([], run.Asked(profile="full"))
+    assert not (book.root / "build").exists()
+
+
+@pytest.mark.parametrize("file, text, said", [
+    ("environments/local.yml", "provider: namespace\n", "local.yml: provider.*namespaces"),
+    ("data/papers/a/lab.yml", "sites: [x]\nhost: {}\n", "lab.yml: host.*did you mean 'hosts'"),
+    ("data/papers/a/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\nsystems: "
+     "[{name: mysql, host: db, settings: {version: '9'}}]\n", "lab.yml: .*version.*5.5.9"),
+    ("data/papers/a/claims.yml", "- id: faster\n", "claims.yml: .*missing"),
+])
+def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, said):
+    book.study("a", book.complete)
+    book.write(file, text)
+    for start in (run.run, plan.plan):
+        with pytest.raises(InputError, match=said):
+            start([], run.Asked())
     assert not (book.root / "build").exists()
 
 

@@ -14,6 +14,7 @@ from labbook.pipeline.progress import Story, duration
 def plan(names, asked: run.Asked) -> int:
     """Print the plan of each study; 1 when a notebook fails before its plan is known."""
     jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
+    run.check_files(jobs)
     code = 0
     with Interrupts() as interrupts:
         for study, chosen in jobs.items():

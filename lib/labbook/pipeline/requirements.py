@@ -93,7 +93,7 @@ def _add_study(needed, study, lab: LabDescription):
     for system in lab.systems:
         settings = system.get("settings", {})
         what = " ".join(str(x) for x in (system["name"], settings.get("version")) if x)
-        wants = find(system["name"]).needs(**settings)
+        wants = _checked(find(system["name"]), settings, study).needs(**settings)
         for package in wants.packages:
             needed.package(package, f"{what} runs on it", study)
         for artifact in wants.artifacts:
@@ -104,6 +104,16 @@ def _add_study(needed, study, lab: LabDescription):
     needed.cores[study] = lab.cores
     needed.memory_bytes[study] = lab.needs.get("memory", 0)
     needed.disk_bytes[study] = lab.needs.get("disk", 0)
+
+
+def _checked(kind, settings, study):
+    """The system's class; InputError for settings in lab.yml that it does not know."""
+    try:
+        kind.checked(settings)
+    except InputError as error:
+        error.file = f"{_lab_file(study)}: {error.file}"
+        raise
+    return kind
 
 
 def _asked(lab: LabDescription) -> set[str]:

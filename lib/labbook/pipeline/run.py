@@ -12,7 +12,7 @@ from labbook.errors import InputError
 from labbook.pipeline import keys, notebooks, pages, parameters, status
 from labbook.pipeline.driver import Driver, Interrupts, sweep_labs
 from labbook.pipeline.progress import Bar, Story
-from labbook.study import provenance
+from labbook.study import claims, provenance
 
 PAUSED_CODE = 3
 _OF_A_STOP = ("state", "started", "seconds", "points")
@@ -43,6 +43,7 @@ def run(names, asked: Asked) -> int:
             if asked.force or asked.remeasure
             or not pages.is_current(study, keys.page_key(study, chosen, asked.published))}
     if todo and not asked.published:
+        check_files(todo)
         check_needs(todo)
     with Interrupts() as interrupts:
         states = [_run_or_pause(study, chosen, asked, interrupts) for study, chosen in todo.items()]
@@ -88,13 +89,31 @@ def environment_file(name: str) -> str:
     raise InputError("no such environment file", file=name, key="--environment", allowed=there)
 
 
+def check_files(jobs) -> None:
+    """InputError, before anything starts, for what is wrong in the environment, the description of
+    the lab or the claims of a study; `jobs`: {study: parameters}."""
+    from labbook.lab.environment import Environment
+    from labbook.pipeline.requirements import requirements
+
+    for study, chosen in jobs.items():
+        environment = _environment_name(study, chosen)
+        if environment:
+            Environment.load(paths.checkout() / environment_file(environment))
+        claims.load(study)
+    if _with_lab(jobs):
+        requirements(_with_lab(jobs))
+
+
 def check_needs(studies) -> None:
     """Fail before anything starts, in doctor's words, when the machine lacks what studies need."""
     from labbook.pipeline import doctor
 
-    with_lab = [study for study in studies if (paths.papers(study) / "lab.yml").is_file()]
-    if with_lab:
-        doctor.require(with_lab)
+    if _with_lab(studies):
+        doctor.require(_with_lab(studies))
+
+
+def _with_lab(studies) -> list[str]:
+    return [study for study in studies if (paths.papers(study) / "lab.yml").is_file()]
 
 
 def _run_or_pause(study, chosen, asked, interrupts) -> str:

@@ -86,14 +86,26 @@ def load(study: str) -> list[dict]:
     if not file.exists():
         return []
     claims = load_yaml(file)
-    check([] if claims is None else claims, SCHEMA, file)
+    try:
+        check([] if claims is None else claims, SCHEMA, file)
+    except InputError as error:
+        error.key = _by_id(error.key, claims)
+        raise
     ids = set()
-    for i, claim in enumerate(claims or []):
+    for claim in claims or []:
         if claim["id"] in ids:
-            raise InputError(f"the id {claim['id']!r} is given twice", file=file, key=f"{i}.id")
+            raise InputError("two claims have this id", file=file, key=claim["id"])
         ids.add(claim["id"])
-        _check_arms(claim["rule"], file, f"{i}.rule")
+        _check_arms(claim["rule"], file, f"{claim['id']}.rule")
     return claims or []
+
+
+def _by_id(key, claims):
+    """`faster.rule.name` for `3.rule.name`, where the claim has an id."""
+    number, dot, rest = (key or "").partition(".")
+    claim = claims[int(number)] if number.isdigit() else None
+    named = isinstance(claim, dict) and isinstance(claim.get("id"), str)
+    return f"{claim['id']}{dot}{rest}" if named else key
 
 
 def _check_arms(rule, file, key):
