@@ -10,6 +10,7 @@ import traceback
 from labbook import __version__
 
 _COMMANDS = "labbook.commands"
+_ALL, _JSON = "all when none is named", "for programs"
 
 
 def main(argv=None) -> int:
@@ -81,7 +82,7 @@ def _run(commands):
   labbook run cms_scalability -p clients '[1, 70]' -p repeats 5
   labbook run --profile full --for 40m         stop between points after 40 minutes; again to go on
   labbook run --dry-run                        only say what would be done""")
-    run.add_argument("studies", nargs="*", metavar="STUDY", help="all when none is named")
+    run.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     run.add_argument("--environment", metavar="FILE", help="where labs live, such as "
                      "environments/local.yml")
     run.add_argument("--profile", default="quick", choices=("quick", "full"),
@@ -103,10 +104,10 @@ def _book(commands):
   labbook book --published   first make all pages from data/published, with no lab""")
     book.add_argument("--published", action="store_true", help="pages from published summaries")
     status = _command(commands, "status", "press:status", "state of each notebook and of labs")
-    status.add_argument("--json", action="store_true")
+    status.add_argument("--json", action="store_true", help=_JSON)
     claims = _command(commands, "claims", "press:claims", "the board of claims")
-    claims.add_argument("studies", nargs="*", metavar="STUDY")
-    claims.add_argument("--json", action="store_true")
+    claims.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
+    claims.add_argument("--json", action="store_true", help=_JSON)
     publish = _command(commands, "publish", "press:publish",
                        "put summaries of this machine's last full run into data/published")
     publish.add_argument("study", metavar="STUDY")
@@ -118,10 +119,12 @@ def _lab(commands):
   labbook ssh server
   labbook down""")
     up.add_argument("study", metavar="STUDY")
-    up.add_argument("--environment", metavar="FILE", default="environments/local.yml")
+    up.add_argument("--environment", metavar="FILE", default="environments/local.yml",
+                    help="where (default: environments/local.yml)")
     ssh = _command(commands, "ssh", "lab:ssh", "a shell or a command on a host of a lab that is up")
     ssh.add_argument("host", metavar="HOST", help="or LAB/HOST where labs share the name")
-    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
+    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND",
+                     help="run there in place of a shell")
     down = _command(commands, "down", "lab:down", "take down a lab, or whatever was left behind")
     which = down.add_mutually_exclusive_group()
     which.add_argument("lab", nargs="?", metavar="LAB",
@@ -132,10 +135,10 @@ def _lab(commands):
 def _machine(commands):
     doctor = _command(commands, "doctor", "machine:doctor",
                       "what this machine lacks, and what to type")
-    doctor.add_argument("studies", nargs="*", metavar="STUDY")
-    doctor.add_argument("--json", action="store_true")
+    doctor.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
+    doctor.add_argument("--json", action="store_true", help=_JSON)
     install = _command(commands, "install", "machine:install", "install what studies need")
-    install.add_argument("studies", nargs="*", metavar="STUDY")
+    install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     install.add_argument("--tests", action="store_true", help="and what `make test` needs")
 
 

@@ -71,13 +71,13 @@ def claims(given) -> int:
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return 0
-    from labbook.study.verdict import ours
+    from labbook.study.verdict import measured_on, ours
 
     for claim in found:
         print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")
         print(f"  {claim['statement']}")
         for name, text in (("paper", kept.paper_words(claim["paper"])), ("here", ours(claim)),
-                           ("why", claim["reason"])):
+                           ("why", claim["reason"]), ("on", measured_on(claim["conditions"]))):
             if text:
                 print(f"  {name + ':':<7}{text}")
     return 0

@@ -42,7 +42,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
-        lines += [("Why", self.reason), ("Measured on", _measured_on(self.conditions))]
+        lines += [("Why", self.reason), ("Measured on", measured_on(self.conditions))]
         body = "".join(f"<dt>{_escape(name)}</dt><dd>{_escape(text)}</dd>"
                        for name, text in lines if text)
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
@@ -93,7 +93,8 @@ def _number(value) -> str:
     return "beyond what was measured" if value is None else f"{value:.3g}"
 
 
-def _measured_on(conditions: dict) -> str:
+def measured_on(conditions: dict) -> str:
+    """Machine, profile and day of Study.conditions in a line, and how much of it is stale."""
     if not conditions:
         return ""
     where = (f"{conditions['cpu']}, {conditions['cores']} cores, {conditions['profile']} profile, "
