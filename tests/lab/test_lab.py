@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from small_labs import describe, new_id
 
-from labbook.errors import LabError
+from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab
 from labbook.lab.local import provider
 
@@ -202,6 +202,20 @@ def test_cores_and_quota_hold(limited):
     limited.put(burn + "\nprint(time.process_time() / 2)", "burn.py")
     share = float(limited.run(f"{limited.python} -S -E burn.py").stdout)
     assert share < 0.36
+
+
+def test_a_quota_is_lifted_and_set_anew():
+    with Lab.up(describe({"h1": {"quota": 0.3}, "free": {}}), LOCAL, new_id()) as lab:
+        host = lab.host("h1")
+        host.put("import time; t = time.monotonic() + 1\nwhile time.monotonic() < t: pass\n"
+                 "print(time.process_time())", "burn.py")
+        for quota, least, most in ((None, 0.4, 1.1), (0.05, 0, 0.12)):
+            lab.limit("h1", quota)
+            assert least < float(host.run(f"{host.python} -S -E burn.py").stdout) < most
+        with pytest.raises(LabError, match="free came up without a quota"):
+            lab.limit("free", 0.5)
+        with pytest.raises(InputError, match="0.01 and more"):
+            lab.limit("h1", 0)
 
 
 def test_memory_holds(limited):

@@ -49,6 +49,12 @@ def test_what_is_written(version, expected):
     assert expected <= set(cgroups.settings(LIMITS, [0], "7:0", version))
 
 
+def test_a_small_share_has_a_longer_period_and_none_lifts_it():
+    assert cgroups.quota(0.05, 2) == [("quota", "cpu.max", "1000 20000")]
+    assert cgroups.quota(None, 2) == [("quota", "cpu.max", "max 10000")]
+    assert cgroups.quota(None, 1)[-1] == ("quota", "cpu.cfs_quota_us", -1)
+
+
 def test_removal_keeps_a_lab_folder_that_others_still_use(v1):
     one, two = v1 / "cpu/labbook-t1/a", v1 / "cpu/labbook-t1/b"
     one.mkdir(parents=True), two.mkdir()

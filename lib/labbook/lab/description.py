@@ -10,6 +10,7 @@ from labbook.lab import quantities
 from labbook.lab.shaping import Shape
 
 MOST_SITES, MOST_HOSTS = 15, 240  # what one lab's range of addresses holds
+LEAST_QUOTA = 0.01  # CPUs' time
 NAME = r"^[a-z][a-z0-9-]{0,11}$"
 SIZE = {"type": ["string", "integer"], "description": "a size such as 512M or 4G"}
 SHARE = {"type": "number", "minimum": 0, "description": "a number from 0 up"}
@@ -29,7 +30,7 @@ LIMITS = {
     "properties": {
         "cores": {"type": "integer", "minimum": 1},
         "cores_of": {"type": "string"},  # shares the cores of that host
-        "quota": {"type": "number", "minimum": 0.01},
+        "quota": {"type": "number", "minimum": LEAST_QUOTA},
         "memory": SIZE,
         "disk": DISK,
     },

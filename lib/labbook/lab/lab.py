@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from labbook.errors import LabError
+from labbook.errors import InputError, LabError
+from labbook.lab.description import LEAST_QUOTA
 from labbook.lab.host import Host, Login
 from labbook.lab.local import provider
 from labbook.lab.local.kernel import start_time
@@ -155,6 +156,17 @@ class Lab:
     def check_links(self) -> Sequence[dict]:
         """Asked and measured of every link; LabError when one is not what was asked."""
         return [link.check() for link in self.links()]
+
+    def limit(self, host: str, quota: float | None) -> None:
+        """Give a host `quota` CPUs' time from now on, or (None) all that its cores have.
+
+        LabError when lab.yml gave it no quota to begin with.
+        """
+        if quota is not None and not quota >= LEAST_QUOTA:
+            raise InputError(f"{quota!r} is no share of CPU time", key="quota",
+                             allowed=f"{LEAST_QUOTA} and more")
+        provider.limit(self.id, self.host(host).name, quota)
+        self.host(host).limits["quota"] = quota
 
     def facts(self) -> dict:
         """What a reader must know of the place: hosts with limits and cores, links as asked."""

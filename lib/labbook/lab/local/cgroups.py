@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 10_000  # short, so that a host over its quota stalls for milliseconds, not for a tenth
+LEAST_US = 1_000  # the kernel's least quota in a period
 CONTROLLER = {"cores": "cpuset", "quota": "cpu", "memory": "memory", "io": "io"}
 
 
@@ -59,13 +60,21 @@ def settings(limits: dict, cores: list[int] | None, device: str | None, v: int) 
     if cores is not None:
         out.append(("cores", "cpuset.cpus", ",".join(map(str, cores))))
     if limits.get("quota"):
-        quota = int(limits["quota"] * PERIOD_US)
-        out += ([("quota", "cpu.cfs_period_us", PERIOD_US), ("quota", "cpu.cfs_quota_us", quota)]
-                if v == 1 else [("quota", "cpu.max", f"{quota} {PERIOD_US}")])
+        out += quota(limits["quota"], v)
     if limits.get("memory"):
         name = "memory.limit_in_bytes" if v == 1 else "memory.max"
         out.append(("memory", name, limits["memory"]))
     return out + _io(limits.get("disk") or {}, device, v)
+
+
+def quota(share: float | None, v: int) -> list[tuple]:
+    """What gives a host `share` CPUs' time, or (None) all it can get."""
+    period = PERIOD_US if share is None else max(PERIOD_US, int(LEAST_US / share))
+    if v == 2:
+        return [("quota", "cpu.max", f"{'max' if share is None else int(share * period)} {period}")]
+    left = -1 if share is None else int(share * period)
+    lift = [("quota", "cpu.cfs_quota_us", -1)]  # any period goes with no quota
+    return [*lift, ("quota", "cpu.cfs_period_us", period), ("quota", "cpu.cfs_quota_us", left)]
 
 
 def _io(disk, device, v):

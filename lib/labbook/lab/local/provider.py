@@ -81,6 +81,10 @@ def up(lab_id: str, description, environment) -> dict:
     return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)
 
 
+def limit(lab_id: str, host: str, quota: float | None) -> None:
+    helper("limit", lab=lab_id, uid=os.getuid(), host=host, quota=quota)
+
+
 def down(lab_id: str) -> None:
     """Unmake all that the lab's journal names; LabError says what is left, to be tried again."""
     problems = helper("down", lab=lab_id, uid=os.getuid())["problems"]

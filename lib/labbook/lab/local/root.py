@@ -1,7 +1,7 @@
 """The privileged helper: reads one request (JSON) from standard input, answers with one.
 
-`open` gives a lab its state folder, `up` makes what a plan says, `down` unmakes what the
-journal names. It runs as root, by `sudo -n` for other users, and does nothing else.
+`open` gives a lab its state folder, `up` makes what a plan says, `limit` sets a host's share of
+CPU time anew, `down` unmakes what the journal names. It runs as root, by `sudo -n` for other users, and does nothing else.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ def main():
     os.umask(0o022)  # users and servers in hosts read what is made here, whatever the caller's mask
     kernel.find_tools()
     try:
-        answer = {"open": open_state, "up": up, "down": down}[request.pop("do")](**request)
+        answer = DOES[request.pop("do")](**request)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         answer = {"error": str(error)}
     json.dump(answer, sys.stdout)
@@ -74,13 +74,24 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
     return made
 
 
+def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
+    from labbook.lab.local import cgroups
+
+    folder = _folder(lab)
+    _check_owner(folder, uid)
+    places = cgroups.folders(lab, host, {"quota"})
+    if str(places["quota"]) not in [e["folder"] for e in Journal(folder).of("cgroup")]:
+        raise ValueError(f"{host} came up without a quota, so it takes none now")
+    cgroups.apply(places, cgroups.quota(quota, cgroups.version()))
+    return {}
+
+
 def down(lab: str, uid: int) -> dict:
     from labbook.lab.local.unmake import unmake
 
     folder = _folder(lab)
     try:
-        if uid not in (0, folder.stat().st_uid):
-            raise ValueError(f"lab {lab} belongs to another user")
+        _check_owner(folder, uid)
         with _alone(folder):
             problems = unmake(Journal(folder))
             if not problems:
@@ -88,6 +99,11 @@ def down(lab: str, uid: int) -> dict:
     except FileNotFoundError:  # another process took it down first
         problems = []
     return {"problems": problems}
+
+
+def _check_owner(folder: Path, uid: int) -> None:
+    if uid not in (0, folder.stat().st_uid):
+        raise ValueError(f"lab {folder.name} belongs to another user")
 
 
 def _remove(folder: Path) -> None:
@@ -127,6 +143,8 @@ def _alone(folder):
                 yield
                 return
 
+
+DOES = {"open": open_state, "up": up, "limit": limit, "down": down}
 
 if __name__ == "__main__":
     main()
