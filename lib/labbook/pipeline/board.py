@@ -46,9 +46,14 @@ def ran(studies) -> str:
                 f'<a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a>',
                 _escape(f"{told['from'][:16]} to {told['to'][:16]}"),
                 _escape(machine_words(told) + f", {told['system']}"), _escape(told["profile"]),
-                _escape(told["points"]), _escape(told["commit"]))))
+                _escape(_points(told)), _escape(told["commit"]))))
     return (_table("When and on what it ran", heads, ["".join(rows)]) if rows
             else "Nothing has been measured here yet.\n")
+
+
+def _points(told) -> str:
+    stale = f", {told['stale']} of them by earlier code" if told["stale"] else ""
+    return f"{told['points']}{stale}"
 
 
 def conditions(study: str) -> dict:
@@ -57,10 +62,11 @@ def conditions(study: str) -> dict:
     told = [v["conditions"] for v in claims.verdicts(study) if v["conditions"]]
     if not told:
         return {}
-    different = {(c["from"], c["to"]): c["points"] for c in told}
+    different = {(c["from"], c["to"]): c for c in told}.values()
     return max(told, key=lambda c: c["to"]) | {
         "from": min(c["from"] for c in told), "to": max(c["to"] for c in told),
-        "points": sum(different.values())}
+        "points": sum(c["points"] for c in different),
+        "stale": sum(c["stale"] for c in different)}
 
 
 def status(rows) -> str:
