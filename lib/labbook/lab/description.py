@@ -121,8 +121,9 @@ class LabDescription:
         """Cores that hosts have for themselves."""
         return sum(h.limits.get("cores", 0) for h in self.hosts)
 
-    def roles(self) -> set[str]:
-        return {h.role for h in self.hosts}
+    def host(self, name: str) -> HostPlan:
+        return next(h for h in self.hosts if h.name == name)
+
 
 
 def _hosts(data, file):
