@@ -2,8 +2,9 @@
 
 One number a repeat goes in. The interval runs between two of them in order, and is exact for the
 median of any distribution: the median misses it only when at least n - k + 1 of n repeats fall on
-its same side, which is tossing coins. Resampling few repeats instead promises more than it keeps:
-of five, no interval for the median holds it in 95 % of cases without a guess at the distribution.
+its same side, which is tossing coins; that they do not depend on each other is all that is supposed.
+Resampling few repeats instead promises more than it keeps: of five, no interval for the median
+holds it in 95 % of cases without a guess at the distribution.
 """
 
 import math
@@ -49,16 +50,7 @@ def _median(ordered) -> float:
 def ratio(of: dict, than: dict, level: float = LEVEL) -> Interval:
     """Ratio of two arms {block: positive number}, paired by block: what a block does to both
     arms alike falls out."""
-    return median_interval([of[b] / than[b] for b in _shared(of, than)], level)
-
-
-def difference(of: dict, than: dict, level: float = LEVEL) -> Interval:
-    """Difference of two arms {block: number}, paired by block."""
-    return median_interval([of[b] - than[b] for b in _shared(of, than)], level)
-
-
-def _shared(of: dict, than: dict) -> list:
-    return sorted(of.keys() & than.keys())
+    return median_interval([of[b] / than[b] for b in of.keys() & than.keys()], level)
 
 
 def geometric_mean(values) -> float:

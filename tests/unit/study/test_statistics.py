@@ -7,7 +7,7 @@ import statistics as plain
 import pytest
 
 from labbook.study import rules
-from labbook.study.statistics import coverage, difference, median_interval, ratio, slope
+from labbook.study.statistics import coverage, median_interval, ratio, slope
 
 
 def test_level_is_honest_for_few_repeats():
@@ -25,7 +25,6 @@ def test_arms_are_paired_by_block():
     of, than = {1: 20.0, 2: 400.0, 3: 6.0, 9: 1.0}, {1: 10.0, 2: 200.0, 3: 3.0, 4: 7.0}
     assert ratio(of, than).value == ratio(of, than).low == ratio(of, than).high == 2
     assert ratio(of, than).n == 3
-    assert difference(of, than).value == 10
 
 
 def test_a_wild_point_does_not_turn_the_slope():
