@@ -48,7 +48,8 @@ def keyvalue(crew, target, *, store: str, op: str, clients: int, requests: int, 
     is made, and the measure `truncated` is 1. `target` has an address, a port and, where the
     server's CPU is to be known, a process.
     """
-    spec = _spec(target, store, rows, value_bytes, consistency, op=op, requests=requests,
+    spec = _spec(target, store, rows, value_bytes, consistency, op=op, clients=clients,
+                 requests=requests,
                  warmup_requests=warmup_requests, seed=seed, seconds_at_most=seconds_at_most)
     specs = shares(spec, clients, len(crew.hosts))
     ready_seconds = CONNECT_SECONDS + seconds_at_most + CALL_SECONDS
@@ -83,6 +84,10 @@ def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
     for name, (value, allowed) in given.items():
         if value not in allowed:
             raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
+    for name, value in (("rows", rows), ("clients", more.get("clients", 1)),
+                        ("requests", more.get("requests", 1))):
+        if value < 1:
+            raise InputError(f"{value!r} is too few", key=name, allowed="1 and more")
     if value_bytes < len(key_of(0)):
         raise InputError(f"{value_bytes} bytes do not tell values apart", key="value_bytes",
                          allowed=f"{len(key_of(0))} and more")
