@@ -12,6 +12,13 @@ from labbook.figures import clients, repeats, theme, words
 from labbook.lab.description import LabDescription
 
 
+@pytest.fixture(autouse=True)
+def names(tmp_path):
+    paper = tmp_path / "names.yml"
+    paper.write_text("names: {cassandra: Cassandra, mysql: MySQL, read: Read, write: Write}\n")
+    figures.use_names(paper)
+
+
 def summary(counts=(1, 10), repeat_times=(1.0, 2.0, 4.0), limited=()):
     """Mean times rise with the clients; `limited` holds (store, clients) that clients limited."""
     return pd.DataFrame([

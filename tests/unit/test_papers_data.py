@@ -19,6 +19,7 @@ PAPER = {
     "required": ["title", "authors", "year", "venue", "text", "link", "setup"],
     "properties": {
         "title": TEXT, "translation": TEXT, "affiliation": TEXT, "venue": TEXT, "text": TEXT,
+        "names": {"type": "object", "additionalProperties": TEXT},  # value -> what figures call it
         "year": {"type": "integer"}, "link": {"type": ["string", "null"]},
         "authors": {"type": "array", "minItems": 1, "items": {
             "type": "object", "required": ["name"], "additionalProperties": False,

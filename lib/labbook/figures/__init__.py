@@ -4,6 +4,7 @@ from labbook.figures.clients import rate_over_clients, time_over_clients
 from labbook.figures.numbers import measured, times
 from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.topology import topology
+from labbook.figures.words import use_names
 
 __all__ = ["Table", "conditions", "differences", "measured", "paper_table", "rate_over_clients",
-           "time_over_clients", "times", "topology"]
+           "time_over_clients", "times", "topology", "use_names"]

@@ -1,12 +1,21 @@
 """Numbers and names as a reader wants them, the same in axes, tables and prose."""
 
 import math
+from pathlib import Path
 
-_NAMES = {"cassandra": "Cassandra", "mysql": "MySQL", "read": "Read", "write": "Write (REPLACE)"}
+from labbook.checks import load_yaml
+
+_names = {}
+
+
+def use_names(paper_file: Path) -> None:
+    """Call values of parameters by the `names` of paper.yml, in all figures from here on."""
+    _names.clear()
+    _names.update(load_yaml(paper_file).get("names", {}))
 
 
 def name(value) -> str:
-    return _NAMES.get(value, str(value))
+    return _names.get(value, str(value))
 
 
 def ms(value: float) -> str:
