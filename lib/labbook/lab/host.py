@@ -38,7 +38,6 @@ class Host:
 
     `root` is the host's own folder: nothing outside it, /run, /tmp and /var/tmp is written.
     `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml, sizes in bytes.
-    `shares_files`: it sees this machine's root file system, read-only.
     """
 
     name: str
@@ -50,7 +49,6 @@ class Host:
     python: str
     cores: list[int] | None = None
     limits: dict = field(default_factory=dict)
-    shares_files: bool = False
 
     def __post_init__(self):
         self._lock, self._connection, self._sftp = threading.RLock(), None, None

@@ -2,36 +2,19 @@
 
 import json
 import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import InputError, LabError
+from labbook.lab import access, standing
 from labbook.lab.description import LEAST_QUOTA
 from labbook.lab.host import Host, Login
 from labbook.lab.local import provider
-from labbook.lab.local.kernel import start_time
 from labbook.lab.local.sandbox import ROOT
 from labbook.lab.ownership import Ownership
-
-ANSWER_SECONDS = 30
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A lab as its state folder tells it, also when nobody has it."""
-
-    id: str
-    study: str
-    keep: bool
-    hosts: tuple[str, ...]
-    ssh_config: Path
+from labbook.lab.standing import Standing
 
 
 class Lab:
@@ -57,13 +40,13 @@ class Lab:
         folder = ownership.folder
         try:
             (folder / "keep").unlink(missing_ok=True)
-            _make_keys(folder)
+            access.make_keys(folder)
             made = provider.up(lab_id, description, environment)
             made["links"] = [dict(link) for link in description.links]
             made["study"] = description.name
             lab = cls(lab_id, folder, made, ownership)
-            lab._await_answers()
-            lab._write_down()
+            access.await_answers(made["hosts"], folder)
+            access.write_down(made, folder)
             lab._shape_links()
             if keep:  # not before it is up: a start that was killed is swept
                 (folder / "keep").touch()
@@ -93,11 +76,7 @@ class Lab:
     @staticmethod
     def list() -> Sequence[Standing]:
         """Labs of this machine that this user made and that are wholly up."""
-        standing = []
-        for folder in _folders():
-            with suppress(FileNotFoundError):  # not wholly up, or taken down meanwhile
-                standing.append(_standing(folder))
-        return standing
+        return standing.wholly_up()
 
     @staticmethod
     def sweep(everything: bool = False) -> Sequence[str]:
@@ -105,23 +84,7 @@ class Lab:
 
         LabError, once all have been tried, when one cannot be taken down.
         """
-        swept, errors = [], []
-        for folder in _folders():
-            ownership = Ownership(folder)
-            kept = not everything and (folder / "keep").exists()
-            if kept or not ownership.take():
-                continue
-            try:
-                if everything or not (folder / "keep").exists():  # it may just have come up
-                    provider.down(folder.name)
-                    swept.append(folder.name)
-            except LabError as error:
-                errors.append(error)
-            finally:
-                ownership.release()
-        if errors:
-            raise errors[0]
-        return swept
+        return standing.sweep(everything)
 
     def host(self, name: str) -> Host:
         try:
@@ -205,39 +168,13 @@ class Lab:
         login = Login(made["control"], "root", str(self.folder / "key"),
                       str(self.folder / "known_hosts"))
         return Host(made["name"], made["site"], made["role"], made["address"], login,
-                    PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"], shares_files=True)
-
-    def _await_answers(self):
-        """Every host's sshd greets us; a host that does not is an error with its log."""
-        hosts, until = self._made["hosts"], time.monotonic() + ANSWER_SECONDS
-        with ThreadPoolExecutor(min(32, len(hosts))) as pool:
-            silent = [h for h, ok in zip(hosts, pool.map(lambda h: _greets(h, until), hosts))
-                      if not ok]
-        if silent:
-            log = self.folder / f"{silent[0]['name']}.log"
-            said = log.read_text()[-1500:].strip() if log.exists() else ""
-            raise LabError(f"{silent[0]['name']} does not answer over SSH; its log says: {said}")
+                    PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"])
 
     def _shape_links(self):
         for link in self._made["links"]:
             settings = {k: v for k, v in link.items() if k != "between"}
             if settings:
                 self.link(*link["between"]).shape(**settings)
-
-    def _write_down(self):
-        hosts = [*self.hosts.values(), *self.routers.values()]
-        public = (self.folder / "host_key.pub").read_text().split()[:2]
-        (self.folder / "known_hosts").write_text(
-            "".join(f"{h.control_address} {' '.join(public)}\n" for h in hosts))
-        (self.folder / "ssh_config").write_text("".join(map(self._ssh_entry, hosts)))
-        partial = self.folder / "lab.json.partial"
-        partial.write_text(json.dumps(self._made))
-        partial.rename(self.folder / "lab.json")
-
-    def _ssh_entry(self, host):
-        return (f"Host {host.name}\n  HostName {host.control_address}\n  User root\n"
-                f"  IdentityFile {self.folder}/key\n  IdentitiesOnly yes\n"
-                f"  UserKnownHostsFile {self.folder}/known_hosts\n")
 
 
 def default_id(name: str) -> str:
@@ -264,44 +201,3 @@ def _own(lab_id) -> Ownership:
         provider.down(lab_id)
         ownership.release()
     raise LabError(f"lab {lab_id} comes back while it is taken down")
-
-
-def _make_keys(folder):
-    for name in ("key", "host_key"):
-        (folder / name).unlink(missing_ok=True)  # of a run that was killed before it made more
-        try:
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "labbook",
-                            "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise LabError(f"no keys for the lab: {error}",
-                           remedy="apt-get install openssh-client") from None
-
-
-def _greets(host: dict, until: float) -> bool:
-    while time.monotonic() < until and start_time(host["pid"]) == host["start"]:
-        try:
-            with socket.create_connection((host["control"], 22), timeout=5) as connection:
-                if connection.recv(4) == b"SSH-":
-                    return True
-        except OSError:
-            time.sleep(0.005)
-    return False
-
-
-def _folders():
-    return sorted(f for f in provider.STATE.glob("[a-z0-9]*")
-                  if f.is_dir() and os.getuid() in (0, _owner(f)))
-
-
-def _owner(folder):
-    try:
-        return folder.stat().st_uid
-    except FileNotFoundError:
-        return None
-
-
-def _standing(folder) -> Standing:
-    made = json.loads((folder / "lab.json").read_text())
-    names = tuple(h["name"] for h in made["hosts"])
-    return Standing(folder.name, made["study"], (folder / "keep").exists(), names,
-                    folder / "ssh_config")
