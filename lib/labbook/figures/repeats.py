@@ -1,5 +1,7 @@
 """What the repeats of each point say: their middle, their spread, and how sure that makes us."""
 
+import math
+
 import pandas as pd
 
 from labbook.study.statistics import median_interval
@@ -32,4 +34,4 @@ def band_words(spread: pd.DataFrame) -> str:
         return "one repeat, so no spread is shown"
     repeats = f"{least}" if least == most else f"{least} to {most}"
     return (f"line: median of {repeats} repeats; band: interval of the median"
-            f" at a level of {spread['level'].min():.0%}")
+            f" at a level of {math.floor(100 * spread['level'].min())} %")
