@@ -56,7 +56,7 @@ def test_the_band_is_the_interval_of_the_median_and_says_how_sure_that_is():
     assert (row.n, row["low"], row["median"], row["high"]) == (3, 10.0, 20.0, 40.0)
     assert row.level == 0.75
     assert "3 repeats" in figures.time_over_clients(summary()).caption
-    assert "75%" in figures.time_over_clients(summary()).caption
+    assert "75 %" in figures.time_over_clients(summary()).caption
     assert "one repeat" in figures.time_over_clients(summary(repeat_times=(1.0,))).caption
 
 
