@@ -87,6 +87,11 @@ def test_annotations_comments_negatives_and_none_are_literals():
                                              "e": (1, 2)}
 
 
+def test_an_empty_list_is_refused_where_there_are_values():
+    with pytest.raises(InputError, match="nothing to measure.*1, 2"):
+        parameters.check({"clients": []}, {"clients": [1, 2]}, "cms.ipynb")
+
+
 def test_a_mixed_list_takes_the_types_it_shows():
     defaults = {"sizes": [1, "all"]}
     assert parameters.check({"sizes": ["all", 3]}, defaults, "")

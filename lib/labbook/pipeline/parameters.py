@@ -110,6 +110,9 @@ def check(values: dict, defaults: dict, file) -> dict:
         if not _fits(value, defaults[name]):
             raise InputError(f"{value!r} is of the wrong type", file=file, key=name,
                              allowed=f"{described(defaults[name])}, such as {defaults[name]!r}")
+        if defaults[name] and isinstance(defaults[name], (list, tuple)) and not value:
+            raise InputError("an empty list leaves nothing to measure", file=file, key=name,
+                             allowed=f"one value or more, such as {defaults[name]!r}")
         fitted[name] = _widened(value, defaults[name])
     return fitted
 

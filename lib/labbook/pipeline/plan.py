@@ -85,7 +85,7 @@ def privileged(lab: LabDescription) -> list[str]:
     for host in lab.hosts:
         limits = [k for k, v in host.limits.items() if v and k != "disk"]
         if limits:
-            actions.append(f"control group of {host.name}: {', '.join(limits)}")
+            actions.append(f"control group of {host.name}: {', '.join(limits).replace('cores_of', 'cores')}")
         if host.limits.get("disk"):
             actions.append(f"a file system on a loop device for {host.name}")
     return actions
