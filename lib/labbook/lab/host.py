@@ -10,9 +10,6 @@ from pathlib import Path, PurePosixPath
 from labbook.errors import LabError, SystemFailure
 from labbook.lab.process import Process
 
-CONNECT_SECONDS = 15
-KEEPALIVE_SECONDS = 15
-
 
 @dataclass(frozen=True)
 class Result:

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 
 import fabric
 import paramiko
-from paramiko.config import SSHConfig
 from fabric.runners import Remote
 from invoke.exceptions import CommandTimedOut, ThreadException
+from paramiko.config import SSHConfig
 
 from labbook.errors import LabError
-from labbook.lab.host import CONNECT_SECONDS, KEEPALIVE_SECONDS
 
+CONNECT_SECONDS = 15
+KEEPALIVE_SECONDS = 15
 CHANNEL_SECONDS = 60  # for a busy host to open a channel
 GONE_SECONDS = 30     # without any answer to what was sent
 
