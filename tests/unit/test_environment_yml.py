@@ -22,7 +22,7 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
 PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout"}
-IMPORT_NAMES = {"yaml": "pyyaml", "IPython": "ipython"}
+IMPORT_NAMES = {"yaml": "pyyaml", "IPython": "ipython", "cassandra": "cassandra-driver"}
 
 
 def test_pins_are_names_and_versions_only():
