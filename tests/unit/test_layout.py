@@ -68,8 +68,10 @@ def test_cores_are_shared_out_without_overlap():
     hosts = [{"name": n, "limits": {"cores": c} if c else {}} for n, c in
              (("x", 2), ("y", None), ("z", 1))]
     assert share_cores(hosts, [0, 1, 4]) == {"x": [0, 1], "z": [4]}
-    hosts[1]["limits"] = {"cores_of": "z"}
+    hosts[1]["limits"] = {"cores_of": ["z"]}
     assert share_cores(hosts, [0, 1, 4]) == {"x": [0, 1], "y": [4], "z": [4]}
+    hosts[1]["limits"] = {"cores_of": ["z", "x"]}
+    assert share_cores(hosts, [0, 1, 4])["y"] == [0, 1, 4]
     with pytest.raises(ValueError, match="ask for 3 cores, this machine has 2"):
         share_cores(hosts, [0, 1])
 

@@ -60,12 +60,12 @@ def _lines(description, host) -> tuple[str, ...]:
     limits, disk = host.limits, host.limits.get("disk")
     lines = []
     if "cores_of" in limits:
-        lines.append(f"the core of {limits['cores_of']}")
+        lines.append(f"core{'s' * (len(limits['cores_of']) > 1)} of {', '.join(limits['cores_of'])}")
     elif "cores" in limits:
         share = f", {limits['quota']:.0%} of its time" if "quota" in limits else ""
         lines.append(f"{limits['cores']} core{'s' if limits['cores'] > 1 else ''}{share}")
-    elif "quota" in limits:
-        lines.append(f"CPU for {limits['quota']:g} cores")
+    if "quota" in limits and "cores" not in limits:
+        lines.append(f"time of {limits['quota']:g} cores in all")
     if "memory" in limits:
         lines.append(f"{size_text(limits['memory'])} memory")
     if disk:

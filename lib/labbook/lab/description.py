@@ -29,7 +29,9 @@ LIMITS = {
     "type": "object", "additionalProperties": False,
     "properties": {
         "cores": {"type": "integer", "minimum": 1},
-        "cores_of": {"type": "string"},  # shares the cores of that host
+        # shares the cores of that host, or of all those
+        "cores_of": {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1,
+                     "uniqueItems": True, "description": "a host's name, or a list of them"},
         "quota": {"type": "number", "minimum": LEAST_QUOTA},
         "memory": SIZE,
         "disk": DISK,
@@ -82,7 +84,8 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class HostPlan:
-    """What a host is to be. `limits` keeps sizes in bytes (`memory`, `disk.size`)."""
+    """What a host is to be. `limits` keeps sizes in bytes (`memory`, `disk.size`) and `cores_of` as
+    a list."""
 
     name: str
     site: str
@@ -125,7 +128,6 @@ class LabDescription:
         return next(h for h in self.hosts if h.name == name)
 
 
-
 def _hosts(data, file):
     seen = set()
     for pattern, entry in data["hosts"].items():
@@ -160,6 +162,8 @@ def _limits(limits, file, key) -> dict:
     limits = dict(limits)
     if "memory" in limits:
         limits["memory"] = _bytes(limits["memory"], file, f"{key}.memory")
+    if isinstance(limits.get("cores_of"), str):
+        limits["cores_of"] = [limits["cores_of"]]
     if "disk" in limits:
         disk = limits["disk"]
         limits["disk"] = {**disk, "size": _bytes(disk["size"], file, f"{key}.disk.size")}
@@ -176,9 +180,10 @@ def _bytes(value, file, key) -> int:
 def _check_shared_cores(hosts, file):
     owners = [h.name for h in hosts if "cores" in h.limits]
     for host in hosts:
-        if host.limits.get("cores_of") not in (None, *owners):
-            raise InputError(f"{host.limits['cores_of']!r} has no cores of its own", file=file,
-                             key=f"hosts.{host.name}.limits.cores_of", allowed=owners)
+        for other in host.limits.get("cores_of", ()):
+            if other not in owners:
+                raise InputError(f"{other!r} has no cores of its own", file=file,
+                                 key=f"hosts.{host.name}.limits.cores_of", allowed=owners)
         if {"cores", "cores_of"} <= set(host.limits):
             raise InputError("cores of its own, or those of another host", file=file,
                              key=f"hosts.{host.name}.limits", allowed="one of the two")

@@ -67,8 +67,8 @@ def share_cores(hosts: list[dict], cpus: list[int]) -> dict[str, list[int]]:
             asked = sum(h["limits"].get("cores", 0) for h in hosts)
             raise ValueError(f"the lab's hosts ask for {asked} cores, this machine has {len(cpus)}")
         given[host["name"]], free = free[:count], free[count:]
-    return given | {h["name"]: given[h["limits"]["cores_of"]] for h in hosts
-                    if h["limits"].get("cores_of")}
+    return given | {h["name"]: sorted(cpu for other in h["limits"]["cores_of"] for cpu in given[other])
+                    for h in hosts if h["limits"].get("cores_of")}
 
 
 def network_commands(host: dict) -> str:
