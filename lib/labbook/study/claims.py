@@ -36,11 +36,14 @@ RULES = {
     "grows_with": (("along",), {"along": TEXT, "of": ARM, "where": WHERE, "margin": FACTOR}),
     "grows_alike": (("of", "than", "along", "margin"),
                     {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": WIDTH}),
+    "grows_less": (("of", "than", "along"),
+                   {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": FACTOR}),
     "grows_slower": (("of", "than", "along"),
                      {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": FACTOR}),
     "crosses_near": (("of", "than", "along", "at", "within"),
                      {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "at": NUMBER,
                       "within": {"type": "number", "exclusiveMinimum": 0}}),
+    "above": (("value",), {"value": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
     "not_testable": (("reason",), {"reason": TEXT}),
 }
 PAPER = {

@@ -17,8 +17,8 @@ RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
     Point.__dataclass_fields__) | set(COMPUTED) | set(COLUMNS) | {"client_limited"}
 
 
-def grid(name: str, setup: dict, measure: dict, repeats: int) -> list[Point]:
-    """All points, in order: each repeat is a sweep over the set-ups, forward and back in turn (two
+def grid(name: str, setup: dict, measure: dict, repeats: int, leave_out=None) -> list[Point]:
+    """All points but those of which `leave_out(point)` is true, in order: each repeat is a sweep over the set-ups, forward and back in turn (two
     set-ups: A B B A ...), so that a slow drift of the machine falls on all of them alike. In each
     block the measures come in an order of their own, so that none is always first."""
     check(name, setup, measure, repeats)
@@ -32,7 +32,7 @@ def grid(name: str, setup: dict, measure: dict, repeats: int) -> list[Point]:
             drawn = random.Random(seed).sample(measures, len(measures))
             points += [Point(name, setting, given, repeat, block, order, seed)
                        for order, given in enumerate(drawn, 1)]
-    return points
+    return points if leave_out is None else [p for p in points if not leave_out(p)]
 
 
 def _settings(parameters: dict) -> list[dict]:
@@ -60,10 +60,10 @@ def check(name, setup, measure, repeats) -> None:
 class Experiment:
     """A grid of points of a study and what is known of each. Made by `study.experiment(...)`."""
 
-    def __init__(self, study, name, setup=None, measure=None, repeats=1):
+    def __init__(self, study, name, setup=None, measure=None, repeats=1, leave_out=None):
         self.study, self.name = study, name
         self.parameters = (*(setup or {}), *(measure or {}))
-        self._points = grid(name, setup or {}, measure or {}, repeats)
+        self._points = grid(name, setup or {}, measure or {}, repeats, leave_out)
 
     def points(self) -> list[Point]:
         return list(self._points)

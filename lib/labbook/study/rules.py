@@ -5,9 +5,11 @@ greater        `of` is greater than `than`: their ratio is above `margin`
 equal_within   their ratio lies between 1/`margin` and `margin`
 grows_with     from the smallest to the largest `along` the measure grows more than `margin` times
 grows_alike    the growths of the two arms so measured differ by less than `margin` times
+grows_less     the growth of `of` is less than 1/`margin` of that of `than`
 grows_slower   the slope of `of` over `along` is below 1/`margin` of that of `than`
 crosses_near   `of` is the greater at first and the smaller later; from about `at` on, give or take
                `within`, in the unit of `along`
+above          the measure itself lies above `value`, in `unit`
 Over what a rule leaves open (parameters in neither arm nor `where`) ratios are averaged
 geometrically. A setting at which the clients were the limit in any repeat is left out of all:
 to drop only the repeats in which the server was fast would favour the slow ones.
@@ -200,9 +202,14 @@ def _grows_with(rule, chosen):
 
 
 def _grows_alike(rule, chosen):
-    along = rule["along"]
+    along, margin = rule["along"], rule.get("margin", 1)
     return (lambda repeat: chosen.growth(0, repeat, along) / chosen.growth(1, repeat, along),
-            (1 / rule["margin"], rule["margin"]), "times")
+            (1 / margin, margin), "times")
+
+
+def _grows_less(rule, chosen):
+    number, _, unit = _grows_alike(rule, chosen)
+    return number, (-math.inf, 1 / rule.get("margin", 1)), unit
 
 
 def _grows_slower(rule, chosen):
@@ -213,6 +220,12 @@ def _grows_slower(rule, chosen):
         return of / than
 
     return number, (-math.inf, 1 / rule.get("margin", 1)), "times"
+
+
+def _above(rule, chosen):
+    values = chosen.arms[0]
+    return (lambda repeat: geometric_mean(values[repeat, rest] for rest in chosen.rests),
+            (rule["value"], math.inf), rule.get("unit", ""))
 
 
 def _crosses_near(rule, chosen):
@@ -244,7 +257,8 @@ def crossing(xs, ratios) -> float:
 
 
 _RULES = {"greater": _greater, "equal_within": _equal_within, "grows_with": _grows_with,
-          "grows_alike": _grows_alike, "grows_slower": _grows_slower, "crosses_near": _crosses_near}
+          "grows_alike": _grows_alike, "grows_less": _grows_less, "grows_slower": _grows_slower,
+          "crosses_near": _crosses_near, "above": _above}
 
 
 def _check_parameters(rule, parameters, file, claim_id):

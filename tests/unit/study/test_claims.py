@@ -38,6 +38,8 @@ RULE = {
     "equal_within": {"of": {"a": 1}, "than": {"a": 2}, "margin": 1.1},
     "grows_with": {"along": "x", "margin": 1.0},
     "grows_alike": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.5},
+    "grows_less": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.1},
+    "above": {"value": 0.99, "unit": "of all"},
     "grows_slower": {"of": {"a": 1}, "than": {"a": 2}, "along": "x"},
     "crosses_near": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "at": 70, "within": 20},
     "not_testable": {"reason": "one core"},

@@ -117,3 +117,12 @@ def test_a_name_with_a_path_in_it_is_refused():
 
 def test_without_parameters_there_is_one_point_a_repeat():
     assert len(grid("e", {}, {}, 3)) == 3
+
+
+def test_points_that_mean_nothing_are_left_out_and_the_others_keep_their_places():
+    given = {"op": ["read", "write"], "level": ["ONE", "ANY"]}
+    every = grid("e", {"s": ["a", "b"]}, given, 2)
+    kept = grid("e", {"s": ["a", "b"]}, given, 2,
+                leave_out=lambda p: (p.op, p.level) == ("read", "ANY"))
+    assert [p.key for p in kept] == [p.key for p in every if (p.op, p.level) != ("read", "ANY")]
+    assert len(kept) == len(every) * 3 // 4

@@ -46,6 +46,9 @@ def noisy(s, c, r):
     ({"name": "equal_within", "margin": 1.2}, noisy, TOO_NOISY),
     ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(1, 1.1), REPLICATED),
     ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(3, 0.1), NOT_REPLICATED),
+    ({"name": "grows_less", "along": "clients"}, growing(0.2, 1), REPLICATED),
+    ({"name": "grows_less", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
+    ({"name": "grows_less", "along": "clients", "margin": 1.2}, growing(0.9, 1), NOT_REPLICATED),
     ({"name": "grows_slower", "along": "clients"}, growing(0.2, 1), REPLICATED),
     ({"name": "grows_slower", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
     ({"name": "grows_slower", "along": "clients", "margin": 2}, growing(0.8, 1), NOT_REPLICATED),
@@ -161,3 +164,11 @@ def test_crossing():
     assert crossing([0, 10, 20, 30], [0.5] * 4) == -math.inf
     one_wild = [2, 0.9, 2, 0.5, 0.5, 0.5]
     assert 20 < crossing([0, 10, 20, 30, 40, 50], one_wild) < 30
+
+
+@pytest.mark.parametrize("value, verdict", [(1.5, REPLICATED), (2.0, NOT_REPLICATED),
+                                            (3, NOT_REPLICATED)])
+def test_a_measure_above_a_value(value, verdict):
+    rule = {"name": "above", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
+    outcome = judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0))
+    assert (outcome.verdict, outcome.unit, outcome.interval.value) == (verdict, "ms", 2.0)
