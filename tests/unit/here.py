@@ -75,7 +75,7 @@ def null_server():
         while not listens(port):
             assert server.poll() is None and time.monotonic() < until
             time.sleep(0.01)
-        return target(port, server=server)
+        return target(port, protocol, server=server)
 
     yield start
     for server in started:
@@ -83,8 +83,8 @@ def null_server():
         server.wait()
 
 
-def target(port: int, **more) -> SimpleNamespace:
-    return SimpleNamespace(address="127.0.0.1", port=port, **more)
+def target(port: int, protocol: str, **more) -> SimpleNamespace:
+    return SimpleNamespace(address="127.0.0.1", port=port, protocol=protocol, **more)
 
 
 def free_port() -> int:

@@ -21,7 +21,7 @@ def test_clients_against_the_null_server_are_limited_by_themselves(
         tmp_path, monkeypatch, null_server):  # noqa: F811
     monkeypatch.setenv("HOME", str(tmp_path))
     crew = HereCrew(here_host(tmp_path, "c1"))
-    load = keyvalue(crew, null_server("cassandra"), store="cassandra", op="read", clients=2,
+    load = keyvalue(crew, null_server("thrift"), op="read", clients=2,
                     requests=200, rows=1, value_bytes=100, warmup_requests=5, seed=1,
                     seconds_at_most=5)
     rate = load.measures["rate_per_s"]

@@ -13,15 +13,15 @@ from here import HereCrew, free_port, here_host, null_server, target  # noqa: F4
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_host
-from labbook.workloads.cassandra_calls import CassandraCalls, idl
 from labbook.workloads.keyvalue import fill, keyvalue, shares
 from labbook.workloads.mysql_calls import MySQLCalls
 from labbook.workloads.pairs import WrongValue
+from labbook.workloads.thrift_calls import ThriftCalls, idl
 
 LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
             seconds_at_most=10)
-STORES = ["cassandra", "mysql"]
-CALLS = {"cassandra": CassandraCalls, "mysql": MySQLCalls}
+PROTOCOLS = ["thrift", "mysql"]
+CALLS = {"thrift": ThriftCalls, "mysql": MySQLCalls}
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def crew(tmp_path, monkeypatch):
     return HereCrew(here_host(tmp_path, "c1"))
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("op", ["read", "write"])
-def test_one_row_a_call(crew, null_server, store, op):  # noqa: F811
-    load = keyvalue(crew, null_server(store), store=store, **LOAD | {"op": op})
+def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
+    load = keyvalue(crew, null_server(protocol), **LOAD | {"op": op})
     rows = load.rows
     assert list(rows) == ["client", "host", "started_s", "seconds", "ok", "error"]
     assert rows.groupby("client").size().to_dict() == {0: 50, 1: 50, 2: 50}
@@ -46,24 +46,24 @@ def test_one_row_a_call(crew, null_server, store, op):  # noqa: F811
         150 / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
 
 
-@pytest.mark.parametrize("store", STORES)
-def test_a_wrong_value_is_an_error_row(crew, null_server, store):  # noqa: F811
-    load = keyvalue(crew, null_server(store, value_bytes=50), store=store, **LOAD)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_wrong_value_is_an_error_row(crew, null_server, protocol):  # noqa: F811
+    load = keyvalue(crew, null_server(protocol, value_bytes=50), **LOAD)
     assert not load.rows.ok.any()
     assert load.rows.error.str.startswith("WrongValue: ").all()
 
 
-@pytest.mark.parametrize("store", STORES)
-def test_a_client_that_cannot_connect_says_so_in_its_rows(crew, store):
-    load = keyvalue(crew, target(free_port()), store=store, **LOAD | {"requests": 10})
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_client_that_cannot_connect_says_so_in_its_rows(crew, protocol):
+    load = keyvalue(crew, target(free_port(), protocol), **LOAD | {"requests": 10})
     assert len(load.rows) == 30 and not load.rows.ok.any()
     assert load.rows.error.str.contains("refused").all()
     assert load.measures["rate_per_s"] == 0
 
 
-@pytest.mark.parametrize("store", STORES)
-def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, store):  # noqa: F811
-    server = null_server(store)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, protocol):  # noqa: F811
+    server = null_server(protocol)
     run = crew.run
 
     def run_and_kill(function, *arguments, timeout):
@@ -73,22 +73,22 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, store):
         return run(function, *arguments, timeout=timeout)
 
     crew.run = run_and_kill
-    load = keyvalue(crew, server, store=store, **LOAD | {"requests": 100_000, "seconds_at_most": 2})
+    load = keyvalue(crew, server, **LOAD | {"requests": 100_000, "seconds_at_most": 2})
     by_client = load.rows.groupby("client").ok
     assert by_client.first().all() and not by_client.last().any()
 
 
 def test_the_time_limit_ends_the_load_and_is_told(crew, null_server):  # noqa: F811
-    load = keyvalue(crew, null_server("cassandra"), store="cassandra",
+    load = keyvalue(crew, null_server("thrift"),
                     **LOAD | {"requests": 100_000, "seconds_at_most": 0.3})
     assert load.measures["truncated"] == 1 and 0 < len(load.rows) < 300_000
     assert load.rows.started_s.max() <= 0.3
 
 
 def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811
-    fill(crew, null_server("cassandra"), store="cassandra", rows=3, value_bytes=100)
+    fill(crew, null_server("thrift"), rows=3, value_bytes=100)
     with pytest.raises(WrongValue):
-        fill(crew, null_server("cassandra", value_bytes=20), store="cassandra", rows=3,
+        fill(crew, null_server("thrift", value_bytes=20), rows=3,
              value_bytes=100)
 
 
@@ -100,22 +100,22 @@ def test_clients_are_spread_evenly(clients, hosts, counts):
     assert numbers == list(range(clients))
 
 
-@pytest.mark.parametrize("given, key", [({"store": "redis"}, "store"), ({"op": "scan"}, "op"),
+@pytest.mark.parametrize("given, key", [({"op": "scan"}, "op"),
                                         ({"consistency": "TWO"}, "consistency"),
                                         ({"value_bytes": 3}, "value_bytes")])
 def test_what_is_not_allowed_is_named(crew, given, key):
     with pytest.raises(InputError, match=f"^{key}: .*allowed"):
-        keyvalue(crew, target(1), **{"store": "cassandra"} | LOAD | given)
+        keyvalue(crew, target(1, "thrift"), **LOAD | given)
 
 
-@pytest.mark.parametrize("store", STORES)
-def test_answers_in_pieces_are_put_together(null_server, store):  # noqa: F811
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_answers_in_pieces_are_put_together(null_server, protocol):  # noqa: F811
     """One byte a packet, then a reply that equals the one checked before."""
-    calls = CALLS[store](spec(null_server(store).port, store))
+    calls = CALLS[protocol](spec(null_server(protocol).port, protocol))
     calls.connect()
     whole = calls._receive
     calls._receive = lambda size: whole(1)
-    if store == "mysql":
+    if protocol == "mysql":
         calls._socket = OneByteAtATime(calls._socket)
     calls.read(0)
     calls.read(0)
@@ -135,7 +135,7 @@ class OneByteAtATime:
 
 def test_a_server_that_hangs_is_an_error_within_the_calls_limit():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        calls = CassandraCalls(spec(silent.getsockname()[1], "cassandra") | {"call_seconds": 0.2})
+        calls = ThriftCalls(spec(silent.getsockname()[1], "thrift") | {"call_seconds": 0.2})
         begin = time.monotonic()
         with pytest.raises(OSError) as caught:
             calls.connect()
@@ -144,7 +144,7 @@ def test_a_server_that_hangs_is_an_error_within_the_calls_limit():
 
 
 def test_what_cassandra_raises_is_raised_and_keeps_the_connection(null_server):  # noqa: F811
-    calls = CassandraCalls(spec(null_server("cassandra").port, "cassandra"))
+    calls = ThriftCalls(spec(null_server("thrift").port, "thrift"))
     calls.connect()
     calls.read(0)
     body = struct.pack(">II", 0x80010002, 3) + b"get" + struct.pack(">IbhB", 0, 12, 4, 0) + b"\0"
@@ -160,13 +160,13 @@ def framed(body):
     return struct.pack(">I", len(body)) + body
 
 
-def spec(port, store):
-    return dict(store=store, address="127.0.0.1", port=port, rows=1, value_bytes=100,
+def spec(port, protocol):
+    return dict(protocol=protocol, address="127.0.0.1", port=port, rows=1, value_bytes=100,
                 consistency="ONE", call_seconds=5)
 
 
 def test_writes_carry_the_time_they_are_made():
-    calls = CassandraCalls(spec(1, "cassandra"))
+    calls = ThriftCalls(spec(1, "thrift"))
     sent = []
     calls._send = lambda request: sent.append(bytes(request))
     calls._receive = lambda size: framed(
@@ -180,7 +180,7 @@ def test_writes_carry_the_time_they_are_made():
 
 @pytest.mark.parametrize("end", ["input closed", "killed"])
 def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
-    waiting = spec(null_server("cassandra").port, "cassandra") | LOAD | {"first_client": 0}
+    waiting = spec(null_server("thrift").port, "thrift") | LOAD | {"first_client": 0}
     runner = subprocess.Popen(
         [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(waiting), "out"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

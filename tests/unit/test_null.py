@@ -8,7 +8,7 @@ from here import here_host, null_server  # noqa: F401 (a fixture)
 from labbook.errors import InputError
 from labbook.systems import find
 from labbook.systems.null import NullServer
-from labbook.workloads.cassandra_calls import idl
+from labbook.workloads.thrift_calls import idl
 
 KEY = b"row000007"
 
@@ -17,7 +17,7 @@ def test_thriftpy2_reads_and_writes(null_server):
     from thriftpy2.rpc import client_context
     from thriftpy2.transport import TFramedTransportFactory
 
-    port = null_server("cassandra", value_bytes=40).port
+    port = null_server("thrift", value_bytes=40).port
     types = idl()
     with client_context(types.Cassandra, "127.0.0.1", port,
                         trans_factory=TFramedTransportFactory()) as client:
@@ -43,12 +43,12 @@ def test_pymysql_reads_and_writes(null_server, value_bytes):
 
 def test_it_is_a_system_with_checked_settings(tmp_path):
     assert find("null") is NullServer
-    with pytest.raises(InputError, match="protocol.*cassandra, mysql"):
+    with pytest.raises(InputError, match="protocol.*thrift.*mysql"):
         NullServer(here_host(tmp_path, "server"), protocol="mongo")
 
 
 def test_rubbish_ends_that_connection_only(null_server):
-    server = null_server("cassandra", value_bytes=40)
+    server = null_server("thrift", value_bytes=40)
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as rubbish:
         rubbish.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert rubbish.recv(100) == b""

@@ -32,6 +32,7 @@ class MySQL(System):
     NEEDS = Needs(packages=("zlib1g", "libcrypt1", "libstdc++6", "libgcc-s1", "iproute2", "procps"),
                   artifacts=(FILES,), commands=("ss", "ps"))
     port = 3306
+    protocol = "mysql"
 
     def deploy(self) -> None:
         server = bring(self.host, server_files())

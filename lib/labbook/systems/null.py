@@ -9,15 +9,19 @@ PROGRAM = Path(__file__).with_name("null_program.py")
 
 
 class NullServer(System):
-    """Answers the key-value clients of either protocol; `process` is there to ask for its CPU."""
+    """Answers the key-value clients of each protocol; `process` is there to ask for its CPU."""
 
     NAME = "null"
     SETTINGS = {
-        "protocol": {"enum": ["cassandra", "mysql"], "default": "cassandra"},
+        "protocol": {"enum": ["thrift", "mysql"], "default": "thrift"},
         "value_bytes": {"type": "integer", "minimum": 1, "maximum": 60000, "default": 100},
     }
     NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"))
     port = 9199
+
+    @property
+    def protocol(self) -> str:
+        return self.settings.protocol
 
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.home)

@@ -110,7 +110,7 @@ def serve(listener: socket.socket, greeting: bytes, answer) -> None:
                 connections.pop(number)[0].close()
 
 
-ANSWERS = {"cassandra": thrift_answers, "mysql": mysql_answers}
+ANSWERS = {"thrift": thrift_answers, "mysql": mysql_answers}
 
 if __name__ == "__main__":
     protocol, address, port, value_bytes = sys.argv[1:]

@@ -31,24 +31,23 @@ class Load:
     measures: dict
 
 
-def fill(crew, target, *, store: str, rows: int, value_bytes: int,
-         consistency: str = "ONE") -> None:
+def fill(crew, target, *, rows: int, value_bytes: int, consistency: str = "ONE") -> None:
     """Write every row of the table once and read it back."""
-    spec = _spec(target, store, rows, value_bytes, consistency)
+    spec = _spec(target, rows, value_bytes, consistency)
     crew.run(keyvalue_host.fill, [spec], timeout=CALL_SECONDS + rows / 50)
 
 
-def keyvalue(crew, target, *, store: str, op: str, clients: int, requests: int, rows: int,
-             value_bytes: int, consistency: str = "ONE", warmup_requests: int, seed: int,
+def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,
+             consistency: str = "ONE", warmup_requests: int, seed: int,
              seconds_at_most: float) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, make `requests` calls each.
 
     Each has its own connection, warms up with `warmup_requests` calls and then, all together,
     calls in a closed loop on rows drawn evenly out of `rows`. After `seconds_at_most` no new call
-    is made, and the measure `truncated` is 1. `target` has an address, a port and, where the
-    server's CPU is to be known, a process.
+    is made, and the measure `truncated` is 1. `target` has an address, a port, a protocol and,
+    where the server's CPU is to be known, a process.
     """
-    spec = _spec(target, store, rows, value_bytes, consistency, op=op, clients=clients,
+    spec = _spec(target, rows, value_bytes, consistency, op=op, clients=clients,
                  requests=requests,
                  warmup_requests=warmup_requests, seed=seed, seconds_at_most=seconds_at_most)
     specs = shares(spec, clients, len(crew.hosts))
@@ -78,8 +77,8 @@ def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
     return [dict(spec, clients=n, first_client=sum(counts[:i])) for i, n in enumerate(counts) if n]
 
 
-def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
-    given = {"store": (store, tuple(CALLS)), "consistency": (consistency, LEVELS),
+def _spec(target, rows, value_bytes, consistency, **more) -> dict:
+    given = {"protocol": (target.protocol, tuple(CALLS)), "consistency": (consistency, LEVELS),
              "op": (more.get("op", "read"), OPS)}
     for name, (value, allowed) in given.items():
         if value not in allowed:
@@ -91,7 +90,7 @@ def _spec(target, store, rows, value_bytes, consistency, **more) -> dict:
     if value_bytes < len(key_of(0)):
         raise InputError(f"{value_bytes} bytes do not tell values apart", key="value_bytes",
                          allowed=f"{len(key_of(0))} and more")
-    return dict(store=store, address=str(target.address), port=target.port, rows=rows,
+    return dict(protocol=target.protocol, address=str(target.address), port=target.port, rows=rows,
                 value_bytes=value_bytes, consistency=consistency, call_seconds=CALL_SECONDS, **more)
 
 

@@ -1,4 +1,4 @@
-"""SQL to MySQL over one connection, cheap for the client in the way of cassandra_calls.
+"""SQL to MySQL over one connection, cheap for the client in the way of thrift_calls.
 
 PyMySQL connects and reads each *new* answer; a query is one packet, made once, and an answer
 that equals the one checked before needs no second look.
@@ -8,7 +8,7 @@ import io
 import struct
 import time
 
-from labbook.workloads.cassandra_calls import limit_waits
+from labbook.workloads.thrift_calls import limit_waits
 from labbook.workloads.pairs import DATABASE, TABLE, check_value, key_of, value_of
 
 USER = "labbook"

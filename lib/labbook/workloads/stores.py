@@ -1,11 +1,12 @@
-"""The stores that the key-value clients can call."""
+"""The protocols that the key-value clients speak: how a store is called."""
 
 import importlib
 
-CALLS = {"cassandra": "CassandraCalls", "mysql": "MySQLCalls"}
+CALLS = {"thrift": "ThriftCalls", "cql": "CQLCalls", "mysql": "MySQLCalls", "http": "HTTPCalls"}
 
 
 def calls(spec: dict):
-    """The calls for spec["store"], not yet connected."""
-    store = spec["store"]
-    return getattr(importlib.import_module(f"labbook.workloads.{store}_calls"), CALLS[store])(spec)
+    """The calls for spec["protocol"], not yet connected."""
+    protocol = spec["protocol"]
+    module = importlib.import_module(f"labbook.workloads.{protocol}_calls")
+    return getattr(module, CALLS[protocol])(spec)

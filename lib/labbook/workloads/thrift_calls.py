@@ -24,7 +24,7 @@ def idl():
         return thriftpy2.load(str(path), module_name="labbook_workload_thrift")
 
 
-class CassandraCalls:
+class ThriftCalls:
     """`read(row)` and `write(row)`; what goes wrong is raised."""
 
     def __init__(self, spec: dict):
