@@ -41,6 +41,7 @@ class Cassandra(System):
         "token": {"type": "integer", "minimum": 0, "maximum": 2**127, "default": 0},
     }
     port = 9160
+    protocol = "thrift"
 
     def __init__(self, host, **settings):
         super().__init__(host, **settings)
