@@ -6,14 +6,18 @@ from pathlib import Path
 
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
+from labbook.lab.real import inventory
+from labbook.lab.real.inventory import Jump, RealHost
 
 # RFC 2544 sets this range aside for measuring; ordinary networks do not use it.
 BENCHMARK_RANGE = "198.18.0.0/15"
 
-SCHEMA = {
-    "type": "object", "additionalProperties": False, "required": ["provider"],
+PROVIDERS = ("namespaces", "ssh")
+ANY = {"type": "object", "required": ["provider"], "properties": {"provider": {"enum": PROVIDERS}}}
+NAMESPACES = {
+    "type": "object", "additionalProperties": False,
     "properties": {
-        "provider": {"enum": ["namespaces"]},
+        "provider": {"const": "namespaces"},
         "range": {"type": "string", "description": "an IPv4 network such as 198.18.0.0/15"},
         "state": {"type": "string", "pattern": "^/", "description": "an absolute path"},
     },
@@ -22,21 +26,34 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Environment:
-    """`range` is the block of addresses labs take theirs from; `state` where hosts' folders lie."""
+    """`provider` namespaces: `range` is the block of addresses labs take theirs from, `state`
+    where hosts' folders lie. `provider` ssh: `hosts` and the `jumps` on the way to them."""
 
     name: str
     provider: str = "namespaces"
     range: str = BENCHMARK_RANGE
     state: str = "/var/lib/labbook"
+    hosts: tuple[RealHost, ...] = ()
+    jumps: tuple[Jump, ...] = ()
+    file: str = "environment.yml"   # what errors name
 
     @classmethod
-    def load(cls, path: Path) -> "Environment":
-        return cls.parse(load_yaml(path), file=path)
+    def load(cls, path: Path, *, keys: bool = True) -> "Environment":
+        return cls.parse(load_yaml(path), file=path, keys=keys)
 
     @classmethod
-    def parse(cls, data: dict, *, file="environment.yml") -> "Environment":
-        check(data, SCHEMA, file)
-        environment = cls(Path(file).stem, **data)
+    def parse(cls, data: dict, *, file="environment.yml", keys: bool = True) -> "Environment":
+        """InputError names the file, the key and what is allowed.
+
+        `keys`: look at the files of keys and known hosts too, for hosts over SSH.
+        """
+        check(data, ANY, file)
+        name = Path(file).stem
+        if data["provider"] == "ssh":
+            hosts, jumps = inventory.parse(data, file, keys)
+            return cls(name, "ssh", hosts=hosts, jumps=jumps, file=str(file))
+        check(data, NAMESPACES, file)
+        environment = cls(name, **data, file=str(file))
         _check_range(environment.range, file)
         return environment
 
@@ -46,6 +63,6 @@ def _check_range(text, file):
         network = ipaddress.IPv4Network(text)
     except ValueError as error:
         raise InputError(str(error), file=file, key="range",
-                         allowed=SCHEMA["properties"]["range"]["description"]) from None
+                         allowed=NAMESPACES["properties"]["range"]["description"]) from None
     if network.prefixlen > 20:
         raise InputError("too small: a lab takes a /20", file=file, key="range", allowed="/8 to /20")

@@ -1,0 +1,1 @@
+"""Labs on hosts of the user's own, reached over SSH."""

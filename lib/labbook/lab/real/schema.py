@@ -1,0 +1,62 @@
+"""What an environment file with `provider: ssh` may hold."""
+
+ROLE = r"^[a-z][a-z0-9-]{0,11}$"
+SITE = ROLE
+FILE = r"^[~/]"
+
+# What a lab may do on a host beyond its root folder, each with what it takes there.
+ALLOW = {
+    "packages": "install Debian packages (sudo apt-get)",
+    "software": "copy jars, servers' files, Python packages and the library below root",
+    "limits": "control groups for cores, quota and memory (sudo)",
+    "shape": "delay and cut links by rules of the host's own network (sudo)",
+    "disk": "a disk of its own: a file below root on a loop device (sudo)",
+}
+
+_LOGIN = {
+    "address": {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._:-]*$",
+                "description": "where SSH goes: an IP address or a name, without user and port"},
+    "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "1 to 65535"},
+    "user": {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_.-]*$",
+             "description": "a login name"},
+    "key": {"type": "string", "pattern": FILE,
+            "description": "a private key's file: an absolute path, or one that begins with ~/"},
+    "known_hosts": {"type": "string", "pattern": FILE, "description":
+                    "a file of known host keys: an absolute path, or one that begins with ~/"},
+    "jump": {"type": ["string", "null"],
+             "description": "an entry of jumps, another host, or null for none"},
+}
+_PLACE = {
+    "root": {"type": "string", "pattern": r"^/[A-Za-z0-9._/-]+$", "maxLength": 64, "description":
+             "an absolute path of letters, digits and . _ - /, at most 64 characters"},
+    "python": {"type": "string", "pattern": r"^[A-Za-z0-9/][A-Za-z0-9._/+-]*$",
+               "description": "a command such as python3, or an absolute path"},
+    "site": {"type": "string", "pattern": SITE,
+             "description": "a-z, 0-9 and -, at most 12 characters"},
+    "allow": {"type": "array", "items": {"enum": list(ALLOW)}, "uniqueItems": True},
+}
+# Of these, what stands at the top of the file holds for all hosts that do not say otherwise.
+DEFAULTS = {**{k: v for k, v in _LOGIN.items() if k != "address"}, **_PLACE}
+
+HOST = {
+    "type": "object", "additionalProperties": False, "required": ["address", "roles"],
+    "properties": {
+        **_LOGIN, **_PLACE,
+        "data": {"type": "string", "description": "an IPv4 address of the host's own"},
+        "roles": {"type": "array", "minItems": 1, "uniqueItems": True,
+                  "items": {"type": "string", "pattern": ROLE},
+                  "description": "one or more of the roles in studies' lab.yml"},
+    },
+}
+JUMP = {"type": "object", "additionalProperties": False, "required": ["address"],
+        "properties": _LOGIN}
+SCHEMA = {
+    "type": "object", "additionalProperties": False, "required": ["provider", "hosts"],
+    "properties": {
+        "provider": {"const": "ssh"},
+        **DEFAULTS,
+        "hosts": {"type": "object", "minProperties": 1, "additionalProperties": HOST,
+                  "description": "name: {address, roles, ...}, one or more"},
+        "jumps": {"type": "object", "additionalProperties": JUMP},
+    },
+}
