@@ -20,13 +20,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Login:
-    """How a host is reached."""
+    """How a host is reached: straight, or through another one, the `jump` host."""
 
     address: str
     user: str
     key: str
     known_hosts: str
     port: int = 22
+    jump: "Login | None" = None
 
 
 @dataclass
@@ -35,6 +36,9 @@ class Host:
 
     `root` is the host's own folder: nothing outside it, /run, /tmp and /var/tmp is written.
     `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml, sizes in bytes.
+    `sudo` says that its user, where that is not root, may do what is asked with `root=True`.
+    `env` is given to all that runs there; `groups` are the folders of the control groups that it
+    runs in, where the connection itself is not in them.
     """
 
     name: str
@@ -46,6 +50,9 @@ class Host:
     python: str
     cores: list[int] | None = None
     limits: dict = field(default_factory=dict)
+    sudo: bool = False
+    env: dict = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self):
         self._lock, self._connection, self._sftp = threading.RLock(), None, None
@@ -54,13 +61,17 @@ class Host:
     def control_address(self) -> str:
         return self.login.address
 
-    def run(self, command: str, timeout: float = 60, check: bool = True, env=None) -> Result:
-        """Run a shell command in the host's root folder.
+    def run(self, command: str, timeout: float = 60, check: bool = True, env=None,
+            root: bool = False) -> Result:
+        """Run a shell command in the host's root folder, with `root` as root.
 
         LabError when the host cannot be reached or the time is up, and, with `check`, when the
         command fails: with the host, the command and the end of what it said.
         """
-        result = self._run(self._in_place(command, env), command, timeout)
+        line = self._in_place(command, env)
+        if root and self.login.user != "root":
+            line = self._by_sudo(line, command)
+        result = self._run(line, command, timeout)
         if check and result.exit_code != 0:
             said = (result.stderr or result.stdout).strip()[-2000:]
             raise LabError(f"{self.name}: `{_short(command)}` ended with exit code "
@@ -99,9 +110,9 @@ class Host:
 
         return ssh.dial(self, address, port, timeout)
 
-    def start(self, name: str, command: str, env=None, cwd=None) -> Process:
+    def start(self, name: str, command: str, env=None, cwd=None, root: bool = False) -> Process:
         """Start a program (one simple command) detached from this connection, and from us."""
-        process = Process(self, name)
+        process = Process(self, name, root)
         process.begin(command, env, cwd)
         return process
 
@@ -132,7 +143,9 @@ class Host:
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
-                self._connection.close()
+                from labbook.lab import ssh
+
+                ssh.close(self._connection)
             self._connection = self._sftp = None
 
     def connection(self):
@@ -146,9 +159,25 @@ class Host:
             return self._connection
 
     def _in_place(self, command, env):
-        values = {"HOME": str(self.root), **(env or {})}
+        values = {"HOME": str(self.root), **self.env, **(env or {})}
         exports = " ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items())
-        return f"export {exports}; cd {shlex.quote(str(self.root))} && {{ {command}\n}}"
+        place = shlex.quote(str(self.root))
+        return f"{self._join()}export {exports}; cd {place} && {{ {command}\n}}"
+
+    def _join(self):
+        """Shell words by which the shell enters the host's control groups, by sudo if need be."""
+        if not self.groups:
+            return ""
+        files = [shlex.quote(f"{group}/cgroup.procs") for group in self.groups]
+        mine = " && ".join(f"echo $$ > {file}" for file in files)
+        roots = shlex.quote(" && ".join(f"echo $0 > {file}" for file in files))
+        return f"{{ {mine}; }} 2> /dev/null || sudo -n sh -c {roots} $$ || exit 125; "
+
+    def _by_sudo(self, line, command):
+        if not self.sudo:
+            raise LabError(f"{self.name}: `{_short(command)}` needs root, which nothing that the "
+                           "environment allows there gives")
+        return f"exec sudo -n sh -c {shlex.quote(f'PATH=$PATH:/usr/sbin:/sbin; {line}')}"
 
     def _run(self, line, command, timeout) -> Result:
         from labbook.lab import ssh

@@ -17,7 +17,7 @@ wait $child; code=$?
 while kill -0 $child 2> /dev/null; do wait $child; code=$?; done
 echo $code > {folder}/exit.new && mv {folder}/exit.new {folder}/exit
 """
-BEGIN = """rm -rf {folder} && mkdir -p {folder} && cat > {folder}/leader <<'LABBOOK-END'
+BEGIN = """umask 022; rm -rf {folder} && mkdir -p {folder} && cat > {folder}/leader <<'LABBOOK-END'
 {leader}LABBOOK-END
 setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
 i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done
@@ -39,10 +39,14 @@ done"""
 
 @dataclass
 class Process:
-    """`log` is a path on the host. The exit code is -9 when the whole session was killed."""
+    """`log` is a path on the host. The exit code is -9 when the whole session was killed.
+
+    With `root` it is root's, also where the host's user is not.
+    """
 
     host: object
     name: str
+    root: bool = False
 
     @property
     def folder(self) -> str:
@@ -54,11 +58,12 @@ class Process:
 
     @cached_property
     def pid(self) -> int:
-        return int(self.host.run(f"cat {shlex.quote(self.folder)}/ids").stdout.split()[2])
+        return int(self._sh("cat {folder}/ids").stdout.split()[2])
 
     def begin(self, command, env=None, cwd=None) -> None:
-        if self.known() and self.alive():
-            raise LabError(f"{self.host.name}: {self.name} is running already")
+        self._clear()
+        if self.root:  # in a folder that stays the user's
+            self.host.run("mkdir -p processes")
         values = {"HOME": str(self.host.root), **(env or {})}
         leader = LEADER.format(
             folder=shlex.quote(self.folder), command=command,
@@ -67,8 +72,20 @@ class Process:
         ids = self._sh(BEGIN.replace("{leader}", leader)).stdout.split()
         self.__dict__["pid"] = int(ids[2])
 
+    def _clear(self):
+        """Nothing runs under this name, and what root left there the user can replace."""
+        wanted, known = self.root, self.known()
+        if known and self.alive():
+            raise LabError(f"{self.host.name}: {self.name} is running already")
+        if known and self.root and not wanted:
+            self._sh("rm -rf {folder}")
+        self.root = wanted
+
     def known(self) -> bool:
-        return self._sh("test -s {folder}/ids", check=False).exit_code == 0
+        """Whether it was ever started; by whom is then known too."""
+        owner = self._sh("test -s {folder}/ids && stat -c %u {folder}", check=False).stdout.strip()
+        self.root = self.root or owner == "0"
+        return bool(owner)
 
     def alive(self) -> bool:
         return self._sh(ALIVE, check=False).exit_code == 0
@@ -97,4 +114,5 @@ class Process:
         return self._sh(f"tail -n {lines} " + "{folder}/log", check=False).stdout
 
     def _sh(self, script, **options):
-        return self.host.run(script.replace("{folder}", shlex.quote(self.folder)), **options)
+        return self.host.run(script.replace("{folder}", shlex.quote(self.folder)),
+                             root=self.root, **options)
