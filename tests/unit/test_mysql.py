@@ -1,4 +1,4 @@
-"""From settings to MySQL's configuration, and the server out of its jar."""
+"""From settings to a SQL server's configuration, and MySQL out of its jar."""
 
 import io
 import zipfile
@@ -8,33 +8,49 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import InputError, LabError
-from labbook.systems import mysql
-from labbook.systems.mysql import MySQL, configuration, table_definition, unpack
+from labbook.systems import find, mysql
+from labbook.systems.mariadb import MariaDB
+from labbook.systems.mysql import MySQL, unpack
+from labbook.systems.sql_server import configuration, table_definition
 
-HOME, SERVER = PurePosixPath("/srv/labbook/mysql"), PurePosixPath("/cache/mysql-5.5.9")
+HOME = PurePosixPath("/srv/labbook/mysql")
 HOST = SimpleNamespace(name="server", address="198.18.0.2", root=HOME.parent)
 
 
-def configured(**settings) -> dict:
-    text = configuration(MySQL(HOST, **settings).settings, HOST.address, HOME, SERVER, 128)
+def configured(kind=MySQL, as_root=True, own=None, **settings) -> dict:
+    text = configuration(kind(HOST, **settings).settings, HOST.address, HOME, buffer_pool_mb=128,
+                         as_root=as_root, **own or {})
     header, *lines = text.splitlines()
     assert header == "[mysqld]"
     return dict(line.partition("=")[::2] for line in lines)
 
 
 def test_the_server_listens_on_the_data_network_and_writes_below_its_home():
-    made = configured()
+    made = configured(own={"lc-messages-dir": "/cache/share"})
     assert made["bind-address"] == HOST.address and made["port"] == "3306"
     for key in ("datadir", "tmpdir", "socket", "pid-file"):
         assert made[key].startswith(str(HOME)), key
-    assert made["lc-messages-dir"] == f"{SERVER}/share" and "skip-name-resolve" in made
+    assert made["lc-messages-dir"] == "/cache/share" and "skip-name-resolve" in made
     assert made["innodb_buffer_pool_size"] == "128M" and made["default-storage-engine"] == "InnoDB"
 
 
 @pytest.mark.parametrize("settings, flush", [
     ({}, "1"), ({"durability": "commit"}, "1"), ({"durability": "periodic"}, "0")])
-def test_durability_is_innodbs_flush(settings, flush):
-    assert configured(**settings)["innodb_flush_log_at_trx_commit"] == flush
+@pytest.mark.parametrize("kind", [MySQL, MariaDB])
+def test_durability_is_innodbs_flush(kind, settings, flush):
+    assert configured(kind, **settings)["innodb_flush_log_at_trx_commit"] == flush
+
+
+def test_root_must_be_asked_for_and_only_root_may():
+    assert configured(as_root=True)["user"] == "root"
+    assert "user" not in configured(as_root=False)
+
+
+def test_both_eras_have_the_same_settings_but_for_the_version():
+    assert find("mariadb") is MariaDB
+    assert set(MySQL.SETTINGS) - set(MariaDB.SETTINGS) == {"version"}
+    assert configured(MariaDB) == configured(MySQL)
+    assert MySQL.protocol == MariaDB.protocol == "mysql"
 
 
 def test_the_papers_table():
