@@ -38,7 +38,8 @@ class Host:
     `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml, sizes in bytes.
     `sudo` says that its user, where that is not root, may do what is asked with `root=True`.
     `env` is given to all that runs there; `groups` are the folders of the control groups that it
-    runs in, where the connection itself is not in them.
+    runs in, where the connection itself is not in them. `allow` is what a user's own host may be
+    used for beyond its folder (keys of real/schema.py's ALLOW); None on a host that the lab made.
     """
 
     name: str
@@ -53,9 +54,11 @@ class Host:
     sudo: bool = False
     env: dict = field(default_factory=dict)
     groups: tuple[str, ...] = ()
+    allow: frozenset[str] | None = None
 
     def __post_init__(self):
         self._lock, self._connection, self._sftp = threading.RLock(), None, None
+        self.tunnels = []  # they outlive a lost connection, and end with `close`
 
     @property
     def control_address(self) -> str:
@@ -141,6 +144,12 @@ class Host:
             time.sleep(interval)
 
     def close(self) -> None:
+        for tunnel in [*self.tunnels]:
+            tunnel.close()
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Drop the connection; what comes next opens a new one."""
         with self._lock:
             if self._connection is not None:
                 from labbook.lab import ssh
@@ -152,7 +161,7 @@ class Host:
         """The Fabric connection, opened when it is not."""
         with self._lock:
             if self._connection is None or not self._connection.is_connected:
-                self.close()
+                self.disconnect()
                 from labbook.lab import ssh
 
                 self._connection = ssh.connect(self.name, self.login)
@@ -188,7 +197,7 @@ class Host:
             raise LabError(f"{self.name}: `{_short(command)}` did not end within "
                            f"{timeout:g} s") from None
         except ssh.LOST as error:
-            self.close()
+            self.disconnect()
             raise LabError(f"{self.name}: connection lost during `{_short(command)}`: "
                            f"{error or type(error).__name__}") from None
 

@@ -127,7 +127,7 @@ def dial(host, address: str, port: int, timeout: float):
         raise ConnectionRefusedError(f"{host.name}: nothing answers at {address}:{port} "
                                      f"({error.text})") from None
     except LOST as error:
-        host.close()
+        host.disconnect()
         raise LabError(f"{host.name}: could not reach {address}:{port}: {error}") from None
     channel.settimeout(timeout)
     return _Dialed(channel, f"no answer from {address}:{port} within {timeout:g} s")
@@ -158,5 +158,5 @@ def sftp(host, verb: str, remote: str):
         yield client
     except (socket.timeout, *LOST) as error:
         if not isinstance(error, FileNotFoundError):
-            host.close()
+            host.disconnect()
         raise LabError(f"{host.name}: could not {verb} {remote}: {error}") from None
