@@ -109,8 +109,7 @@ class Lab:
         if pair not in self._links:
             first, second = next(link["between"] for link in self._made["links"]
                                  if frozenset(link["between"]) == pair)
-            self._links[pair] = Link(self, first, second, self.routers[first],
-                                     self.routers[second], f"w-{second}", f"w-{first}")
+            self._links[pair] = Link(self, first, second)
         return self._links[pair]
 
     def links(self) -> Sequence:

@@ -56,6 +56,10 @@ class Pings:
         """Share lost each way, when both ways lose alike."""
         return round(1 - (self.back / self.sent) ** 0.5, 4)
 
+    def strays(self, asked: Shape) -> float:
+        """How far from what was asked, to compare pairs by: beyond all others with no ping back."""
+        return abs(self.rtt_ms - asked.rtt_ms) if self.back else float("inf")
+
     def deviation(self, asked: Shape) -> str | None:
         """What is not as asked, in words; None when all is."""
         if not self.back:
