@@ -18,7 +18,7 @@ def unmake(journal) -> list[str]:
     problems = []
     if journal.this_boot():
         _end(journal.of("process"), problems)
-        for kind, undo in (("link", _link), ("loop", _loop), ("cgroup", _cgroup)):
+        for kind, undo in (("link", _link), ("loop", loop), ("cgroup", _cgroup)):
             for entry in reversed(journal.of(kind)):
                 _try(undo, entry, problems)
     for entry in journal.of("folder"):
@@ -55,11 +55,12 @@ def _link(entry):
         raise OSError(f"link {entry['name']} does not go away")
 
 
-def _loop(entry):
+def loop(entry):
+    """Undo the disk of an entry: the loop devices that stand on its `file`. OSError when in use."""
     for device in disks.devices(entry["file"]):
         cgroups.unthrottle(disks.number(device))  # while it is ours: the next lab may get it
-        _patiently(lambda device=device: disks.unmake(device))
-    _patiently(lambda: _gone(entry["file"]))
+        patiently(lambda device=device: disks.unmake(device))
+    patiently(lambda: _gone(entry["file"]))
 
 
 def _gone(file):
@@ -68,7 +69,7 @@ def _gone(file):
 
 
 def _cgroup(entry):
-    _patiently(lambda: cgroups.remove(Path(entry["folder"])))
+    patiently(lambda: cgroups.remove(Path(entry["folder"])))
 
 
 def _folder(entry):
@@ -80,7 +81,7 @@ def _unless_missing(_, path, error):
         raise error[1]
 
 
-def _patiently(action):
+def patiently(action):
     """The kernel lets go of an ended host's things a moment later."""
     until = time.monotonic() + PATIENCE
     while True:
