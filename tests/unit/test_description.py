@@ -77,6 +77,20 @@ def test_wrong_lab_files_name_file_key_and_what_is_allowed(data, key, said):
     assert key in text and said in text
 
 
+def test_systems_are_found_by_label_and_hosts_share_the_cores_of_several():
+    lab = LabDescription.parse({"sites": ["a"], "hosts": {
+        "x": {**HOST, "limits": {"cores": 1}}, "y": {**HOST, "limits": {"cores": 2}},
+        "big": {**HOST, "limits": {"cores_of": ["x", "y"]}},
+        "same": {**HOST, "limits": {"cores_of": "x"}}}, "systems": [
+        {"name": "mysql", "host": "x"},
+        {"name": "mysql", "host": "big", "label": "tuned", "settings": {"engine": "MyISAM"}}]})
+    assert lab.system("mysql") == ("mysql", {})
+    assert lab.system("tuned") == ("mysql", {"engine": "MyISAM"})
+    assert [lab.host(n).limits["cores_of"] for n in ("big", "same")] == [["x", "y"], ["x"]]
+    with pytest.raises(InputError, match="mysql, tuned"):
+        lab.system("other")
+
+
 def test_a_key_given_twice_is_an_error(tmp_path):
     file = tmp_path / "lab.yml"
     file.write_text("sites: [a]\nhosts: {}\nsites: [b]\n")

@@ -129,14 +129,15 @@ def paper():
 
 
 def test_the_papers_numbers_stand_beside_ours():
-    table = figures.paper_table(paper(), summary(counts=(1,)), rows="op", columns="store")
+    table = figures.paper_table(paper(), summary(counts=(1,)).assign(server="ours"), rows="op",
+                                columns="store")
     assert table.rows == (("Read", "MacMini", "1.37", "0.594", "2.31"),
                           ("Read", "ours", "4.00 (2.00 to 8.00)", "2.00 (1.00 to 4.00)", "2.00"))
     assert 'data-label="MySQL, ms"' in html(table)
 
 
 def test_a_point_that_was_not_measured_says_so_and_has_no_ratio():
-    ours = summary(counts=(1,), limited={("cassandra", 1)})
+    ours = summary(counts=(1,), limited={("cassandra", 1)}).assign(server="ours")
     table = figures.paper_table(paper(), ours[ours.store == "cassandra"], rows="op", columns="store")
     assert table.rows[1][2:] == ("4.00 (2.00 to 8.00) limited by the client", "not measured", "–")
 

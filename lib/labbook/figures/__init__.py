@@ -1,10 +1,11 @@
 """LOOK: one theme, one function a kind of figure."""
 
 from labbook.figures.clients import rate_over_clients, time_over_clients
-from labbook.figures.numbers import measured, times
+from labbook.figures.dots import dots
+from labbook.figures.numbers import measured, ratios, times
 from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.topology import topology
-from labbook.figures.words import use_names
+from labbook.figures.words import name, use_names
 
-__all__ = ["Table", "conditions", "differences", "measured", "paper_table", "rate_over_clients",
-           "time_over_clients", "times", "topology", "use_names"]
+__all__ = ["Table", "conditions", "differences", "dots", "measured", "name", "paper_table",
+           "rate_over_clients", "ratios", "time_over_clients", "times", "topology", "use_names"]

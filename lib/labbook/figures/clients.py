@@ -14,14 +14,16 @@ from labbook.figures.words import name, ms, number, plural
 
 
 def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="clients",
-                      measure="mean_ms") -> Picture:
-    """Mean time of a request over the number of clients, one panel for each value of `col`.
+                      measure="mean_ms", note="") -> Picture:
+    """Mean time of a request over the number of clients, one panel for each value of `col`, with
+    `note` behind it in its title.
 
     `summary` has a row for each point: `x`, `hue`, `col`, `measure` (ms) and, where it is known,
     `client_limited`. Every repeat is drawn; those that the clients limited are hollow.
     """
     with theme():
-        shared = {"colours": styles(summary[hue]), "top": 1.08 * summary[measure].max()}
+        shared = {"colours": styles(summary[hue]), "top": 1.08 * summary[measure].max(),
+                  "note": note}
         panels = [_time_panel(rows, value, hue, x, measure, shared)
                   for value, rows in summary.groupby(col, sort=True)]
     spread = over_repeats(summary, [hue, col, x], measure)
@@ -30,7 +32,8 @@ def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="client
 
 
 def _time_panel(rows, title, hue, x, measure, shared):
-    figure, axes = _axes(name(title), "clients", "mean time of a request, ms", rows[x],
+    title = _title(title, shared["note"])
+    figure, axes = _axes(title, "clients", "mean time of a request, ms", rows[x],
                          shared["top"])
     medians = over_repeats(rows, [hue, x], measure)
     for value, line in medians.groupby(hue, sort=True):
@@ -44,12 +47,12 @@ def _time_panel(rows, title, hue, x, measure, shared):
 
 
 def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold=0.7, hue="store",
-                      col="op", x="clients", measure="rate_per_s") -> Picture:
+                      col="op", x="clients", measure="rate_per_s", note="") -> Picture:
     """Requests a second over the number of clients, beside what the same clients reach against a
     server that does nothing; above `threshold` of that a point says little about the server."""
     with theme():
         highest = over_repeats(ceiling, [hue, col, x], measure)["median"].max()
-        shared = {"colours": styles(summary[hue]), "threshold": threshold,
+        shared = {"colours": styles(summary[hue]), "threshold": threshold, "note": note,
                   "top": 1.08 * max(summary[measure].max(), highest)}
         panels = [_rate_panel(rows, ceiling[ceiling[col] == value], value, hue, x, measure, shared)
                   for value, rows in summary.groupby(col, sort=True)]
@@ -59,7 +62,8 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
 
 
 def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
-    figure, axes = _axes(name(title), "clients", "requests a second", rows[x], shared["top"])
+    title = _title(title, shared["note"])
+    figure, axes = _axes(title, "clients", "requests a second", rows[x], shared["top"])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     limits = over_repeats(ceiling, [hue, x], measure)
     for value, line in over_repeats(rows, [hue, x], measure).groupby(hue, sort=True):
@@ -74,6 +78,10 @@ def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
             limited=client_limited(rows).any(),
             more=[Line2D([], [], color=FAINT, linestyle=(0, (4, 3)), label="ceiling")])
     return panel(figure, _rate_alt(title, over_repeats(rows, [hue, x], measure), limits, hue, x))
+
+
+def _title(value, note) -> str:
+    return ", ".join(filter(None, (name(value), note)))
 
 
 def _axes(title, x_label, y_label, counts, top):
@@ -124,7 +132,7 @@ def _time_alt(title, medians, hue, x):
     lines = [f"{name(value)}: " + ", ".join(
         f"{ms(row.median)} with {plural(getattr(row, x), 'client')}" for row in line.itertuples())
         for value, line in medians.groupby(hue, sort=True)]
-    return (f"Line chart, {name(title)}: mean time of a request over clients. "
+    return (f"Line chart, {title}: mean time of a request over clients. "
             + "; ".join(lines) + ".")
 
 
@@ -134,5 +142,5 @@ def _rate_alt(title, medians, limits, hue, x):
         for row in line.itertuples()) for value, line in medians.groupby(hue, sort=True)]
     ceilings = [f"{name(value)} {number(line['median'].min())} to {number(line['median'].max())}"
                 for value, line in limits.groupby(hue, sort=True)]
-    return (f"Line chart, {name(title)}: requests a second over clients. " + "; ".join(lines)
+    return (f"Line chart, {title}: requests a second over clients. " + "; ".join(lines)
             + ". Ceiling of the clients: " + ", ".join(ceilings) + ".")

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from labbook.figures.repeats import client_limited
+from labbook.figures.tables import Table
 from labbook.figures.words import between, number
 from labbook.study.statistics import Interval, median_interval, ratio
 
@@ -21,6 +22,15 @@ def times(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) ->
     if not one.keys() & other.keys():
         return NOTHING
     return _words(ratio(one, other), "times")
+
+
+def ratios(summary: pd.DataFrame, measure: str, rows) -> Table:
+    """A table of what makes how much of a difference. `rows`: (words, of, than, where), each a
+    ratio of the measure of two arms, paired by repeat."""
+    body = tuple((words, times(summary, measure, of, than, **where))
+                 for words, of, than, where in rows)
+    return Table(("Compared", "Median ratio of the repeats, and its interval"), body,
+                 label="what makes how much of a difference")
 
 
 def _values(summary, measure, where) -> dict:

@@ -46,41 +46,34 @@ def _row(row, columns):
 
 
 def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, columns: str,
-                ours="mean_ms", unit="ms", label="ours") -> Table:
+                ours="mean_ms", unit="ms") -> Table:
     """The paper's numbers (`rows`, `columns`, `server`, `value`, in `unit`) beside our medians.
 
-    `summary` holds the points that stand beside them; every setting of `rows` and `columns` in it
-    becomes a cell: the median of the repeats and its interval. The last columns are the ratios of
-    the first value of `columns` to the second, which a change of machine disturbs least.
+    `summary` holds the points that stand beside them, with a column `server` too; every setting of
+    `rows` and `columns` in it becomes a cell: the median of the repeats and its interval. The last
+    column is the ratio of the first value of `columns` to the second, which a change of machine
+    disturbs least.
     """
-    mine = over_repeats(summary, [rows, columns], ours).set_index([rows, columns])
+    cells = {(p["server"], p[rows], p[columns]): (number(p["value"]), p["value"])
+             for _, p in paper.iterrows()}
+    cells |= {(p["server"], p[rows], p[columns]): (_cell(p), p["median"])
+              for _, p in over_repeats(summary, ["server", rows, columns], ours).iterrows()}
     first, second = sorted(paper[columns].unique())
-    places = [*dict.fromkeys(paper["server"]), label]
-    head = ["", "where", f"{name(first)}, {unit}", f"{name(second)}, {unit}",
-            f"{name(first)} / {name(second)}"]
+    places = [*dict.fromkeys(paper["server"]), *dict.fromkeys(summary["server"])]
     body = []
     for value in dict.fromkeys(paper[rows]):
         for place in places:
-            if place == label:
-                cells = [mine.loc[(value, c)] if (value, c) in mine.index else None
-                         for c in (first, second)]
-                texts, middles = [_cell(c) for c in cells], [c["median"] if c is not None else None
-                                                             for c in cells]
-            else:
-                printed = paper[(paper[rows] == value) & (paper["server"] == place)]
-                middles = [printed.loc[printed[columns] == c, "value"].item()
-                           for c in (first, second)]
-                texts = [number(m) for m in middles]
-            ratio = number(middles[0] / middles[1]) if all(middles) else "–"
-            body.append((name(value), place, *texts, ratio))
-    return Table(tuple(head), tuple(body), label="the paper's printed numbers beside ours",
-                 caption=f"Paper: as printed. {label.capitalize()}: median of the repeats and its "
-                         "interval.")
+            (one, of), (other, than) = (cells.get((place, value, c), ("not measured", None))
+                                        for c in (first, second))
+            body.append((name(value), place, one, other,
+                         number(of / than) if of and than else "–"))
+    head = ("", "where", f"{name(first)}, {unit}", f"{name(second)}, {unit}",
+            f"{name(first)} / {name(second)}")
+    return Table(head, tuple(body), label="the paper's printed numbers beside ours",
+                 caption="Paper: as printed. Here: median of the repeats and its interval.")
 
 
 def _cell(point) -> str:
-    if point is None:
-        return "not measured"
     spread = "" if point["n"] == 1 else f" ({between(point['low'], point['high'])})"
     return number(point["median"]) + spread + (" limited by the client" if point["limited"] else "")
 
@@ -109,7 +102,7 @@ def _described(description) -> dict:
     """name -> limits of each host, sizes in words, and name -> settings of each system."""
     hosts = {host.name: {k: size_text(v) if k == "memory" else v for k, v in host.limits.items()}
              for host in description.hosts}
-    return hosts | {s["name"]: s.get("settings", {}) for s in description.systems}
+    return hosts | {s.get("label", s["name"]): s.get("settings", {}) for s in description.systems}
 
 
 _CONDITIONS = {

@@ -56,6 +56,7 @@ SYSTEM = {
     "type": "object", "additionalProperties": False, "required": ["name", "host"],
     "properties": {
         "name": {"type": "string"}, "host": {"type": "string"}, "settings": {"type": "object"},
+        "label": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},  # where its name is not enough
     },
 }
 NEEDS = {
@@ -118,6 +119,15 @@ class LabDescription:
                  for k, v in data.get("needs", {}).items()}
         return cls(name, tuple(data["sites"]), hosts, tuple(data.get("links", ())),
                    tuple(data.get("systems", ())), needs)
+
+    def system(self, label: str) -> tuple[str, dict]:
+        """Name and settings of the system that is called so: by its label, else by its name."""
+        known = {s.get("label", s["name"]): (s["name"], s.get("settings", {}))
+                 for s in reversed(self.systems)}
+        if label not in known:
+            raise InputError(f"no system {label!r}", file=f"{self.name}/lab.yml", key="systems",
+                             allowed=sorted(known))
+        return known[label]
 
     @property
     def cores(self) -> int:
@@ -221,3 +231,7 @@ def _check_systems(data, hosts, file):
         if system["host"] not in hosts:
             raise InputError(f"no host {system['host']!r}", file=file, key=f"systems.{i}.host",
                              allowed=sorted(hosts))
+    labels = [s.get("label", s["name"]) for s in data.get("systems", ())]
+    for i, label in enumerate(labels):
+        if label in labels[:i] and "label" in data["systems"][i]:
+            raise InputError("two systems have this label", file=file, key=f"systems.{i}.label")

@@ -1,0 +1,71 @@
+"""One measure at many settings side by side: a dot and an interval for each."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from labbook.figures.picture import Picture, panel
+from labbook.figures.repeats import band_words, client_limited, over_repeats
+from labbook.figures.theme import PANEL_INCHES, PAPER, styles, theme
+from labbook.figures.words import name, number
+
+ROW_INCHES, HEAD_INCHES = 0.3, 1.15
+
+
+def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms",
+         label="mean time of a request, ms") -> Picture:
+    """A panel for each value of `col`, a line for each value of `y` (in the order in which they
+    come), and on it the median of each `hue` with its interval; from 0, so that lengths compare.
+
+    Repeats at which the clients were the limit are drawn hollow.
+    """
+    with theme():
+        shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[measure].max()}
+        panels = [_panel(rows, value, y, hue, measure, label, shared)
+                  for value, rows in summary.groupby(col, sort=True)]
+    spread = over_repeats(summary, [y, hue, col], measure)
+    limited = int(client_limited(summary).sum())
+    more = f" {limited} of {len(summary)} limited by the clients: hollow." if limited else ""
+    words = band_words(spread).replace("line: ", "dots: the repeats; line: ").replace("band", "bar")
+    return Picture(tuple(panels), f"{label[0].upper()}{label[1:]}; {words}.{more}")
+
+
+def _panel(rows, title, y, hue, measure, label, shared):
+    lines, hues = list(dict.fromkeys(rows[y])), sorted(rows[hue].unique())
+    figure = Figure(figsize=(PANEL_INCHES[0], HEAD_INCHES + ROW_INCHES * len(lines) * len(hues)),
+                    layout="constrained")
+    axes = figure.add_subplot()
+    found = over_repeats(rows, [y, hue], measure)
+    for i, line in enumerate(lines):
+        for j, value in enumerate(hues):
+            at = i + (j - (len(hues) - 1) / 2) * 0.8 / max(2, len(hues))
+            _dot(axes, rows[(rows[y] == line) & (rows[hue] == value)],
+                 found[(found[y] == line) & (found[hue] == value)], at, measure,
+                 *shared["colours"][value])
+    axes.set_yticks(range(len(lines)), [name(line) for line in lines])
+    axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, shared["top"]), xlabel=label)
+    axes.tick_params(length=0)
+    axes.grid(axis="y", visible=False)
+    axes.set_title(name(title), pad=26)
+    axes.legend(handles=[Line2D([], [], color=shared["colours"][v][0], marker=shared["colours"][v][1],
+                                linewidth=1.8, markeredgecolor=PAPER, label=name(v)) for v in hues],
+                loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=3, handlelength=1.6,
+                columnspacing=1.1, borderpad=0.1)
+    return panel(figure, _alt(title, found, y, hue, label))
+
+
+def _dot(axes, repeats, found, at, measure, colour, marker):
+    for point in found.itertuples():
+        axes.plot([point.low, point.high], [at, at], color=colour, linewidth=5, alpha=0.22,
+                  solid_capstyle="round")
+        axes.plot([point.median] * 2, [at - 0.12, at + 0.12], color=colour, linewidth=2)
+    limited = client_limited(repeats)
+    axes.scatter(repeats[measure], [at] * len(repeats), s=24, marker=marker, linewidth=1.1, zorder=4,
+                 facecolor=[PAPER if one else colour for one in limited],
+                 edgecolor=[colour if one else PAPER for one in limited])
+
+
+def _alt(title, found, y, hue, label) -> str:
+    told = "; ".join(f"{name(getattr(p, y))}, {name(getattr(p, hue))}: {number(p.median)}"
+                     for p in found.itertuples())
+    return f"Dot chart, {name(title)}: {label}. {told}."
