@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from labbook.errors import InputError, LabError
-from labbook.systems import cassandra
-from labbook.systems.cassandra import VERSIONS, Cassandra, class_path, configuration, heap_mb
+from labbook.systems.cassandra import Cassandra
+from labbook.systems.cassandra_config import VERSIONS, class_path, configuration, heap_mb
+from labbook.systems.cassandra_thrift import keyspace_definition
 
 HOME = PurePosixPath("/srv/labbook/cassandra")
 HOST = SimpleNamespace(name="server", address="198.18.0.2", root=HOME.parent,
@@ -25,10 +26,19 @@ def configured(**settings):
     return yaml.safe_load(yaml.safe_dump(written))
 
 
-def test_a_node_listens_on_the_data_network_and_writes_below_its_home():
-    made = configured()
+@pytest.mark.parametrize("version, protocol, port_key, port", [
+    ("0.7.0", "thrift", "rpc_port", 9160), ("1.0.7", "thrift", "rpc_port", 9160),
+    ("5.0.8", "cql", "native_transport_port", 9042)])
+def test_where_a_node_listens(version, protocol, port_key, port):
+    made = configured(version=version)
     assert made["listen_address"] == made["rpc_address"] == HOST.address
-    assert made["rpc_port"] == Cassandra.port == 9160
+    assert made[port_key] == node(version=version).port == port
+    assert node(version=version).protocol == protocol
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_node_writes_below_its_home(version):
+    made = configured(version=version)
     paths = [made["commitlog_directory"], made["saved_caches_directory"],
              *made["data_file_directories"]]
     assert len(set(paths)) == 3 and all(p.startswith(f"{HOME}/") for p in paths)
@@ -40,10 +50,17 @@ def test_a_node_listens_on_the_data_network_and_writes_below_its_home():
     ({"sync_ms": 50}, {"commitlog_sync": "periodic", "commitlog_sync_period_in_ms": 50}),
     ({"durability": "commit"},
      {"commitlog_sync": "batch", "commitlog_sync_batch_window_in_ms": 1.0}),
+    ({"version": "5.0.8", "sync_ms": 50},
+     {"commitlog_sync": "periodic", "commitlog_sync_period": "50ms"}),
+    ({"version": "5.0.8", "durability": "commit"}, {"commitlog_sync": "batch"}),
 ])
 def test_durability_is_the_commit_logs_sync(settings, expected):
     made = configured(**settings)
     assert {k: v for k, v in made.items() if k.startswith("commitlog_sync")} == expected
+
+
+def test_a_token_may_be_negative_today():
+    assert configured(version="5.0.8", token=-5)["initial_token"] == "-5"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -88,29 +105,66 @@ def test_the_command_line():
     assert "-Dcom.sun.management.jmxremote.port=8080" in node(version="0.7.0").command()
 
 
+def test_todays_command_line():
+    command = node(version="5.0.8").command().split()
+    assert command[-2:] == [f"@{HOME}/class_path", "org.apache.cassandra.service.CassandraDaemon"]
+    for option in (f"-Dcassandra.storagedir={HOME}", f"-Dcassandra.config=file://{HOME}/cassandra.yaml",
+                   f"-Djava.io.tmpdir={HOME}/tmp", "--add-opens=java.base/java.lang=ALL-UNNAMED",
+                   "--add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED"):
+        assert option in command
+    assert not [option for option in command if "{" in option or "jmx" in option.lower().split("=")[0]]
+
+
+def jars(folder, *names):
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.jar").touch()
+    return PurePosixPath("/there") / folder.name, folder
+
+
 def test_the_class_path_has_each_jar_once_and_no_tools(tmp_path):
-    for folder, jars in {"a": ["cassandra-0.7.0", "slf4j-api-1.6.1", "antlr-2.7.7", "junit-4.6"],
-                         "b": ["slf4j-api-1.6.1", "log4j-1.2.16", "antlr-runtime-3.2"]}.items():
-        (tmp_path / folder).mkdir()
-        for jar in jars:
-            (tmp_path / folder / f"{jar}.jar").touch()
-    places = [(PurePosixPath("/there") / f, tmp_path / f) for f in "ab"]
-    names = [re.sub("/there/[ab]/", "", jar) for jar in class_path(places).split(":")]
-    assert names == ["cassandra-0.7.0.jar", "slf4j-api-1.6.1.jar", "antlr-runtime-3.2.jar",
-                     "log4j-1.2.16.jar"]
+    a = jars(tmp_path / "a", "cassandra-0.7.0", "slf4j-api-1.6.1", "antlr-2.7.7", "junit-4.6")
+    b = jars(tmp_path / "b", "slf4j-api-1.6.1", "log4j-1.2.16", "antlr-runtime-3.2")
+    option, path = class_path([a, b]).split()
+    assert option == "-cp"
+    assert [re.sub("/there/[ab]/", "", jar) for jar in path.split(":")] == [
+        "cassandra-0.7.0.jar", "slf4j-api-1.6.1.jar", "antlr-runtime-3.2.jar", "log4j-1.2.16.jar"]
+
+
+def test_the_agent_that_measures_objects(tmp_path):
+    place = jars(tmp_path / "a", "cassandra-all-5.0.8", "jamm-0.4.0", "jna-5.13.0")
+    assert class_path([place], "jamm-").splitlines()[0] == "-javaagent:/there/a/jamm-0.4.0.jar"
+    assert "agent" not in class_path([place])
+
+
+@pytest.mark.parametrize("version, partitioner", [
+    ("0.7.0", "RandomPartitioner"), ("1.0.7", "RandomPartitioner"), ("5.0.8", "Murmur3Partitioner")])
+def test_placement_is_the_partitioner_and_the_token_the_ranges_end(version, partitioner):
+    made = configured(version=version, token=17)
+    assert made["partitioner"].endswith(f".{partitioner}") and made["initial_token"] == "17"
+    made = configured(version=version, placement="ordered", token="row000499")
+    assert made["partitioner"].endswith(".ByteOrderedPartitioner")
+    assert bytes.fromhex(made["initial_token"]) == b"row000499"
 
 
 def test_replication_where_the_version_has_it():
-    old = cassandra.keyspace_definition("0.7.0", "k", "t", 3)
+    old = keyspace_definition("0.7.0", "k", "t", 3)
     assert (old.replication_factor, old.strategy_options) == (3, None)
-    new = cassandra.keyspace_definition("1.0.7", "k", "t", 3)
+    new = keyspace_definition("1.0.7", "k", "t", 3)
     assert (new.replication_factor, new.strategy_options) == (None, {"replication_factor": "3"})
     assert [(c.keyspace, c.name) for c in new.cf_defs] == [("k", "t")]
 
 
 @pytest.mark.parametrize("settings, told", [
     ({"version": "0.6.3"}, "version: '0.6.3' is not allowed .*0.7.0"),
-    ({"token": 2**127 + 1}, "token"),
+    ({"token": 2**127 + 1}, "token: .*placement hash of Cassandra 0.7.0 .*integers from 0 to"),
+    ({"token": -1, "version": "1.0.7"}, "token: -1 does not fit"),
+    ({"token": 2**63, "version": "5.0.8"}, "token: .*Cassandra 5.0.8 .*-9223372036854775807 to"),
+    ({"token": "row000499"}, "token: 'row000499' does not fit placement hash"),
+    ({"placement": "ordered", "token": 5}, "token: 5 does not fit placement ordered .*a key"),
+    ({"placement": "ordered"}, "token: None does not fit placement ordered .*a key"),
+    ({"placement": "random"}, "placement: 'random' is not allowed .*hash, ordered"),
+    ({"version": "5.0.8", "durability": "commit", "sync_ms": 5}, "sync_ms: .*at once .*periodic"),
     ({"durability": "never"}, "durability: .*periodic, commit"),
     ({"heap": 512}, "did you mean 'heap_mb'"),
 ])

@@ -7,7 +7,16 @@ struct Column { 1: required binary name, 2: optional binary value, 3: optional i
 struct ColumnOrSuperColumn { 1: optional Column column }
 struct ColumnPath { 3: required string column_family, 5: optional binary column }
 struct ColumnParent { 3: required string column_family }
-struct SlicePredicate { 1: optional list<binary> column_names }
+struct SliceRange {
+    1: required binary start,
+    2: required binary finish,
+    3: required bool reversed,
+    4: required i32 count
+}
+struct SlicePredicate { 1: optional list<binary> column_names, 2: optional SliceRange slice_range }
+
+struct KeyRange { 1: optional binary start_key, 2: optional binary end_key, 5: required i32 count }
+struct KeySlice { 1: required binary key, 2: required list<ColumnOrSuperColumn> columns }
 
 struct CfDef { 1: required string keyspace, 2: required string name }
 struct KsDef {
@@ -16,6 +25,12 @@ struct KsDef {
     3: optional map<string, string> strategy_options,
     4: optional i32 replication_factor,
     5: required list<CfDef> cf_defs
+}
+
+struct TokenRange {
+    1: required string start_token,
+    2: required string end_token,
+    3: required list<string> endpoints
 }
 
 exception InvalidRequestException { 1: required string why }
@@ -44,7 +59,21 @@ service Cassandra {
         throws (1: InvalidRequestException ire, 2: UnavailableException ue,
                 3: TimedOutException te),
 
+    list<KeySlice> get_range_slices(
+        1: required ColumnParent column_parent, 2: required SlicePredicate predicate,
+        3: required KeyRange range, 4: required ConsistencyLevel consistency_level)
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue,
+                3: TimedOutException te),
+
+    void remove(
+        1: required binary key, 2: required ColumnPath column_path, 3: required i64 timestamp,
+        4: required ConsistencyLevel consistency_level)
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue,
+                3: TimedOutException te),
+
     string describe_version(),
+    list<TokenRange> describe_ring(1: required string keyspace)
+        throws (1: InvalidRequestException ire),
     map<string, list<string>> describe_schema_versions() throws (1: InvalidRequestException ire),
     string system_add_keyspace(1: required KsDef ks_def) throws (1: InvalidRequestException ire)
 }

@@ -1,0 +1,122 @@
+"""From a node's settings to what it is started with: cassandra.yaml, JVM options, class path."""
+
+import re
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from labbook.errors import InputError, LabError
+
+VERSIONS = yaml.safe_load(Path(__file__).with_name("cassandra.yml").read_text())
+FILE = "settings of cassandra"
+HEAP_MB, SMALLEST_HEAP_MB = 512, 64
+DURABILITIES = ("periodic", "commit")
+NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and stay
+PLACEMENTS = ("hash", "ordered")
+# Tools for tests, code generation and Hadoop that the old jars depend on and the server does not.
+LEFT_OUT = re.compile(r"(junit|antlr|stringtemplate|servlet-api|jline)-[0-9].*")
+
+
+def check_token(version: str, placement: str, token: int | str | None) -> None:
+    """InputError for a token that does not fit the placement."""
+    if placement == "ordered":
+        if not isinstance(token, str) or not token:
+            raise InputError(f"{token!r} does not fit placement ordered", file=FILE, key="token",
+                             allowed="a key, at which the node's range ends")
+        return
+    least, most = VERSIONS[version]["tokens"]
+    if token is not None and (isinstance(token, str) or not least <= token <= most):
+        raise InputError(f"{token!r} does not fit placement hash of Cassandra {version}",
+                         file=FILE, key="token", allowed=f"integers from {least} to {most}")
+
+
+def sync_ms(version: str, durability: str, asked: int | None) -> int:
+    """How long the commit log may wait for the disk, ms; InputError where it never waits."""
+    usual = VERSIONS[version]["sync_ms"][durability]
+    if asked is not None and usual == 0:
+        raise InputError(f"Cassandra {version} syncs each commit at once", file=FILE,
+                         key="sync_ms", allowed="with durability periodic")
+    return asked or usual
+
+
+def heap_mb(asked: int | None, memory: int) -> int:
+    """The heap in MB: what was asked or 512, if at least as much again stays for all else."""
+    most = memory // 2
+    if asked is None:
+        if most < SMALLEST_HEAP_MB:
+            raise LabError(f"{memory} MB of memory are too few for Cassandra",
+                           remedy=f"Give the host at least {2 * SMALLEST_HEAP_MB}M")
+        return min(HEAP_MB, most)
+    if asked > most:
+        raise InputError(f"{asked} does not fit the host's memory of {memory} MB",
+                         file=FILE, key="heap_mb", allowed=f"{SMALLEST_HEAP_MB} to {most}")
+    return asked
+
+
+def configuration(settings, address: str, home: PurePosixPath) -> dict:
+    """cassandra.yaml of a node; what is not about this lab is as Cassandra shipped it."""
+    version = VERSIONS[settings.version]
+    ordered = settings.placement == "ordered"
+    partitioner = "ByteOrderedPartitioner" if ordered else version["hash"]
+    return {
+        "cluster_name": "labbook",
+        "partitioner": f"org.apache.cassandra.dht.{partitioner}",
+        "initial_token": written_token(settings.token),
+        "auto_bootstrap": False,
+        "endpoint_snitch": "org.apache.cassandra.locator.SimpleSnitch",
+        "listen_address": address, "storage_port": 7000,
+        "rpc_address": address, **version["port"],
+        "data_file_directories": [str(home / "data")],
+        "commitlog_directory": str(home / "commitlog"),
+        "saved_caches_directory": str(home / "saved_caches"),
+        "disk_access_mode": "standard",  # mapped files fail in the old versions on Java 17
+        **commit_log(version["protocol"], settings.durability, settings.sync_ms),
+        **seed_nodes(version["seeds"], settings.seeds or [address]),
+        **version["configuration"],
+    }
+
+
+def written_token(token: int | str) -> str:
+    """As cassandra.yaml has it: a hash as a number, a key as its bytes in hex."""
+    return token.encode().hex() if isinstance(token, str) else str(token)
+
+
+def commit_log(protocol: str, durability: str, sync_ms: int) -> dict:
+    """`periodic` answers before the log is on disk, `commit` after."""
+    if durability == "periodic":
+        period = (("commitlog_sync_period", f"{sync_ms}ms") if protocol == "cql"
+                  else ("commitlog_sync_period_in_ms", sync_ms))
+        return {"commitlog_sync": "periodic", period[0]: period[1]}
+    if protocol == "cql":  # has no window any more
+        return {"commitlog_sync": "batch"}
+    return {"commitlog_sync": "batch", "commitlog_sync_batch_window_in_ms": float(sync_ms)}
+
+
+def seed_nodes(form: str, seeds: list[str]) -> dict:
+    if form == "list":
+        return {"seeds": list(seeds)}
+    return {"seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                               "parameters": [{"seeds": ",".join(seeds)}]}]}
+
+
+def jvm_options(settings, address: str, home: PurePosixPath) -> list[str]:
+    """One collector for all versions, so that eras are compared and not collectors."""
+    version, heap = VERSIONS[settings.version], settings.heap_mb
+    properties = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
+                  "java.io.tmpdir": f"{home}/tmp", "jna.tmpdir": f"{home}/tmp",
+                  **version["properties"]}
+    return ["-ea", f"-Xms{heap}M", f"-Xmx{heap}M", "-Xss512k", "-XX:+UseSerialGC",
+            "-XX:+ExitOnOutOfMemoryError", NO_TRACE,
+            *(f"--add-opens={package}=ALL-UNNAMED" for package in version["opened"]),
+            *(f"--add-exports={package}=ALL-UNNAMED" for package in version["exported"]),
+            *(f"-D{key}={str(value).format(home=home, address=address)}"
+              for key, value in properties.items())]
+
+
+def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None) -> str:
+    """Java's options for the jars, each once, by its name; `folders` are pairs of place on the
+    host and place here. `agent` is how the name of the jar begins that looks into the others."""
+    jars = {jar.name: str(place / jar.name) for place, here in folders
+            for jar in sorted(here.glob("*.jar")) if not LEFT_OUT.fullmatch(jar.name)}
+    agents = [f"-javaagent:{path}" for name, path in jars.items() if agent and name.startswith(agent)]
+    return "\n".join([*agents, "-cp " + ":".join(jars.values())])

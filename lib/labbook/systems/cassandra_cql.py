@@ -1,0 +1,121 @@
+"""Administration of today's Cassandra by CQL."""
+
+from contextlib import contextmanager
+
+PROTOCOL = 4
+HEADER_BYTES = 9
+EMPTY = "system_auth.network_permissions"  # one copy of each range, no rows without logins
+
+
+class CQLAdmin:
+    """What a node is asked and told; each call costs an SSH round trip."""
+
+    def __init__(self, node):
+        self.node = node
+
+    @contextmanager
+    def client(self, timeout=30):
+        """A connection for statements; TimeoutError when no answer comes in `timeout` seconds."""
+        connection = Connection(self.node.dial(timeout))
+        try:
+            connection.begin()
+            yield connection
+        finally:
+            connection.close()
+
+    def answers(self) -> None:
+        self._local("release_version")
+
+    def facts(self) -> dict:
+        version, cql = self._local("release_version", "cql_version")
+        return {"version": version, "cql": cql}
+
+    def create_table(self, keyspace: str, table: str, replication: int) -> None:
+        with self.client() as client:
+            client.query(f"CREATE KEYSPACE {keyspace} WITH replication = "
+                         f"{{'class': 'SimpleStrategy', 'replication_factor': {replication}}}")
+            client.query(f"CREATE TABLE {keyspace}.{table} (name blob PRIMARY KEY, value blob)")
+
+    def agreed(self) -> bool:
+        """Whether all nodes have the same schema."""
+        with self.client() as client:
+            versions = {*client.query("SELECT schema_version FROM system.local"),
+                        *client.query("SELECT schema_version FROM system.peers_v2")}
+        return len(versions) == 1
+
+    def members(self) -> dict[str, int | bytes]:
+        """{address: token} of the nodes that this one has seen join, if all answer it now."""
+        with self.client() as client:
+            known = client.query("SELECT listen_address, tokens FROM system.local")
+            known += client.query("SELECT peer, tokens FROM system.peers_v2")
+            # At ALL, a look through all ranges is refused unless each node is up for this one.
+            client.query(f"SELECT role FROM {EMPTY}", level="ALL")
+        return {address: self._token(*tokens) for address, tokens in known if tokens}
+
+    def ranges(self, keyspace: str) -> list[tuple[int | bytes, list[str]]]:
+        """(token at which the range ends, addresses that hold it, the owner first), by token."""
+        with self.client() as client:
+            (copies,), = client.query("SELECT replication FROM system_schema.keyspaces "
+                                      f"WHERE keyspace_name = '{keyspace}'")
+        ring = sorted((token, address) for address, token in self.members().items())
+        held = min(int(copies["replication_factor"]), len(ring))
+        owners = [address for _, address in ring]
+        return [(token, (owners + owners)[i:i + held]) for i, (token, _) in enumerate(ring)]
+
+    def token_of(self, key: bytes) -> int | bytes:
+        """Where the partitioner puts a key."""
+        from cassandra.metadata import Murmur3Token
+
+        return key if self.node.settings.placement == "ordered" else Murmur3Token.hash_fn(key)
+
+    def _local(self, *columns):
+        with self.client() as client:
+            row, = client.query(f"SELECT {', '.join(columns)} FROM system.local")
+        return row
+
+    def _token(self, named: str):
+        ordered = self.node.settings.placement == "ordered"
+        return bytes.fromhex(named) if ordered else int(named)
+
+
+class Connection:
+    """One CQL connection over any socket, a call at a time; the driver's own frames."""
+
+    def __init__(self, socket):
+        self._socket = socket
+
+    def begin(self) -> None:
+        from cassandra.protocol import StartupMessage
+
+        self._call(StartupMessage(cqlversion="3.0.0", options={}))
+
+    def query(self, statement: str, level="ONE") -> list[tuple]:
+        """All rows of a statement; cassandra-driver's exceptions for what the server refuses."""
+        from cassandra import ConsistencyLevel
+        from cassandra.protocol import QueryMessage
+
+        level = ConsistencyLevel.name_to_value[level]
+        return getattr(self._call(QueryMessage(statement, level)), "parsed_rows", None) or []
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _call(self, message):
+        from cassandra.protocol import ErrorMessage, ProtocolHandler
+
+        self._socket.sendall(ProtocolHandler.encode_message(message, 0, PROTOCOL, None, False))
+        header = self._exactly(HEADER_BYTES)
+        body = self._exactly(int.from_bytes(header[5:], "big"))
+        answer = ProtocolHandler.decode_message(PROTOCOL, {}, 0, header[1], header[4], body, None, None)
+        if isinstance(answer, ErrorMessage):
+            raise answer.to_exception()
+        return answer
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data))
+            if not more:
+                raise ConnectionError("the server closed the connection")
+            data += more
+        return data
