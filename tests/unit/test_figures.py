@@ -123,6 +123,24 @@ def test_a_topology_shows_hosts_limits_systems_and_links():
         "Link between a and b: RTT 100 ms, 50 Mbit/s. Link between a and c: RTT 300 ms, 1.00% lost.")
 
 
+def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
+    found = summary(counts=(1,), limited={("mysql", 1)})
+    picture = figures.dots(found, y="clients", hue="store")
+    assert [p.alt for p in picture.panels] == [
+        f"Dot chart, {op}: mean time of a request, ms. 1, Cassandra: 4.00; 1, MySQL: 2.00."
+        for op in ("Read", "Write")]
+    assert picture.caption == ("Mean time of a request, ms; dots: the repeats; line: median of 3 "
+                               "repeats; bar: interval of the median at a level of 75 %. 6 of 12 "
+                               "limited by the clients: hollow.")
+
+
+def test_ratios_are_paired_by_repeat_and_leave_out_what_the_clients_limited():
+    table = figures.ratios(summary(limited={("mysql", 10)}), "mean_ms", [
+        ("stores", {"store": "cassandra"}, {"store": "mysql"}, {"op": "read", "clients": count})
+        for count in (1, 10)])
+    assert table.rows == (("stores", "2.00 times (2.00 to 2.00)"), ("stores", "not measured"))
+
+
 def paper():
     return pd.DataFrame([("read", "MacMini", "cassandra", 1.372), ("read", "MacMini", "mysql", 0.594)],
                         columns=["op", "server", "store", "value"])

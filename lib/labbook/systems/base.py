@@ -49,6 +49,11 @@ class System:
         return cls.NEEDS
 
     @classmethod
+    def speaks(cls, **settings) -> str:
+        """The protocol by which a server with these settings is called."""
+        return cls.protocol
+
+    @classmethod
     def checked(cls, settings: dict) -> dict:
         """The settings with the defaults filled in; InputError for what is not allowed."""
         schema = {"type": "object", "additionalProperties": False, "properties": cls.SETTINGS}

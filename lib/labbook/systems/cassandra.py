@@ -58,6 +58,10 @@ class Cassandra(System):
     def version(self) -> dict:
         return VERSIONS[self.settings.version]
 
+    @classmethod
+    def speaks(cls, **settings) -> str:
+        return VERSIONS[cls.checked(settings)["version"]]["protocol"]
+
     @property
     def protocol(self) -> str:
         return self.version["protocol"]
