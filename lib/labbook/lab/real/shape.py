@@ -16,7 +16,10 @@ import json
 import re
 from dataclasses import dataclass
 
+from labbook.errors import InputError
+
 KIND = "chain"      # of entries in a host's journal
+# A rate of a link is one of all its hosts together, and none of them sees what the others send.
 NO_RATE = "no rate_mbit where the environment's provider is ssh: leave it out"
 ALL_QUEUES = range(30_000, 65_536)  # above those that people choose
 
@@ -58,8 +61,12 @@ class Chain:
         """
         if queue is None and not cut:
             return undo(self.entry)
-        return [f"iptables-restore -w --noflush <<'RULES'\n{self.rules(queue, cut)}RULES",
-                _jump(self.name)]
+        made = [f"iptables-restore -w --noflush <<'RULES'\n{self.rules(queue, cut)}RULES",
+                _jump("PREROUTING", self.name)]
+        # What a delay line lets go of comes by INPUT: a cut is for packets on their way, too.
+        if cut:
+            return [*made, _jump("INPUT", self.name)]
+        return [_no_jump("INPUT", self.name), *made]
 
     def rules(self, queue, cut) -> str:
         """Input of iptables-restore, which replaces the chain in one step."""
@@ -78,11 +85,10 @@ def undo(entry: dict) -> list[str]:
 
     They fail when something of it stays. The rules' queue goes with its delay line, a process.
     """
-    jump, name = f"PREROUTING -j {entry['chain']}", entry["chain"]
-    quiet = "2> /dev/null"
-    return [f"while iptables -w -t mangle -D {jump} {quiet}; do :; done",
-            f"iptables -w -t mangle -F {name} {quiet} || true",
-            f"iptables -w -t mangle -X {name} {quiet} || true",
+    name, quiet = entry["chain"], "2> /dev/null || true"
+    return [_no_jump("PREROUTING", name), _no_jump("INPUT", name),
+            f"iptables -w -t mangle -F {name} {quiet}",
+            f"iptables -w -t mangle -X {name} {quiet}",
             f"! iptables -w -t mangle -S {name} > /dev/null 2>&1"]
 
 
@@ -126,7 +132,20 @@ def free_queue(said: str) -> int:
     return next(number for number in ALL_QUEUES if number not in used)
 
 
-def _jump(name):
-    """First of all rules of the table, since another may let a packet go at once."""
-    rule, command = f"PREROUTING -j {name}", "iptables -w -t mangle"
-    return f"{command} -C {rule} 2> /dev/null || {command} -I {rule}"
+def refuse_rates(description) -> None:
+    """InputError when the lab's description asks for what links between real hosts cannot be."""
+    for i, link in enumerate(description.links):
+        if link.get("rate_mbit"):
+            raise InputError(f"{link['rate_mbit']:g} Mbit/s for the link "
+                             f"{' - '.join(link['between'])}", key=f"links.{i}.rate_mbit",
+                             file=f"lab.yml of {description.name}", allowed=NO_RATE)
+
+
+def _jump(hook, name):
+    """First of all rules there, since another may let a packet go at once."""
+    command = "iptables -w -t mangle"
+    return f"{command} -C {hook} -j {name} 2> /dev/null || {command} -I {hook} -j {name}"
+
+
+def _no_jump(hook, name):
+    return f"while iptables -w -t mangle -D {hook} -j {name} 2> /dev/null; do :; done"
