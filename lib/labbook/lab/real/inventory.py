@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from labbook.checks import check, did_you_mean
 from labbook.errors import InputError
+from labbook.lab.host import Login
 from labbook.lab.real.key_files import check_files
 from labbook.lab.real.schema import DEFAULTS, SCHEMA
 
@@ -33,6 +34,11 @@ class Jump:
     known_hosts: str
     jump: "Jump | None" = None
     entry: str = ""
+
+    @property
+    def login(self) -> Login:
+        return Login(self.address, self.user, self.key, self.known_hosts, self.port,
+                     self.jump.login if self.jump else None)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from labbook.errors import InputError
 from labbook.lab.real.schema import ALLOW
+from labbook.lab.real.shape import NO_RATE
 
 LIMITS = ("cores", "cores_of", "quota", "memory")
 
@@ -50,6 +51,10 @@ def asked(description, matched) -> dict[str, Asked]:
 
 def require_allowed(description, matched, environment) -> None:
     """InputError for all that the lab asks of hosts and their owner does not allow."""
+    for link in description.links:
+        if link.get("rate_mbit"):
+            raise InputError(f"the link {' - '.join(link['between'])} of study {description.name} has "
+                             "a rate", file=environment.file, key="provider", allowed=NO_RATE)
     reals = {real.name: real for real in matched.values()}
     refused = [(reals[name], kind, what) for name, asks in asked(description, matched).items()
                for kind, what in asks.of.items() if kind not in reals[name].allow]
