@@ -7,12 +7,14 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems.cassandra import Cassandra, idl
+from labbook.systems import cassandra_config
+from labbook.systems.cassandra import Cassandra
+from labbook.systems.cassandra_thrift import idl
 
 
 @pytest.fixture(scope="module")
 def lab():
-    description = describe({"server": {"memory": "1G"}, "other": {"memory": "1G"}})
+    description = describe({"server": {"memory": "1G"}})
     with Lab.up(description, Environment("local"), new_id()) as lab:
         yield lab
 
@@ -20,8 +22,7 @@ def lab():
 @pytest.fixture
 def host(lab):
     yield lab.host("server")
-    for host in lab.role("db"):
-        Cassandra(host).destroy()
+    Cassandra(lab.host("server")).destroy()
 
 
 def store(node, key: bytes, value: bytes, level="ONE"):
@@ -86,22 +87,6 @@ def test_70_rows_by_clients_at_once(host):
     assert [stored(node, b"%d" % i) for i in range(70)] == [b"value %d" % i for i in range(70)]
 
 
-def test_two_nodes_are_one_cluster(lab, host):
-    seeds, other = [host.address], lab.host("other")
-    first = Cassandra(host, seeds=seeds, token=0, heap_mb=256).up()
-    second = Cassandra(other, seeds=seeds, token=2**126, heap_mb=256).up()
-    for node in (first, second):
-        host.wait_for(lambda: len(_alive(node)) == 2, "both nodes to know of both", timeout=60)
-    first.create_table(replication=2)
-    store(first, b"name", b"on both", level="ALL")
-    assert stored(second, b"name", level="ALL") == b"on both"
-
-
-def _alive(node) -> list[str]:
-    with node.client() as client:
-        return sum(client.describe_schema_versions().values(), [])
-
-
 def test_a_node_that_falls_silent_is_told_as_such(host):
     node = Cassandra(host, heap_mb=256).up()
     node.process.signal("STOP")
@@ -111,22 +96,20 @@ def test_a_node_that_falls_silent_is_told_as_such(host):
 
 
 def test_a_broken_setting_is_in_the_error(host, monkeypatch):
-    from labbook.systems import cassandra
-
-    monkeypatch.setattr(cassandra, "commit_log", lambda *_: {"commitlog_sync": "sometimes"})
+    monkeypatch.setattr(cassandra_config, "commit_log", lambda *_: {"commitlog_sync": "sometimes"})
     with pytest.raises(SystemFailure) as failure:
         Cassandra(host, heap_mb=256).up()
     assert "sometimes" in failure.value.log and "ended with exit code" in str(failure.value)
 
 
 def test_a_port_in_use_is_in_the_error(host):
-    squatter = host.start("squatter", f"{host.python} -m http.server {Cassandra.port}"
-                                      f" --bind {host.address}")
+    port = Cassandra(host).port
+    squatter = host.start("squatter", f"{host.python} -m http.server {port} --bind {host.address}")
     try:
-        host.wait_for(lambda: _listens(host, Cassandra.port), "the squatter", 20, squatter)
+        host.wait_for(lambda: _listens(host, port), "the squatter", 20, squatter)
         with pytest.raises(SystemFailure) as failure:
             Cassandra(host, heap_mb=256).up()
-        assert f"{host.address}:{Cassandra.port}" in failure.value.log
+        assert f"{host.address}:{port}" in failure.value.log
         assert "Could not create ServerSocket" in failure.value.log
     finally:
         squatter.stop()

@@ -1,0 +1,129 @@
+"""Rings of real Cassandra nodes: all know all, rows lie where asked, copies at every level."""
+
+import pytest
+from cassandra import InvalidRequest
+from small_labs import describe, new_id
+
+from labbook.errors import SystemFailure
+from labbook.lab import Environment, Lab
+from labbook.systems.cassandra_ring import Ring, row_key
+from labbook.systems.cassandra_thrift import idl
+
+NODES = [f"node{i}" for i in range(3)]
+ROWS = 9
+
+
+@pytest.fixture(scope="module")
+def lab():
+    description = describe({name: {"memory": "1G"} for name in NODES})
+    with Lab.up(description, Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture
+def hosts(lab):
+    hosts = [lab.host(name) for name in NODES]
+    yield hosts
+    Ring(hosts).destroy()
+
+
+def ring(hosts, **settings):
+    made = Ring(hosts, rows=ROWS, heap_mb=128, durability="commit", **settings).up()
+    made.create_table()
+    return made
+
+
+def write(node, row: int, level="ALL"):
+    types = idl()
+    with node.client() as client:
+        client.set_keyspace("labbook")
+        client.insert(row_key(row), types.ColumnParent("pairs"),
+                      types.Column(b"value", b"value %d" % row, 1),
+                      getattr(types.ConsistencyLevel, level))
+
+
+def read(node, row: int, level="ONE") -> bytes:
+    types = idl()
+    with node.client() as client:
+        client.set_keyspace("labbook")
+        found = client.get(row_key(row), types.ColumnPath("pairs", b"value"),
+                           getattr(types.ConsistencyLevel, level))
+    return found.column.value
+
+
+def logged(node) -> set[int]:
+    """Rows that were written on this node itself: their values stand in its commit log."""
+    found = node.host.run(f"grep -aoh 'value [0-9]' {node.home}/commitlog/*.log", check=False).stdout
+    return {int(value.split()[1]) for value in found.splitlines()}
+
+
+@pytest.mark.parametrize("version, placement", [("0.7.0", "ordered"), ("0.7.0", "hash"),
+                                                ("1.0.7", "ordered")])
+def test_rows_lie_on_the_nodes_that_the_cluster_names(hosts, version, placement):
+    three = ring(hosts, version=version, placement=placement)
+    assert all(set(node.admin.members()) == set(three.addresses) for node in three.nodes)
+    for row in range(ROWS):
+        write(three.nodes[row % 3], row)
+    owners = three.owners()
+    if placement == "ordered":
+        assert owners == ["node0"] * 3 + ["node1"] * 3 + ["node2"] * 3
+    for node in three.nodes:
+        assert logged(node) == {i for i in range(ROWS) if owners[i] == node.host.name}
+        assert [read(node, row) for row in range(ROWS)] == [b"value %d" % i for i in range(ROWS)]
+    facts = three.facts()
+    assert facts["nodes"] == 3 and facts["version"] == version and len(facts["resident_mb"]) == 3
+    assert [process.alive() for process in three.processes] == [True] * 3
+    three.destroy()
+    assert not any(host.process("cassandra").alive() for host in hosts)
+
+
+def test_three_copies_at_every_level_and_with_a_node_dead(hosts):
+    three = ring(hosts, replication=3)
+    first, second, third = three.nodes
+    for row, level in enumerate(("ONE", "QUORUM", "ALL", "ANY")):
+        write(first, row, level)
+    for level in ("ONE", "QUORUM", "ALL"):
+        assert read(second, 2, level) == b"value 2"
+    assert sorted(three.holders(2)) == NODES and 2 in logged(first) & logged(second) & logged(third)
+
+    third.process.kill()
+    first.host.wait_for(lambda: len(first.admin.members()) == 2, "a dead node to be missed", 60)
+    write(first, 5, "QUORUM")
+    assert read(second, 5, "QUORUM") == b"value 5"
+    with pytest.raises(idl().UnavailableException):
+        write(first, 6, "ALL")
+
+
+def test_a_node_that_does_not_start_is_the_rings_failure(hosts):
+    three = Ring(hosts, heap_mb=128)
+    three.destroy()
+    for node in three.nodes:
+        node.deploy()
+    three.nodes[1].run("rm", three.nodes[1].home / "cassandra.yaml")
+    with pytest.raises(SystemFailure, match="node1: .*ended with exit code"):
+        three.start()
+    assert not any(process and process.alive() for process in three.processes)
+
+
+def test_two_of_todays_nodes(hosts):
+    two = Ring(hosts[:2], version="5.0.8", placement="ordered", rows=ROWS, heap_mb=256,
+               durability="commit").up()
+    two.create_table()
+    first, second = two.nodes
+    assert two.owners() == ["node0"] * 5 + ["node1"] * 4
+    with first.client() as client:
+        for row in range(ROWS):
+            client.query(f"INSERT INTO labbook.pairs (name, value) VALUES "
+                         f"(0x{row_key(row).hex()}, 0x{(b'value %d' % row).hex()})")
+    assert [logged(node) for node in two.nodes] == [set(range(5)), set(range(5, ROWS))]
+    facts = two.facts()
+    assert facts["version"] == "5.0.8" and facts["java"] and facts["nodes"] == 2
+    assert all(300 < resident < 900 for resident in facts["resident_mb"])
+
+    second.process.kill()
+    second.start()
+    with second.client() as client:
+        assert sorted(client.query("SELECT name, value FROM labbook.pairs", level="ALL")) == [
+            (row_key(row), b"value %d" % row) for row in range(ROWS)]
+        with pytest.raises(InvalidRequest, match="no_such_table"):
+            client.query("SELECT * FROM labbook.no_such_table")
