@@ -11,13 +11,12 @@ import pytest
 
 from labbook.errors import LabError
 from labbook.lab.host import Host, Login, Result
-from labbook.systems.null import PROGRAM
 
 
 class HereHost(Host):
     """Commands, files and processes are local, below `root`; both addresses are loopback."""
 
-    def run(self, command, timeout=60, check=True, env=None):
+    def run(self, command, timeout=60, check=True, env=None, root=False):
         done = subprocess.run(["bash", "-c", self._in_place(command, env)], timeout=timeout,
                               capture_output=True, text=True)
         if check and done.returncode:
@@ -66,16 +65,16 @@ def null_server():
     """Starts null servers of a protocol: targets with an address, a port and the subprocess."""
     started = []
 
-    def start(protocol, value_bytes=100):
+    def start(protocol, value_bytes=100, address="127.0.0.1"):
         port = free_port()
-        server = subprocess.Popen([sys.executable, str(PROGRAM), protocol, "127.0.0.1", str(port),
-                                   str(value_bytes)])
+        server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null_server", protocol,
+                                   address, str(port), str(value_bytes)])
         started.append(server)
         until = time.monotonic() + 10
-        while not listens(port):
+        while not listens(port, address):
             assert server.poll() is None and time.monotonic() < until
             time.sleep(0.01)
-        return target(port, protocol, server=server)
+        return target(port, protocol, address=address, server=server)
 
     yield start
     for server in started:
@@ -84,7 +83,14 @@ def null_server():
 
 
 def target(port: int, protocol: str, **more) -> SimpleNamespace:
-    return SimpleNamespace(address="127.0.0.1", port=port, protocol=protocol, **more)
+    return SimpleNamespace(**{"address": "127.0.0.1"} | more, port=port, protocol=protocol)
+
+
+def calls_spec(server, **more) -> dict:
+    """What the calls of one client to a target are made from."""
+    return dict(protocol=server.protocol, addresses=[server.address], address=server.address,
+                port=server.port, rows=1, value_bytes=100, consistency="ONE", call_seconds=5,
+                client=0) | more
 
 
 def free_port() -> int:
@@ -92,6 +98,6 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
-def listens(port) -> bool:
+def listens(port, address="127.0.0.1") -> bool:
     with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
+        return client.connect_ex((address, port)) == 0

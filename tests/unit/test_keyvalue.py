@@ -1,27 +1,24 @@
 """The clients' process and its rows, against null servers on loopback."""
 
 import json
-import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
-from here import HereCrew, free_port, here_host, null_server, target  # noqa: F401 (a fixture)
+from here import (  # noqa: F401 (a fixture)
+    HereCrew, calls_spec, free_port, here_host, null_server, target)
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_host
 from labbook.workloads.keyvalue import fill, keyvalue, shares
-from labbook.workloads.mysql_calls import MySQLCalls
 from labbook.workloads.pairs import WrongValue
-from labbook.workloads.thrift_calls import ThriftCalls, idl
 
 LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
             seconds_at_most=10)
-PROTOCOLS = ["thrift", "mysql"]
-CALLS = {"thrift": ThriftCalls, "mysql": MySQLCalls}
+PROTOCOLS = ["thrift", "cql", "mysql"]
 
 
 @pytest.fixture
@@ -88,8 +85,7 @@ def test_the_time_limit_ends_the_load_and_is_told(crew, null_server):  # noqa: F
 def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811
     fill(crew, null_server("thrift"), rows=3, value_bytes=100)
     with pytest.raises(WrongValue):
-        fill(crew, null_server("thrift", value_bytes=20), rows=3,
-             value_bytes=100)
+        fill(crew, null_server("thrift", value_bytes=20), rows=3, value_bytes=100)
 
 
 @pytest.mark.parametrize("clients, hosts, counts", [(70, 1, [70]), (7, 3, [3, 2, 2]), (1, 2, [1])])
@@ -100,87 +96,70 @@ def test_clients_are_spread_evenly(clients, hosts, counts):
     assert numbers == list(range(clients))
 
 
-@pytest.mark.parametrize("given, key", [({"op": "scan"}, "op"),
-                                        ({"consistency": "TWO"}, "consistency"),
-                                        ({"value_bytes": 3}, "value_bytes")])
-def test_what_is_not_allowed_is_named(crew, given, key):
+@pytest.mark.parametrize("protocol, given, key", [
+    ("thrift", {"op": "scan"}, "op"),
+    ("thrift", {"op": "update"}, "op"),
+    ("cql", {"op": "update"}, "op"),
+    ("http", {"op": "update"}, "op"),
+    ("cql", {"consistency": "TWO"}, "consistency"),
+    ("thrift", {"consistency": "ANY"}, "consistency"),  # a read
+    ("mysql", {"value_bytes": 3}, "value_bytes"),
+    ("mysql", {"rows": 10_000_000}, "rows"),
+    ("redis", {}, "protocol")])
+def test_what_is_not_allowed_is_named(crew, protocol, given, key):
     with pytest.raises(InputError, match=f"^{key}: .*allowed"):
-        keyvalue(crew, target(1, "thrift"), **LOAD | given)
+        keyvalue(crew, target(1, protocol), **LOAD | given)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_answers_in_pieces_are_put_together(null_server, protocol):  # noqa: F811
-    """One byte a packet, then a reply that equals the one checked before."""
-    calls = CALLS[protocol](spec(null_server(protocol).port, protocol))
-    calls.connect()
-    whole = calls._receive
-    calls._receive = lambda size: whole(1)
-    if protocol == "mysql":
-        calls._socket = OneByteAtATime(calls._socket)
-    calls.read(0)
-    calls.read(0)
-    calls.write(0)
-    calls._receive = whole
-    calls.read(0)
-    assert calls._checked.keys() == {0}
+def test_a_write_may_be_at_any_and_mysql_updates(crew, null_server):  # noqa: F811
+    few = LOAD | {"requests": 5}
+    for protocol in ("thrift", "cql"):
+        load = keyvalue(crew, null_server(protocol), **few | {"op": "write", "consistency": "ANY"})
+        assert load.rows.ok.all()
+    assert keyvalue(crew, null_server("mysql"), **few | {"op": "update"}).rows.ok.all()
 
 
-class OneByteAtATime:
-    def __init__(self, whole):
-        self.whole = whole
-
-    def recv(self, size):
-        return self.whole.recv(1)
-
-
-def test_a_server_that_hangs_is_an_error_within_the_calls_limit():
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        calls = ThriftCalls(spec(silent.getsockname()[1], "thrift") | {"call_seconds": 0.2})
-        begin = time.monotonic()
-        with pytest.raises(OSError) as caught:
-            calls.connect()
-        assert time.monotonic() - begin < 2
-        assert not calls.keeps_connection(caught.value)
+def test_clients_go_round_over_the_servers(crew, null_server):  # noqa: F811
+    """All of one port: clients 0 and 3 find no server at the first address, the others do."""
+    server = null_server("thrift", address="127.0.0.2")
+    server.addresses = ["127.0.0.3", "127.0.0.2", "127.0.0.2"]
+    load = keyvalue(crew, server, **LOAD | {"clients": 6, "requests": 5})
+    by_client = load.rows.groupby("client").ok
+    assert by_client.all().tolist() == [False, True, True] * 2 == by_client.any().tolist()
 
 
-def test_what_cassandra_raises_is_raised_and_keeps_the_connection(null_server):  # noqa: F811
-    calls = ThriftCalls(spec(null_server("thrift").port, "thrift"))
-    calls.connect()
-    calls.read(0)
-    body = struct.pack(">II", 0x80010002, 3) + b"get" + struct.pack(">IbhB", 0, 12, 4, 0) + b"\0"
-    whole, calls._receive = calls._receive, lambda size: whole(size) and framed(body)
-    with pytest.raises(idl().TimedOutException) as caught:
-        calls.read(0)
-    assert calls.keeps_connection(caught.value)
-    calls._receive = whole
-    calls.read(0)
+def test_the_cpu_of_several_servers_is_summed(crew, null_server, tmp_path):  # noqa: F811
+    server = null_server("thrift")
+    one = SimpleNamespace(pid=server.server.pid, host=here_host(tmp_path, "server"))
+    load = LOAD | {"requests": 3000}
+    server.process = one
+    alone = keyvalue(crew, server, **load).measures["server_cpu_us_per_call"]
+    server.processes = [one] * 10
+    together = keyvalue(crew, server, **load).measures["server_cpu_us_per_call"]
+    assert alone > 0 and together > 3 * alone
 
 
-def framed(body):
-    return struct.pack(">I", len(body)) + body
+@pytest.mark.parametrize("offset", [-2.0, 2.0])
+def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  # noqa: F811
+    told = []
+    run = crew.run
 
+    def on_a_host_with_another_clock(function, *arguments, timeout):
+        if function is keyvalue_host.go:
+            told.extend(arguments[0])
+            arguments = [arguments[0][0] - offset], *arguments[1:]
+        return run(function, *arguments, timeout=timeout)
 
-def spec(port, protocol):
-    return dict(protocol=protocol, address="127.0.0.1", port=port, rows=1, value_bytes=100,
-                consistency="ONE", call_seconds=5)
-
-
-def test_writes_carry_the_time_they_are_made():
-    calls = ThriftCalls(spec(1, "thrift"))
-    sent = []
-    calls._send = lambda request: sent.append(bytes(request))
-    calls._receive = lambda size: framed(
-        struct.pack(">II", 0x80010002, 6) + b"insert" + struct.pack(">I", 0) + b"\0")
-    before = time.time_ns() // 1000
-    calls.write(0)
-    calls.write(0)
-    stamps = [struct.unpack(">q", request[calls._writes[0][1]:][:8])[0] for request in sent]
-    assert before <= stamps[0] <= stamps[1] <= time.time_ns() // 1000
+    crew.clock_offsets, crew.run = lambda: [offset], on_a_host_with_another_clock
+    before = time.time()
+    load = keyvalue(crew, null_server("thrift"), **LOAD)
+    assert before < told[0] - offset < time.time()
+    assert load.rows.started_s.between(-0.001, 5).all() and len(load.rows) == 150
 
 
 @pytest.mark.parametrize("end", ["input closed", "killed"])
 def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
-    waiting = spec(null_server("thrift").port, "thrift") | LOAD | {"first_client": 0}
+    waiting = calls_spec(null_server("thrift")) | LOAD | {"first_client": 0}
     runner = subprocess.Popen(
         [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(waiting), "out"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -39,6 +39,23 @@ def test_pymysql_reads_and_writes(null_server, value_bytes):
         cursor.execute(f"SELECT VALUE FROM pairs WHERE NAME='{KEY.decode()}'")
         assert cursor.fetchall() == ((KEY.decode().ljust(value_bytes, "."),),)
         assert cursor.execute("REPLACE INTO pairs (NAME, VALUE) VALUES ('a', 'b')") == 2
+        assert cursor.execute("UPDATE pairs SET VALUE='b' WHERE NAME='a'") == 1
+
+
+
+def test_a_session_of_cassandra_driver_reads_and_writes(null_server):
+    """With the driver's defaults: it asks for later protocols first, and for the ring."""
+    from cassandra.cluster import Cluster
+
+    cluster = Cluster(["127.0.0.1"], port=null_server("cql", value_bytes=40).port)
+    try:
+        session = cluster.connect()
+        read = session.prepare("SELECT value FROM labbook.pairs WHERE name=?")
+        write = session.prepare("INSERT INTO labbook.pairs (name, value) VALUES (?, ?)")
+        assert session.execute(read, [KEY]).one().value == KEY.ljust(40, b".")
+        assert session.execute(write, [KEY, b"b"]).one() is None
+    finally:
+        cluster.shutdown()
 
 
 def test_it_is_a_system_with_checked_settings(tmp_path):

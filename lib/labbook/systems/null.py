@@ -5,7 +5,8 @@ from pathlib import Path
 
 from labbook.systems.base import Needs, System
 
-PROGRAM = Path(__file__).with_name("null_program.py")
+PROGRAM = Path(__file__).with_name("null_server")
+PROTOCOLS = ("thrift", "cql", "mysql")  # a module of the program each
 
 
 class NullServer(System):
@@ -13,7 +14,7 @@ class NullServer(System):
 
     NAME = "null"
     SETTINGS = {
-        "protocol": {"enum": ["thrift", "mysql"], "default": "thrift"},
+        "protocol": {"enum": list(PROTOCOLS), "default": "thrift"},
         "value_bytes": {"type": "integer", "minimum": 1, "maximum": 60000, "default": 100},
     }
     NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"))
@@ -24,12 +25,13 @@ class NullServer(System):
         return self.settings.protocol
 
     def deploy(self) -> None:
-        self.run("mkdir", "-p", self.home)
-        self.put(PROGRAM.read_text(), PROGRAM.name)
+        self.run("mkdir", "-p", self.home / PROGRAM.name)
+        for name in ("__init__", "__main__", self.protocol):
+            self.put((PROGRAM / f"{name}.py").read_text(), PROGRAM.name, f"{name}.py")
 
     def command(self) -> str:
-        return shlex.join((self.host.python, f"{self.home}/{PROGRAM.name}", self.settings.protocol,
-                           self.address, str(self.port), str(self.settings.value_bytes)))
+        return shlex.join((self.host.python, "-m", PROGRAM.name, self.protocol, self.address,
+                           str(self.port), str(self.settings.value_bytes)))
 
     def answers(self) -> None:
         self.dial().close()

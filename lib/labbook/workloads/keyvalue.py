@@ -2,19 +2,19 @@
 
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from labbook.errors import InputError
-from labbook.workloads import keyvalue_host
+from labbook.workloads import keyvalue_host, stores
 from labbook.workloads.keyvalue_runner import ERROR_BYTES, KINDS_OF_ERRORS, sheet_fields
-from labbook.workloads.pairs import key_of
-from labbook.workloads.stores import CALLS
+from labbook.workloads.pairs import MOST_ROWS, key_of
 
-OPS = ("read", "write")
-LEVELS = ("ONE", "QUORUM", "ALL", "ANY")
+LEVELS_OF_READS = ("ONE", "QUORUM", "ALL")
+LEVELS = (*LEVELS_OF_READS, "ANY")
 CALL_SECONDS = 10  # a call that takes longer is an error; Cassandra's own limit, as shipped
 CONNECT_SECONDS = 60  # for all clients of a host to connect
 
@@ -24,7 +24,8 @@ class Load:
     """`rows`: client, host, started_s (since the common start), seconds, ok, error.
 
     `measures`: rate_per_s, start_spread_s, truncated (1 when the time limit ended it),
-    clients_cpu_share, clients_cpu_us_per_call, server_cpu_us_per_call (to 10 ms in all).
+    clients_cpu_share, clients_cpu_us_per_call, server_cpu_us_per_call (all servers' CPU, known
+    to 10 ms of each).
     """
 
     rows: pd.DataFrame
@@ -32,9 +33,12 @@ class Load:
 
 
 def fill(crew, target, *, rows: int, value_bytes: int, consistency: str = "ONE") -> None:
-    """Write every row of the table once and read it back."""
+    """Write every row of the table once at that level, and read all back.
+
+    They are read at ALL, which shows that every replica has them: so they can be read at any.
+    """
     spec = _spec(target, rows, value_bytes, consistency)
-    crew.run(keyvalue_host.fill, [spec], timeout=CALL_SECONDS + rows / 50)
+    crew.run(keyvalue_host.fill, [spec], ["ALL"], timeout=CALL_SECONDS + rows / 50)
 
 
 def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,
@@ -44,8 +48,9 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
 
     Each has its own connection, warms up with `warmup_requests` calls and then, all together,
     calls in a closed loop on rows drawn evenly out of `rows`. After `seconds_at_most` no new call
-    is made, and the measure `truncated` is 1. `target` has an address, a port, a protocol and,
-    where the server's CPU is to be known, a process.
+    is made, and the measure `truncated` is 1. `target` has a protocol, a port and an address or
+    several `addresses`, over which the clients go round; where the servers' CPU is to be known,
+    a `process` or several `processes`. The consistency level is Cassandra's alone.
     """
     spec = _spec(target, rows, value_bytes, consistency, op=op, clients=clients,
                  requests=requests,
@@ -54,12 +59,13 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     ready_seconds = CONNECT_SECONDS + seconds_at_most + CALL_SECONDS
     crew.run(keyvalue_host.prepare, specs, [ready_seconds] * len(specs),
              timeout=ready_seconds + 10)
+    offsets, notice = _clock_offsets(crew), _notice_seconds(crew, clients)
     cpu_before = _server_cpu(target)
-    start = time.time() + 0.1 + 0.001 * clients
+    start = time.time() + notice
     # a last call may connect, say where to, and ask: three waits
     end_seconds = start - time.time() + seconds_at_most + 3 * CALL_SECONDS + 10
-    found = crew.run(keyvalue_host.go, [start] * len(specs), [end_seconds] * len(specs),
-                     timeout=end_seconds + 10)
+    found = crew.run(keyvalue_host.go, [start + offset for offset in offsets[:len(specs)]],
+                     [end_seconds] * len(specs), timeout=end_seconds + 10)
     sheets = [_sheet(raw, s) for raw, s in zip(found, specs)]
     frames = [_frame(sheet, s["first_client"], host.name)
               for sheet, s, host in zip(sheets, specs, crew.hosts)]
@@ -78,8 +84,10 @@ def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
 
 
 def _spec(target, rows, value_bytes, consistency, **more) -> dict:
-    given = {"protocol": (target.protocol, tuple(CALLS)), "consistency": (consistency, LEVELS),
-             "op": (more.get("op", "read"), OPS)}
+    op = more.get("op", "write")
+    given = {"protocol": (target.protocol, tuple(stores.CALLS)),
+             "op": (op, stores.ops(target.protocol)),
+             "consistency": (consistency, LEVELS_OF_READS if op == "read" else LEVELS)}
     for name, (value, allowed) in given.items():
         if value not in allowed:
             raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
@@ -87,11 +95,15 @@ def _spec(target, rows, value_bytes, consistency, **more) -> dict:
                         ("requests", more.get("requests", 1))):
         if value < 1:
             raise InputError(f"{value!r} is too few", key=name, allowed="1 and more")
+    if rows > MOST_ROWS:
+        raise InputError(f"{rows} is too many", key="rows", allowed=f"1 to {MOST_ROWS}")
     if value_bytes < len(key_of(0)):
         raise InputError(f"{value_bytes} bytes do not tell values apart", key="value_bytes",
                          allowed=f"{len(key_of(0))} and more")
-    return dict(protocol=target.protocol, address=str(target.address), port=target.port, rows=rows,
-                value_bytes=value_bytes, consistency=consistency, call_seconds=CALL_SECONDS, **more)
+    addresses = getattr(target, "addresses", None) or [target.address]
+    return dict(protocol=target.protocol, addresses=[str(address) for address in addresses],
+                port=target.port, rows=rows, value_bytes=value_bytes, consistency=consistency,
+                call_seconds=CALL_SECONDS, **more)
 
 
 def _sheet(raw: bytes, spec) -> dict:
@@ -148,11 +160,30 @@ def cpus(host) -> float:
     return min(cores, quota) if quota else cores
 
 
+def _clock_offsets(crew) -> list[float]:
+    """How far ahead of ours the clock of each of the crew's hosts is, seconds."""
+    measured = getattr(crew, "clock_offsets", None)
+    return measured() if measured else [0.0] * len(crew.hosts)
+
+
+def _notice_seconds(crew, clients: int) -> float:
+    """How long before the start its time is told, for it to be known everywhere by then."""
+    begin = time.monotonic()
+    crew.run(time.time, timeout=CALL_SECONDS)
+    return 0.1 + 0.001 * clients + 2 * (time.monotonic() - begin)
+
+
 def _server_cpu(target) -> float | None:
-    """CPU seconds the server has used so far, to 10 ms; None when its process is not known."""
-    process = getattr(target, "process", None)
-    if process is None:
+    """CPU seconds the servers have used so far, to 10 ms each; None without their processes."""
+    one = getattr(target, "process", None)
+    processes = getattr(target, "processes", None) or ([one] if one else [])
+    if not processes:
         return None
-    stat = target.host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK").stdout
+    with ThreadPoolExecutor(len(processes)) as pool:
+        return sum(pool.map(_cpu_seconds, processes))
+
+
+def _cpu_seconds(process) -> float:
+    stat = process.host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK").stdout
     fields, ticks = stat.rpartition(")")[2].split()[:-1], int(stat.split()[-1])
     return (int(fields[11]) + int(fields[12])) / ticks

@@ -68,7 +68,7 @@ class Client:
         """`number` counts over all hosts; the sheet's rows from this host's first."""
         self.spec, self.sheet, self.at = spec, sheet, number - spec["first_client"]
         self.texts = []
-        self.calls, self.connected = stores.calls(spec), False
+        self.calls, self.connected = stores.calls(stores.of_client(spec, number)), False
         self.call = getattr(self.calls, spec["op"])
         chosen = random.Random(f"{spec['seed']} {number}")
         self.warmup = chosen.choices(range(spec["rows"]), k=spec["warmup_requests"])
@@ -162,7 +162,8 @@ def _fork(spec, number, sheet, ready, go) -> int:
 def main(spec_json: str, out: str) -> int:
     spec = json.loads(spec_json)
     sheet = Sheet(spec["clients"], spec["requests"])
-    stores.calls(spec)  # what all clients need is loaded once, before they are forked
+    sys.modules.setdefault("numpy", None)  # cassandra-driver would load it, and nobody use it
+    stores.calls(stores.of_client(spec, 0))  # what all need is loaded once, before the fork
     gc.disable()  # no pauses of our own making, and no pages copied for its marks
     ready, go = os.pipe(), os.pipe()
     numbers = range(spec["first_client"], spec["first_client"] + spec["clients"])

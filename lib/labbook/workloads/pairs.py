@@ -1,6 +1,7 @@
 """The pairs that all stores hold: row numbers, their keys and the value that belongs to a key."""
 
 DATABASE, TABLE, COLUMN = "labbook", "pairs", b"value"
+MOST_ROWS = 1_000_000  # whose keys are of one length
 
 
 class WrongValue(Exception):

@@ -1,0 +1,7 @@
+"""Answers key-value clients with next to no work: their rate against it is their own ceiling.
+
+`python -m null_server PROTOCOL ADDRESS PORT VALUE_BYTES`
+
+It needs nothing but Python, answers what comes with one read (the clients wait for each answer)
+and never looks at more than the key. The value is the key, cut or padded with dots.
+"""
