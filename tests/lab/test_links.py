@@ -9,23 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from small_labs import describe, new_id
+import small_labs
+from small_labs import best_of, describe, new_id
 
 import labbook
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, Link
-
-# A refused connect takes one round trip, and no ping: another witness than the link's own check.
-CONNECT = """
-import socket, sys, time
-times = []
-for _ in range(9):
-    began = time.perf_counter()
-    assert socket.socket().connect_ex((sys.argv[1], 9)) == 111
-    times.append((time.perf_counter() - began) * 1e3)
-print(sorted(times)[4])
-"""
-
 
 @pytest.fixture(scope="module")
 def lab():
@@ -43,18 +32,8 @@ def link(lab):
     link.shape()
 
 
-def best_of(tries, measure, good):
-    """A busy machine gets another chance; the last answer when none is good."""
-    for _ in range(tries):
-        answer = measure()
-        if good(answer):
-            break
-    return answer
-
-
 def connect_ms(lab, source="ha", target="hb"):
-    host = lab.host(source)
-    return float(host.run(f"{host.python} -I -S -c '{CONNECT}' {lab.host(target).address}").stdout)
+    return small_labs.connect_ms(lab.host(source), lab.host(target))
 
 
 def ping(lab, *options):

@@ -4,10 +4,6 @@ import json
 import subprocess
 from types import SimpleNamespace
 
-import pytest
-
-from labbook.errors import InputError
-from labbook.lab import LabDescription
 from labbook.lab.ends import ends
 from labbook.lab.real import shape
 from labbook.lab.real.shape import ALL_QUEUES, Chain, free_queue
@@ -113,15 +109,3 @@ def test_a_chain_is_in_the_journal_once(tmp_path):
         subprocess.run(["sh", "-ec", shape.record(CHAIN.entry, str(journal))], check=True)
     entries = [json.loads(line) for line in journal.read_text().splitlines()]
     assert entries == [{"made": "lab"}, {"made": "chain", "chain": "lb-t1-b"}]
-
-
-def test_a_rate_is_refused_before_anything_is_up():
-    def described(**link):
-        hosts = {name: {"site": name, "role": "db"} for name in "ab"}
-        return LabDescription.parse({"sites": ["a", "b"], "hosts": hosts,
-                                     "links": [{"between": ["a", "b"], **link}]}, name="demo")
-
-    shape.refuse_rates(described(rtt_ms=100))
-    with pytest.raises(InputError, match=r"lab.yml of demo: links.0.rate_mbit: 100 Mbit/s") as error:
-        shape.refuse_rates(described(rate_mbit=100))
-    assert error.value.allowed == shape.NO_RATE

@@ -16,8 +16,6 @@ import json
 import re
 from dataclasses import dataclass
 
-from labbook.errors import InputError
-
 KIND = "chain"      # of entries in a host's journal
 # A rate of a link is one of all its hosts together, and none of them sees what the others send.
 NO_RATE = "no rate_mbit where the environment's provider is ssh: leave it out"
@@ -130,15 +128,6 @@ def free_queue(said: str) -> int:
     for low, high in re.findall(r"\bqueue\b[^\d\n]*(\d+)(?:[-:](\d+))?", rules):
         used |= set(range(int(low), int(high or low) + 1))
     return next(number for number in ALL_QUEUES if number not in used)
-
-
-def refuse_rates(description) -> None:
-    """InputError when the lab's description asks for what links between real hosts cannot be."""
-    for i, link in enumerate(description.links):
-        if link.get("rate_mbit"):
-            raise InputError(f"{link['rate_mbit']:g} Mbit/s for the link "
-                             f"{' - '.join(link['between'])}", key=f"links.{i}.rate_mbit",
-                             file=f"lab.yml of {description.name}", allowed=NO_RATE)
 
 
 def _jump(hook, name):
