@@ -8,6 +8,7 @@ from labbook.errors import LabbookError
 
 AT_ONCE = 65536  # bytes
 OPEN_SECONDS = 20  # for the host to reach the far end; SSH may have to be opened anew before
+LOOK_SECONDS = 0.5  # between two looks whether to end
 
 
 def tunnel(host, address: str, port: int) -> "Tunnel":
@@ -49,7 +50,7 @@ class Tunnel:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits on it
         self._listener.close()
         for pair in pairs:
-            pair.close()
+            pair.end()
 
     def _start(self, work, *arguments):
         threading.Thread(target=work, args=arguments, daemon=True,
@@ -64,7 +65,6 @@ class Tunnel:
             self._start(self._serve, near)
 
     def _serve(self, near):
-        """Reach the far end, then carry what it says; a second thread carries the other way."""
         near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             far = self._host.dial(*self._far, timeout=OPEN_SECONDS)
@@ -72,37 +72,59 @@ class Tunnel:
             self._count_lost()
             near.close()
             return
-        far.settimeout(None)
         pair = _Pair(near, far)
         with self._lock:
-            closed = self._closed
             self._pairs.add(pair)
-        if closed:
-            pair.close()
-        back = threading.Thread(target=pair.carry_there, daemon=True)
-        back.start()
-        if pair.carry_back() and not self._closed:
-            self._count_lost()
-        back.join()
-        pair.close()
+            if self._closed:
+                pair.end()
+        pair.carry(self._count_lost)
         with self._lock:
             self._pairs.discard(pair)
 
     def _count_lost(self):
         with self._lock:
-            self.lost += 1
+            self.lost += not self._closed
 
 
 class _Pair:
-    """A connection here and its channel to the far end; each side's end is passed on."""
+    """A connection here and its channel to the far end; each side's end is passed on.
+
+    The channel is closed only when nothing is sent on it any more: Paramiko may send data after
+    it has said that it closes, and to that sshd ends the whole SSH connection.
+    """
 
     def __init__(self, near: socket.socket, far):
-        self._near, self._far, self._ended_here = near, far, False
+        self._near, self._far, self._ended, self._ended_here = near, far, False, False
+        far.settimeout(LOOK_SECONDS)
 
-    def carry_there(self) -> None:
-        with suppress(OSError, EOFError):  # the far end's: `carry_back` sees to it
+    def end(self) -> None:
+        """Have `carry` return soon."""
+        self._ended = True
+        with suppress(OSError):
+            self._near.shutdown(socket.SHUT_RDWR)
+
+    def carry(self, lost) -> None:
+        """To the end, both ways; calls `lost` when the far side is the first to end."""
+        there = threading.Thread(target=self._carry_there, daemon=True)
+        there.start()
+        self._carry_back()
+        if not self._ended_here:
+            lost()
+        with suppress(OSError):  # a far end that is no longer there takes nothing more either
+            self._near.shutdown(socket.SHUT_RDWR if self._far.closed else socket.SHUT_WR)
+        there.join()
+        with suppress(OSError, EOFError):
+            self._far.close()
+        self._near.close()
+
+    def _carry_there(self):
+        with suppress(OSError, EOFError):  # the far end's: `_carry_back` sees to it
             while data := self._heard():
-                self._far.sendall(data)
+                while data:
+                    with suppress(TimeoutError):
+                        data = data[self._far.send(data):]
+                    if self._ended:
+                        return
             self._far.shutdown_write()
 
     def _heard(self) -> bytes:
@@ -112,20 +134,13 @@ class _Pair:
         self._ended_here = not data
         return data
 
-    def carry_back(self) -> bool:
-        """Whether the far end was the first to end."""
+    def _carry_back(self):
         with suppress(OSError, EOFError):
-            while data := self._far.recv(AT_ONCE):
+            while not self._ended:
+                try:
+                    data = self._far.recv(AT_ONCE)
+                except TimeoutError:
+                    continue
+                if not data:
+                    return
                 self._near.sendall(data)
-        first = not self._ended_here
-        with suppress(OSError):
-            # A far end that is no longer there takes nothing more either.
-            self._near.shutdown(socket.SHUT_RDWR if self._far.closed else socket.SHUT_WR)
-        return first
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._near.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError, EOFError):
-            self._far.close()
-        self._near.close()

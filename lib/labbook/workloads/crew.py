@@ -1,25 +1,30 @@
 """A lab's client hosts at work: one ipyparallel engine on each, called from here.
 
-The controller runs inside the first client host, on its control address, so that it ends with
-the lab. Its connection files (ports and key) are written from here before anything starts: so
-controller and engines start side by side, and a restarted kernel finds them again.
+The controller runs inside the first client host, so that it ends with the lab. Its connection
+files (ports and key) are written from here before anything starts: so controller and engines
+start side by side, and a restarted kernel finds them again. On hosts of the lab's own all meet
+at the control address; on a user's hosts engines come to the first one's data address, and we
+come through its SSH connection.
 """
 
 import json
-import os
 import socket
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from labbook.errors import LabError, SystemFailure
+from labbook.lab.tunnel import tunnel
+from labbook.workloads import crew_engine
+from labbook.workloads.crew_files import FILES, FREE_PORTS, connection_files, through
 
 START_SECONDS = 60
+BACK_SECONDS = 60  # for a lost SSH connection to come back
+CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks part by up to 50 µs a second
 CONTROLLER, ENGINE = "crew-controller", "crew-engine"
-FILES = "crew/profile/security/ipcontroller-{}.json"  # below the host's root
-ENGINE_CHANNELS = ("registration", "control", "mux", "task", "iopub", "hb_ping", "hb_pong")
-CLIENT_CHANNELS = ("control", "mux", "task", "iopub", "notification", "broadcast")
+LOOPBACK = "127.0.0.1"
 # Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
 # An engine enters with a heartbeat, so the period is short; many misses are allowed, because the
 # clients leave the engine little CPU and its process is asked for anyway.
@@ -28,11 +33,19 @@ CONTROLLER_OPTIONS = ("--reuse", "--usethreads", "--scheme=none", "--nodb",
                       "--HeartMonitor.period=200", "--HeartMonitor.max_heartmonitor_misses=300")
 ENGINE_OPTIONS = ("--IPEngine.enable_nanny=False", "--IPEngine.max_heartbeat_misses=0",
                   f"--timeout={START_SECONDS}")
-FREE_PORTS = """import socket
-s = [socket.create_server(("{address}", 0)) for _ in range({count})]
-print(*(c.getsockname()[1] for c in s))"""
 
 _crews = WeakKeyDictionary()
+
+
+class Clock(NamedTuple):
+    """How far a host's clock is ahead of ours, and by how much that may be wrong either way."""
+
+    offset_s: float
+    uncertainty_s: float
+
+
+class _Lost(Exception):
+    """The way to the controller broke: answers under way are gone."""
 
 
 class Crew:
@@ -43,7 +56,11 @@ class Crew:
         self.hosts = list(lab.role("client"))
         if not self.hosts:
             raise LabError(f"lab {lab.id} has no host with the role client")
-        self._client = self._engines = None
+        first = self.hosts[0]
+        self._far = first.allow is not None  # a user's own host, reached by SSH alone
+        self._meeting = (first.address, LOOPBACK) if self._far else (first.control_address,) * 2
+        self._client = self._engines = self._clocks = None
+        self._tunnels, self._given_up = [], False
         if not self.at_work():
             self.stop()
             self._start()
@@ -52,6 +69,8 @@ class Crew:
     def of(cls, lab) -> "Crew":
         """The lab's crew; a new one when there is none, or when one of its processes has died."""
         crew = _crews.get(lab)
+        if crew is not None and crew._given_up:
+            crew.stop()  # what its engines still do is not known
         if crew is None or not crew.at_work():
             if crew is not None:
                 crew.close()
@@ -62,15 +81,26 @@ class Crew:
         """Call `function` on all hosts at once, the n-th with the n-th item of each argument.
 
         Arguments shorter than the crew leave its last hosts out. SystemFailure when the function
-        raises, an engine dies or the time is up.
+        raises, an engine dies or the time is up. Engines go on while the SSH connection to them
+        is lost, and their answers are asked for again; LabError when it does not come back.
         """
-        if self._client is None:
-            self._join()
         count = min(map(len, arguments), default=len(self.hosts))
-        calls = [self._client[self._engines[i]].apply_async(function, *(a[i] for a in arguments))
-                 for i in range(count)]
-        until = time.monotonic() + timeout
-        return [self._result(call, host, until) for call, host in zip(calls, self.hosts)]
+        names = [uuid.uuid4().hex for _ in range(count)]
+        calls = [(crew_engine.keep, name, function, *(a[i] for a in arguments))
+                 for i, name in enumerate(names)]
+        again = [(crew_engine.again, name) for name in names]
+        return self._answers(calls, again, time.monotonic() + timeout)
+
+    def clock_offsets(self) -> list[Clock]:
+        """Of each host, in their order; asked anew when the last time is CLOCK_SECONDS ago.
+
+        Hosts of the lab's own have this machine's clock.
+        """
+        if not self._far:
+            return [Clock(0.0, 0.0)] * len(self.hosts)
+        if self._clocks is None or time.monotonic() - self._clocks[0] > CLOCK_SECONDS:
+            self._clocks = time.monotonic(), [self._clock(i) for i in range(len(self.hosts))]
+        return self._clocks[1]
 
     def at_work(self) -> bool:
         """Whether the controller and all engines run."""
@@ -80,12 +110,15 @@ class Crew:
     def close(self) -> None:
         """Leave the engines; they go on."""
         if self._client is not None:
-            self._client.close()
+            self._client.close(linger=0)
             self._client = None
+        while self._tunnels:
+            self._tunnels.pop().close()
 
     def stop(self) -> None:
         """End the engines and the controller."""
         self.close()
+        self._engines = None
         for host, name in self._processes():
             if (process := host.process(name)) is not None:
                 process.stop(timeout=1)
@@ -101,44 +134,74 @@ class Crew:
 
     def _start(self):
         first = self.hosts[0]
-        names = connection_files(first.control_address, _free_ports(first))
+        ports = first.run(f"{first.python} -c '{FREE_PORTS}'").stdout.split()
+        files = connection_files(*self._meeting, map(int, ports))
         with ThreadPoolExecutor(len(self.hosts)) as pool:
-            list(pool.map(lambda host: self._start_on(host, names), self.hosts))
+            list(pool.map(lambda host: self._start_on(host, files), self.hosts))
 
     def _start_on(self, host, files):
-        address = self.hosts[0].control_address
-        environment = {"IPYTHONDIR": host.root / "crew", "LABBOOK_HOST": host.name,
-                       "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {"IPYTHONDIR": host.root / "crew", "LABBOOK_HOST": host.name}
+        if "software" not in (host.allow or ()):  # else its Python is the lab's, and may cache
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
         host.run("mkdir -p crew/profile/security && chmod 700 crew")
         profile = f"--profile-dir={host.root}/crew/profile"
         host.put(files["engine"], FILES.format("engine"), 0o600)
         if host is self.hosts[0]:
             host.put(files["client"], FILES.format("client"), 0o600)
+            engines, clients = self._meeting  # told apart only where they are options too
             host.start(CONTROLLER, " ".join((
-                host.python, "-m ipyparallel.controller", profile, f"--ip={address}",
-                f"--location={address}", *CONTROLLER_OPTIONS)), env=environment)
+                host.python, "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,
+                f"--IPController.engine_ip={engines} --IPController.client_ip={clients}")),
+                env=environment)
         host.start(ENGINE, " ".join((
             host.python, "-m ipyparallel.engine", profile,
             f"--file={host.root / FILES.format('engine')}", *ENGINE_OPTIONS)), env=environment)
 
     def _join(self):
         """Connect, and learn which engine is on which host."""
-        import ipyparallel
-
-        first, until = self.hosts[0], time.monotonic() + START_SECONDS
-        connection = json.loads(first.get(FILES.format("client")))
-        first.wait_for(lambda: _listens(first.control_address, connection["registration"]),
-                       "the controller to listen", START_SECONDS, first.process(CONTROLLER))
-        self._client = ipyparallel.Client(connection, timeout=START_SECONDS)
+        until = time.monotonic() + START_SECONDS
+        self._connect(until)
         try:
-            self._await_engines(until)
             engines = list(self._client.ids)
-            found = [self._client[i].apply_async(_place) for i in engines]
-            places = [self._result(call, first, until) for call in found]
+            found = [self._client[i].apply_async(crew_engine.place) for i in engines]
+            places = [self._result(call, self.hosts[0], until) for call in found]
         except BaseException:
             self.close()
             raise
         self._engines = [dict(zip(places, engines))[host.name] for host in self.hosts]
+
+    def _connect(self, until):
+        import ipyparallel
+
+        first = self.hosts[0]
+        connection = json.loads(first.get(FILES.format("client")))
+        first.wait_for(lambda: self._listens(connection["registration"]),
+                       "the controller to listen", START_SECONDS, first.process(CONTROLLER))
+        try:
+            if self._far:
+                connection = through(connection, self._way)
+            self._client = ipyparallel.Client(connection, timeout=START_SECONDS)
+            self._await_engines(until)
+        except ipyparallel.TimeoutError:
+            self.close()
+            raise LabError(f"{first.name}: the controller of the clients does not answer") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _way(self, port) -> int:
+        self._tunnels.append(tunnel(self.hosts[0], LOOPBACK, port))
+        return self._tunnels[-1].port
+
+    def _listens(self, port) -> bool:
+        try:
+            if self._far:
+                self.hosts[0].dial(LOOPBACK, port).close()
+            else:
+                socket.create_connection((self._meeting[1], port), timeout=1).close()
+            return True
+        except OSError:
+            return False
 
     def _await_engines(self, until):
         while len(self._client.ids) < len(self.hosts):
@@ -157,15 +220,59 @@ class Crew:
                                 log=process and process.log_tail())
         return process
 
+    def _answers(self, calls, again, until, first=0) -> list:
+        """Answers to `calls`, one a host from the `first`; to `again` once the way has broken."""
+        hosts = self.hosts[first:]
+        while True:
+            try:
+                if self._client is None and self._engines is None:
+                    self._join()
+                elif self._client is None or self._broken():
+                    raise _Lost
+                asked = [self._client[engine].apply_async(*call)
+                         for engine, call in zip(self._engines[first:], calls)]
+                calls = again
+                return [self._result(call, host, until) for call, host in zip(asked, hosts)]
+            except _Lost:
+                self._connect_again()
+
+    def _broken(self) -> bool:
+        return any(way.lost for way in self._tunnels)
+
+    def _connect_again(self):
+        """A client of our own anew: the controller may still take the old one to be there."""
+        self.close()
+        until = time.monotonic() + BACK_SECONDS
+        while True:
+            try:
+                return self._connect(until)
+            except LabError as error:
+                if time.monotonic() > until:
+                    self._given_up = True
+                    raise LabError("the connection to the clients was lost and did not come back "
+                                   f"within {BACK_SECONDS} s: {error}") from None
+                time.sleep(1)
+
     def _result(self, call, host, until):
         """What the call gave; a look at its process each second, so that a death is no hang."""
         import ipyparallel
 
+        gone = None
         while not call.done():
             call.wait(1)
             if call.done():
                 break
-            process = self._check_engine(host)
+            if self._broken():
+                raise _Lost
+            try:
+                process = self._check_engine(host)
+                gone = None
+            except LabError:  # unreachable for now; it may answer all the same
+                gone = gone or time.monotonic() + BACK_SECONDS
+                if time.monotonic() > gone:
+                    self._given_up = True
+                    raise
+                continue
             if time.monotonic() > until:
                 log = process.log_tail()
                 self.stop()  # it is not known what the engine still does: a new one next time
@@ -173,36 +280,17 @@ class Crew:
         try:
             return call.get(timeout=1)
         except ipyparallel.RemoteError as error:
+            if error.ename == crew_engine.NeverCame.__name__:
+                raise LabError(f"{host.name}: the connection was lost before the call came there",
+                               remedy="Try again") from None
             raise SystemFailure(f"{host.name}: {error.ename}: {error.evalue}") from None
 
-
-def connection_files(address: str, ports: list[int]) -> dict[str, str]:
-    """The texts of the controller's two connection files, as ipcontroller --reuse reads them."""
-    shared = {"key": uuid.uuid4().hex, "curve_serverkey": None, "location": address, "ssh": "",
-              "pack": "json", "unpack": "json", "signature_scheme": "hmac-sha256",
-              "interface": f"tcp://{address}"}
-    ports = iter(ports)
-    engine = {channel: next(ports) for channel in ENGINE_CHANNELS}
-    client = {channel: next(ports) for channel in CLIENT_CHANNELS}
-    client |= {"registration": engine["registration"], "task_scheme": "none"}
-    return {"engine": json.dumps(shared | engine | {"broadcast": [next(ports)]}),
-            "client": json.dumps(shared | client)}
-
-
-def _free_ports(host) -> list[int]:
-    count = len(ENGINE_CHANNELS) + len(CLIENT_CHANNELS) + 1
-    script = FREE_PORTS.format(address=host.control_address, count=count)
-    return [int(port) for port in host.run(f"{host.python} -c '{script}'").stdout.split()]
-
-
-def _listens(address, port) -> bool:
-    try:
-        socket.create_connection((address, port), timeout=1).close()
-        return True
-    except OSError:
-        return False
-
-
-def _place() -> str:
-    """Runs in the engine."""
-    return os.environ["LABBOOK_HOST"]
+    def _clock(self, host: int) -> Clock:
+        """By the shortest of a few round trips: our time then is known to half its length."""
+        found = []
+        for _ in range(CLOCK_ASKS):
+            before, call = time.time(), [(crew_engine.now,)]
+            there = self._answers(call, call, time.monotonic() + START_SECONDS, first=host)[0]
+            half = (time.time() - before) / 2
+            found.append(Clock(there - before - half, half))
+        return min(found, key=lambda clock: clock.uncertainty_s)
