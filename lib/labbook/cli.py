@@ -11,6 +11,7 @@ from labbook import __version__
 
 _COMMANDS = "labbook.commands"
 _ALL, _JSON = "all when none is named", "for programs"
+_LOCAL = "environments/local.yml"
 
 
 def main(argv=None) -> int:
@@ -83,8 +84,8 @@ def _run(commands):
   labbook run --profile full --for 40m         stop between points after 40 minutes; again to go on
   labbook run --dry-run                        only say what would be done""")
     run.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
-    run.add_argument("--environment", metavar="FILE", help="where labs live, such as "
-                     "environments/local.yml")
+    run.add_argument("--environment", metavar="FILE", help="where labs live: this machine or hosts "
+                     "of your own (default: what the notebook says, environments/local.yml)")
     run.add_argument("--profile", default="quick", choices=("quick", "full"),
                      help="quick: minutes; full: data/papers/STUDY/full.yml (default: quick)")
     run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], dest="given",
@@ -93,7 +94,7 @@ def _run(commands):
     run.add_argument("--remeasure", action="store_true",
                      help="measure again what was measured by earlier code")
     run.add_argument("--dry-run", action="store_true",
-                     help="list points, time, memory, disk and what needs root; measure nothing")
+                     help="list points, time, memory, disk, hosts and what needs root; measure nothing")
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
 
@@ -119,8 +120,8 @@ def _lab(commands):
   labbook ssh server
   labbook down""")
     up.add_argument("study", metavar="STUDY")
-    up.add_argument("--environment", metavar="FILE", default="environments/local.yml",
-                    help="where (default: environments/local.yml)")
+    up.add_argument("--environment", metavar="FILE", default=_LOCAL,
+                    help=f"where: this machine or hosts of your own (default: {_LOCAL})")
     ssh = _command(commands, "ssh", "lab:ssh", "a shell or a command on a host of a lab that is up")
     ssh.add_argument("host", metavar="HOST", help="or LAB/HOST where labs share the name")
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND",
@@ -134,10 +135,15 @@ def _lab(commands):
 
 def _machine(commands):
     doctor = _command(commands, "doctor", "machine:doctor",
-                      "what this machine lacks, and what to type")
+                      "what this machine, or hosts of your own, lack, and what to type", """
+  labbook doctor
+  labbook doctor cms_scalability --environment environments/hosts.yml""")
     doctor.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
+    doctor.add_argument("--environment", metavar="FILE", default=_LOCAL,
+                        help=f"where labs are to live (default: {_LOCAL})")
     doctor.add_argument("--json", action="store_true", help=_JSON)
-    install = _command(commands, "install", "machine:install", "install what studies need")
+    install = _command(commands, "install", "machine:install",
+                       "install what studies need on this machine")
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     install.add_argument("--tests", action="store_true", help="and what `make test` needs")
 

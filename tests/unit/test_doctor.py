@@ -42,7 +42,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(doctor, "_probes", probes)
     monkeypatch.setattr(doctor, "_memory", lambda key: has.memory)
-    monkeypatch.setattr(doctor, "_disk_free", lambda: has.disk)
+    monkeypatch.setattr(doctor, "_disk_free", lambda state: has.disk)
     monkeypatch.setattr(doctor, "_cores", lambda: has.cores)
     return has
 

@@ -12,9 +12,12 @@ def up(given) -> int:
     from labbook.pipeline import notebooks, run
 
     study, = notebooks.selected([given.study])
-    environment = Environment.load(paths.checkout() / run.environment_file(given.environment))
+    file = run.environment_file(given.environment)
+    environment = Environment.load(paths.checkout() / file)
     description = LabDescription.load(paths.papers(study) / "lab.yml")
-    run.check_needs([study])
+    jobs = {study: {"environment": file}}
+    run.check_files(jobs)
+    run.check_needs(jobs)
     lab = Lab.up(description, environment, lab_id=_id_to_explore(study), keep=True)
     try:
         started = [(wanted, _start(lab, wanted)) for wanted in description.systems]

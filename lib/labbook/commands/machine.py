@@ -3,8 +3,9 @@
 
 def doctor(given) -> int:
     from labbook.pipeline import doctor as examination
+    from labbook.pipeline.run import environment_file
 
-    return examination.main(given.studies, given.json)
+    return examination.main(given.studies, given.json, environment_file(given.environment))
 
 
 def install(given) -> int:

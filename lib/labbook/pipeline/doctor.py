@@ -1,4 +1,5 @@
-"""What this machine has and lacks for which study, why it is needed, and what to type."""
+"""What this machine, or the hosts of an environment, have and lack for which study, why it is
+needed, and what to type."""
 
 import json
 import os
@@ -13,10 +14,15 @@ from labbook.lab.quantities import size_text
 from labbook.pipeline import install
 from labbook.pipeline.requirements import EVERY_LAB, requirements
 
+LOCAL = "environments/local.yml"
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `found`: what is there; `remedy`: what to type when it is missing."""
+    """One thing looked at. `found`: what is there; `remedy`: what to type when it is missing.
+
+    `key` is where an environment file says it, such as hosts.rack1.data; empty for this machine.
+    """
 
     name: str
     ok: bool
@@ -24,33 +30,50 @@ class Finding:
     studies: tuple[str, ...]
     found: str = ""
     remedy: str = ""
+    key: str = ""
 
     def words(self) -> str:
         """What is missing, why, for whom, and what to type: a sentence or two."""
         have = f" ({self.found})" if self.found else ""
-        return (f"missing: {self.name}{have}: {self.why}; needed by {', '.join(self.studies)}. "
+        where = f"{self.key}: " if self.key else "missing: "
+        return (f"{where}{self.name}{have}: {self.why}; needed by {', '.join(self.studies)}. "
                 f"{self.remedy}")
 
 
-def main(studies=(), as_json=False) -> int:
+def main(studies=(), as_json=False, environment=LOCAL) -> int:
     """Print the findings for `studies` (all when empty); 1 when something is missing."""
-    findings = examine(studies)
+    findings = examine(studies, environment)
     if as_json:
-        print(json.dumps({"machine": machine(), "findings": [asdict(f) for f in findings]}, indent=1))
+        print(json.dumps({"machine": machine(), "environment": str(environment),
+                          "findings": [asdict(f) for f in findings]}, indent=1))
     else:
         print(f"This machine: {', '.join(machine().values())}\n")
+        place = ""
         for finding in findings:
+            if place != (place := _host(finding)):
+                print(f"\n{place}, of {environment}")
             print(_row(finding))
         missing = sum(not finding.ok for finding in findings)
         print(f"\n{missing} missing" if missing else "\nNothing is missing.")
     return int(any(not finding.ok for finding in findings))
 
 
-def require(studies=()) -> None:
+def require(studies=(), environment=LOCAL) -> None:
     """LabError in the doctor's words, before anything starts, when something is missing."""
-    missing = [finding.words() for finding in examine(studies) if not finding.ok]
+    missing = [finding for finding in examine(studies, environment) if not finding.ok]
     if missing:
-        raise LabError("this machine cannot run that yet\n  " + "\n  ".join(missing))
+        hosts = any(finding.key for finding in missing)
+        where = f"{environment}: these hosts" if hosts else "this machine"
+        raise LabError("\n  ".join([f"{where} cannot run that yet",
+                                    *(finding.words() for finding in missing)]))
+
+
+def _host(finding) -> str:
+    """`hosts.rack1` of a finding at hosts.rack1.data; empty for this machine."""
+    from labbook.lab.real.schema import HOST
+
+    entry, _, last = finding.key.rpartition(".")
+    return entry if last in HOST["properties"] else finding.key
 
 
 def _row(finding) -> str:
@@ -73,11 +96,37 @@ def _distribution() -> str:
         return "unknown distribution"
 
 
-def examine(studies=()) -> list[Finding]:
+def examine(studies=(), environment=LOCAL) -> list[Finding]:
+    """`environment`: a file, from the checkout's root."""
+    from labbook.lab.environment import Environment
+
+    place = Environment.load(paths.checkout() / environment)
+    if place.provider == "ssh":
+        return [*_driver(studies), *_hosts(studies, place)]
     needed = requirements(studies)
     privilege = _privilege()
     return [privilege, *_packages(needed), *_artifacts(needed),
-            *(_features(needed) if privilege.ok else ()), *_room(needed)]
+            *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment)]
+
+
+def _driver(studies):
+    """What this machine needs to work with hosts elsewhere; what is fetched from Maven waits until
+    it is first needed."""
+    needed = requirements(studies, local=False)
+    if all(map(install.is_here, needed.artifacts)):
+        needed.packages.pop("maven", None)
+    for need, found in install.installed(needed.packages.values()):
+        yield Finding(need.name, bool(found), need.why, _whom(need),
+                      found.split()[1] if found else "",
+                      "" if found else f"Type: sudo apt-get install {need.alternatives[0]}")
+
+
+def _hosts(studies, environment):
+    from labbook.pipeline import hosts
+    from labbook.pipeline.requirements import all_studies
+
+    for one, whom in hosts.seen(studies or all_studies(), environment):
+        yield Finding(one.what, one.ok, one.why, whom, one.found, one.remedy, one.key)
 
 
 def _privilege() -> Finding:
@@ -130,15 +179,15 @@ def _probes(names):
     return probes(names)
 
 
-def _room(needed):
+def _room(needed, place, file):
     """Cores, memory and disk: studies run one at a time, so the largest one counts."""
-    have = {"cores": _cores(), "memory": _memory("MemAvailable"), "disk": _disk_free()}
+    have = {"cores": _cores(), "memory": _memory("MemAvailable"), "disk": _disk_free(place.state)}
     asked = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
     why = {"cores": "hosts have cores of their own", "memory": "servers and clients at once",
-           "disk": f"data of the servers, in {_state()}"}
+           "disk": f"data of the servers, in {place.state}"}
     remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine",
               "memory": "End what uses memory, or use a larger machine",
-              "disk": f"Free some, or name a roomier folder as `state` in {_environment_file()}"}
+              "disk": f"Free some, or name a roomier folder as `state` in {file}"}
     for kind, wanted in asked.items():
         text = str if kind == "cores" else size_text
         for size in sorted({size for size in wanted.values() if size}):
@@ -157,16 +206,6 @@ def _memory(key) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
 
 
-def _environment_file() -> Path:
-    return Path("environments/local.yml")
-
-
-def _state() -> Path:
-    from labbook.lab.environment import Environment
-
-    return Path(Environment.load(paths.checkout() / _environment_file()).state)
-
-
-def _disk_free() -> int:
-    folder = next(p for p in (_state(), *_state().parents) if p.exists())
+def _disk_free(state) -> int:
+    folder = next(p for p in (Path(state), *Path(state).parents) if p.exists())
     return shutil.disk_usage(folder).free

@@ -1,4 +1,5 @@
-"""`labbook run --dry-run`: what a run would measure, how long, and what it would do as root."""
+"""`labbook run --dry-run`: what a run would measure, how long, and what it would do as root
+on this machine, or on each host of the environment."""
 
 import sys
 
@@ -6,7 +7,7 @@ from labbook import paths
 from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
-from labbook.pipeline import keys, notebooks, pages, run
+from labbook.pipeline import hosts, keys, notebooks, pages, run
 from labbook.pipeline.driver import Driver, Interrupts
 from labbook.pipeline.progress import Story, duration
 
@@ -51,6 +52,10 @@ def _lines(study, chosen, asked, story: Story):
     lab = LabDescription.load(paths.papers(study) / "lab.yml")
     yield f"  time: {_time(story, lab, asked.profile)}"
     yield f"  memory: {_size(lab, 'memory')}, disk: {_size(lab, 'disk')}"
+    environment = run.environment_of(study, chosen)
+    if environment and environment.provider == "ssh":
+        yield from hosts.plan(study, environment)
+        return
     yield from (f"  as root: {action}" for action in privileged(lab))
     missing = _missing_packages(study)
     if missing:

@@ -60,16 +60,19 @@ def _lab_file(study: str) -> Path:
     return paths.papers(study) / "lab.yml"
 
 
-def requirements(studies=(), tests=False) -> Requirements:
-    """The union over `studies` (all when empty). InputError for a study that is not there."""
+def requirements(studies=(), tests=False, local=True) -> Requirements:
+    """The union over `studies` (all when empty). InputError for a study that is not there.
+
+    `local`: labs live on this machine; else only what drives hosts elsewhere is needed here.
+    """
     known = all_studies()
     needed = Requirements()
-    for name, why in _listed("packages", "lab", "figures"):
+    for name, why in _listed("packages", "lab" if local else "driver", "figures"):
         needed.package(name, why, EVERY_LAB)
     for study in studies or known:
         if study not in known:
             raise InputError(f"no study {study!r}", allowed=known)
-        _add_study(needed, study, LabDescription.load(_lab_file(study)))
+        _add_study(needed, study, description(study), local)
     for artifact in needed.artifacts.values():
         for name, why in _listed("packages", "artifacts"):
             for study in artifact.studies:
@@ -85,19 +88,34 @@ def _listed(part, *groups):
     return [pair for group in groups for pair in listed.get(group, {}).items()]
 
 
-def _add_study(needed, study, lab: LabDescription):
+def description(study: str) -> LabDescription:
+    return LabDescription.load(_lab_file(study))
+
+
+def systems_needs(study: str, lab: LabDescription):
+    """(entry of lab.yml's `systems`, its name and version in words, its Needs), for each."""
     from labbook.systems import find
 
-    for package in lab.needs.get("packages", ()):
-        needed.package(package, "named in the study's lab.yml", study)
     for system in lab.systems:
         settings = system.get("settings", {})
         what = " ".join(str(x) for x in (system["name"], settings.get("version")) if x)
-        wants = _checked(find(system["name"]), settings, study).needs(**settings)
-        for package in wants.packages:
+        yield system, what, _checked(find(system["name"]), settings, study).needs(**settings)
+
+
+def _add_study(needed, study, lab: LabDescription, local):
+    for _, what, wants in systems_needs(study, lab):
+        for package in wants.packages if local else ():
             needed.package(package, f"{what} runs on it", study)
         for artifact in wants.artifacts:
             needed.artifact(artifact, f"{what} is in it", study)
+    if local:
+        _add_place(needed, study, lab)
+
+
+def _add_place(needed, study, lab: LabDescription):
+    """What this machine must be for the lab to live on it."""
+    for package in lab.needs.get("packages", ()):
+        needed.package(package, "named in the study's lab.yml", study)
     for asked in sorted(_asked(lab)):
         for feature, why in _listed("features", asked):
             needed.feature(feature, why, study)

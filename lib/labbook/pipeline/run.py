@@ -92,24 +92,44 @@ def environment_file(name: str) -> str:
 def check_files(jobs) -> None:
     """InputError, before anything starts, for what is wrong in the environment, the description of
     the lab or the claims of a study; `jobs`: {study: parameters}."""
-    from labbook.lab.environment import Environment
     from labbook.pipeline.requirements import requirements
 
     for study, chosen in jobs.items():
-        environment = _environment_name(study, chosen)
-        if environment:
-            Environment.load(paths.checkout() / environment_file(environment))
+        environment = environment_of(study, chosen)
         claims.load(study)
+        if environment and environment.provider == "ssh" and _with_lab([study]):
+            _check_hosts(study, environment)
     if _with_lab(jobs):
         requirements(_with_lab(jobs))
 
 
-def check_needs(studies) -> None:
-    """Fail before anything starts, in doctor's words, when the machine lacks what studies need."""
+def environment_of(study, chosen):
+    """The Environment that a study's parameters name; None when they name none."""
+    from labbook.lab.environment import Environment
+
+    name = _environment_name(study, chosen)
+    return Environment.load(paths.checkout() / environment_file(name)) if name else None
+
+
+def _check_hosts(study, environment):
+    from labbook.lab.real import match, permits
+    from labbook.pipeline.requirements import description
+
+    lab = description(study)
+    permits.require_allowed(lab, match.match(lab, environment), environment)
+
+
+def check_needs(jobs) -> None:
+    """Fail before anything starts, in doctor's words, when this machine, or the hosts of the
+    environment, lack what studies need; `jobs`: {study: parameters}."""
     from labbook.pipeline import doctor
 
-    if _with_lab(studies):
-        doctor.require(_with_lab(studies))
+    by_environment = {}
+    for study in _with_lab(jobs):
+        name = environment_file(_environment_name(study, jobs[study]) or doctor.LOCAL)
+        by_environment.setdefault(name, []).append(study)
+    for name, studies in by_environment.items():
+        doctor.require(studies, name)
 
 
 def _with_lab(studies) -> list[str]:

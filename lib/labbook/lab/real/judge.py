@@ -75,7 +75,7 @@ def _root(real, found, wants):
 def _size(real, kind, have, asked, text):
     if not asked:
         return None
-    ok = have >= asked
+    ok, kind = have >= asked, "core" if kind == "cores" and asked == 1 else kind
     return Seen(real.entry, f"{text(asked)} {kind}", ok, "the study's lab.yml asks for it",
                 text(have), "" if ok else "Give these roles to a larger host, or ask for less in "
                                           "lab.yml")
@@ -108,7 +108,11 @@ def _packages(real, found, wants):
 
 
 def _leave(real, found, wants):
-    """Root, and the kernel's features that what is allowed comes down to."""
+    """What is not allowed; root, and the kernel's features, for what is."""
+    for kind, what in wants.asked.of.items():
+        if kind not in real.allow:
+            yield Seen(f"{real.entry}.allow", kind, False, f"{ALLOW[kind]}, for {', '.join(what)}",
+                       "not allowed", f"Add it if you agree: allow: [{kind}]")
     kinds = [kind for kind in wants.asked.of if kind in real.allow]
     if "packages" in real.allow and wants.packages:
         kinds.append("packages")

@@ -1,0 +1,70 @@
+"""What a study needs of hosts of the user's own, beside what its lab.yml asks of each."""
+
+from labbook.lab.real.match import match
+from labbook.lab.real.permits import asked
+from labbook.lab.real.seen import Wants
+from labbook.pipeline.requirements import description, systems_needs
+
+PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's programs, no system
+
+
+def needs(study: str) -> dict[str, Wants]:
+    """{lab host: Wants} for `labbook.lab.real.preflight`.
+
+    A host that lab.yml names no system for may come to serve any of the study's (a cluster's
+    nodes are many), but for clients and their ceiling.
+    """
+    lab = description(study)
+    named, any_of = {}, Wants(python=False)
+    for system, what, wanted in systems_needs(study, lab):
+        for wants in (named.setdefault(system["host"], Wants(python=False)), any_of):
+            wants.packages |= {package: f"{what} runs on it" for package in wanted.packages}
+            wants.commands |= {command: f"{what} needs it" for command in wanted.commands}
+            wants.software += [str(a) for a in wanted.artifacts if str(a) not in wants.software]
+            wants.python = wants.python or "python3" in wanted.commands
+    found = {}
+    for host in lab.hosts:
+        found[host.name] = named.get(host.name) or _unnamed(host.role, any_of)
+        found[host.name].packages |= {package: "named in the study's lab.yml"
+                                      for package in lab.needs.get("packages", ())}
+    return found
+
+
+def _unnamed(role, any_of) -> Wants:
+    if role in PROGRAMS_ONLY:
+        return Wants(software=["Python packages", "the library"])
+    return Wants(packages=dict(any_of.packages), commands=dict(any_of.commands),
+                 software=list(any_of.software))
+
+
+def seen(studies, environment):
+    """(Seen, the studies it was seen for) of all hosts, each once. InputError when the hosts
+    cannot make up the lab of a study."""
+    from labbook.lab.real import preflight
+
+    found = {}
+    for study in studies:
+        for one in preflight.examine(description(study), environment, needs(study)):
+            found.setdefault(one, []).append(study)
+    return [(one, tuple(whom)) for one, whom in found.items()]
+
+
+def plan(study: str, environment) -> list[str]:
+    """Lines for --dry-run: what each host becomes, what is written, copied and done as root there,
+    and what it lacks now."""
+    lab, wants = description(study), needs(study)
+    matched = match(lab, environment)
+    asks, lines = asked(lab, matched), []
+    for real in dict.fromkeys(matched.values()):
+        mine = [name for name, host in matched.items() if host is real]
+        lines += [f"  {real.name} ({real.user}@{real.address}) as {', '.join(mine)}",
+                  f"    written: below {real.root}, taken away with the lab"]
+        software = dict.fromkeys(one for name in mine for one in wants[name].software)
+        if software and "software" in real.allow:
+            lines.append(f"    copied there: {', '.join(software)}")
+        packages = dict.fromkeys(one for name in mine for one in wants[name].packages)
+        if packages and "packages" in real.allow:
+            lines.append(f"    as root: packages: what it lacks of {', '.join(packages)}")
+        lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]
+    lacking = [one for one, _ in seen([study], environment) if not one.ok]
+    return lines + [f"  not yet: {one.words()}" for one in lacking]
