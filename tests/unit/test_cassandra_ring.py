@@ -1,14 +1,15 @@
 """Tokens of a ring and which rows they place where; its servers are in tests/lab."""
 
+import threading
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
 import pytest
 
-from labbook.errors import InputError
+from labbook.errors import InputError, LabError
 from labbook.systems.cassandra_config import VERSIONS
 from labbook.systems.cassandra_cql import CQLAdmin
-from labbook.systems.cassandra_ring import Ring, hash_tokens, ordered_tokens, row_key, together
+from labbook.systems.cassandra_ring import Ring, each, hash_tokens, ordered_tokens, row_key, together
 from labbook.systems.cassandra_thrift import ThriftAdmin
 from labbook.workloads.pairs import key_of
 
@@ -97,3 +98,16 @@ def test_hashes_of_keys():
 
 def test_facts_of_nodes_are_one():
     assert together([{"a": 1, "b": 2}, {"a": 1, "b": 3}]) == {"a": 1, "b": [2, 3]}
+
+
+def test_one_that_fails_ends_the_waiting_of_the_others():
+    ended = threading.Event()
+
+    def start(name):
+        if name == "broken":
+            raise LabError("no java here")
+        assert ended.wait(10), "nobody ended it"
+
+    with pytest.raises(LabError, match="no java here"):
+        each(["slow", "broken"], start, at_failure=ended.set)
+    assert each([3, 1, 2], lambda n: n * n) == [9, 1, 4] and each([], None) == []

@@ -1,7 +1,8 @@
 """Several Cassandra nodes as one system: their tokens, who knows whom, which nodes hold a row."""
 
 from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.systems.cassandra import Cassandra
@@ -52,11 +53,11 @@ class Ring:
         first, *others = self.nodes
         try:
             first.start()  # whom the others ask who is there
-            each(others, lambda node: node.start())
+            each(others, lambda node: node.start(), self._end)
             members = {node.address: node.range_end for node in self.nodes}
             self._all_give(lambda node: node.admin.members(), members, "know all nodes")
         except BaseException:
-            self.stop()
+            self._end()
             raise
 
     def create_table(self, keyspace=KEYSPACE, table=TABLE) -> None:
@@ -86,6 +87,10 @@ class Ring:
         """Names of the hosts that hold a row, the owner of its range first."""
         return self._holders([row], keyspace)[0]
 
+    def _end(self) -> None:
+        with suppress(LabbookError):  # what went wrong first is what must be told
+            self.stop()
+
     def _holders(self, rows, keyspace) -> list[list[str]]:
         admin = self.nodes[0].admin
         names = {node.address: node.host.name for node in self.nodes}
@@ -95,15 +100,25 @@ class Ring:
         return [[names[address] for address in ranges[i][1]] for i in at]
 
     def _all_give(self, ask, wanted, what: str) -> None:
-        each(self.nodes, lambda node: _await(node, ask, wanted, what))
+        each(self.nodes, lambda node: _await(node, ask, wanted, what), self._end)
 
 
-def each(nodes, job) -> list:
-    """job(node) for all nodes at once, each over its host's own connection; first error raised."""
-    if not nodes:
-        return []
-    with ThreadPoolExecutor(len(nodes)) as pool:
-        return list(pool.map(job, nodes))
+def each(nodes, job, at_failure=None) -> list:
+    """job(node) for all nodes at once, over the connection of each one's host.
+
+    The first error is raised; before that, `at_failure()` may end what the others wait for.
+    """
+    with ThreadPoolExecutor(len(nodes) or 1) as pool:
+        jobs = [pool.submit(job, node) for node in nodes]
+        try:
+            ended, _ = wait(jobs, return_when=FIRST_EXCEPTION)
+            for one in ended:
+                one.result()
+        except BaseException:
+            if at_failure is not None:
+                at_failure()
+            raise
+        return [one.result() for one in jobs]
 
 
 def _await(node, ask, wanted, what: str) -> None:
