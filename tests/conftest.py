@@ -12,6 +12,7 @@ import pytest
 
 HERE = Path(__file__).parent
 RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
+FOREIGN = Path("/var/tmp/labbook-foreign")   # tests/lab/foreign.py
 ENDING_S = 10   # processes that were killed take a moment to go
 
 
@@ -53,6 +54,9 @@ def things() -> set[str]:
     """All that a lab is made of, as far as this machine has it."""
     return {
         *(f"link {path.name}" for path in Path("/sys/class/net").glob("lb-*")),
+        *(f"foreign host's {path}" for place in FOREIGN.glob("??????") for path in
+          (place, *Path("/sys/fs/cgroup").glob(f"*/foreign-{place.name}"))),
+        *(f"link {path.name}" for path in Path("/sys/class/net").glob("fh-*")),
         *(f"network namespace {path.name}" for path in Path("/run/netns").glob("*")),
         *(f"record {path}" for path in RECORDS.glob("*/")),
         *(f"folder {path}" for path in STATE.glob("*/")),
@@ -83,6 +87,8 @@ def _of_no_other(left: set[str]) -> set[str]:
     """Without what belongs to labs that another living process has."""
     others = [lab.name for lab in RECORDS.glob("*/") if _owned_by_another(lab)]
     names = [re.compile(rf"(lb-|labbook[-/]){re.escape(lab)}\b") for lab in others]
+    names += [re.compile(rf"(fh-|foreign[-/]){place.name}\b") for place in FOREIGN.glob("??????")
+              if _owned_by_another(place)]
     return {thing for thing in left if not any(name.search(thing) for name in names)}
 
 

@@ -20,7 +20,7 @@ class Watch:
 
     def __enter__(self):
         names = [p.name for p in Path("/sys/class/net").iterdir()
-                 if p.name != "lo" and not p.name.startswith("lb-")
+                 if p.name != "lo" and not p.name.startswith(("lb-", "fh-"))
                  and int((p / "flags").read_text(), 16) & 1]  # those that are up
         self.seen, self._sockets = [], []
         for name in names:
