@@ -23,7 +23,7 @@ AT_ONCE = 32
 CLOCK_SECONDS = 1.0     # an offset above it is told
 # Whether an address answers at all: a refused connection is an answer too.
 REACH = """reach() { ping -n -q -c 1 -W 2 "$1" > /dev/null 2>&1 && return 0
-said=$(LC_ALL=C timeout 4 bash -c "exec 3<> /dev/tcp/$1/$2" 2>&1) && return 0
+said=$(LC_ALL=C timeout 3 bash -c "exec 3<> /dev/tcp/$1/$2" 2>&1) && return 0
 case "$said" in *refused*) return 0;; esac; return 1; }
 { @CALLS@
 wait; } 2> /dev/null
