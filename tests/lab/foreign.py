@@ -116,15 +116,22 @@ class Place:
 
     def snapshot(self, name) -> dict:
         """What the host has: files, processes, rules, cgroups, mounts, packages, ... (JSON)."""
-        upper = Path(self.folder, f"{name}.over", "usr", "upper")
-        found = subprocess.run([*SUDO, "find", str(upper), "-printf", "/usr/%P\\n"], text=True,
-                               capture_output=True, check=True).stdout
-        written = [line.rstrip("/") for line in found.splitlines()]
-        done = subprocess.run([*self._enter(name), PYTHON, "-c",
+        done = subprocess.run([*self._enter(name), PYTHON, "-B", "-c",
                                (HERE / "foreign_view.py").read_text()],
-                              input=json.dumps(written), text=True, capture_output=True)
+                              text=True, capture_output=True)
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        found = json.loads(done.stdout)
+        return {**found, "files": {**found["files"], **self._written_below_usr(name)}}
+
+    def _written_below_usr(self, name):
+        """From the layer over the machine's /usr; a file that was taken away is one of kind c."""
+        upper = Path(self.folder, f"{name}.over", "usr", "upper")
+        found = subprocess.run([*SUDO, "find", str(upper), "-mindepth", "1", "-printf",
+                                "%P\t%y %m %U:%G %s %T@\n"], text=True, capture_output=True,
+                               check=True).stdout
+        entries = dict(line.split("\t") for line in found.splitlines())
+        return {f"/usr/{path}": facts for path, facts in entries.items()
+                if facts[0] != "d" or not Path("/usr", path).is_dir()}
 
     def snapshots(self) -> dict:
         return {name: self.snapshot(name) for name in self.addresses}

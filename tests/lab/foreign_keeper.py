@@ -126,6 +126,8 @@ class Keeper:
                             "netns", pid)
             self._in_switch("ip", "link", "set", port, "master", net, "up")
             inside = ("nsenter", "-t", pid, "--net", "ip")
+            card = f"02:{self.id[:2]}:{self.id[2:4]}:{self.id[4:]}:{NETS.index(net):02x}"
+            run(*inside, "link", "set", net, "address", f"{card}:{spec['number']:02x}")
             run(*inside, "address", "add", f"{address}/24", "dev", net)
             run(*inside, "link", "set", net, "up")
         run("nsenter", "-t", pid, "--net", "ip", "link", "set", "lo", "up")

@@ -7,26 +7,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-OWN = ("/etc", "/home", "/root", "/opt", "/srv", "/mnt", "/var", "/run", "/tmp", "/dev/shm", "/usr")
+OWN = ("/etc", "/home", "/root", "/opt", "/srv", "/mnt", "/var", "/run", "/tmp", "/dev/shm",
+       "/usr/local")   # below /usr: what lies in the layer over the machine's, seen from outside
 # Written by every login, by sudo or by asking a host anything; apt's caches and logs with packages.
 NOISE = ("/var/log/wtmp", "/var/log/lastlog", "/var/log/btmp", "/run/utmp", "/run/sshd.pid",
          "/run/xtables.lock", "/run/motd.dynamic", "/var/lib/sudo", "/run/sudo")
 TABLES = {"filter", "mangle", "nat", "raw", "security"}
 
 
-def files(upper: set) -> dict:
-    """{path: [kind and mode, owner, size, sum]}; below /usr only what was written there."""
+def files() -> dict:
+    """{path: [kind and mode, owner, size, sum]}."""
     found = {}
     for top in OWN:
         for place, folders, names in os.walk(top):
-            if top == "/usr" and place not in upper:
-                folders[:] = [f for f in folders if f"{place}/{f}" in upper]
-                names = [n for n in names if f"{place}/{n}" in upper]
-            if place.startswith("/var/lib/dpkg") or place.startswith(NOISE):
+            if place.startswith(("/var/lib/dpkg", *NOISE)):
                 folders[:] = []
                 continue
-            for name in [*folders, *names]:
-                path = f"{place}/{name}"
+            for path in (f"{place}/{name}" for name in [*folders, *names]):
                 if not path.startswith(NOISE):
                     found[path] = facts(path)
     return found
@@ -70,9 +67,9 @@ def said(*words) -> str:
     return subprocess.run(words, capture_output=True, text=True).stdout
 
 
-def look(upper: list) -> dict:
+def look() -> dict:
     return {
-        "files": files(set(upper)), "processes": processes(), "rules": rules(),
+        "files": files(), "processes": processes(), "rules": rules(),
         "cgroups": sorted(str(p) for p in Path("/sys/fs/cgroup").rglob("*")
                           if p.is_dir() and not p.is_symlink()),
         "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").open()),
@@ -87,4 +84,4 @@ def look(upper: list) -> dict:
 
 
 if __name__ == "__main__":
-    json.dump(look(json.load(sys.stdin)), sys.stdout)
+    json.dump(look(), sys.stdout)

@@ -45,7 +45,7 @@ def test_its_user_is_not_root_and_sudo_works(say):
 def test_only_the_jump_host_reaches_what_is_behind_it(place, say):
     assert say("h1", "true", jump=None).returncode == 0
     direct = say("h2", "true", jump=None)
-    assert direct.returncode == 255 and "unreachable" in direct.stderr.lower()
+    assert direct.returncode == 255 and "No route to host" in direct.stderr
     assert say("h2", "hostname").stdout == "h2\n"
     with pytest.raises(OSError):
         socket.create_connection((place.addresses["h1"]["data"], 22), timeout=3)
@@ -56,8 +56,8 @@ def test_nothing_of_this_checkout_is_there(say):
     """Nor of what it runs on: its environment, its caches, its user's programs."""
     hidden = {CHECKOUT, Path(sys.prefix), Path.home() / ".cache", Path("/usr/local/bin"),
               Path("/etc/pip.conf"), Path("/run/labbook"), Path("/var/lib/labbook")}
-    for path in hidden:
-        assert not say("h1", f"ls -A {path} 2> /dev/null").stdout, path
+    assert say("h1", f"ls -A {' '.join(map(str, hidden))} 2> /dev/null | grep -v '^/.*:$' | "
+                     "grep .").stdout == ""
     assert say("h1", "/usr/bin/python3 -c 'import labbook'").returncode != 0
     assert say("h1", "cat /proc/self/mountinfo").stdout.count(str(CHECKOUT)) == 0
 

@@ -80,15 +80,14 @@ def pings_back(lab, source="h1", target="h2"):
     return int(said.split(" received")[0].split()[-1])
 
 
-@pytest.mark.parametrize("rtt_ms", [20, 100])
-def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab, link, rtt_ms):
-    link.shape(rtt_ms=rtt_ms)
-    assert link.check()["measured_rtt_ms"] == pytest.approx(rtt_ms, abs=2)
+def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab, link):
+    link.shape(rtt_ms=50)
+    assert link.check()["measured_rtt_ms"] == pytest.approx(50, abs=2)
     for far in ("h2", "h3"):
         for ends in (("h1", far), (far, "h1")):
             near = best_of(3, lambda ends=ends: connect_ms(*(lab.hosts[e] for e in ends)),
-                           lambda ms: abs(ms - rtt_ms) < 2)
-            assert near == pytest.approx(rtt_ms, abs=2), ends
+                           lambda ms: abs(ms - 50) < 2)
+            assert near == pytest.approx(50, abs=2), ends
     assert best_of(3, lambda: connect_ms(lab.hosts["h2"], lab.hosts["h3"]),
                    lambda ms: ms < 2) < 2, "one site"
     facts = link.facts()
@@ -96,10 +95,9 @@ def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab, link, rtt_ms):
 
 
 def test_loss_and_jitter(link):
-    link.shape(rtt_ms=20, loss=0.05)
-    assert 0 < link.check()["measured_loss"] < 0.2
-    link.shape(rtt_ms=40, jitter_ms=20)
-    assert link.check()["measured_jitter_ms"] > 5
+    link.shape(rtt_ms=20, jitter_ms=8, loss=0.05)
+    found = link.check()
+    assert 0 < found["measured_loss"] < 0.2 and found["measured_jitter_ms"] > 2
 
 
 def test_tcp_is_not_slowed_down_beyond_the_delay(lab, link):
@@ -107,7 +105,7 @@ def test_tcp_is_not_slowed_down_beyond_the_delay(lab, link):
     link.shape(rtt_ms=50)
     server = lab.hosts["h2"].start("iperf3", "iperf3 -s --forceflush")
     lab.hosts["h2"].wait_for(lambda: "listening" in server.log_tail(), "iperf3", 20, server)
-    said = lab.hosts["h1"].run(f"iperf3 -J -c {lab.hosts['h2'].address} -t 3 -O 1 -P 4").stdout
+    said = lab.hosts["h1"].run(f"iperf3 -J -c {lab.hosts['h2'].address} -t 2 -O 1 -P 4").stdout
     server.stop()
     assert json.loads(said)["end"]["sum_received"]["bits_per_second"] > 100e6
 
@@ -139,7 +137,7 @@ SEND = "echo {word} | {python} -c 'import socket, sys; socket.socket(2, 2).sendt
 
 def test_packets_on_their_way_are_lost_by_a_cut(lab, link):
     near, far = lab.hosts["h1"], lab.hosts["h2"]
-    link.shape(rtt_ms=3000)
+    link.shape(rtt_ms=2000)
     server = far.start("receive", f"{far.python} -c {shlex.quote(RECEIVE)}")
     far.wait_for(lambda: "bound" in server.log_tail(), "the receiver", 20, server)
     near.run(SEND.format(word="cut", python=near.python, to=far.address))
