@@ -1,5 +1,6 @@
 """The life of a system, with a toy server on this machine, run by the user who runs the tests."""
 
+import io
 import json
 import shutil
 import socket
@@ -11,7 +12,8 @@ import pytest
 
 from labbook import systems
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.lab.host import Host, Result
+from labbook.lab import transfer
+from labbook.lab.host import Host, Login, Result
 from labbook.systems.artifacts import COMPLETE, bring, is_whole, made
 from labbook.systems.base import System, memory_mb
 
@@ -35,7 +37,8 @@ class Here(Host):
     """This machine as a host, without SSH."""
 
     def __init__(self, root: Path):
-        super().__init__("here", "lan", "db", "127.0.0.1", None, root, sys.executable)
+        super().__init__("here", "lan", "db", "127.0.0.1",
+                         Login("127.0.0.1", "root", "", ""), root, sys.executable)
 
     def _run(self, line, command, timeout):
         done = subprocess.run(line, shell=True, text=True, capture_output=True, timeout=timeout)
@@ -189,22 +192,27 @@ def test_memory_is_the_limit_or_the_machines(tmp_path):
 
 
 class Foreign(Here):
-    """Sees nothing of this machine's cache; counts what is put."""
+    """Sees nothing of this machine's cache; counts what is sent."""
 
-    puts = 0
+    sent = 0
 
     def run(self, command, **options):
         return super().run(command.replace("/cache/", "/not-here/"), **options)
-
-    def put(self, data, remote, mode=0o644):
-        self.puts += 1
-        super().put(data, remote, mode)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(transfer, "feed", feed)
     return made("store-1.2", lambda folder: (folder / "store-1.2.jar").write_text("a jar"))
+
+
+def feed(host, command, pour, size, what):
+    """As transfer.feed, to this machine."""
+    host.sent += 1
+    poured = io.BytesIO()
+    pour(poured)
+    subprocess.run(command, shell=True, check=True, input=poured.getvalue())
 
 
 def test_a_folder_that_the_host_sees_is_used_where_it_is(folder, tmp_path):
@@ -220,6 +228,31 @@ def test_a_folder_is_brought_to_a_host_that_does_not_see_it(folder, tmp_path):
     there = bring(host, folder)
     assert there == host.root / "artifacts" / "store-1.2" and is_whole(there)
     assert [p.name for p in there.parent.iterdir()] == ["store-1.2"]
-    assert bring(host, folder) == there and host.puts == 1
+    assert bring(host, folder) == there and host.sent == 1
     (there / COMPLETE).write_text("of another version")
-    assert bring(host, folder) == there and host.puts == 2 and is_whole(there)
+    assert bring(host, folder) == there and host.sent == 2 and is_whole(there)
+
+
+def users_own(tmp_path, *allow):
+    host = Foreign(tmp_path / "root" / "lab" / "db1")
+    host.root.mkdir(parents=True)
+    host.allow = frozenset(allow)
+    return host
+
+
+def test_to_a_users_host_it_is_copied_where_that_is_allowed(folder, tmp_path):
+    host = users_own(tmp_path, "software")
+    place = tmp_path / "root" / "lab" / "artifacts" / "store-1.2"
+    assert bring(host, folder) == place and is_whole(place)
+    assert bring(host, folder) == place and host.sent == 1
+
+
+def test_a_users_host_may_have_it_ready_but_whole(folder, tmp_path):
+    host, kept = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
+    with pytest.raises(LabError, match=r"root/artifacts/store-1.2 is not there.*`allow`"):
+        bring(host, folder)
+    shutil.copytree(folder, kept)
+    assert bring(host, folder) == kept and host.sent == 0
+    (kept / "store-1.2.jar").write_text("cut")
+    with pytest.raises(LabError, match="not whole"):
+        bring(host, folder)

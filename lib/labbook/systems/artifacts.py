@@ -1,24 +1,23 @@
 """Software of the papers' time from Maven: fetched once, safe to kill, brought to hosts."""
 
-import fcntl
-import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
-import tarfile
 import tempfile
-from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.paths import cache_dir
+from labbook.lab import transfer
+from labbook.lab.shelf import COMPLETE, is_whole, made
 
-COMPLETE = "complete.json"  # written last: each file of the folder and its size
+__all__ = ["COMPLETE", "Artifact", "bring", "fetch", "is_whole", "made"]
+
 FETCH_SECONDS = 900
+SAME_SIZES = f"""import json, os, sys
+os.chdir(sys.argv[1])
+sys.exit(any(os.path.getsize(f) != n for f, n in json.load(open("{COMPLETE}")).items()))"""
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -52,60 +51,41 @@ def fetch(artifact: Artifact) -> Path:
     return made(f"{artifact.name}-{artifact.version}", lambda folder: _maven(artifact, folder))
 
 
-def made(name: str, fill: Callable[[Path], None]) -> Path:
-    """The cached folder `name`, filled by `fill(folder)` when it is missing or not whole.
-
-    Runs in parallel wait for one another; what a killed run leaves is never taken for whole.
-    """
-    shelf = cache_dir() / "artifacts"
-    folder, drafts = shelf / name, shelf / ".drafts" / name
-    if is_whole(folder):
-        return folder
-    with _alone(shelf / ".locks" / name):
-        if is_whole(folder):
-            return folder
-        shutil.rmtree(drafts, ignore_errors=True)  # left by killed runs
-        drafts.mkdir(parents=True)
-        draft = Path(tempfile.mkdtemp(dir=drafts))
-        draft.chmod(0o755)
-        try:
-            fill(draft)
-            (draft / COMPLETE).write_text(json.dumps(_sizes(draft), indent=1))
-            shutil.rmtree(folder, ignore_errors=True)
-            draft.rename(folder)
-        finally:
-            shutil.rmtree(drafts, ignore_errors=True)
-    return folder
-
-
-def is_whole(folder: Path) -> bool:
-    """Whether every file that was there at the end is there in its size."""
-    try:
-        wanted = json.loads((folder / COMPLETE).read_text())
-        return all((folder / file).stat().st_size == size for file, size in wanted.items())
-    except (OSError, ValueError):
-        return False
-
-
 def bring(host, folder: Path) -> PurePosixPath:
-    """Where `folder`, from `fetch` or `made`, is on the host: copied if it cannot see it."""
-    mark = (folder / COMPLETE).read_bytes()
-    at_host = host.root / "artifacts" / folder.name
-    for place in (PurePosixPath(folder), at_host):
-        seen = host.run(f"cat {shlex.quote(str(place / COMPLETE))}", check=False)
-        if seen.exit_code == 0 and seen.stdout.strip() == mark.decode().strip():
-            return place
-    draft = at_host.parent / f".{folder.name}"
-    host.run(shlex.join(["rm", "-rf", str(at_host), str(draft)]))
-    host.run(shlex.join(["mkdir", "-p", str(draft)]))
-    with tempfile.TemporaryDirectory() as scratch:
-        packed = Path(scratch) / "packed.tar"
-        with tarfile.open(packed, "w") as tar:
-            tar.add(folder, arcname=".")
-        host.put(packed, draft / packed.name)
-    host.run(f"cd {shlex.quote(str(draft))} && tar -xf packed.tar && rm packed.tar", timeout=300)
-    host.run(shlex.join(["mv", "-T", str(draft), str(at_host)]))
-    return at_host
+    """Where `folder`, from `fetch` or `made`, is on the host: copied if it is not there.
+
+    A user's own host may have it ready below its root folder, and must if no software may be
+    copied there: LabError.
+    """
+    kept, place = _places(host, folder)
+    with transfer.alone(host, place):
+        if _is_there(host, kept, folder, sizes=host.allow is not None):
+            return kept
+        if host.allow is not None and "software" not in host.allow:
+            raise LabError(
+                f"{host.name}: {kept} is not there or not whole, and nothing allows to copy it",
+                remedy=f"Copy {folder} there, or add software to the host's `allow`")
+        if not _is_there(host, place, folder):
+            transfer.send(host, folder, place)
+    return place
+
+
+def _places(host, folder):
+    """Where the host may have it ready, and where it is copied to."""
+    if host.allow is None:
+        return PurePosixPath(folder), host.root / "artifacts" / folder.name
+    lab = host.root.parent
+    return lab.parent / "artifacts" / folder.name, lab / "artifacts" / folder.name
+
+
+def _is_there(host, place, folder, sizes=False) -> bool:
+    """By the list of its files; with `sizes`, which whoever copied it may have got wrong, by these."""
+    mark = shlex.quote(str(place / COMPLETE))
+    seen = host.run(f"cat {mark}", check=False)
+    if seen.exit_code or seen.stdout.strip() != (folder / COMPLETE).read_text().strip():
+        return False
+    check = shlex.join([host.python, "-c", SAME_SIZES, str(place)])
+    return not sizes or host.run(check, check=False).exit_code == 0
 
 
 def _maven(artifact: Artifact, folder: Path) -> None:
@@ -143,17 +123,3 @@ def _end_group(process) -> str:
 
 def _tail(said: str, lines=20) -> str:
     return "\n".join(said.strip().splitlines()[-lines:])
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    return {str(f.relative_to(folder)): f.stat().st_size
-            for f in sorted(folder.rglob("*")) if f.is_file()}
-
-
-@contextmanager
-def _alone(lock: Path):
-    """Hold `lock`; the kernel gives it up when its holder dies."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
