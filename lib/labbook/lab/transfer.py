@@ -27,21 +27,21 @@ def alone(host, place: PurePosixPath) -> threading.Lock:
         return _locks[host.login and (host.login.address, host.login.port), place]
 
 
-def send(host, source: Path, place: PurePosixPath) -> None:
+def send(host, source: Path, place: PurePosixPath, what: str | None = None) -> None:
     """Copy a folder, or what is packed in a .tar.gz, to be the host's folder `place`.
 
     What was there goes. LabError when the connection is lost, nothing moves for a minute, or the
     host cannot take it; `place` is then as it was.
     """
-    packed, size = source.is_file(), _size(source)
+    packed, size, what = source.is_file(), _size(source), what or place.name
     draft = place.parent / f".{place.name}"
     names = {"draft": shlex.quote(str(draft)), "place": shlex.quote(str(place))}
     host.run("rm -rf {draft} && mkdir -p {draft}".format(**names), timeout=STALL_SECONDS)
     if size > LARGE:
-        say(f"{host.name}: copying {place.name}, {size / 1e6:.0f} MB")
+        say(f"{host.name}: copying {what}, {size / 1e6:.0f} MB")
     pour = _pour_file if packed else _pour_folder
     feed(host, f"tar -x{'z' if packed else ''}of - -C {names['draft']}",
-         lambda sink: pour(source, sink), size, f"copying {place.name}")
+         lambda sink: pour(source, sink), size, f"copying {what}")
     # Not before tar has said that it had all: cut off between two files, it sees no fault.
     host.run("rm -rf {place} && mv -T {draft} {place}".format(**names), timeout=STALL_SECONDS)
 

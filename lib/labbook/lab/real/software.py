@@ -1,0 +1,102 @@
+"""The Python of a user's host: its own interpreter with our packages and library brought along.
+
+All lies in <root>/<lab>/software and goes with the lab, the bytecode of these modules included,
+which their first import writes there. Where nothing may be copied, the host's `python` must have
+the same packages and the same library already.
+"""
+
+import json
+import shlex
+import tarfile
+import tempfile
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from labbook.errors import InputError, LabError
+from labbook.lab import transfer
+from labbook.lab.real import look
+from labbook.lab.real.wheels import CONSTRAINTS, PACKAGES, check_kind, packages
+
+LIBRARY = Path(__file__).resolve().parents[2]
+LAUNCHER = """#!/bin/sh
+# The host's Python with what labbook has brought for this lab.
+export PYTHONPATH={folder}/site:{folder}/library PYTHONNOUSERSITE=1
+exec {python} "$@"
+"""
+TRY = """import ipyparallel.controller.app, ipyparallel.engine.app
+import cassandra.cluster, pymysql, thriftpy2.transport, waitress
+import labbook.lab, labbook.systems, labbook.workloads.keyvalue_host"""
+TRY_SECONDS = 120
+
+
+def bring(host, real, file=None) -> str:
+    """The command of a Python on the host that has all that runs there.
+
+    LabError when the host's own Python will not do; InputError, with the environment's `file` and
+    key, when nothing may be copied and it lacks something.
+    """
+    seen = ask(host, real.python)
+    if "software" not in real.allow:
+        _require(seen, real, file)
+        return seen["python"]
+    folder = host.root.parent / "software"
+    with transfer.alone(host, folder):
+        return _bring(host, seen, folder)
+
+
+def ask(host, python: str) -> dict:
+    """What `look` finds on the host; LabError when there is no such Python."""
+    done = host.run(f"{shlex.join([python, '-', *PACKAGES])} <<'LABBOOK-END'\n"
+                    f"{Path(look.__file__).read_text()}\nLABBOOK-END", check=False)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        said = (done.stderr or done.stdout).strip()[-300:]
+        raise LabError(f"{host.name}: {python} does not run there: {said}", remedy=(
+            "Install Python 3.11 or newer (Debian: apt-get install python3), or name one as the "
+            "host's `python`")) from None
+
+
+def _require(seen, real, file):
+    """What is there must be what is here: other versions would measure something else."""
+    wanted = {name: metadata.version(name) for name in PACKAGES}
+    lacking = [f"{name} {version}" + (f" (has {have})" if have else "")
+               for name, version in wanted.items() if (have := seen["packages"][name]) != version]
+    said, remedy = None, None
+    if tuple(seen["version"]) < (3, 11):
+        said, remedy = f"Python {'.'.join(map(str, seen['version']))} is too old", "3.11 and newer"
+    elif lacking:
+        said = f"{seen['python']} lacks {', '.join(lacking)}"
+        remedy = f"a Python with all that `pip install -c {CONSTRAINTS.name} {' '.join(PACKAGES)}` gives"
+    elif seen["library"] != (mine := look.library_digest(LIBRARY)):
+        have = f"has labbook of another state ({seen['library']})" if seen["library"] else "has no labbook"
+        said, remedy = f"{seen['python']} {have}", f"a Python that imports this labbook ({mine})"
+    if said:
+        raise InputError(f"{said}, and `allow` has no software to copy it there", file=file,
+                         key=f"{real.entry}.python", allowed=remedy)
+
+
+def _bring(host, seen, folder: PurePosixPath) -> str:
+    check_kind(host.name, seen)
+    packed, library = packages(host.name, seen), look.library_digest(LIBRARY)
+    launcher, key = str(folder / "python"), f"{packed.parent.name} {library}"
+    if host.run(f"cat {shlex.quote(f'{folder}/key')}", check=False).stdout.strip() == key:
+        return launcher
+    transfer.send(host, packed, folder / "site", "Python packages")
+    with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
+        _pack_library(file.name)
+        transfer.send(host, Path(file.name), folder / "library", "labbook")
+    host.put(LAUNCHER.format(folder=shlex.quote(str(folder)), python=shlex.quote(seen["python"])),
+             launcher, 0o755)
+    tried = host.run(shlex.join([launcher, "-c", TRY]), timeout=TRY_SECONDS, check=False)
+    if tried.exit_code:
+        raise LabError(f"{host.name}: what was brought does not run with {seen['python']}: "
+                       f"{tried.stderr.strip()[-500:]}")
+    host.put(key, folder / "key")
+    return launcher
+
+
+def _pack_library(path):
+    with tarfile.open(path, "w:gz") as tar:
+        for file in look.library_files(LIBRARY):
+            tar.add(file, arcname=f"labbook/{file.relative_to(LIBRARY)}")
