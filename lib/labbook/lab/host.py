@@ -68,10 +68,13 @@ class Host:
             root: bool = False) -> Result:
         """Run a shell command in the host's root folder, with `root` as root.
 
+        Root's are outside of the host's control groups: what the lab does to a host, such as a
+        link's delay line, is no load of its own and does not wait for its quota.
+
         LabError when the host cannot be reached or the time is up, and, with `check`, when the
         command fails: with the host, the command and the end of what it said.
         """
-        line = self._in_place(command, env)
+        line = self._in_place(command, env, apart=root)
         if root and self.login.user != "root":
             line = self._by_sudo(line, command)
         result = self._run(line, command, timeout)
@@ -167,11 +170,11 @@ class Host:
                 self._connection = ssh.connect(self.name, self.login)
             return self._connection
 
-    def _in_place(self, command, env):
+    def _in_place(self, command, env, apart=False):
         values = {"HOME": str(self.root), **self.env, **(env or {})}
         exports = " ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items())
         place = shlex.quote(str(self.root))
-        return f"{self._join()}export {exports}; cd {place} && {{ {command}\n}}"
+        return f"{'' if apart else self._join()}export {exports}; cd {place} && {{ {command}\n}}"
 
     def _join(self):
         """Shell words by which the shell enters the host's control groups, by sudo if need be."""

@@ -43,6 +43,7 @@ def undo(file: str) -> dict:
 
     OSError when something still uses it.
     """
+    file = os.path.realpath(file)
     for device in disks.devices(file):
         for place in _mounted(disks.number(device)):
             unmake.patiently(lambda place=place: _run("umount", place))
