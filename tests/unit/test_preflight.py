@@ -36,6 +36,7 @@ address\t127.0.0.1
 address\t192.0.2.11
 debian\tdpkg-query
 debian\tapt-get
+folder\tstores-1
 package\tinstalled procps 4.0
 package\tconfig-files maven 3.8
 root\tyes
@@ -59,6 +60,7 @@ def test_what_a_host_says_is_understood():
     assert found.packages == {"procps": "4.0"} and found.addresses == ["127.0.0.1", "192.0.2.11"]
     assert found.writable and found.root and found.loop and "noexec" in found.options
     assert found.controllers == {"cpu", "cpuset", "io"} and found.shape == "no such target"
+    assert found.folders == {"stores-1"}
 
 
 @pytest.mark.parametrize("said, words", [("", "nothing"), ("Welcome!\n" + SAID, "Welcome!")])
@@ -88,8 +90,8 @@ ALL = ["packages", "software", "limits", "shape", "disk"]
 
 
 def seen(found=None, wants=None, **entry):
-    needed = {"asked": EVERYTHING, "packages": {"procps | ps": "needed"}, "software": ["jars"],
-              "disk_bytes": 2 << 30, **(wants or {})}
+    needed = {"asked": EVERYTHING, "packages": {"procps | ps": "needed"}, "folders": {"stores-1": "in it"},
+              "python": True, "disk_bytes": 2 << 30, **(wants or {})}
     return judge(rack(**{"allow": ALL, **entry}), Found(**{**GOOD, **(found or {})}), Wants(**needed))
 
 
@@ -128,6 +130,9 @@ LACKS = {
     "controllers": (dict(controllers={"cpu"}), {}, {}, ["control groups (no cpuset, memory)"]),
     "loop": (dict(loop=False), {}, {}, ["loop devices (no /dev/loop-control)"]),
     "no NFQUEUE": (dict(shape="no such target"), {}, {}, ["NFQUEUE) (no such target)"]),
+    "software, not allowed": ({}, {}, dict(allow=ALL[:1] + ALL[2:]), [
+        "hosts.rack1.allow: stores-1 (missing): in it. Allow software, or copy",
+        "to /home/op/labbook/artifacts/stores-1 there"]),
     "another processor": (dict(arch="riscv64"), {}, {}, ["processor", "(riscv64)"]),
     "not allowed": ({}, {}, dict(allow=["packages", "software", "limits", "shape"]),
                     ["hosts.rack1.allow: disk (not allowed)", "the disk of db", "allow: [disk]"]),
@@ -144,7 +149,7 @@ def test_what_a_host_lacks_is_told_with_the_key_and_what_to_do(found, wants, ent
 def test_nothing_is_asked_that_a_study_does_not_need():
     bare = dict(python="", root=False, controllers=set(), loop=False, shape="x", arch="riscv64",
                 packages={}, memory_bytes=1, cores=1)
-    assert not problems(bare, dict(asked=Asked(), packages={}, software=[], python=False))
+    assert not problems(bare, dict(asked=Asked(), packages={}, folders={}, python=False))
 
 
 def test_what_may_be_installed_is_no_problem():

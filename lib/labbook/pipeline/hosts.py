@@ -15,12 +15,12 @@ def needs(study: str) -> dict[str, Wants]:
     nodes are many), but for clients and their ceiling.
     """
     lab = description(study)
-    named, any_of = {}, Wants(python=False)
+    named, any_of = {}, Wants()
     for system, what, wanted in systems_needs(study, lab):
-        for wants in (named.setdefault(system["host"], Wants(python=False)), any_of):
+        for wants in (named.setdefault(system["host"], Wants()), any_of):
             wants.packages |= {package: f"{what} runs on it" for package in wanted.packages}
             wants.commands |= {command: f"{what} needs it" for command in wanted.commands}
-            wants.software += [str(a) for a in wanted.artifacts if str(a) not in wants.software]
+            wants.folders |= {folder: f"{what} is in it" for folder in wanted.brought}
             wants.python = wants.python or "python3" in wanted.commands
     found = {}
     for host in lab.hosts:
@@ -32,9 +32,9 @@ def needs(study: str) -> dict[str, Wants]:
 
 def _unnamed(role, any_of) -> Wants:
     if role in PROGRAMS_ONLY:
-        return Wants(software=["Python packages", "the library"])
+        return Wants(programs=True)
     return Wants(packages=dict(any_of.packages), commands=dict(any_of.commands),
-                 software=list(any_of.software))
+                 folders=dict(any_of.folders), programs=True)
 
 
 def seen(studies, environment):
@@ -59,9 +59,11 @@ def plan(study: str, environment) -> list[str]:
         mine = [name for name, host in matched.items() if host is real]
         lines += [f"  {real.name} ({real.user}@{real.address}) as {', '.join(mine)}",
                   f"    written: below {real.root}, taken away with the lab"]
-        software = dict.fromkeys(one for name in mine for one in wants[name].software)
-        if software and "software" in real.allow:
-            lines.append(f"    copied there: {', '.join(software)}")
+        copied = dict.fromkeys(one for name in mine for one in wants[name].folders)
+        if any(wants[name].programs for name in mine):
+            copied |= dict.fromkeys(("the library", "Python packages that it needs there"))
+        if copied and "software" in real.allow:
+            lines.append(f"    copied there: {', '.join(copied)}")
         packages = dict.fromkeys(one for name in mine for one in wants[name].packages)
         if packages and "packages" in real.allow:
             lines.append(f"    as root: packages: what it lacks of {', '.join(packages)}")

@@ -17,11 +17,20 @@ LISTENER = """pid=$(ss -Hltnp 'sport = :{port}' | grep -o 'pid=[0-9]*' | head -n
 
 @dataclass(frozen=True)
 class Needs:
-    """Debian packages (`a | b`: either) and commands of the host, Maven artifacts from here."""
+    """Debian packages (`a | b`: either) and commands of the host, Maven artifacts from here.
+
+    `made` names the folders that are made of the artifacts and brought to hosts in their place.
+    """
 
     packages: tuple[str, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     commands: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """Names of the folders that `artifacts.bring` brings to a host."""
+        return self.made or tuple(f"{a.name}-{a.version}" for a in self.artifacts)
 
 
 class System:

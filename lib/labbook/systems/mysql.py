@@ -19,7 +19,7 @@ class MySQL(SQLServer):
     SETTINGS = {"version": {"enum": [VERSION], "default": VERSION}, **SQLServer.SETTINGS}
     # mysqld's own libraries (ldd); libaio is not among them
     NEEDS = Needs(packages=("zlib1g", "libcrypt1", "libstdc++6", "libgcc-s1", "iproute2", "procps"),
-                  artifacts=(FILES,), commands=("ss", "ps"))
+                  artifacts=(FILES,), commands=("ss", "ps"), made=(f"mysql-{VERSION}",))
 
     def deploy(self) -> None:
         server = bring(self.host, server_files())
@@ -37,7 +37,7 @@ def server_files() -> Path:
     """The cached server: bin/mysqld, share/ and the empty data/ that it starts from."""
     if platform.machine() != "x86_64":
         raise LabError(f"MySQL {VERSION} is there for x86_64 only, this is {platform.machine()}")
-    return made(f"mysql-{VERSION}", lambda folder: unpack(fetch(FILES), folder))
+    return made(MySQL.NEEDS.made[0], lambda folder: unpack(fetch(FILES), folder))
 
 
 def unpack(fetched: Path, folder: Path) -> None:

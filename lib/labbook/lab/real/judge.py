@@ -6,6 +6,7 @@ from labbook.lab.quantities import size_text
 from labbook.lab.real.probe import ROOTS_TOOLS, TOOLS, alternatives
 from labbook.lab.real.schema import ALLOW
 from labbook.lab.real.seen import Seen
+from labbook.paths import cache_dir
 
 LEAST_PYTHON = (3, 11)
 CONTROLLERS = ("cpu", "cpuset", "memory")
@@ -24,9 +25,8 @@ def judge(real, found, wants) -> list[Seen]:
             _size(real, "memory", found.memory_bytes, wants.asked.memory_bytes, size_text)]
     if wants.python:
         seen.append(_python(real, found))
-    seen += [*_packages(real, found, wants), *_leave(real, found, wants)]
-    if wants.software and "software" in real.allow:
-        seen.append(_arch(real, found))
+    seen += [*_packages(real, found, wants), *_leave(real, found, wants),
+             *_software(real, found, wants)]
     return [one for one in seen if one is not None]
 
 
@@ -139,6 +139,19 @@ def _feature(real, kind, what, problem):
     return Seen(f"{real.entry}.allow", what, not problem, f"{kind}: {ALLOW[kind]}",
                 problem or "works", "" if not problem else
                 "Use the machine itself rather than a container on it, with Debian's own kernel")
+
+
+def _software(real, found, wants):
+    """Copied there when allowed, if it can run there; else it must be there."""
+    if "software" in real.allow:
+        if wants.folders or wants.programs:
+            yield _arch(real, found)
+        return
+    for folder, why in wants.folders.items():
+        there, place = folder in found.folders, f"{real.root}/artifacts/{folder}"
+        yield Seen(f"{real.entry}.allow", folder, there, why, place if there else "missing",
+                   "" if there else f"Allow software, or copy {cache_dir()}/artifacts/{folder} to "
+                                    f"{place} there")
 
 
 def _arch(real, found):

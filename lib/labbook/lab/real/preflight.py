@@ -72,15 +72,16 @@ def examine(description, environment, needs=None) -> list[Seen]:
 
 def _wants(description, matched, needs) -> dict[str, Wants]:
     asks = asked(description, matched)
-    wants = {name: Wants(asks[name], python=False, disk_bytes=description.needs.get("disk", 0))
+    wants = {name: Wants(asks[name], disk_bytes=description.needs.get("disk", 0))
              for name in asks}
     for lab_host, real in matched.items():
         mine, more = wants[real.name], needs.get(lab_host, Wants())
         mine.packages |= more.packages
         mine.commands |= more.commands
-        mine.software += [one for one in more.software if one not in mine.software]
+        mine.folders |= more.folders
+        mine.programs |= more.programs
         # what root does for limits, links and disks, it does in Python
-        mine.python = mine.python or more.python or bool(mine.asked.of)
+        mine.python |= more.python or mine.programs or bool(mine.asked.of or mine.folders)
     return wants
 
 

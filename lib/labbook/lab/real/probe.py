@@ -32,6 +32,9 @@ say options "$(findmnt -n -o OPTIONS -T "$place" 2> /dev/null)"
 say cores "$(nproc)"; say memory_kib "$(grep MemTotal: /proc/meminfo | tr -dc 0-9)"
 ip -o -4 addr show 2> /dev/null | while read -r _ _ _ address _; do say address "${address%/*}"; done
 for tool in dpkg-query apt-get; do command -v $tool > /dev/null && say debian $tool; done
+for folder in @FOLDERS@; do
+  [ -e @ROOT@/artifacts/"$folder"/complete.json ] && say folder "$folder"
+done
 dpkg-query -W -f 'package\t${db:Status-Status} ${Package} ${Version}\n' @PACKAGES@ 2> /dev/null
 """
 AS_ROOT = r"""as_root true 2> /dev/null && say root yes || exit 0
@@ -71,6 +74,7 @@ class Found:
     addresses: list[str] = field(default_factory=list)
     debian: set[str] = field(default_factory=set)
     packages: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
     root: bool = False
     controllers: set[str] = field(default_factory=set)
     loop: bool = False
@@ -85,7 +89,8 @@ def script(real, wants) -> str:
     names = sorted({name for need in wants.packages for name in alternatives(need)})
     text = SCRIPT
     for mark, words in (("@TOOLS@", [*tools, *wants.commands]), ("@PYTHON@", [real.python]),
-                        ("@ROOT@", [str(real.root)]), ("@PACKAGES@", names or ["dpkg"])):
+                        ("@ROOT@", [str(real.root)]), ("@FOLDERS@", wants.folders),
+                        ("@PACKAGES@", names or ["dpkg"])):
         text = text.replace(mark, shlex.join(words))
     if real.allow & {"packages", *wants.asked.of}:
         text += AS_ROOT
@@ -121,8 +126,8 @@ def _take(found, key, value):
         setattr(found, key, True)
     elif key == "address":
         found.addresses.append(value)
-    elif key in ("lacks", "debian"):
-        getattr(found, key).add(value)
+    elif key in ("lacks", "debian", "folder"):
+        getattr(found, "folders" if key == "folder" else key).add(value)
     elif key in ("options", "controllers"):
         getattr(found, key).update(value.replace(",", " ").replace("blkio", "io").split())
     elif key == "no_shape":

@@ -25,11 +25,13 @@ class Seen:
 @dataclass
 class Wants:
     """What one real host must have: `asked` of its owner's leave; Debian `packages` (`a | b`:
-    either) and `commands`, each with why; `software` that would be copied there, in words."""
+    either) and `commands`, each with why; `folders` of systems' files and Python programs
+    (`programs`: with the library and its packages), which are copied there or must be there."""
 
     asked: Asked = field(default_factory=Asked)
     packages: dict[str, str] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
-    software: list[str] = field(default_factory=list)
-    python: bool = True
+    folders: dict[str, str] = field(default_factory=dict)
+    programs: bool = False
+    python: bool = False
     disk_bytes: int = 0
