@@ -34,6 +34,8 @@ class End:
     `wire` names the link among those of this host; `witness` is the host whose pings pass it.
     """
 
+    doubt = "The machine may be too busy for exact delays: end what else runs, and try again"
+
     def __init__(self, host, wire, direction, witness):
         self.host, self.wire, self.name, self.witness = host, wire, f"delay-{wire}", witness
         self._seed = zlib.crc32(direction.encode())
@@ -146,6 +148,8 @@ class HostEnd(End):
     # netem would take the place of the queueing discipline of an interface that is the host's own
     # and carries more than the link, so the delay line is the means, whatever the kernel has.
     _netem = False
+    doubt = ("The hosts may be too busy for exact delays, or that far apart without any: "
+             "a link adds to what their network takes")
 
     def __init__(self, host, far, peers, lab_id):
         super().__init__(host, far, f"{far}>{host.name}", host)

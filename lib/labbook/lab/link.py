@@ -117,7 +117,7 @@ class Link:
         if dead:
             return (f"The delay line on {dead[0].host.name} has ended, so the link is closed; "
                     f"shape it again. Its log ends: {dead[0].log_tail().strip()}")
-        return "The machine may be too busy for exact delays: end what else runs, and try again"
+        return self._ends[0].doubt
 
     def _each(self, action):
         with ThreadPoolExecutor(min(32, len(self._ends))) as pool:
