@@ -11,30 +11,25 @@ PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's pr
 def needs(study: str) -> dict[str, Wants]:
     """{lab host: Wants} for `labbook.lab.real.preflight`.
 
-    A host that lab.yml names no system for may come to serve any of the study's (a cluster's
-    nodes are many), but for clients and their ceiling.
+    Any of the study's systems may come to run on any of its hosts (eras, a cluster's nodes), but
+    for those of clients and their ceiling: there only what lab.yml names for them.
     """
     lab = description(study)
-    named, any_of = {}, Wants()
+    found = {host.name: Wants(programs=True) for host in lab.hosts}
     for system, what, wanted in systems_needs(study, lab):
-        for wants in (named.setdefault(system["host"], Wants()), any_of):
-            wants.packages |= {package: f"{what} runs on it" for package in wanted.packages}
-            wants.commands |= {command: f"{what} needs it" for command in wanted.commands}
-            wants.folders |= {folder: f"{what} is in it" for folder in wanted.brought}
-            wants.python = wants.python or "python3" in wanted.commands
-    found = {}
-    for host in lab.hosts:
-        found[host.name] = named.get(host.name) or _unnamed(host.role, any_of)
-        found[host.name].packages |= {package: "named in the study's lab.yml"
-                                      for package in lab.needs.get("packages", ())}
+        for host in lab.hosts:
+            if host.name == system["host"] or host.role not in PROGRAMS_ONLY:
+                _add(found[host.name], what, wanted)
+    for wants in found.values():
+        wants.packages |= {package: "named in the study's lab.yml"
+                           for package in lab.needs.get("packages", ())}
     return found
 
 
-def _unnamed(role, any_of) -> Wants:
-    if role in PROGRAMS_ONLY:
-        return Wants(programs=True)
-    return Wants(packages=dict(any_of.packages), commands=dict(any_of.commands),
-                 folders=dict(any_of.folders), programs=True)
+def _add(wants, what, wanted):
+    wants.packages |= {package: f"{what} runs on it" for package in wanted.packages}
+    wants.commands |= {command: f"{what} needs it" for command in wanted.commands}
+    wants.folders |= {folder: f"{what} is in it" for folder in wanted.brought}
 
 
 def seen(studies, environment):
