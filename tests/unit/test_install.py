@@ -10,7 +10,8 @@ import textwrap
 import pytest
 
 from labbook.errors import InputError, LabError
-from labbook.pipeline import install, quiet_apt
+from labbook.lab import quiet_apt
+from labbook.pipeline import install
 from labbook.pipeline.requirements import Need, requirements
 
 USERS_POLICY = "#!/bin/sh\nexit 104\n"
@@ -103,7 +104,7 @@ def test_the_next_call_puts_right_what_a_killed_one_left(machine, users, tmp_pat
     program = textwrap.dedent("""
         import sys, time
         sys.path.insert(0, sys.argv[1])
-        from labbook.pipeline import quiet_apt
+        from labbook.lab import quiet_apt
         def apt(_):
             print("working", flush=True)
             time.sleep(60)

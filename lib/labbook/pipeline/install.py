@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import LabError
-from labbook.pipeline import quiet_apt
+from labbook.lab import quiet_apt
 from labbook.pipeline.requirements import Need, requirements
 
 
