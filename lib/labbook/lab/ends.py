@@ -98,7 +98,7 @@ class End:
 
     def _apply(self, commands, asked):
         note = f"printf %s {shlex.quote(json.dumps(asked))} > {self._note}"
-        self.host.run("set -e\n" + "\n".join([*commands, note]), root=True)
+        self.host.run("set -e\n" + "\n".join([*commands, "umask 022", note]), root=True)
         self._asked = asked
 
     def _start(self, shape):
