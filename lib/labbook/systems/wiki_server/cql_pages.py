@@ -4,12 +4,13 @@ import threading
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
-from cassandra.policies import RoundRobinPolicy, TokenAwarePolicy
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
 
 from labbook.systems.wiki_server.pages import CALL_SECONDS, DATABASE, StoredPages, StoreFailed
 
 ERRORS = (DriverException, NoHostAvailable, OSError)
 PROTOCOL = 4
+RECONNECT_SECONDS = 1  # as shipped, the longer a node is away the more, up to ten minutes
 PART = 500  # names asked for at once
 LEVEL = ConsistencyLevel.QUORUM  # what one server has saved, another one reads at once
 
@@ -41,7 +42,8 @@ class _Session:
                                    consistency_level=LEVEL, request_timeout=CALL_SECONDS)
         cluster = Cluster(addresses, port, protocol_version=PROTOCOL,
                           execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-                          connect_timeout=CALL_SECONDS)
+                          connect_timeout=CALL_SECONDS, reconnection_policy=(
+                              ConstantReconnectionPolicy(RECONNECT_SECONDS, max_attempts=None)))
         try:
             self._session = cluster.connect(DATABASE)
             self._fetch, self._store, self._remove, self._first, self._after = map(
