@@ -150,11 +150,12 @@ def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  #
             arguments = [arguments[0][0] - offset], *arguments[1:]
         return run(function, *arguments, timeout=timeout)
 
-    crew.clock_offsets, crew.run = lambda: [offset], on_a_host_with_another_clock
+    crew.clock_offsets, crew.run = lambda: [(offset, 0.3)], on_a_host_with_another_clock
     before = time.time()
     load = keyvalue(crew, null_server("thrift"), **LOAD)
     assert before < told[0] - offset < time.time()
     assert load.rows.started_s.between(-0.001, 5).all() and len(load.rows) == 150
+    assert load.measures["start_spread_s"] >= 0.6
 
 
 @pytest.mark.parametrize("end", ["input closed", "killed"])

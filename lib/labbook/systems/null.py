@@ -6,7 +6,7 @@ from pathlib import Path
 from labbook.systems.base import Needs, System
 
 PROGRAM = Path(__file__).with_name("null_server")
-PROTOCOLS = ("thrift", "cql", "mysql")  # a module of the program each
+PROTOCOLS = ("thrift", "cql", "mysql", "http")  # a module of the program each
 
 
 class NullServer(System):

@@ -23,9 +23,9 @@ CONNECT_SECONDS = 60  # for all clients of a host to connect
 class Load:
     """`rows`: client, host, started_s (since the common start), seconds, ok, error.
 
-    `measures`: rate_per_s, start_spread_s, truncated (1 when the time limit ended it),
-    clients_cpu_share, clients_cpu_us_per_call, server_cpu_us_per_call (all servers' CPU, known
-    to 10 ms of each).
+    `measures`: rate_per_s, start_spread_s (what the clocks may be off counted in), truncated (1
+    when the time limit ended it), clients_cpu_share, clients_cpu_us_per_call,
+    server_cpu_us_per_call (all servers' CPU, known to 10 ms of each).
     """
 
     rows: pd.DataFrame
@@ -59,7 +59,8 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     ready_seconds = CONNECT_SECONDS + seconds_at_most + CALL_SECONDS
     crew.run(keyvalue_host.prepare, specs, [ready_seconds] * len(specs),
              timeout=ready_seconds + 10)
-    offsets, notice = _clock_offsets(crew), _notice_seconds(crew, clients)
+    offsets, uncertainty = _clocks(crew)
+    notice = _notice_seconds(crew, clients)
     cpu_before = _server_cpu(target)
     start = time.time() + notice
     # a last call may connect, say where to, and ask: three waits
@@ -70,6 +71,7 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     frames = [_frame(sheet, s["first_client"], host.name)
               for sheet, s, host in zip(sheets, specs, crew.hosts)]
     measures = _measures(frames, sheets, crew.hosts, clients * requests)
+    measures["start_spread_s"] += uncertainty
     if cpu_before is not None:
         calls = sum(len(frame) for frame in frames)
         measures["server_cpu_us_per_call"] = (_server_cpu(target) - cpu_before) / calls * 1e6
@@ -160,10 +162,12 @@ def cpus(host) -> float:
     return min(cores, quota) if quota else cores
 
 
-def _clock_offsets(crew) -> list[float]:
-    """How far ahead of ours the clock of each of the crew's hosts is, seconds."""
+def _clocks(crew) -> tuple[list[float], float]:
+    """How far the clock of each of the crew's hosts is ahead of ours, in seconds, and how far two
+    starts told by these clocks may lie apart because that is not known exactly."""
     measured = getattr(crew, "clock_offsets", None)
-    return measured() if measured else [0.0] * len(crew.hosts)
+    clocks = measured() if measured else [(0.0, 0.0)] * len(crew.hosts)
+    return [offset for offset, _ in clocks], 2 * max(uncertainty for _, uncertainty in clocks)
 
 
 def _notice_seconds(crew, clients: int) -> float:
