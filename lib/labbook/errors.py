@@ -29,6 +29,10 @@ class LabError(LabbookError):
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
 
 
+class Lost(LabError):
+    """The connection to a host broke: what was under way may or may not have been done."""
+
+
 class SystemFailure(LabbookError):
     """The system under test failed; `log` is the tail of what it said."""
 

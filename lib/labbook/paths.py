@@ -1,4 +1,4 @@
-"""Where things lie: the checkout's folders and the user's cache."""
+"""Where things lie: the checkout's folders, the user's cache and state."""
 
 import os
 from pathlib import Path
@@ -49,3 +49,9 @@ def cache_dir() -> Path:
     """What may be fetched or made again: downloads, seeded data directories."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("LABBOOK_CACHE") or Path(home) / "labbook")
+
+
+def ssh_labs_dir() -> Path:
+    """What is written down of labs on hosts of the user's own: needs no root, outlives a reboot."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "labbook" / "labs"

@@ -18,7 +18,7 @@ def up(given) -> int:
     jobs = {study: {"environment": file}}
     run.check_files(jobs)
     run.check_needs(jobs)
-    lab = Lab.up(description, environment, lab_id=_id_to_explore(study), keep=True)
+    lab = Lab.up(description, environment, lab_id=_id_to_explore(study, environment), keep=True)
     try:
         started = [(wanted, _start(lab, wanted)) for wanted in description.systems]
     except BaseException:
@@ -33,11 +33,11 @@ def up(given) -> int:
     return 0
 
 
-def _id_to_explore(study) -> str:
+def _id_to_explore(study, environment) -> str:
     """Not the id that `labbook run` uses, which would take this lab down."""
     from labbook.lab.lab import default_id
 
-    return default_id(f"{study} to explore")
+    return default_id(f"{study} to explore", environment)
 
 
 def _start(lab, wanted):

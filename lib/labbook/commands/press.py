@@ -53,9 +53,9 @@ def status(given) -> int:
 
 
 def _labs() -> list[dict]:
-    from labbook.pipeline.driver import LABS
+    from labbook.pipeline.driver import labs_left
 
-    if not LABS.is_dir():
+    if not labs_left():
         return []
     from labbook.lab import Lab
 

@@ -1,6 +1,5 @@
-"""The way into a lab's hosts: keys, known hosts, an ssh_config, and whether they answer."""
+"""The way into a local lab's hosts: keys, known hosts, an ssh_config, and whether they answer."""
 
-import json
 import socket
 import subprocess
 import time
@@ -37,16 +36,13 @@ def await_answers(hosts: list[dict], folder: Path) -> None:
         raise LabError(f"{silent[0]} does not answer over SSH; its log says: {said}")
 
 
-def write_down(made: dict, folder: Path) -> None:
-    """What another process needs to take the lab up; lab.json last, for it says that all is there."""
+def write_down(hosts: list[dict], folder: Path) -> None:
+    """Known hosts and an ssh_config, by name."""
     public = " ".join((folder / "host_key.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(
-        "".join(f"{host['control']} {public}\n" for host in made["hosts"]))
+        "".join(f"{host['control']} {public}\n" for host in hosts))
     (folder / "ssh_config").write_text(
-        "".join(_ssh_entry(host, folder) for host in made["hosts"]))
-    partial = folder / "lab.json.partial"
-    partial.write_text(json.dumps(made))
-    partial.rename(folder / "lab.json")
+        "".join(_ssh_entry(host, folder) for host in hosts))
 
 
 def _ssh_entry(host, folder):

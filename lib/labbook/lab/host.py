@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from labbook.errors import LabError, SystemFailure
+from labbook.errors import LabError, Lost, SystemFailure
 from labbook.lab.process import Process
 
 
@@ -160,10 +160,14 @@ class Host:
                 ssh.close(self._connection)
             self._connection = self._sftp = None
 
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None and self._connection.is_connected
+
     def connection(self):
         """The Fabric connection, opened when it is not."""
         with self._lock:
-            if self._connection is None or not self._connection.is_connected:
+            if not self.connected:
                 self.disconnect()
                 from labbook.lab import ssh
 
@@ -201,8 +205,8 @@ class Host:
                            f"{timeout:g} s") from None
         except ssh.LOST as error:
             self.disconnect()
-            raise LabError(f"{self.name}: connection lost during `{_short(command)}`: "
-                           f"{error or type(error).__name__}") from None
+            raise Lost(f"{self.name}: connection lost during `{_short(command)}`: "
+                       f"{error or type(error).__name__}") from None
 
     def _reaching(self, verb, remote):
         from labbook.lab import ssh

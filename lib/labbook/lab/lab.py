@@ -2,17 +2,13 @@
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
 
 from labbook.errors import InputError, LabError
-from labbook.lab import access, standing
+from labbook.lab import providers, standing
 from labbook.lab.description import LEAST_QUOTA
-from labbook.lab.host import Host, Login
-from labbook.lab.local import provider
-from labbook.lab.local.sandbox import ROOT
+from labbook.lab.host import Host
 from labbook.lab.ownership import Ownership
 from labbook.lab.standing import Standing
 
@@ -20,10 +16,10 @@ from labbook.lab.standing import Standing
 class Lab:
     """Made by `up` or `attach`; `hosts` by name, routers apart from them by site."""
 
-    def __init__(self, lab_id: str, folder: Path, made: dict, ownership: Ownership):
-        self.id, self.folder, self._made, self._ownership = lab_id, folder, made, ownership
-        self._down = False
-        everything = [self._host(h) for h in made["hosts"]]
+    def __init__(self, lab_id: str, provider, made: dict, ownership: Ownership):
+        self.id, self.folder, self._made, self._ownership = lab_id, ownership.folder, made, ownership
+        self._provider, self._down = provider, False
+        everything = [provider.host(h, self.folder) for h in made["hosts"]]
         self.hosts = {h.name: h for h in everything if h.role != "router"}
         self.routers = {h.site: h for h in everything if h.role == "router"}
         self._links = {}
@@ -35,18 +31,17 @@ class Lab:
         `keep`: it stays when this process ends. LabError when another process has the lab, when
         the place lacks something, or when a host does not answer.
         """
-        lab_id = lab_id or default_id(description.name)
-        ownership = _own(lab_id)
+        provider = providers.of(environment)
+        lab_id = lab_id or default_id(description.name, environment)
+        ownership = _own(lab_id, provider)
         folder = ownership.folder
         try:
             (folder / "keep").unlink(missing_ok=True)
-            access.make_keys(folder)
             made = provider.up(lab_id, description, environment)
             made["links"] = [dict(link) for link in description.links]
             made["study"] = description.name
-            lab = cls(lab_id, folder, made, ownership)
-            access.await_answers(made["hosts"], folder)
-            access.write_down(made, folder)
+            lab = cls(lab_id, provider, made, ownership)
+            standing.write_down(made, folder)
             lab._shape_links()
             if keep:  # not before it is up: a start that was killed is swept
                 (folder / "keep").touch()
@@ -64,14 +59,14 @@ class Lab:
     @classmethod
     def attach(cls, lab_id: str) -> "Lab":
         """Take up a lab that is there."""
-        folder = provider.state_folder(lab_id)
-        ownership = Ownership(folder)
+        provider = providers.holding(lab_id)
+        ownership = Ownership(provider.state_folder(lab_id))
         try:
-            made = json.loads((folder / "lab.json").read_text())
+            made = json.loads((ownership.folder / "lab.json").read_text())
         except FileNotFoundError:
             raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
         ownership.require()
-        return cls(lab_id, folder, made, ownership)
+        return cls(lab_id, provider, made, ownership)
 
     @staticmethod
     def list() -> Sequence[Standing]:
@@ -127,15 +122,22 @@ class Lab:
         if quota is not None and not quota >= LEAST_QUOTA:
             raise InputError(f"{quota!r} is no share of CPU time", key="quota",
                              allowed=f"{LEAST_QUOTA} and more")
-        provider.limit(self.id, self.host(host).name, quota)
+        self._provider.limit(self.id, self.host(host), quota)
         self.host(host).limits["quota"] = quota
 
     def facts(self) -> dict:
-        """What a reader must know of the place: hosts with limits and cores, links as asked."""
+        """What a reader must know of the place: hosts with limits and cores, links as asked.
+
+        Of hosts that are machines of their own also `machine`: cpu, cores, memory_gib, kernel,
+        system.
+        """
+        machines = {h["name"]: {"machine": h["machine"]} if "machine" in h else {}
+                    for h in self._made["hosts"]}
         return {
-            "provider": "namespaces",
+            "provider": self._provider.NAME,
             "hosts": {h.name: {"site": h.site, "role": h.role, "cores": h.cores,
-                               "limits": h.limits} for h in self.hosts.values()},
+                               "limits": h.limits, **machines[h.name]}
+                      for h in self.hosts.values()},
             "links": [{"between": [link.site_a, link.site_b], **link.asked}
                       for link in self.links()],
         }
@@ -153,7 +155,7 @@ class Lab:
         if self.folder.exists():
             if not self._ownership.held:  # left to explore
                 self._ownership.require()
-            provider.down(self.id)
+            self._provider.down(self.id)
         self._ownership.release()
         self._down = True  # the next lab of this id is another's
 
@@ -163,12 +165,6 @@ class Lab:
     def __exit__(self, *_):
         self.down()
 
-    def _host(self, made) -> Host:
-        login = Login(made["control"], "root", str(self.folder / "key"),
-                      str(self.folder / "known_hosts"))
-        return Host(made["name"], made["site"], made["role"], made["address"], login,
-                    PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"])
-
     def _shape_links(self):
         for link in self._made["links"]:
             settings = {k: v for k, v in link.items() if k != "between"}
@@ -176,16 +172,18 @@ class Lab:
                 self.link(*link["between"]).shape(**settings)
 
 
-def default_id(name: str) -> str:
-    """The same for a study and a checkout, so that a new run finds what an earlier one left."""
+def default_id(name: str, environment) -> str:
+    """The same for a study, a checkout and an environment, so that a new run finds what an earlier
+    one left."""
     import hashlib
 
     from labbook.paths import checkout
 
-    return hashlib.sha256(f"{checkout()}\0{name}\0{os.getuid()}".encode()).hexdigest()[:8]
+    whose = f"{checkout()}\0{name}\0{os.getuid()}\0{environment.name}"
+    return hashlib.sha256(whose.encode()).hexdigest()[:8]
 
 
-def _own(lab_id) -> Ownership:
+def _own(lab_id, provider) -> Ownership:
     """The lab's lock, with nothing of an earlier lab of this id left."""
     for _ in range(3):
         ownership = Ownership(provider.open_state(lab_id))

@@ -12,7 +12,7 @@ from fabric.runners import Remote
 from invoke.exceptions import CommandTimedOut, ThreadException
 from paramiko.config import SSHConfig
 
-from labbook.errors import LabError
+from labbook.errors import LabError, Lost
 from labbook.lab import jump
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # what it logs, we raise
@@ -157,6 +157,14 @@ def sftp(host, verb: str, remote: str):
         client.get_channel().settimeout(60)
         yield client
     except (socket.timeout, *LOST) as error:
+        kind = LabError
         if not isinstance(error, FileNotFoundError):
+            kind = Lost if _broke(host, error) else LabError
             host.disconnect()
-        raise LabError(f"{host.name}: could not {verb} {remote}: {error}") from None
+        raise kind(f"{host.name}: could not {verb} {remote}: {_words(error)}") from None
+
+
+def _broke(host, error) -> bool:
+    """Whether the connection did, and it was not the host that refused."""
+    return (isinstance(error, (socket.timeout, paramiko.SSHException, EOFError))
+            or not host.connected)

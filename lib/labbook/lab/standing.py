@@ -1,13 +1,12 @@
 """Labs as their state folders tell them, and the end of those that nobody has any more."""
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.local import provider
+from labbook.lab import providers
 from labbook.lab.ownership import Ownership
 
 
@@ -22,9 +21,16 @@ class Standing:
     ssh_config: Path
 
 
+def write_down(made: dict, folder: Path) -> None:
+    """What another process needs to take the lab up, which says that all of it is there."""
+    partial = folder / "lab.json.partial"
+    partial.write_text(json.dumps(made))
+    partial.rename(folder / "lab.json")
+
+
 def wholly_up() -> list[Standing]:
     found = []
-    for folder in _folders():
+    for _, folder in _folders():
         with suppress(FileNotFoundError):  # not wholly up, or taken down meanwhile
             found.append(_standing(folder))
     return found
@@ -33,7 +39,7 @@ def wholly_up() -> list[Standing]:
 def sweep(everything: bool) -> list[str]:
     """See Lab.sweep."""
     swept, errors = [], []
-    for folder in _folders():
+    for provider, folder in _folders():
         ownership = Ownership(folder)
         kept = not everything and (folder / "keep").exists()
         if kept or not ownership.take():
@@ -52,15 +58,7 @@ def sweep(everything: bool) -> list[str]:
 
 
 def _folders():
-    return sorted(f for f in provider.STATE.glob("[a-z0-9]*")
-                  if f.is_dir() and os.getuid() in (0, _owner(f)))
-
-
-def _owner(folder):
-    try:
-        return folder.stat().st_uid
-    except FileNotFoundError:
-        return None
+    return [(provider, folder) for provider in providers.ALL for folder in provider.folders()]
 
 
 def _standing(folder) -> Standing:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook import paths
+from labbook.errors import LabError
 from labbook.pipeline import pages
 from labbook.pipeline.execute import CLEAN_UP_SECONDS
 from labbook.pipeline.progress import Story
 
-LABS = Path("/run/labbook")  # where the state of this machine's labs lies
+LABS = (Path("/run/labbook"), paths.ssh_labs_dir())  # where the state of labs lies
 _LOOK_SECONDS = 0.2
 
 
@@ -170,11 +171,21 @@ def _own_folder(study: str) -> Path:
 
 
 def sweep_labs() -> None:
-    """Take down labs whose driver was killed. Loads the lab library only if any lab was left."""
-    if LABS.is_dir() and any(LABS.iterdir()):
+    """Take down labs whose driver was killed. Loads the lab library only if any lab was left.
+
+    What cannot be taken down now is told: a host that is away need not stop another study.
+    """
+    if labs_left():
         from labbook.lab import Lab
 
-        Lab.sweep()
+        try:
+            Lab.sweep()
+        except LabError as error:
+            print(f"labbook: {error}", file=sys.stderr)
+
+
+def labs_left() -> bool:
+    return any(place.is_dir() and any(place.iterdir()) for place in LABS)
 
 
 def _marked_failed(executed: Path) -> bool:

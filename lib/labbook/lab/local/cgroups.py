@@ -35,13 +35,18 @@ def make(places: dict[str, Path], root: Path = ROOT) -> None:
     for limit, folder in places.items():
         folder.mkdir(parents=True, exist_ok=True)
         if version(root) == 2:
-            # without memory's controller, dirty pages are written back in the root group's name
-            for controller in {"io": ("io", "memory")}.get(limit, (CONTROLLER[limit],)):
+            for controller in needs(limit):
                 _enable(root, controller)
                 _enable(folder.parent, controller)
         elif limit == "cores":
             _inherit_cpuset(folder.parent)
             _inherit_cpuset(folder)
+
+
+def needs(limit: str) -> tuple[str, ...]:
+    """Controllers of version 2 that a limit takes."""
+    # without memory's controller, dirty pages are written back in the root group's name
+    return {"io": ("io", "memory")}.get(limit, (CONTROLLER[limit],))
 
 
 def _enable(folder, controller):

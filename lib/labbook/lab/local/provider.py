@@ -5,12 +5,16 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
+from labbook.lab import access
+from labbook.lab.host import Host, Login
 from labbook.lab.local import root
 from labbook.lab.local.root import STATE
+from labbook.lab.local.sandbox import ROOT
 
+NAME = "namespaces"
 LIB = Path(__file__).resolve().parents[3]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
            "from labbook.lab.local.root import main; main()")
@@ -69,7 +73,29 @@ def state_folder(lab_id: str) -> Path:
     return STATE / lab_id
 
 
+def folders() -> list[Path]:
+    """State folders of the labs of this machine that this user may take down."""
+    return sorted(f for f in STATE.glob("[a-z0-9]*") if f.is_dir() and os.getuid() in (0, _owner(f)))
+
+
+def _owner(folder):
+    try:
+        return folder.stat().st_uid
+    except FileNotFoundError:
+        return None
+
+
 def up(lab_id: str, description, environment) -> dict:
+    """What was made, once every host answers over SSH."""
+    folder = state_folder(lab_id)
+    access.make_keys(folder)
+    made = _make(lab_id, description, environment)
+    access.await_answers(made["hosts"], folder)
+    access.write_down(made["hosts"], folder)
+    return made
+
+
+def _make(lab_id, description, environment) -> dict:
     plan = {
         "lab": lab_id, "sites": list(description.sites),
         "links": [list(link["between"]) for link in description.links],
@@ -81,8 +107,14 @@ def up(lab_id: str, description, environment) -> dict:
     return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)
 
 
-def limit(lab_id: str, host: str, quota: float | None) -> None:
-    helper("limit", lab=lab_id, uid=os.getuid(), host=host, quota=quota)
+def host(made: dict, folder: Path) -> Host:
+    login = Login(made["control"], "root", str(folder / "key"), str(folder / "known_hosts"))
+    return Host(made["name"], made["site"], made["role"], made["address"], login,
+                PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"])
+
+
+def limit(lab_id: str, host: Host, quota: float | None) -> None:
+    helper("limit", lab=lab_id, uid=os.getuid(), host=host.name, quota=quota)
 
 
 def down(lab_id: str) -> None:
