@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from pathlib import Path, PurePosixPath
 
-from labbook.errors import LabError
+from labbook.errors import LabError, Lost
 
 STALL_SECONDS = 60    # without any progress
 SLOWEST = 125_000     # bytes a second (1 Mbit/s): what takes longer is an error
@@ -73,7 +73,7 @@ def _fail(host, channel, error, what):
         said = channel.recv_stderr(2000).decode(errors="replace").strip()
         raise LabError(f"{host.name}: {what} failed: {said or channel.exit_status}") from None
     host.disconnect()
-    raise LabError(f"{host.name}: {what} broke off: {error or type(error).__name__}") from None
+    raise Lost(f"{host.name}: {what} broke off: {error or type(error).__name__}") from None
 
 
 class _Sink:

@@ -29,8 +29,8 @@ import labbook.lab, labbook.systems, labbook.workloads.keyvalue_host"""
 TRY_SECONDS = 120
 
 
-def bring(host, real, file=None) -> str:
-    """The command of a Python on the host that has all that runs there.
+def bring(host, real, lab: PurePosixPath, file=None) -> str:
+    """The command of a Python on the host that has all that runs there; `lab` is the lab's folder.
 
     LabError when the host's own Python will not do; InputError, with the environment's `file` and
     key, when nothing may be copied and it lacks something.
@@ -39,7 +39,7 @@ def bring(host, real, file=None) -> str:
     if "software" not in real.allow:
         _require(seen, real, file)
         return seen["python"]
-    folder = host.root.parent / "software"
+    folder = lab / "software"
     with transfer.alone(host, folder):
         return _bring(host, seen, folder)
 
