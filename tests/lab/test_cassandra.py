@@ -75,6 +75,7 @@ def test_durable_commits_outlive_a_kill(host):
     node.create_table()
     store(node, b"name", b"kept")
     node.process.kill()
+    node.stop()  # waits for it
     node.start()
     assert stored(node, b"name") == b"kept"
 
