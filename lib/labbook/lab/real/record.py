@@ -16,7 +16,7 @@ WITHOUT_ROOT = {"software"}     # kinds of `allow` that take no sudo
 
 @dataclass(frozen=True)
 class Taken:
-    """A host of the user's that a lab takes. `made`: folders that the lab's root folder took,
+    """A host of the user's that a lab takes. `new_folders`: the lab's root folder took,
     the innermost first; they go again when they are empty."""
 
     name: str
@@ -25,12 +25,12 @@ class Taken:
     root: str
     python: str
     allow: tuple[str, ...]
-    made: tuple[str, ...] = ()
+    new_folders: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, real, made=()) -> "Taken":
+    def of(cls, real, new_folders=()) -> "Taken":
         return cls(real.name, real.data, real.login, str(real.root), real.python,
-                   tuple(sorted(real.allow)), tuple(made))
+                   tuple(sorted(real.allow)), tuple(new_folders))
 
     @property
     def sudo(self) -> bool:

@@ -92,7 +92,7 @@ class _Unmaking:
         for mark, word in (("@ROOT@", self.taken.root), ("@LAB@", str(self.place)),
                            ("@ID@", self.lab_id)):
             script = script.replace(mark, shlex.quote(word))
-        script = script.replace("@MADE@", shlex.join(self.taken.made))
+        script = script.replace("@MADE@", shlex.join(self.taken.new_folders))
         return self.host.run(script, timeout=SECONDS, root=root).stdout
 
 
