@@ -1,0 +1,200 @@
+"""What a call costs a client: the ordinary drivers side by side with the key-value clients.
+
+    .venv/bin/python benchmarks/client_cost.py [--calls 4000] [--rounds 6] [--rows 1] [--json FILE]
+
+Each protocol's driver, used as its manual says (one prepared statement or one cursor for all
+calls), and the prepared calls of labbook.workloads take turns against a null server, one client
+in one process each. Client CPU is that of all the client's threads. A ratio is the driver over
+the prepared calls, of one round; the range of n rounds' ratios holds the median ratio with a
+certainty of 1 - 2^(1-n), whatever the distribution. Both read the same value.
+"""
+
+import argparse
+import json
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROTOCOLS = {"thrift": "thriftpy2", "cql": "cassandra-driver", "mysql": "pymysql"}
+VALUE_BYTES, WARM_UP = 100, 500
+KEYS = "row%06d"
+
+
+def main():
+    asked = _arguments()
+    if asked.one:
+        return print(json.dumps(one_client(*asked.one.split(), asked)))
+    samples = []
+    print(f"{'':24}{'driver':>19}{'prepared calls':>19}   ratio (range of {asked.rounds} rounds)")
+    for protocol, driver in PROTOCOLS.items():
+        for op in ("read", "write"):
+            rounds = compared(protocol, op, asked)
+            samples.append({"protocol": protocol, "driver": driver, "op": op, "rounds": rounds})
+            for measure, unit in (("cpu_us", "us CPU"), ("rate_per_s", "1/s")):
+                _report(f"{driver} {op}", measure, unit, rounds)
+    if asked.json:
+        machine = {"cpu": platform.processor(), "kernel": platform.release(),
+                   "python": platform.python_version()}
+        asked.json.write_text(json.dumps({"machine": machine, "rows": asked.rows,
+                                          "samples": samples}, indent=1))
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rows", type=int, default=1)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples there")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def compared(protocol, op, asked) -> list:
+    """For each round, what each of the two cost; which of them is first changes."""
+    server, port = null_server(protocol)
+    try:
+        rounds = []
+        for number in range(asked.rounds):
+            ways = ("driver", "prepared") if number % 2 else ("prepared", "driver")
+            rounds.append({way: _one_process(protocol, op, way, port, asked) for way in ways})
+        return rounds
+    finally:
+        server.kill()
+        server.wait()
+
+
+def null_server(protocol):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null_server", protocol,
+                               "127.0.0.1", str(port), str(VALUE_BYTES)])
+    until = time.monotonic() + 20
+    while not listens(port):
+        if server.poll() is not None or time.monotonic() > until:
+            raise SystemExit(f"no null server for {protocol}")
+        time.sleep(0.02)
+    return server, port
+
+
+def listens(port) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _one_process(protocol, op, way, port, asked) -> dict:
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", f"{protocol} {op} {way} {port}", "--calls",
+         str(asked.calls), "--rows", str(asked.rows)], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def one_client(protocol, op, way, port, asked) -> dict:
+    """CPU microseconds a call and calls a second."""
+    client = prepared if way == "prepared" else globals()[protocol]
+    call = client(op, int(port), protocol) if way == "prepared" else client(op, int(port))
+    for number in range(WARM_UP):
+        call(number % asked.rows)
+    began, used = time.perf_counter(), time.process_time()
+    for number in range(asked.calls):
+        call(number % asked.rows)
+    return {"cpu_us": (time.process_time() - used) / asked.calls * 1e6,
+            "rate_per_s": asked.calls / (time.perf_counter() - began)}
+
+
+def prepared(op, port, protocol):
+    from labbook.workloads import stores
+
+    calls = stores.calls(dict(protocol=protocol, address="127.0.0.1", port=port, client=0,
+                              value_bytes=VALUE_BYTES, consistency="ONE", call_seconds=10))
+    calls.connect()
+    return getattr(calls, op)
+
+
+def thrift(op, port):
+    from thriftpy2.protocol import TCyBinaryProtocolFactory
+    from thriftpy2.rpc import make_client
+    from thriftpy2.transport import TCyFramedTransportFactory
+
+    from labbook.workloads.thrift_calls import idl
+
+    types = idl()
+    client = make_client(types.Cassandra, "127.0.0.1", port,
+                         proto_factory=TCyBinaryProtocolFactory(),
+                         trans_factory=TCyFramedTransportFactory())
+    client.set_keyspace("labbook")
+
+    def read(row):
+        path = types.ColumnPath(column_family="pairs", column=b"value")
+        found = client.get((KEYS % row).encode(), path, types.ConsistencyLevel.ONE)
+        check(row, found.column.value.decode())
+
+    def write(row):
+        column = types.Column(name=b"value", value=value(row).encode(),
+                              timestamp=time.time_ns() // 1000)
+        client.insert((KEYS % row).encode(), types.ColumnParent(column_family="pairs"), column,
+                      types.ConsistencyLevel.ONE)
+
+    return {"read": read, "write": write}[op]
+
+
+def cql(op, port):
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    from cassandra.policies import RoundRobinPolicy
+
+    profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
+    session = Cluster(["127.0.0.1"], port=port, protocol_version=4,
+                      execution_profiles={EXEC_PROFILE_DEFAULT: profile}).connect()
+    select = session.prepare("SELECT value FROM labbook.pairs WHERE name=?")
+    insert = session.prepare("INSERT INTO labbook.pairs (name, value) VALUES (?, ?)")
+
+    def read(row):
+        check(row, session.execute(select, [(KEYS % row).encode()]).one().value.decode())
+
+    def write(row):
+        session.execute(insert, [(KEYS % row).encode(), value(row).encode()])
+
+    return {"read": read, "write": write}[op]
+
+
+def mysql(op, port):
+    import pymysql
+
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="labbook", database="labbook",
+                                 autocommit=True)
+    cursor = connection.cursor()
+
+    def read(row):
+        cursor.execute("SELECT VALUE FROM pairs WHERE NAME=%s", (KEYS % row,))
+        check(row, cursor.fetchone()[0])
+
+    def write(row):
+        cursor.execute("REPLACE INTO pairs (NAME, VALUE, TIMEUUID) VALUES (%s, %s, %s)",
+                       (KEYS % row, value(row), time.time_ns() // 1000))
+
+    return {"read": read, "write": write}[op]
+
+
+def value(row) -> str:
+    return (KEYS % row).ljust(VALUE_BYTES, ".")
+
+
+def check(row, found):
+    assert found == value(row), found
+
+
+def _report(what, measure, unit, rounds):
+    drivers, ours = ([r[way][measure] for r in rounds] for way in ("driver", "prepared"))
+    ratios = [one / other for one, other in zip(drivers, ours)]
+    print(f"{what:24}{statistics.median(drivers):>12.0f} {unit:6}{statistics.median(ours):>12.0f} "
+          f"{unit:6}   {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+          flush=True)
+
+
+if __name__ == "__main__":
+    main()
