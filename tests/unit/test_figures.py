@@ -199,3 +199,15 @@ def test_conditions_are_told_in_words():
     table = figures.conditions({"cpu": "Some CPU", "cores": 2, "steal": 0.013})
     assert table.rows == (("Processor", "Some CPU"), ("Cores", "2"),
                           ("Most of a measurement's time taken by other virtual machines", "1%"))
+
+
+def test_conditions_of_hosts_elsewhere_are_theirs_and_not_the_drivers():
+    kind = {"cpu": "Big CPU", "cores": 8, "memory_gib": 31.3, "kernel": "6.1", "system": "Debian 12"}
+    mine = {"cpu": "My CPU", "cores": 1, "memory_gib": 4.0, "kernel": "6.5", "system": "Debian 13"}
+    table = figures.conditions({"hosts": {"small, large": kind, "client": mine}, **mine,
+                                "python": "3.12", "steal": 0.5})
+    big = "Big CPU, 8 cores, 31.3 GiB of memory, Linux 6.1, Debian 12"
+    my = "My CPU, 1 core, 4.0 GiB of memory, Linux 6.5, Debian 13"
+    assert table.columns[1] == "On these hosts"
+    assert table.rows == (("Hosts small, large", big), ("Host client", my), ("Driven from", my),
+                          ("Python", "3.12"))

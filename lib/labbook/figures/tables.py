@@ -115,8 +115,24 @@ _CONDITIONS = {
 }
 
 
+_MACHINE = ("cpu", "cores", "memory_gib", "kernel", "system")
+
+
 def conditions(found: dict) -> Table:
     """What Study.conditions() found, in words."""
     rows = [(label, f"{found[key]:.0%}" if key in ("cpu_pressure", "steal") else str(found[key]))
             for key, label in _CONDITIONS.items() if key in found]
-    return Table(("", "On this machine"), tuple(rows), label="conditions", numbers=False)
+    if "hosts" not in found:
+        return Table(("", "On this machine"), tuple(rows), label="conditions", numbers=False)
+    driver = {_CONDITIONS[key] for key in (*_MACHINE, "cpu_pressure", "steal")}
+    hosts = [(f"Host{'s' * (', ' in names)} {names}", _machine(one))
+             for names, one in found["hosts"].items()]
+    rest = [row for row in rows if row[0] not in driver]
+    return Table(("", "On these hosts"), (*hosts, ("Driven from", _machine(found)), *rest),
+                 label="conditions", numbers=False)
+
+
+def _machine(one: dict) -> str:
+    cores = "1 core" if one["cores"] == 1 else f"{one['cores']} cores"
+    return (f"{one['cpu']}, {cores}, {one['memory_gib']} GiB of memory, Linux {one['kernel']}, "
+            f"{one['system']}")

@@ -45,10 +45,17 @@ def ran(studies) -> str:
             rows.append(_row(heads, (
                 f'<a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a>',
                 _escape(f"{told['from'][:16]} to {told['to'][:16]}"),
-                _escape(machine_words(told) + f", {told['system']}"), _escape(told["profile"]),
+                _escape(_on(told)), _escape(told["profile"]),
                 _escape(_points(told)), _escape(told["commit"]))))
     return (_table("When and on what it ran", heads, ["".join(rows)]) if rows
             else "Nothing has been measured here yet.\n")
+
+
+def _on(told) -> str:
+    """This machine, or the hosts of a lab elsewhere."""
+    kinds = told.get("hosts") or {"": told}
+    return "; ".join(f"{names}: " * bool(names) + f"{machine_words(one)}, {one['system']}"
+                     for names, one in kinds.items())
 
 
 def _points(told) -> str:

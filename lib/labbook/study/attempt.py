@@ -23,6 +23,7 @@ class Attempt:
 
     def __init__(self, study, point):
         self.study, self.point = study, point
+        self._veil = study.veil
         self._recorded = self._during = self._links_before = self._lab = None
         self._setups = 0
 
@@ -66,7 +67,8 @@ class Attempt:
 
         if self._recorded is not None:
             raise LabbookError("this attempt has recorded already")
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or [])
+        frame = _veiled(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []),
+                        self._veil)
         measures = dict(measures or {})
         _check_measures(measures, self.point)
         for name in series or {}:
@@ -75,7 +77,7 @@ class Attempt:
         self._recorded = {
             "table": pa.Table.from_pandas(frame, preserve_index=False),
             "summary": summarise(frame) | measures, "facts": dict(facts or {}),
-            "series": {n: pa.Table.from_pandas(f, preserve_index=False)
+            "series": {n: pa.Table.from_pandas(_veiled(f, self._veil), preserve_index=False)
                        for n, f in (series or {}).items()},
         }
 
@@ -118,9 +120,10 @@ class Attempt:
     def _write_failure(self, error):
         took = time.time() - self._start["time"]
         failure = self._about() | {
-            "message": _message(error), "error": type(error).__name__, "logs": _logs(error),
+            "message": self._veil(_message(error)), "error": type(error).__name__,
+            "logs": self._veil(_logs(error)),
             "took_s": took, "provenance": self._provenance({})}     # nothing asked of a broken lab
-        trace = "".join(traceback.format_exception(error))
+        trace = self._veil("".join(traceback.format_exception(error)))
         self.study.records(self.point.experiment).write_failure(self.point.key, failure, trace)
         self.study.run.failed(self.point, took, failure["message"])
 
@@ -134,7 +137,7 @@ class Attempt:
                                  "facts": self._recorded["facts"],
                                  "provenance": self._provenance(self.study.stage.facts())
                                  | {"links": links}}
-        return about | {"took_s": time.time() - self._start["time"]}
+        return self._veil(about | {"took_s": time.time() - self._start["time"]})
 
     def _about(self) -> dict:
         point = self.point
@@ -147,6 +150,12 @@ class Attempt:
     def _provenance(self, lab: dict) -> dict:
         return {"machine": provenance.machine(), "code": provenance.code(),
                 "during": self._during or provenance.during(self._start), "lab": lab}
+
+
+def _veiled(frame, veil):
+    """The frame with the texts of its columns veiled (errors may name addresses)."""
+    texts = frame.select_dtypes(("object", "string")).columns
+    return frame.assign(**{column: frame[column].map(veil) for column in texts})
 
 
 def _check_measures(measures: dict, point) -> None:

@@ -35,6 +35,9 @@ def conditions(study, experiments) -> dict:
 
     machine, cpu, cores, memory_gib, kernel, system, python, environment, profile, commit, from, to
     (local time), points, stale, cpu_pressure and steal (the highest share of a point's time).
+    Of hosts that are machines of their own also `hosts`: their names in the lab, of one kind
+    together -> cpu, cores, memory_gib, kernel, system; the rest is then of the machine that drove
+    them.
     """
     told = []
     for experiment in experiments:
@@ -53,7 +56,9 @@ def _digest(told: list[dict]) -> dict:
         return {}
     last = max(told, key=lambda one: one["during"]["ended"])
     machine = last["machine"]
+    hosts = _kinds(last.get("lab", {}).get("hosts", {}))
     return {
+        **({"hosts": hosts} if hosts else {}),
         **{k: machine[k] for k in ("cpu", "cores", "memory_gib", "kernel", "system", "python")},
         "machine": machine["id"],
         "environment": _together(one["environment"] for one in told),
@@ -65,6 +70,15 @@ def _digest(told: list[dict]) -> dict:
         "cpu_pressure": max(one["during"]["pressure"].get("cpu", 0.0) for one in told),
         "steal": max(one["during"]["steal"] for one in told),
     }
+
+
+def _kinds(hosts: dict) -> dict[str, dict]:
+    """Hosts with a machine of their own, those of one kind under one key."""
+    kinds = {}
+    for name, facts in hosts.items():
+        if "machine" in facts:
+            kinds.setdefault(json.dumps(facts["machine"], sort_keys=True), []).append(name)
+    return {", ".join(names): json.loads(kind) for kind, names in kinds.items()}
 
 
 def _together(values) -> str:

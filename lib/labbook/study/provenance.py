@@ -29,14 +29,28 @@ def machine_id() -> str:
 
 
 def place(environment: Path) -> str:
-    """Name of the folder of records: this machine's id, or that of an environment's hosts."""
-    from labbook.checks import load_yaml
+    """Name of the folder of records: this machine's id, or that of an environment's hosts, which
+    is made of what they are (name, addresses, site, roles) and not of how they are reached."""
     from labbook.study.point import digest
 
-    data = load_yaml(environment)
-    if not isinstance(data, dict) or data.get("provider") == "namespaces":
+    hosts = _environment(environment).hosts
+    if not hosts:
         return machine_id()
-    return f"{environment.stem}-{digest(data)[:10]}"
+    what = sorted([h.name, h.address, h.data, h.site, sorted(h.roles)] for h in hosts)
+    return f"{environment.stem}-{digest(what)[:10]}"
+
+
+def veil(environment: Path):
+    """A function that takes addresses, users and paths of keys out of data for a record."""
+    from labbook.lab.real.veil import veil
+
+    return veil(_environment(environment))
+
+
+def _environment(file: Path):
+    from labbook.lab.environment import Environment
+
+    return Environment.load(file, keys=False)
 
 
 def before() -> dict:

@@ -102,6 +102,11 @@ class Study:
         return provenance.place(self._environment_file())
 
     @cached_property
+    def veil(self):
+        """Takes out of data for a record what should not be told of hosts: addresses, users."""
+        return provenance.veil(self._environment_file())
+
+    @cached_property
     def code_key(self) -> str:
         return code_key(self.name)
 

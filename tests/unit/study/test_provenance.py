@@ -24,16 +24,60 @@ def test_another_cpu_is_another_machine(monkeypatch):
     assert len(ids) == 2
 
 
+RACK = """provider: ssh
+user: op
+key: /home/me/.ssh/lab
+known_hosts: /home/me/.ssh/known
+root: /home/op/labs
+jumps: {gate: {address: gate.example.org, user: jay}}
+hosts:
+  rack1: {address: 192.0.2.1, data: 10.0.0.1, roles: [db]}
+  rack2: {address: 192.0.2.11, data: 10.0.0.11, roles: [client], jump: gate}
+"""
+
+
+def place_of(folder, text, name="rack.yml"):
+    (folder / name).write_text(text)
+    return provenance.place(folder / name)
+
+
 def test_hosts_elsewhere_are_a_place_of_their_own(tmp_path):
-    local = tmp_path / "local.yml"
-    local.write_text("provider: namespaces\n")
-    assert provenance.place(local) == provenance.machine_id()
-    hosts = tmp_path / "rack.yml"
-    places = set()
-    for address in ("10.0.0.1", "10.0.0.2"):
-        hosts.write_text(f"provider: ssh\nhosts: {{a: {address}}}\n")
-        places.add(provenance.place(hosts))
-    assert len(places) == 2 and all(p.startswith("rack-") for p in places)
+    assert place_of(tmp_path, "provider: namespaces\n", "local.yml") == provenance.machine_id()
+    place = place_of(tmp_path, RACK)
+    assert place.startswith("rack-") and place != provenance.machine_id()
+
+
+@pytest.mark.parametrize("old, new", [
+    ("rack1:", "rack3:"), ("192.0.2.1,", "192.0.2.2,"), ("10.0.0.1,", "10.0.0.2,"),
+    ("[db]", "[db, web]"), ("[db]", "[db], site: b")])
+def test_other_hosts_are_another_place(tmp_path, old, new):
+    assert old in RACK and place_of(tmp_path, RACK.replace(old, new)) != place_of(tmp_path, RACK)
+
+
+@pytest.mark.parametrize("old, new", [
+    ("user: op", "user: me"), ("/.ssh/lab", "/.ssh/other"), (", jump: gate", ""),
+    ("root: /home/op/labs", "root: /srv/lab/s"), ("[db]", "[db], allow: [limits], python: python3.12")])
+def test_the_way_to_the_same_hosts_does_not_matter(tmp_path, old, new):
+    assert old in RACK and place_of(tmp_path, RACK.replace(old, new)) == place_of(tmp_path, RACK)
+
+
+def test_addresses_users_and_keys_are_not_told(tmp_path):
+    (tmp_path / "rack.yml").write_text(RACK)
+    veil = provenance.veil(tmp_path / "rack.yml")
+    told = veil({"op@10.0.0.1": ["jay@gate.example.org: refused", "/10.0.0.11:9160", 7, None],
+                 "log": ("key /home/me/.ssh/lab of /home/me/.ssh/known", "/home/op/labs/ab1/db/log"),
+                 "also": "192.0.2.1 and 192.0.2.11, port 22; 192.0.2.1."})
+    assert told == {"rack1": ["gate: refused", "/rack2:9160", 7, None],
+                    "log": ("key KEY of KNOWN_HOSTS", "ROOT/ab1/db/log"),
+                    "also": "rack1 and rack2, port 22; rack1."}
+    unlike = "10.0.0.111 110.0.0.1 10.0.0.1.2 opera@home my192.0.2.1"
+    assert veil(unlike) == unlike
+
+
+def test_nothing_is_veiled_of_this_machine(tmp_path):
+    (tmp_path / "local.yml").write_text("provider: namespaces\n")
+    data = {"a": "198.18.0.1"}
+    assert provenance.veil(tmp_path / "local.yml")(data) is data
 
 
 def test_what_the_machine_did_meanwhile(monkeypatch):

@@ -82,6 +82,59 @@ def test_conditions_tell_where_and_when(make, measure):
     assert told["from"] <= told["to"] and told["cpu"] and told["kernel"]
 
 
+RACK = """provider: ssh
+user: opal
+key: /home/me/.ssh/lab
+root: /home/opal/labs
+hosts: {rack1: {address: gate.example.org, data: 10.0.0.7, roles: [db]}}
+"""
+SECRETS = ("opal", "/home/me/.ssh/lab", "gate.example.org", "10.0.0.7")
+KIND = {"cpu": "Some CPU", "cores": 4, "memory_gib": 7.8, "kernel": "6.1", "system": "Debian"}
+
+
+@pytest.fixture
+def rack(root, labs, monkeypatch):
+    """A study on hosts elsewhere, of a lab that knows what kind of machine each is."""
+    (root / "environments" / "rack.yml").write_text(RACK)
+    facts = {"hosts": {"s": {"machine": KIND}, "t": {"machine": KIND}, "c": {"cores": [0]}}}
+    study = Study("demo", "environments/rack.yml", bring_up=labs)
+    up = labs.__call__
+    monkeypatch.setattr(study.stage, "_bring_up", lambda: _with(up(None, None), facts=lambda: facts))
+    yield study, study.experiment("speed", setup={"system": ["a", "b"]})
+    study.close()
+
+
+def _with(lab, **attributes):
+    vars(lab).update(attributes)
+    return lab
+
+
+def test_conditions_of_hosts_elsewhere_tell_their_kinds(rack, measure):
+    measure(*rack)
+    assert rack[0].conditions()["hosts"] == {"s, t": KIND}
+    assert rack[0].place.startswith("rack-")
+
+
+def test_no_record_holds_addresses_users_or_keys(rack, root):
+    """Neither of a point that came out nor of one that failed; what was told stays told."""
+    study, speed = rack
+    said = "opal@gate.example.org (/home/me/.ssh/lab): 10.0.0.7:3306 refused /home/opal/labs/x"
+    for number, point in enumerate(speed.remaining()):
+        with study.attempt(point) as attempt:
+            attempt.record([{"seconds": 1.0, "ok": False, "error": said}], facts={"at": [said]},
+                           series={"log": pd.DataFrame({"line": [said]})})
+            if number:
+                raise SystemFailure(said, log=said)
+    point, failed = speed.points()
+    told = [str(study.records("speed").meta(point.key)), speed.rows(point).to_string(),
+            speed.series(point, "log").to_string(), str(speed.failures())]
+    told += [path.read_text() for path in root.glob("data/records/**/*") if path.suffix != ".parquet"
+             and path.is_file()]
+    assert "rack1 (KEY): rack1:3306 refused ROOT/x" in told[1] and "rack1 (KEY)" in told[3]
+    assert len(told) > 4 and "Traceback" in "".join(told)
+    assert not [secret for secret in SECRETS for text in told if secret in text]
+
+
 # Failures
 
 def failing(study, speed, fails, error):

@@ -1,0 +1,41 @@
+"""Names in the place of what should not be told of a user's hosts: addresses, users, keys."""
+
+import re
+from collections.abc import Callable
+
+
+def veil(environment) -> Callable:
+    """A function that gives data (texts, lists, dicts; all else as it is) with the addresses of
+    the environment's hosts, and a user before them, told as the hosts' names, and the paths of
+    keys, known hosts and root folders as KEY, KNOWN_HOSTS and ROOT. The same data for namespaces.
+    """
+    told = {}
+    for host in environment.hosts:
+        told |= {host.address: host.name, host.data: host.name, str(host.root): "ROOT"}
+    for place in _all_places(environment):
+        told |= {place.address: place.name, place.key: "KEY", place.known_hosts: "KNOWN_HOSTS"}
+    if not told:
+        return lambda data: data
+    users = sorted({place.user for place in _all_places(environment)})
+    names = "|".join(re.escape(word) for word in sorted(told, key=len, reverse=True))
+    user = "|".join(map(re.escape, users))
+    # not within a longer name or address: 10.0.0.1 is no part of 10.0.0.11
+    pattern = re.compile(rf"(?<![\w.-])(?:(?:{user})@)?({names})(?![\w-]|\.\w)")
+    return lambda data: _veiled(data, lambda text: pattern.sub(lambda m: told[m[1]], text))
+
+
+def _all_places(environment):
+    for place in (*environment.jumps, *environment.hosts):
+        while place is not None:
+            yield place
+            place = place.jump
+
+
+def _veiled(data, replace):
+    if isinstance(data, str):
+        return replace(data)
+    if isinstance(data, dict):
+        return {replace(k) if isinstance(k, str) else k: _veiled(v, replace) for k, v in data.items()}
+    if isinstance(data, (list, tuple)):
+        return type(data)(_veiled(item, replace) for item in data)
+    return data
