@@ -1,65 +1,56 @@
 """Links and disks on hosts that are a user's own: what was asked is what packets meet, no more."""
 
 import json
-import os
 import shlex
 import signal
 import subprocess
 import sys
-from pathlib import PurePosixPath
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 from foreign import differences, foreign_hosts
-from small_labs import best_of, connect_ms
+from small_labs import best_of, connect_ms, describe, new_id
 
 from labbook.errors import InputError, LabError
-from labbook.lab import Environment, Host, Link
-from labbook.lab.host import Login
-from labbook.lab.real import as_root, disk, shape
+from labbook.lab import Environment, Lab, Link
+from labbook.lab.real import shape
 
-SITES = {"a": ["h1"], "b": ["h2", "h3"]}
-LAB = "t1"
+HERE = Path(__file__).parent
+LAB = describe({"h1": ("a", {"quota": 0.5}), "h2": ("b", {}), "h3": ("b", {
+    "disk": {"size": "64M", "iops": 50, "read_ahead_kb": 16, "scheduler": "none"}})},
+    [{"between": ["a", "b"], "rtt_ms": 50}])
 
 
 @pytest.fixture(scope="module")
 def place():
-    """h3 is reached through h1, by which SSH is on the data network; it is of the far site."""
     with foreign_hosts(["h1", "h2", "h3"]) as made:
         yield made
 
 
-def lab_in(file):
-    """The least of a lab: its hosts, with folders, each found by its site."""
-    sites = {name: site for site, names in SITES.items() for name in names}
-    hosts = {}
-    for real in Environment.load(file).hosts:
-        login = _login(real)
-        folder = PurePosixPath(real.root) / LAB / real.name
-        hosts[real.name] = Host(real.name, sites[real.name], "db", real.data, login, folder,
-                                real.python, sudo=True)
-    return SimpleNamespace(id=LAB, routers={}, hosts=hosts,
-                           site=lambda site: [hosts[name] for name in SITES[site]])
-
-
-def _login(real):
-    jump = _login(real.jump) if real.jump else None
-    return Login(real.address, real.user, real.key, real.known_hosts, real.port, jump)
+@pytest.fixture(scope="module")
+def environment(place, tmp_path_factory):
+    """h3 is reached through h1, at its data address: SSH from site to site."""
+    data = place.addresses["h3"]["data"]
+    file = place.environment(
+        tmp_path_factory.mktemp("env") / "hosts.yml", allow=["limits", "shape", "disk"],
+        hosts={"h1": {"site": "a"}, "h2": {"site": "b"},
+               "h3": {"site": "b", "address": data, "jump": "h1"}})
+    with open(file.parent / "foreign_known_hosts", "a") as known:
+        known.write(f"{data} {place.keys['hosts']['h3']}\n")
+    return file
 
 
 @pytest.fixture(scope="module")
-def lab(place, tmp_path_factory):
-    file = place.environment(tmp_path_factory.mktemp("env") / "hosts.yml", hosts={
-        "h3": {"address": place.addresses["h3"]["data"], "jump": "h1"}})
-    with open(file.parent / "foreign_known_hosts", "a") as known:
-        known.write(f"{place.addresses['h3']['data']} {place.keys['hosts']['h3']}\n")
-    for name in place.names:
-        place.inside(name, f"mkdir -p /home/op/labbook/{LAB}/{name}", user="op")
-    made = lab_in(file)
-    made.file = file
-    yield made
-    for host in made.hosts.values():
-        host.close()
+def lab(place, environment, tmp_path_factory):
+    """Hosts are as they were when it and what came after it are down."""
+    before = place.snapshots()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        with Lab.up(LAB, Environment.load(environment), new_id()) as lab:
+            yield lab
+        after = place.snapshots()
+    for name in before:
+        assert differences(before[name], after[name]) == [], name
 
 
 @pytest.fixture
@@ -70,18 +61,14 @@ def link(lab):
     link.shape()
 
 
-def rules(place, name):
-    return [rule for rule in place.snapshot(name)["rules"] if "lb-" in rule or "delay" in rule]
-
-
 def pings_back(lab, source="h1", target="h2"):
     said = lab.hosts[source].run(f"ping -q -c 3 -i 0.05 -W 0.5 {lab.hosts[target].address}",
                                  check=False).stdout
     return int(said.split(" received")[0].split()[-1])
 
 
-def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab, link):
-    link.shape(rtt_ms=50)
+def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab):
+    link, = lab.links()
     assert link.check()["measured_rtt_ms"] == pytest.approx(50, abs=2)
     for far in ("h2", "h3"):
         for ends in (("h1", far), (far, "h1")):
@@ -92,6 +79,14 @@ def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab, link):
                    lambda ms: ms < 2) < 2, "one site"
     facts = link.facts()
     assert facts["means"] == "delay line" and set(facts["delay_lines"]) == {"h1", "h2", "h3"}
+
+
+def test_a_delay_line_takes_nothing_of_its_host_s_share(lab):
+    host = lab.hosts["h1"]
+    line = host.process("delay-b")
+    groups = host.run(f"cat /proc/{line.pid}/cgroup; echo and; cat /proc/self/cgroup").stdout
+    of_line, of_host = groups.split("and\n")
+    assert lab.id in of_host and lab.id not in of_line
 
 
 def test_loss_and_jitter(link):
@@ -185,54 +180,40 @@ def test_a_rate_is_refused_and_changes_nothing(link):
     assert link.asked["rtt_ms"] == 20
 
 
+def test_a_disk_of_its_own(lab):
+    host = lab.hosts["h3"]
+    said = host.run("echo data > file && stat -f -c %T . && df -m --output=size,source . && "
+                    "stat -c '%U %a' . ../h3.disk && dd if=/dev/zero of=direct bs=4k count=50 "
+                    "oflag=direct 2>&1 | sed -n 's/.*copied, //p'").stdout.split()
+    assert said[0].startswith("ext") and 48 <= int(said[3]) <= 64
+    queue = f"/sys/block/{said[4].removeprefix('/dev/')}"
+    assert host.run(f"cat {queue}/queue/read_ahead_kb {queue}/loop/dio").stdout.split() == ["16", "1"]
+    assert said[5:9] == ["op", "700", "root", "600"]
+    assert float(said[9]) > 0.5, "50 writes at 50 a second"
+
+
 DRIVER = """
 import sys, time
 sys.path[:0] = [sys.argv[1]]
-import test_real_links
-from labbook.lab import Link
-link = Link(test_real_links.lab_in(sys.argv[2]), "a", "b")
-link.shape(rtt_ms=100)
-link.cut()
-print("shaped", flush=True)
+from test_real_links import LAB, Environment, Lab
+lab = Lab.up(LAB, Environment.load(sys.argv[2]), sys.argv[3])
+lab.link("a", "b").cut()
+print("cut", flush=True)
 time.sleep(1000)
 """
 
 
-def test_what_a_killed_driver_left_is_undone_from_the_journals_alone(place, lab):
-    hosts = lab.hosts.values()
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, os.path.dirname(__file__), lab.file],
+def test_what_a_killed_driver_left_is_undone_from_the_journals_alone(
+        place, environment, tmp_path, monkeypatch, lab):
+    """Whether all is as before is seen with the module's own lab, once both are gone."""
+    lab.down()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, HERE, environment, new_id()],
                               stdout=subprocess.PIPE, text=True)
-    assert driver.stdout.readline() == "shaped\n"
+    assert driver.stdout.readline() == "cut\n"
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    for host in hosts:
-        assert rules(place, host.name)
-        entries = [json.loads(line) for line in host.run("cat ../journal").stdout.splitlines()]
-        for _ in range(2):
-            for entry in entries:
-                host.run("set -e\n" + "\n".join(shape.undo(entry)), root=True)
-        assert not rules(place, host.name)
-        host.process(f"delay-{'b' if host.site == 'a' else 'a'}").stop()
-        assert not [p for p in place.snapshot(host.name)["processes"] if "delayline" in p]
-
-
-def test_a_disk_of_its_own_and_its_end(place, lab):
-    host = lab.hosts["h2"]
-    host.run(f"mkdir -p ../{LAB}-disk")
-    folder = host.root.parent / f"{LAB}-disk"
-    before = place.snapshot("h2")
-    made = as_root.call(host, disk.make, place=str(folder), disk={
-        "size": 64 << 20, "read_ahead_kb": 16, "scheduler": "none"})
-    device = made["device"].removeprefix("/dev/")
-    said = host.run(f"cd {folder} && echo data > file && stat -f -c %T . && df -m --output=size . "
-                    f"&& cat /sys/block/{device}/queue/read_ahead_kb /sys/block/{device}/loop/dio "
-                    f"&& stat -c '%U %a' . ../{LAB}-disk.disk").stdout.split()
-    assert said[0].startswith("ext") and 48 <= int(said[2]) <= 64
-    assert said[3:] == ["16", "1", "op", "755", "root", "600"]
-    entries = [json.loads(line) for line in host.run("cat ../journal").stdout.splitlines()]
-    file, = {e["file"] for e in entries if e["made"] == disk.KIND}
-    for _ in range(2):
-        as_root.call(host, disk.undo, file=file)
-    changed = [line for line in differences(before, place.snapshot("h2"))
-               if "journal" not in line and as_root.ARCHIVE not in line]
-    assert changed == []
+    found = place.snapshot("h3")
+    assert "lb-" in str(found["rules"]) and "delayline" in str(found["processes"])
+    assert ".disk" in str(found["loops"])
+    assert Lab.sweep()
