@@ -3,15 +3,15 @@
 import json
 import secrets
 import shlex
-import sys
 from pathlib import Path
 
-from labbook.lab.real import as_root, cores, disk, limits, preflight, record, ways
+from labbook.lab.real import as_root, cores, disk, limits, preflight, record, software, ways
 from labbook.lab.real.match import match
 from labbook.lab.real.record import Taken
 from labbook.lab.real.take import look, ours, require_free, take
 from labbook.lab.real.together import each, twice
 from labbook.lab.real.unmake import unmake_host
+from labbook.lab.transfer import say
 
 FOLDERS = """umask 077; mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
 [ -e journal ] || { printf '%s\\n' @ENTRY@ > journal.new && mv journal.new journal; }
@@ -22,7 +22,7 @@ def make(lab_id: str, description, environment, folder: Path) -> dict:
     """What is made: {"hosts": [...]} for provider.host(). InputError, LabError when it cannot be."""
     matched = match(description, environment)
     reals = list({real.name: real for real in matched.values()}.values())
-    _tell(f"looking at {_count(reals)}")
+    say(f"looking at {_count(reals)}")
     preflight.require(description, environment)
     works = [_Work(lab_id, description, real,
                    [name for name in matched if matched[name] is real]) for real in reals]
@@ -47,6 +47,7 @@ class _Work:
         self.taken = Taken.of(real)
         self.host, self.place = self.taken.host(), self.taken.lab_folder(lab_id)
         self.looked, self.mark, self.made = None, secrets.token_hex(8), []
+        self.python = real.python
 
     @property
     def name(self):
@@ -64,10 +65,13 @@ class _Work:
 
     def take(self, folder: Path):
         record.write(folder, Taken.of(self.real, self.looked.made))
-        twice(self.host, lambda: take(self.host, self.real.root, self.lab_id))
+        twice(self.host, lambda: take(self.host, self.real.root, self.lab_id,
+                                       self.looked.made))
 
     def furnish(self):
         twice(self.host, self._make_folders)
+        if "software" in self.real.allow:  # else it is there, which was looked at before
+            self.python = twice(self.host, lambda: software.bring(self.host, self.real, self.place))
         for name in self.names:
             plan = self.description.host(name)
             number = self._disk(name, plan.limits.get("disk"))
@@ -88,7 +92,7 @@ class _Work:
     def _disk(self, name, wanted) -> str | None:
         if not wanted:
             return None
-        _tell(f"{self.name}: making a disk for {name}")
+        say(f"{self.name}: making a disk for {name}")
         place = str(self.place / name)
 
         def anew():  # a lost connection may have left it half made
@@ -109,14 +113,10 @@ class _Work:
         return {
             "name": plan.name, "site": plan.site, "role": plan.role, "limits": plan.limits,
             "cores": self.cpus.get(plan.name), "address": self.real.data, "root": str(root),
-            "login": record.asdict(self.real.login), "python": self.real.python,
+            "login": record.asdict(self.real.login), "python": self.python,
             "sudo": self.taken.sudo, "allow": sorted(self.real.allow), "groups": groups,
             "env": {record.MARK: self.mark, "TMPDIR": f"{root}/tmp"}, "machine": self.looked.machine,
         }
-
-
-def _tell(what):
-    print(f"labbook: {what}", file=sys.stderr, flush=True)
 
 
 def _count(reals):

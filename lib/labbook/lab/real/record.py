@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from labbook.lab.host import Host, Login
 from labbook.lab.local.journal import Journal
 
-IN_USE = "in-use"       # in a host's root folder: which lab has it
+IN_USE = "in-use"       # in a host's root folder: which lab has it; .new-folders, beside it, tells
+                        # what the root folder took
 MARK = "LABBOOK_LAB"    # in the environment of all that runs in a lab's hosts
 WITHOUT_ROOT = {"software"}     # kinds of `allow` that take no sudo
 

@@ -27,7 +27,9 @@ else
   place=$root; while [ ! -e "$place" ] && [ ! -L "$place" ]; do say made "$place"; place=$(dirname "$place"); done
 fi
 """
-TAKE = r"""umask 077; mkdir -p @ROOT@ && cd @ROOT@ || exit 1
+TAKE = r"""umask 077
+[ -d @ROOT@ ] || { mkdir -p @ROOT@ && printf '%s\n' @NEW@ > @ROOT@/.new-folders; } || exit 1
+cd @ROOT@ || exit 1
 printf '%s\n' @CLAIM@ > in-use.@LAB@ || exit 1
 ln in-use.@LAB@ in-use 2> /dev/null; rm -f in-use.@LAB@; cat in-use
 """
@@ -95,10 +97,14 @@ def require_free(host, root, lab_id: str, looked: Looked) -> None:
                        remedy="Look what it is, and delete or move it")
 
 
-def take(host, root, lab_id: str) -> None:
-    """Make the mark `in-use`, in one step; LabError when another lab was first."""
+def take(host, root, lab_id: str, new_folders=()) -> None:
+    """Make the mark `in-use`, in one step; LabError when another lab was first.
+
+    `new_folders`, which the root folder takes, are noted there: the last lab to go takes them away.
+    """
     claim = record.claim(lab_id, time.strftime("%Y-%m-%d %H:%M:%S %z"))
-    said = host.run(_filled(TAKE, root, lab_id).replace("@CLAIM@", shlex.quote(claim))).stdout
+    script = _filled(TAKE, root, lab_id).replace("@NEW@", shlex.join(new_folders) or "''")
+    said = host.run(script.replace("@CLAIM@", shlex.quote(claim))).stdout
     if not ours(claimed(said), lab_id):
         raise _taken(host, root, claimed(said))
 

@@ -33,8 +33,9 @@ while left=$(mine | sort -u | tr '\n' ' ') && [ -n "$left" ]; do
 done"""
 CLEAR = "rm -rf --one-file-system @LAB@"
 RELEASE = "rm -f @ROOT@/in-use"
-TIDY = r"""rm -f @ROOT@/in-use.@ID@
-for folder in @MADE@; do rmdir "$folder" 2> /dev/null || break; done; true"""
+TIDY = r"""rm -f @ROOT@/in-use.@ID@; new=$(cat @ROOT@/.new-folders 2> /dev/null)
+[ "$(ls -A @ROOT@ 2> /dev/null)" != .new-folders ] || rm -f @ROOT@/.new-folders
+for folder in ${new:-@MADE@}; do rmdir "$folder" 2> /dev/null || break; done; true"""
 
 
 def unmake(lab_id: str, folder: Path) -> list[str]:
