@@ -1,4 +1,4 @@
-"""Clients of the wiki: what they take for right, and that the null server answers as the wiki does."""
+"""Clients of the wiki: what they take for right, also from the null server."""
 
 import threading
 from urllib.parse import quote_plus

@@ -1,6 +1,8 @@
 """The wiki's markup, its answers over a dictionary, and how a store that fails is told."""
 
 import io
+import subprocess
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from urllib.parse import urlencode
@@ -10,7 +12,7 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.systems import find
-from labbook.systems.wiki import Wiki
+from labbook.systems.wiki import PROGRAM, Wiki
 from labbook.systems.wiki_server.app import BODY_BYTES, FORM, WikiApp
 from labbook.systems.wiki_server.markup import to_html
 from labbook.systems.wiki_server.pages import PagesByThread, StoreFailed
@@ -31,11 +33,13 @@ javascript:alert(1) http://x/"onmouseover="a http://y/'><script> </main>"""
     ("-a\ntext", "<ul><li>a</li></ul>\n<p>text</p>"),
     (" kept  <as>\n  it is", "<pre>kept  &lt;as&gt;\n it is</pre>"),
     ("----", "<hr>"),
-    ("''a'' '''b ''c'''' ''", "<p><em>a</em> <strong>b &#x27;&#x27;c</strong>&#x27; &#x27;&#x27;</p>"),
+    ("''a'' '''b ''c'''' ''",
+     "<p><em>a</em> <strong>b &#x27;&#x27;c</strong>&#x27; &#x27;&#x27;</p>"),
     ("See FrontPage.", '<p>See <a href="/FrontPage">FrontPage</a>.</p>'),
     ("iPhone FrontPAGE AbcX Front", "<p>iPhone FrontPAGE AbcX Front</p>"),
     ("[[any-page]] [[no page]]", '<p><a href="/any-page">any-page</a> [[no page]]</p>'),
-    ("at http://a.b/c?d=1&e.", '<p>at <a href="http://a.b/c?d=1&amp;e">http://a.b/c?d=1&amp;e</a>.</p>'),
+    ("at http://a.b/c?d=1&e.",
+     '<p>at <a href="http://a.b/c?d=1&amp;e">http://a.b/c?d=1&amp;e</a>.</p>'),
     ("", ""),
 ])
 def test_markup(text, html):
@@ -252,6 +256,19 @@ def test_a_text_too_long_for_the_store_is_told_and_not_cut():
     refused = browser.save("FrontPage", "ä" * 11)
     assert refused.status == 413 and "at most 20 bytes here, this has 22" in refused.text
     assert browser.pages["FrontPage"] == "short"
+
+
+def test_its_program_needs_nothing_that_users_hosts_are_not_brought():
+    script = f"""import sys
+class Barred:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("yaml", "jsonschema", "fabric", "paramiko", "pandas"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Barred())
+from {PROGRAM} import PAGES, pages_in
+print([type(pages_in(store, ["198.18.0.1"], 1, "pairs")).__name__ for store in PAGES])"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "['ThriftPages', 'CQLPages', 'MySQLPages']\n", done.stderr
 
 
 def test_it_is_a_system_with_checked_settings(tmp_path):

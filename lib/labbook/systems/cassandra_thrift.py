@@ -2,12 +2,10 @@
 
 import hashlib
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 
 from labbook.systems.cassandra_config import VERSIONS
+from labbook.systems.cassandra_idl import idl
 
-IDL = Path(__file__).with_name("cassandra.thrift")
 LOCATION = "LocationInfo"  # of keyspace system: what a node knows of itself (L) and others (Ring)
 
 
@@ -89,14 +87,6 @@ class ThriftAdmin:
         if self.node.settings.placement == "hash":
             return int(named)
         return bytes.fromhex(named.removeprefix("Token(bytes[").removesuffix("])"))
-
-
-@cache
-def idl():
-    """The module of Thrift types; one a process, for its enums and exceptions to be comparable."""
-    import thriftpy2
-
-    return thriftpy2.load(str(IDL), module_name="labbook_cassandra_thrift")
 
 
 def keyspace_definition(version: str, keyspace: str, table: str, replication: int):

@@ -1,4 +1,4 @@
-"""What MySQL and MariaDB share: settings, my.cnf, a connection to administrate, the paper's table."""
+"""What MySQL and MariaDB share: settings, my.cnf, administration and the paper's table."""
 
 from contextlib import contextmanager
 from pathlib import PurePosixPath

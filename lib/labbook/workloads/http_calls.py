@@ -10,12 +10,13 @@ from labbook.workloads.sockets import connected
 
 HEAD_END = b"\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.I)
-DATE = re.compile(rb"\r\ndate: *([^\r]+)\r\n", re.I)  # of one length: two answers differ in it alone
+DATE = re.compile(rb"\r\ndate: *([^\r]+)\r\n", re.I)  # always of one length
 CLOSES = re.compile(rb"\r\nconnection: *close\r\n", re.I)
 TEXT = re.compile(rb"<main>\s*<p>([^<]*)</p>\s*</main>")  # of a page of one paragraph
 SHOWN, SAVED, ABSENT = b"HTTP/1.1 200 ", b"HTTP/1.1 303 ", b"HTTP/1.1 404 "
 GET = "GET /{key} HTTP/1.1\r\nHost: {host}\r\n\r\n"
-POST = ("POST /{key} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+POST = ("POST /{key} HTTP/1.1\r\nHost: {host}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
         "Content-Length: {length}\r\n\r\n{form}")
 
 

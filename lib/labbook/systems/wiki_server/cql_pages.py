@@ -70,4 +70,4 @@ class _Session:
     def names_after(self, name: str | None) -> list[str]:
         rows = (self._session.execute(self._first) if name is None else
                 self._session.execute(self._after, (name.encode(),)))
-        return [row.name.decode() for row in rows]
+        return [row.name.decode(errors="replace") for row in rows]

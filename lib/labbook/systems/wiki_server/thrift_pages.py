@@ -6,7 +6,7 @@ from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TCyFramedTransport, TSocket, TTransportException
 
-from labbook.systems.cassandra_thrift import idl
+from labbook.systems.cassandra_idl import idl
 from labbook.systems.wiki_server.pages import CALL_SECONDS, DATABASE, PagesByThread
 
 COLUMN = b"value"
@@ -59,7 +59,7 @@ class _Connection:
                 self._parent, predicate,
                 self._types.KeyRange(start_key=last, end_key=b"", count=PART), self._level)
             after = [row for row in found if row.key != last]
-            names = [row.key.decode() for row in after if row.columns]
+            names = [row.key.decode(errors="replace") for row in after if row.columns]
             if names or not after:
                 return names
             last = after[-1].key
