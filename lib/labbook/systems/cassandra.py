@@ -110,7 +110,7 @@ class Cassandra(System):
     def create_table(self, keyspace="labbook", table="pairs", replication=1) -> None:
         """Make the keyspace with its one table of bytes; returns when all nodes know it."""
         self.admin.create_table(keyspace, table, replication)
-        self.host.wait_for(self.admin.agreed, f"all nodes to know keyspace {keyspace}", timeout=30,
+        self.host.wait_for(self.admin.agreed, f"all nodes to know keyspace {keyspace}", timeout=60,
                            process=self.process)
 
 
