@@ -14,6 +14,7 @@ from pathlib import Path
 
 from labbook.errors import LabError
 from labbook.lab import quiet_apt
+from labbook.lab.real.together import twice
 from labbook.lab.transfer import say
 
 SECONDS = 2100       # quiet_apt's own limits are below this
@@ -89,7 +90,8 @@ def _install(host, missing) -> dict[str, str]:
         say(f"{host.name}: installing Debian packages: {' '.join(chosen)}")
         outside.put(Path(quiet_apt.__file__), "quiet_apt.py")
         work = WORK.format(python=shlex.quote(host.python), packages=shlex.join(chosen))
-        outside.run(BEGIN.replace("@WORK@", shlex.quote(work)), root=True)
+        # Begun twice, the second waits for the first and finds all done.
+        twice(outside, lambda: outside.run(BEGIN.replace("@WORK@", shlex.quote(work)), root=True))
         _check(outside, _await_end(outside), chosen)
         after = _installed(outside)
         new = {name: version for name, version in after.items() if before.get(name) != version}

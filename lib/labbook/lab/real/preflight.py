@@ -11,13 +11,14 @@ import paramiko
 from labbook.errors import LabError
 from labbook.lab import ssh
 from labbook.lab.host import Host
-from labbook.lab.real import probe
+from labbook.lab.real import probe, software
 from labbook.lab.real.inventory import Jump, RealHost
 from labbook.lab.real.judge import judge
 from labbook.lab.real.match import match
 from labbook.lab.real.permits import asked, require_allowed
 from labbook.lab.real.reaching import FORBIDDEN, unreachable
 from labbook.lab.real.seen import Seen, Wants
+from labbook.lab.real.wheels import check_kind
 
 AT_ONCE = 32
 CLOCK_SECONDS = 1.0     # an offset above it is told
@@ -130,7 +131,27 @@ def _look(host, real, wants) -> tuple[bool, list[Seen]]:
     except (LabError, ValueError) as error:
         return False, [_no_shell(real, error)]
     seen = judge(real, found, wants) + _clock(host, real) + _ways_in(host, real)
+    if wants.programs:
+        seen += _programs(host, real)
     return found.system == "Linux", seen
+
+
+def _programs(host, real) -> list[Seen]:
+    """Whether the host's Python can run them: with what is brought, or with what it has."""
+    try:
+        there = software.ask(host, real.python)
+    except LabError:  # no Python, which has been told
+        return []
+    try:
+        if "software" in real.allow:
+            check_kind(host.name, there)
+            return []
+        lacking, would_do = software.lacks(there) or ("", "")
+    except LabError as error:
+        lacking, would_do = error.message, error.remedy
+    return [Seen(f"{real.entry}.python", "the library and its packages", not lacking,
+                 "clients and stand-ins for servers are programs of it", lacking,
+                 lacking and f"Allow software, or have there: {would_do}")]
 
 
 def _no_shell(real, error) -> Seen:

@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 from labbook.errors import InputError, LabError
 from labbook.lab import transfer
 from labbook.lab.real import look
-from labbook.lab.real.wheels import CONSTRAINTS, PACKAGES, check_kind, packages
+from labbook.lab.real.wheels import (CONSTRAINTS, LEAST_PYTHON, PACKAGES, check_kind,
+                                       packages)
 
 LIBRARY = Path(__file__).resolve().parents[2]
 LAUNCHER = """#!/bin/sh
@@ -37,7 +38,9 @@ def bring(host, real, lab: PurePosixPath, file=None) -> str:
     """
     seen = ask(host, real.python)
     if "software" not in real.allow:
-        _require(seen, real, file)
+        if problem := lacks(seen):
+            raise InputError(f"{problem[0]}, and `allow` has no software to bring it", file=file,
+                             key=f"{real.entry}.python", allowed=problem[1])
         return seen["python"]
     folder = lab / "software"
     with transfer.alone(host, folder):
@@ -57,23 +60,24 @@ def ask(host, python: str) -> dict:
             "host's `python`")) from None
 
 
-def _require(seen, real, file):
-    """What is there must be what is here: other versions would measure something else."""
+def lacks(seen) -> tuple[str, str] | None:
+    """What a Python as `ask` found it lacks when nothing may be brought, and what would do.
+
+    Versions must be those of this machine: others would measure something else.
+    """
+    mine = look.library_digest(LIBRARY)
     wanted = {name: metadata.version(name) for name in PACKAGES}
     lacking = [f"{name} {version}" + (f" (has {have})" if have else "")
                for name, version in wanted.items() if (have := seen["packages"][name]) != version]
-    said, remedy = None, None
-    if tuple(seen["version"]) < (3, 11):
-        said, remedy = f"Python {'.'.join(map(str, seen['version']))} is too old", "3.11 and newer"
-    elif lacking:
-        said = f"{seen['python']} lacks {', '.join(lacking)}"
-        remedy = f"a Python with all that `pip install -c {CONSTRAINTS.name} {' '.join(PACKAGES)}` gives"
-    elif seen["library"] != (mine := look.library_digest(LIBRARY)):
-        have = f"has labbook of another state ({seen['library']})" if seen["library"] else "has no labbook"
-        said, remedy = f"{seen['python']} {have}", f"a Python that imports this labbook ({mine})"
-    if said:
-        raise InputError(f"{said}, and `allow` has no software to copy it there", file=file,
-                         key=f"{real.entry}.python", allowed=remedy)
+    if tuple(seen["version"]) < LEAST_PYTHON:
+        return f"Python {'.'.join(map(str, seen['version']))} is too old", "3.11 and newer"
+    if lacking:
+        return (f"{seen['python']} lacks {', '.join(lacking)}",
+                f"a Python with all that `pip install -c {CONSTRAINTS.name} {' '.join(PACKAGES)}` gives")
+    if seen["library"] != mine:
+        have = f"labbook of another state, {seen['library']}" if seen["library"] else "no labbook"
+        return f"{seen['python']} has {have}", f"a Python that imports this labbook ({mine})"
+    return None
 
 
 def _bring(host, seen, folder: PurePosixPath) -> str:
