@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from labbook import paths
 from labbook.cli import main
 from labbook.errors import InputError, LabError
 from labbook.lab.environment import Environment
@@ -114,3 +115,16 @@ def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):
     assert main(["run", "--dry-run", "--environment", "environments/rack.yml"]) == 0
     said = capsys.readouterr().out
     assert text in said and "namespaces" not in said and "to install first" not in said
+
+
+def test_no_page_tells_addresses_users_or_keys(rack, book, monkeypatch, capsys):
+    """A page with an error on it shows what the error says."""
+    monkeypatch.setattr(run, "check_needs", lambda jobs: None)
+    monkeypatch.setattr(run, "sweep_labs", lambda: None)
+    book.study("wan", "print('ask 192.0.2.12')", "raise OSError('op@192.0.2.11 refused /k/lab')")
+    assert main(["run", "wan", "--environment", "environments/rack.yml"]) == 1
+    pages = paths.build_dir() / "pages"
+    told = (pages / "wan.ipynb").read_text() + (pages / "wan.json").read_text()
+    assert "ask rack2" in told and "rack1 refused KEY" in told
+    assert "192.0.2" not in told and "/k/lab" not in told and "op@" not in told
+    assert "op@192.0.2.11 refused" in capsys.readouterr().err     # who ran it may know

@@ -52,6 +52,15 @@ def accept(study: str, executed: Path, about: dict) -> None:
     write_note(study, {**about, "page": _digest(page(study))})
 
 
+def rewrite(executed: Path, change) -> None:
+    """Change the texts of an executed notebook, if there is one; `change` takes and gives data."""
+    if executed.is_file():
+        found = json.loads(executed.read_text(encoding="utf-8"))
+        changed = change(found)
+        if changed != found:
+            write_atomically(executed, json.dumps(changed, indent=1, ensure_ascii=False) + "\n")
+
+
 def write_note(study: str, about: dict) -> None:
     write_atomically(_note(study), json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 

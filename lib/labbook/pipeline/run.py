@@ -153,10 +153,12 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
     bar = Bar(study)
     driver = Driver(study, chosen, partial, variables(study, asked))
     outcome = driver.run(interrupts, bar.show)
+    veil = _veil(study, chosen)
+    pages.rewrite(partial, veil)
     if not asked.published:
         sweep_labs()
     about = {
-        "study": study, "state": outcome.state, "error": outcome.error,
+        "study": study, "state": outcome.state, "error": veil(outcome.error),
         "key": {"inputs": inputs, "records": keys.records(study, asked.published)},
         "profile": _profile(study, asked), "parameters": chosen, "published": asked.published,
         "environment": _environment_name(study, chosen),
@@ -168,6 +170,12 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
     _keep(study, outcome, partial, about)
     bar.end(_ending(outcome, driver.story))
     return outcome.state
+
+
+def _veil(study, chosen):
+    """What takes addresses, users and keys of the environment's hosts out of a page."""
+    name = _environment_name(study, chosen)
+    return provenance.veil(paths.checkout() / environment_file(name)) if name else lambda data: data
 
 
 def _keep(study, outcome, partial, about) -> None:

@@ -70,6 +70,7 @@ def test_addresses_users_and_keys_are_not_told(tmp_path):
     assert told == {"rack1": ["gate: refused", "/rack2:9160", 7, None],
                     "log": ("key KEY of KNOWN_HOSTS", "ROOT/ab1/db/log"),
                     "also": "rack1 and rack2, port 22; rack1."}
+    assert veil("\x1b[31m10.0.0.1\x1b[0m") == "\x1b[31mrack1\x1b[0m"
     unlike = "10.0.0.111 110.0.0.1 10.0.0.1.2 opera@home my192.0.2.1"
     assert veil(unlike) == unlike
 

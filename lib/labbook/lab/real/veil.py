@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+COLOUR = r"\x1b\[[\d;]*m"    # a terminal's, whose last letter is no part of a name
+
 
 def veil(environment) -> Callable:
     """A function that gives data (texts, lists, dicts; all else as it is) with the addresses of
@@ -20,8 +22,8 @@ def veil(environment) -> Callable:
     names = "|".join(re.escape(word) for word in sorted(told, key=len, reverse=True))
     user = "|".join(map(re.escape, users))
     # not within a longer name or address: 10.0.0.1 is no part of 10.0.0.11
-    pattern = re.compile(rf"(?<![\w.-])(?:(?:{user})@)?({names})(?![\w-]|\.\w)")
-    return lambda data: _veiled(data, lambda text: pattern.sub(lambda m: told[m[1]], text))
+    pattern = re.compile(rf"({COLOUR}|(?<![\w.-]))(?:(?:{user})@)?({names})(?![\w-]|\.\w)")
+    return lambda data: _veiled(data, lambda text: pattern.sub(lambda m: m[1] + told[m[2]], text))
 
 
 def _all_places(environment):
