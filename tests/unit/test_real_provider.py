@@ -1,0 +1,158 @@
+"""What a lab on real hosts has to know before and after it is one: no host is asked."""
+
+import json
+
+import pytest
+
+from labbook.errors import LabError, Lost
+from labbook.lab import LabDescription
+from labbook.lab.host import Login
+from labbook.lab.jump import Jumps
+from labbook.lab.real import cores, provider, record, take, together, ways
+
+JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
+LOGIN = Login("10.0.0.1", "me", "/my keys/%k", "/known", jump=JUMP)
+
+
+def description(**limits):
+    hosts = {name: {"site": "a", "role": "db", "limits": given} for name, given in limits.items()}
+    return LabDescription.parse({"sites": ["a"], "hosts": hosts})
+
+
+SIZES = description(small={"cores": 1}, client={"cores": 2}, large={"cores_of": ["small", "client"]},
+                    node={"cores_of": "small"}, free={})
+
+
+@pytest.mark.parametrize("names, cpus, given", [
+    (["small"], [0, 1], {"small": [0]}),
+    (["small", "client"], [0, 1, 2], {"small": [0], "client": [1, 2]}),
+    (["small", "node", "free"], [4, 5], {"small": [4], "node": [4]}),
+    (["node", "client"], [0, 1, 2], {"client": [0, 1], "node": [2]}),     # as many, not the same
+    (["small", "large"], [0, 1, 2, 3], {"small": [0], "large": [0, 1, 2]}),
+    (["large", "client"], [0, 1, 2], {"client": [0, 1], "large": [0, 1, 2]}),
+])
+def test_shares_of_processors(names, cpus, given):
+    assert cores.share(SIZES, names, cpus, "r1") == given
+
+
+@pytest.mark.parametrize("names", [["small", "client"], ["large"]])
+def test_too_few_processors_are_told(names):
+    with pytest.raises(LabError, match="r1: .* more cores than its 2"):
+        cores.share(SIZES, names, [0, 1], "r1")
+
+
+def test_lists_of_processors():
+    assert cores.listed("0-2,8") == [0, 1, 2, 8] and cores.listed("3") == [3]
+
+
+def taken(name, **more):
+    return record.Taken(name, "10.0.0.1", LOGIN, "/home/me/labs", "python3", ("limits",), **more)
+
+
+def test_hosts_are_written_down_and_struck_out(tmp_path):
+    for name in ("r1", "r2"):
+        record.write(tmp_path, taken(name, new_folders=("/home/me/labs",)))
+    record.write_undone(tmp_path, taken("r1"))
+    assert record.still_taken(tmp_path) == [taken("r2", new_folders=("/home/me/labs",))]
+    assert record.still_taken(tmp_path)[0].login.jump == JUMP
+
+
+def test_only_software_takes_no_root():
+    assert taken("r1").sudo
+    assert not record.Taken("r", "", LOGIN, "/r", "python3", ("software",)).sudo
+
+
+def test_a_mark_is_ours_by_id_and_driver(monkeypatch):
+    mark = take.claimed(record.claim("l1", "today"))
+    assert take.ours(mark, "l1") and not take.ours(mark, "l2") and not take.ours(None, "l1")
+    monkeypatch.setattr("platform.node", lambda: "another")
+    assert not take.ours(mark, "l1")
+    assert not take.ours(take.claimed("cut sho"), "l1")
+
+
+def test_the_way_in_goes_through_each_jump_host_by_its_own_key():
+    login = record.asdict(LOGIN)
+    config = ways.config([{"name": "h1", "login": login}, {"name": "h2", "login": login}])
+    assert config.count("Host ") == 3 and config.count("ProxyJump jump-op-192.0.2.1-2222") == 2
+    assert 'IdentityFile "/my keys/%%k"' in config and "Port 2222" in config
+
+
+def test_state_needs_no_root_and_is_for_its_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = provider.open_state("l1")
+    assert folder == tmp_path / "labbook" / "labs" / "l1" and provider.folders() == [folder]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    provider.down("l1")
+    provider.down("l1")
+    assert provider.folders() == []
+    with pytest.raises(LabError, match="not a lab's id"):
+        provider.open_state("../l1")
+
+
+class Breaking:
+    def __init__(self, times):
+        self.times, self.dropped = times, 0
+
+    def disconnect(self):
+        self.dropped += 1
+
+    def __call__(self):
+        self.times -= 1
+        if self.times >= 0:
+            raise Lost("r1: connection lost")
+        return "done"
+
+
+def test_once_more_when_a_connection_is_lost_and_no_more():
+    once, again = Breaking(1), Breaking(2)
+    assert together.twice(once, once) == "done" and once.dropped == 1
+    with pytest.raises(Lost, match="r1"):
+        together.twice(again, again)
+
+
+def test_all_that_began_have_ended_when_one_fails():
+    ended = []
+
+    def work(item):
+        if item == 1:
+            raise LabError("one")
+        ended.append(item)
+
+    with pytest.raises(LabError, match="one"):
+        together.each([0, 1, 2], work)
+    assert 0 in ended
+
+
+class Connection:
+    is_connected = True
+
+    def close(self):
+        self.is_connected = False
+
+
+def test_a_jump_host_s_connection_is_shared_and_ends_with_the_last():
+    jumps = Jumps(lambda login: Connection())
+    first, second = jumps.take(JUMP), jumps.take(JUMP)
+    assert first is second
+    jumps.release(first)
+    assert first.is_connected and jumps.take(JUMP) is first
+    jumps.release(first)
+    jumps.release(first)
+    assert not first.is_connected and jumps.take(JUMP) is not first
+
+
+def test_one_that_broke_is_replaced_while_others_still_hold_it():
+    jumps = Jumps(lambda login: Connection())
+    broken = jumps.take(JUMP)
+    broken.close()
+    fresh = jumps.take(JUMP)
+    assert fresh is not broken
+    jumps.release(broken)
+    assert jumps.take(JUMP) is fresh
+
+
+def test_what_is_told_of_a_host_names_no_address():
+    looked = take.Looked(cpus="0-3", facts={"memory_kib": "2097152", "kernel": "6.1", "arch": "x",
+                                            "system": "Debian"})
+    assert json.loads(json.dumps(looked.machine)) == {
+        "cpu": "x", "cores": 4, "memory_gib": 2.0, "kernel": "6.1", "system": "Debian"}
