@@ -56,3 +56,29 @@ def test_a_mount_is_found_by_its_device_s_number_the_last_one_first(tmp_path, mo
                       "32 31 7:4 / /lab/h1/again rw - ext4 /dev/loop4 rw\n")
     monkeypatch.setattr(disk, "MOUNTS", mounts)
     assert disk._mounted("7:4") == ["/lab/h1/again", "/lab/h1"]
+
+
+def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
+    """A driver that was killed has left something running there while its lab goes down."""
+    down = ["sh", "-ec", as_root.going_down(str(tmp_path))]
+    with open(tmp_path / "making", "w") as made:
+        making = subprocess.Popen(
+            ["sh", "-ec", "\n".join([*as_root.unless_going_down(str(tmp_path)), "echo begun",
+                                     "read end", "echo made"])],
+            stdin=subprocess.PIPE, stdout=made, text=True)
+    while "begun" not in (tmp_path / "making").read_text():
+        assert making.poll() is None
+    going = subprocess.Popen(down)
+    while not (tmp_path / as_root.GOING).exists():
+        assert going.poll() is None
+    assert going.poll() is None, "it waits"
+    making.communicate("end\n")
+    assert going.wait(20) == 0 and "made" in (tmp_path / "making").read_text()
+
+    (tmp_path / "h1/file").unlink()
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        as_root.call(host, disk.make, place=str(host.root), disk={"size": 1 << 20})
+    assert "being taken down" in error.value.stderr and not (tmp_path / "journal").exists()
+    assert as_root.call(host, disk.undo, file=str(tmp_path / "h1.disk")) == {}
+    again = subprocess.run(["sh", "-ec", "\n".join(as_root.unless_going_down(str(tmp_path)))])
+    assert again.returncode != 0

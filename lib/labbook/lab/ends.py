@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab import shaping
+from labbook.lab.real import as_root
 from labbook.lab.real import shape as real
 from labbook.lab.shaping import Shape
 
@@ -168,8 +169,9 @@ class HostEnd(End):
 
     def _commands(self, shape, cut):
         queue = self._queue if shape.holds else None
-        journal = shlex.quote(str(self.host.root.parent / "journal"))
-        return [real.record(self._chain.entry, journal), *self._chain.commands(queue, cut)]
+        lab = shlex.quote(str(self.host.root.parent))
+        return [*as_root.unless_going_down(lab), real.record(self._chain.entry, f"{lab}/journal"),
+                *self._chain.commands(queue, cut)]
 
     @cached_property
     def _queue(self) -> int:

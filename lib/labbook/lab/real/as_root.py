@@ -19,9 +19,18 @@ MODULES = ("labbook", "labbook.lab", "labbook.lab.local", "labbook.lab.local.cgr
            "labbook.lab.local.unmake", "labbook.lab.real", "labbook.lab.real.disk",
            "labbook.lab.real.limits")
 ARCHIVE = "as-root.zip"     # in the lab's folder on the host
+# In the lab's folder when it is being taken down. What a killed driver had under way there may
+# still run, or only begin: nothing more is made then, and what is being made is waited for.
+GOING = "going-down"
 SECONDS = 120
-MAIN = """import importlib, json, os, subprocess, sys
+MAIN = f"""import fcntl, importlib, json, os, subprocess, sys
 module, function, arguments = json.loads(sys.argv[1])
+folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+alone = os.open(folder, os.O_RDONLY)
+fcntl.flock(alone, fcntl.LOCK_EX)
+if function == "make" and os.path.exists(folder + "/{GOING}"):
+    sys.exit("the lab is being taken down")
+""" + """
 os.umask(0o022)
 os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 try:
@@ -30,6 +39,16 @@ except (OSError, ValueError, subprocess.SubprocessError) as error:
     answer = {"error": str(error)}
 json.dump(answer, sys.stdout)
 """
+
+
+def going_down(lab: str) -> str:
+    """A shell command that has nothing more made in a lab's folder, and waits for what is."""
+    return f"[ ! -d {lab} ] || {{ touch {lab}/{GOING} && flock {lab} true; }}"
+
+
+def unless_going_down(lab: str) -> list[str]:
+    """Shell commands (`set -e`) before others that make something: see going_down."""
+    return [f"exec 9< {lab}", "flock 9", f"[ ! -e {lab}/{GOING} ]"]
 
 
 def call(host, function, below=None, **arguments) -> dict | None:

@@ -67,6 +67,8 @@ class _Unmaking:
     def all(self):
         in_use, boot, *journal = self._sh(READ).splitlines()
         if ours(claimed(in_use), self.lab_id):  # else never taken, or released already
+            self._sh(as_root.going_down("@LAB@"))
+            _, boot, *journal = self._sh(READ).splitlines()  # what was under way is in it now
             self._undo([entry for entry in map(_parsed, journal) if entry], boot)
             self._sh(CLEAR, root=self.taken.sudo)
             self._sh(RELEASE)
