@@ -12,7 +12,7 @@ from here import (  # noqa: F401 (a fixture)
     HereCrew, calls_spec, free_port, here_host, null_server, target)
 
 from labbook.errors import InputError
-from labbook.workloads import keyvalue_host
+from labbook.workloads import keyvalue_host, stores
 from labbook.workloads.keyvalue import fill, keyvalue, shares
 from labbook.workloads.pairs import WrongValue
 
@@ -86,6 +86,44 @@ def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811
     fill(crew, null_server("thrift"), rows=3, value_bytes=100)
     with pytest.raises(WrongValue):
         fill(crew, null_server("thrift", value_bytes=20), rows=3, value_bytes=100)
+
+
+class Slow:
+    """Calls of which the first two of each row are answered by an error of the server's."""
+
+    calls, asked = [], {}
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    def connect(self):
+        pass
+
+    close = connect
+
+    def write(self, row):
+        self.asked[row] = self.asked.get(row, 0) + 1
+        if self.asked[row] < 3:
+            raise TimeoutError("answered")
+        self.calls.append((self.spec["consistency"], self.spec["address"], row))
+
+    read = write
+
+    @staticmethod
+    def keeps_connection(error):
+        return True
+
+
+def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypatch):
+    monkeypatch.setattr(stores, "calls", Slow)
+    Slow.calls.clear(), Slow.asked.clear()
+    spec = calls_spec(target(1, "cql"), rows=100, addresses=["a", "b", "c"], consistency="ANY")
+    keyvalue_host.fill(spec, "ALL")
+    written, read = sorted(Slow.calls[:100]), sorted(Slow.calls[100:])
+    assert {level for level, _, _ in written} == {"ANY"} and {r[0] for r in read} == {"ALL"}
+    for done in (written, read):
+        assert {address for _, address, _ in done} == {"a", "b", "c"}
+        assert sorted(row for _, _, row in done) == list(range(100))
 
 
 @pytest.mark.parametrize("clients, hosts, counts", [(70, 1, [70]), (7, 3, [3, 2, 2]), (1, 2, [1])])

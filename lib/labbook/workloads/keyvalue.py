@@ -17,6 +17,7 @@ LEVELS_OF_READS = ("ONE", "QUORUM", "ALL")
 LEVELS = (*LEVELS_OF_READS, "ANY")
 CALL_SECONDS = 10  # a call that takes longer is an error; Cassandra's own limit, as shipped
 CONNECT_SECONDS = 60  # for all clients of a host to connect
+FILL_SECONDS = 120  # for a server that has just come up to be asked for the first time
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def fill(crew, target, *, rows: int, value_bytes: int, consistency: str = "ONE")
     They are read at ALL, which shows that every replica has them: so they can be read at any.
     """
     spec = _spec(target, rows, value_bytes, consistency)
-    crew.run(keyvalue_host.fill, [spec], ["ALL"], timeout=CALL_SECONDS + rows / 50)
+    crew.run(keyvalue_host.fill, [spec], ["ALL"], timeout=FILL_SECONDS + rows / 50)
 
 
 def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,

@@ -13,8 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from labbook.workloads import stores
+from labbook.workloads.pairs import WrongValue
 
 FILLERS = 8  # connections that fill a table
+FILL_TRIES = 3
 
 _running = None  # (process, folder) between `prepare` and `go`
 
@@ -86,9 +88,21 @@ def _fill_part(spec, op, number) -> None:
     try:
         calls.connect()
         for row in rows:
-            getattr(calls, op)(row)
+            _insist(calls, op, row)
     finally:
         calls.close()
+
+
+def _insist(calls, op, row) -> None:
+    """A store that has just come up may answer a first call that it was too slow for it."""
+    for left in reversed(range(FILL_TRIES)):
+        try:
+            return getattr(calls, op)(row)
+        except WrongValue:
+            raise
+        except Exception as error:
+            if not (left and calls.keeps_connection(error)):
+                raise
 
 
 def _fail(why: str):
