@@ -109,6 +109,20 @@ def test_data_addresses_that_do_not_meet_are_told(place, environment):
     assert "hosts.h1.data: data address" in wrong[1] and "from h2 (no answer" in wrong[1]
 
 
+def test_a_root_folder_that_others_write_to_and_a_lab_that_has_the_host_are_told(place, environment):
+    place.inside("h1", "cd /home/op && mkdir labbook && chmod 777 labbook", user="op")
+    place.inside("h2", "cd /home/op && mkdir labbook && echo '{}' > labbook/in-use", user="op")
+    try:
+        seen = preflight.examine(lab(), environment())
+    finally:
+        place.inside("h1", "rm -r /home/op/labbook", user="op")
+        place.inside("h2", "rm -r /home/op/labbook", user="op")
+    wrong = [one.words() for one in seen if not one.ok]
+    assert len(wrong) == 1 and "hosts.h1.root: a root folder" in wrong[0]
+    assert "can be written by everybody" in wrong[0]
+    assert [one.key for one in seen if one.what == "in use"] == ["hosts.h2"]
+
+
 def test_a_login_shell_that_speaks_is_told(place, environment):
     place.inside("h1", "echo 'echo welcome' > /home/op/.bashrc", user="op")
     try:

@@ -12,10 +12,12 @@ def needs(study: str) -> dict[str, Wants]:
     """{lab host: Wants} for `labbook.lab.real.preflight`.
 
     Any of the study's systems may come to run on any of its hosts (eras, a cluster's nodes), but
-    for those of clients and their ceiling: there only what lab.yml names for them.
+    for those of clients and their ceiling: there only what lab.yml names for them. Programs of the
+    library run on hosts that it names no system for.
     """
     lab = description(study)
-    found = {host.name: Wants(programs=True) for host in lab.hosts}
+    named = {system["host"] for system in lab.systems}
+    found = {host.name: Wants(programs=host.name not in named) for host in lab.hosts}
     for system, what, wanted in systems_needs(study, lab):
         for host in lab.hosts:
             if host.name == system["host"] or host.role not in PROGRAMS_ONLY:

@@ -18,6 +18,7 @@ from labbook.lab.real.match import match
 from labbook.lab.real.permits import asked, require_allowed
 from labbook.lab.real.reaching import FORBIDDEN, unreachable
 from labbook.lab.real.seen import Seen, Wants
+from labbook.lab.real.take import look
 from labbook.lab.real.wheels import check_kind
 
 AT_ONCE = 32
@@ -130,7 +131,7 @@ def _look(host, real, wants) -> tuple[bool, list[Seen]]:
         found = probe.parse(said.stdout)
     except (LabError, ValueError) as error:
         return False, [_no_shell(real, error)]
-    seen = judge(real, found, wants) + _clock(host, real) + _ways_in(host, real)
+    seen = judge(real, found, wants) + _root(host, real) + _clock(host, real) + _ways_in(host, real)
     if wants.programs:
         seen += _programs(host, real)
     return found.system == "Linux", seen
@@ -160,6 +161,20 @@ def _no_shell(real, error) -> Seen:
                 "all is done by commands of sh over SSH", said,
                 f"Give {real.user} sh or bash as login shell, and see that `ssh {real.user}@"
                 f"{real.address} true` prints nothing (its .bashrc may)")
+
+
+def _root(host, real) -> list[Seen]:
+    """Whose the root folder is, and whether a lab has the host now: that one ends first."""
+    try:
+        in_use = look(host, real.root, "none").in_use
+    except LabError as error:
+        return [Seen(f"{real.entry}.root", "a root folder of one's own", False,
+                     "what a lab leaves there is found again and taken away", error.message,
+                     error.remedy)]
+    if in_use is None:
+        return []
+    return [Seen(real.entry, "in use", True, "it serves one lab at a time",
+                 f"lab {in_use['lab']} of {in_use['by']}, since {in_use['time']}")]
 
 
 def _clock(host, real) -> list[Seen]:
