@@ -9,8 +9,9 @@ import pytest
 from here import HereLab
 
 from labbook.errors import LabError, SystemFailure
+from labbook.workloads import crew_engine
 from labbook.workloads.crew import CONTROLLER, ENGINE, Crew
-from labbook.workloads.crew_files import connection_files
+from labbook.workloads.crew_files import CLIENT_CHANNELS, connection_files, through
 
 
 def shipped(function):
@@ -108,7 +109,8 @@ def test_a_lab_without_clients_is_an_error():
 
 
 def test_both_sides_read_the_same_controller():
-    files = {k: json.loads(v) for k, v in connection_files("10.0.0.1", "127.0.0.1", range(14)).items()}
+    made = connection_files("10.0.0.1", "127.0.0.1", range(14))
+    files = {k: json.loads(v) for k, v in made.items()}
     engine, client = files["engine"], files["client"]
     for key in ("key", "registration", "pack", "unpack", "signature_scheme"):
         assert engine[key] == client[key]
@@ -116,3 +118,49 @@ def test_both_sides_read_the_same_controller():
     ports += [client[c] for c in ("control", "mux", "task", "iopub", "notification", "broadcast")]
     ports += engine["broadcast"] + [engine["registration"]]
     assert sorted(ports) == list(range(14))
+    assert files["engine"]["interface"] == "tcp://10.0.0.1"
+
+
+def test_a_client_elsewhere_finds_all_that_listens_through_ways_of_its_own():
+    made = json.loads(connection_files("10.0.0.1", "127.0.0.1", range(2000, 2014))["client"])
+    led = through(made, lambda port: port + 10000)
+    assert led["interface"] == "tcp://127.0.0.1" and led["key"] == made["key"]
+    for channel in {"registration", *CLIENT_CHANNELS} - {"task"}:
+        assert led[channel] == made[channel] + 10000
+    assert led["task"] < 1024
+
+
+def test_an_answer_is_kept_until_the_next_call():
+    asked = []
+    assert crew_engine.keep("one", lambda x: asked.append(x) or x, 5) == 5
+    assert crew_engine.again("one") == 5 and asked == [5]
+    with pytest.raises(ZeroDivisionError):
+        crew_engine.keep("two", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        crew_engine.again("two")
+    with pytest.raises(crew_engine.NeverCame):
+        crew_engine.again("one")
+
+
+def test_a_clock_is_known_by_its_shortest_round_trip(lab, monkeypatch):
+    crew = Crew(lab)
+    crew._way.far = True
+    here, trips = [100.0], iter([(0.3, 0.1), (0.02, 0.06), (0.5, 0.0), (0.1, 0.1), (0.2, 0.2)] * 2)
+    monkeypatch.setattr(time, "time", lambda: here[0])
+
+    def asked(calls, again, until, first):
+        there, back = next(trips)
+        here[0] += there
+        said = here[0] + 7
+        here[0] += back
+        return [said]
+    crew._answers = asked
+    for clock in crew.clock_offsets():
+        assert clock.uncertainty_s == pytest.approx(0.04)
+        assert clock.offset_s == pytest.approx(7 - 0.02) and abs(clock.offset_s - 7) <= 0.04
+    assert crew.clock_offsets() is crew.clock_offsets()  # no trip is left
+    crew.close()
+
+
+def test_hosts_of_the_labs_own_have_our_clock(lab):
+    assert Crew.of(lab).clock_offsets() == [(0, 0), (0, 0)]

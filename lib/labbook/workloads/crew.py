@@ -7,8 +7,6 @@ at the control address; on a user's hosts engines come to the first one's data a
 come through its SSH connection.
 """
 
-import json
-import socket
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -16,15 +14,13 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from labbook.errors import LabError, SystemFailure
-from labbook.lab.tunnel import tunnel
 from labbook.workloads import crew_engine
-from labbook.workloads.crew_files import FILES, FREE_PORTS, connection_files, through
+from labbook.workloads.crew_files import FILES, FREE_PORTS, connection_files
+from labbook.workloads.crew_way import CONTROLLER, START_SECONDS, Way
 
-START_SECONDS = 60
 BACK_SECONDS = 60  # for a lost SSH connection to come back
 CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks part by up to 50 µs a second
-CONTROLLER, ENGINE = "crew-controller", "crew-engine"
-LOOPBACK = "127.0.0.1"
+ENGINE = "crew-engine"
 # Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
 # An engine enters with a heartbeat, so the period is short; many misses are allowed, because the
 # clients leave the engine little CPU and its process is asked for anyway.
@@ -56,11 +52,9 @@ class Crew:
         self.hosts = list(lab.role("client"))
         if not self.hosts:
             raise LabError(f"lab {lab.id} has no host with the role client")
-        first = self.hosts[0]
-        self._far = first.allow is not None  # a user's own host, reached by SSH alone
-        self._meeting = (first.address, LOOPBACK) if self._far else (first.control_address,) * 2
-        self._client = self._engines = self._clocks = None
-        self._tunnels, self._given_up = [], False
+        self._way = Way(self.hosts[0])
+        self._engines = self._clocks = None
+        self._given_up = False
         if not self.at_work():
             self.stop()
             self._start()
@@ -96,7 +90,7 @@ class Crew:
 
         Hosts of the lab's own have this machine's clock.
         """
-        if not self._far:
+        if not self._way.far:
             return [Clock(0.0, 0.0)] * len(self.hosts)
         if self._clocks is None or time.monotonic() - self._clocks[0] > CLOCK_SECONDS:
             self._clocks = time.monotonic(), [self._clock(i) for i in range(len(self.hosts))]
@@ -109,11 +103,7 @@ class Crew:
 
     def close(self) -> None:
         """Leave the engines; they go on."""
-        if self._client is not None:
-            self._client.close(linger=0)
-            self._client = None
-        while self._tunnels:
-            self._tunnels.pop().close()
+        self._way.close()
 
     def stop(self) -> None:
         """End the engines and the controller."""
@@ -135,7 +125,7 @@ class Crew:
     def _start(self):
         first = self.hosts[0]
         ports = first.run(f"{first.python} -c '{FREE_PORTS}'").stdout.split()
-        files = connection_files(*self._meeting, map(int, ports))
+        files = connection_files(*self._way.meeting, map(int, ports))
         with ThreadPoolExecutor(len(self.hosts)) as pool:
             list(pool.map(lambda host: self._start_on(host, files), self.hosts))
 
@@ -148,7 +138,7 @@ class Crew:
         host.put(files["engine"], FILES.format("engine"), 0o600)
         if host is self.hosts[0]:
             host.put(files["client"], FILES.format("client"), 0o600)
-            engines, clients = self._meeting  # told apart only where they are options too
+            engines, clients = self._way.meeting  # it tells two addresses apart by options alone
             host.start(CONTROLLER, " ".join((
                 host.python, "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,
                 f"--IPController.engine_ip={engines} --IPController.client_ip={clients}")),
@@ -162,8 +152,8 @@ class Crew:
         until = time.monotonic() + START_SECONDS
         self._connect(until)
         try:
-            engines = list(self._client.ids)
-            found = [self._client[i].apply_async(crew_engine.place) for i in engines]
+            engines = list(self._way.client.ids)
+            found = [self._way.client[i].apply_async(crew_engine.place) for i in engines]
             places = [self._result(call, self.hosts[0], until) for call in found]
         except BaseException:
             self.close()
@@ -171,47 +161,19 @@ class Crew:
         self._engines = [dict(zip(places, engines))[host.name] for host in self.hosts]
 
     def _connect(self, until):
-        import ipyparallel
-
-        first = self.hosts[0]
-        connection = json.loads(first.get(FILES.format("client")))
-        first.wait_for(lambda: self._listens(connection["registration"]),
-                       "the controller to listen", START_SECONDS, first.process(CONTROLLER))
+        self._way.open()
         try:
-            if self._far:
-                connection = through(connection, self._way)
-            self._client = ipyparallel.Client(connection, timeout=START_SECONDS)
-            self._await_engines(until)
-        except ipyparallel.TimeoutError:
-            self.close()
-            raise LabError(f"{first.name}: the controller of the clients does not answer") from None
+            while (there := len(self._way.client.ids)) < len(self.hosts):
+                for host in self.hosts:
+                    self._check_engine(host)
+                if time.monotonic() > until:
+                    log = self.hosts[0].process(CONTROLLER).log_tail()
+                    raise SystemFailure(f"only {there} of {len(self.hosts)} engines came to the "
+                                        "controller", log=log)
+                time.sleep(0.02)
         except BaseException:
             self.close()
             raise
-
-    def _way(self, port) -> int:
-        self._tunnels.append(tunnel(self.hosts[0], LOOPBACK, port))
-        return self._tunnels[-1].port
-
-    def _listens(self, port) -> bool:
-        try:
-            if self._far:
-                self.hosts[0].dial(LOOPBACK, port).close()
-            else:
-                socket.create_connection((self._meeting[1], port), timeout=1).close()
-            return True
-        except OSError:
-            return False
-
-    def _await_engines(self, until):
-        while len(self._client.ids) < len(self.hosts):
-            for host in self.hosts:
-                self._check_engine(host)
-            if time.monotonic() > until:
-                raise SystemFailure(f"only {len(self._client.ids)} of {len(self.hosts)} engines "
-                                    "came to the controller",
-                                    log=self.hosts[0].process(CONTROLLER).log_tail())
-            time.sleep(0.02)
 
     def _check_engine(self, host):
         process = host.process(ENGINE)
@@ -225,19 +187,17 @@ class Crew:
         hosts = self.hosts[first:]
         while True:
             try:
-                if self._client is None and self._engines is None:
+                if self._engines is None:
                     self._join()
-                elif self._client is None or self._broken():
+                elif self._way.client is None or self._way.broken():
                     raise _Lost
-                asked = [self._client[engine].apply_async(*call)
+                asked = [self._way.client[engine].apply_async(*call)
                          for engine, call in zip(self._engines[first:], calls)]
                 calls = again
                 return [self._result(call, host, until) for call, host in zip(asked, hosts)]
             except _Lost:
-                self._connect_again()
-
-    def _broken(self) -> bool:
-        return any(way.lost for way in self._tunnels)
+                if self._engines is not None:
+                    self._connect_again()
 
     def _connect_again(self):
         """A client of our own anew: the controller may still take the old one to be there."""
@@ -262,7 +222,7 @@ class Crew:
             call.wait(1)
             if call.done():
                 break
-            if self._broken():
+            if self._way.broken():
                 raise _Lost
             try:
                 process = self._check_engine(host)
