@@ -3,6 +3,8 @@
 import re
 import socket
 import struct
+import subprocess
+import sys
 import time
 
 import pytest
@@ -15,6 +17,30 @@ from labbook.workloads.thrift_calls import idl
 
 PROTOCOLS = ["thrift", "cql", "mysql"]
 VALUE = value_of(key_of(7), 100)
+
+
+CLIENTS_ALONE = """
+import sys
+for name in ("bcrypt", "cryptography", "numpy", "pandas", "yaml"):
+    sys.modules[name] = None  # cannot be imported
+from labbook.workloads import keyvalue_host, keyvalue_runner, stores
+spec = dict(addresses=["h"], port=1, rows=1, value_bytes=100, consistency="ONE", call_seconds=1)
+for protocol in stores.CALLS:
+    stores.calls(stores.of_client(spec | {"protocol": protocol}, 0))
+print(*(name for name, module in sys.modules.items() if module))
+"""
+
+
+def test_client_hosts_need_few_packages():
+    """What is brought to a user's host for the clients, beside ipyparallel."""
+    done = subprocess.run([sys.executable, "-c", CLIENTS_ALONE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    packages = {name.partition(".")[0] for name in done.stdout.split()}
+    packages -= {*sys.stdlib_module_names, "cython_runtime", "labbook_workload_thrift"}
+    assert {name for name in packages if not name.startswith("_")} == {
+        "cassandra", "geomet", "ijson", "labbook", "ply", "pymysql", "thriftpy2"}
+    assert all(name.startswith("labbook.workloads") for name in done.stdout.split()
+               if name.startswith("labbook."))
 
 
 @pytest.fixture

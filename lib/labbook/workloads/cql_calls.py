@@ -81,7 +81,7 @@ class CQLCalls(PreparedCalls):
 
     def _decode(self, answer, columns=None):
         """The driver's message and its whole frame; raises an error that the server sent."""
-        while len(answer) < HEADER.size or len(answer) < HEADER.size + HEADER.unpack_from(answer)[4]:
+        while len(answer) < HEADER.size or len(answer) < _frame_bytes(answer):
             more = self._receive(MOST_BYTES) if answer else b""
             if not more:
                 raise ConnectionError("the server closed the connection")
@@ -92,6 +92,10 @@ class CQLCalls(PreparedCalls):
         if isinstance(message, self._cql.ErrorMessage):
             raise message
         return message, answer
+
+
+def _frame_bytes(begun: bytes) -> int:
+    return HEADER.size + HEADER.unpack_from(begun)[4]
 
 
 def _stamp(microseconds: int) -> bytes:
