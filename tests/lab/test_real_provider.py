@@ -65,3 +65,94 @@ def test_up_and_down_leave_nothing_here_or_there(place, there, same, state):
             assert f'"{secret}"' not in facts
         assert lab.facts()["hosts"]["h1"]["machine"]["cores"] >= 1
     assert list(state.iterdir()) == []
+
+
+def test_another_process_takes_it_up_and_down(place, there, same):
+    """By its id alone: hosts, links, processes, the way in by OpenSSH through the jump host."""
+    lab = Lab.up(describe({"h1": {}, "h2": {}}), there, new_id(), keep=True)
+    lab.host("h1").start("server", "sleep 1000")
+    standing, = [one for one in Lab.list() if one.id == lab.id]
+    assert standing.hosts == ("h1", "h2") and standing.keep
+    assert lab.id not in Lab.sweep()
+    said = subprocess.run(["ssh", "-F", standing.ssh_config, "-o", "BatchMode=yes", "h2", "hostname"],
+                          text=True, capture_output=True)
+    assert said.stdout == "r2\n", said.stderr
+    code = ("import sys; from labbook.lab import Lab; lab = Lab.attach(sys.argv[1]); "
+            "assert lab.host('h1').process('server').alive(); lab.down()")
+    subprocess.run([sys.executable, "-c", code, lab.id], check=True)
+    assert lab.id not in [one.id for one in Lab.list()]
+
+
+def test_a_share_of_a_processor_is_set_anew(there, same):
+    with Lab.up(describe({"h1": {"quota": 0.3}, "h2": {}}), there, new_id()) as lab:
+        burn = ("import time; t = time.monotonic() + 1\nwhile time.monotonic() < t: pass\n"
+                "print(time.process_time())")
+        lab.host("h1").put(burn, "burn.py")
+        for quota, least, most in ((0.05, 0, 0.12), (None, 0.4, 1.1)):
+            lab.limit("h1", quota)
+            assert least < float(lab.host("h1").run("python3 -I burn.py").stdout) < most
+            assert lab.facts()["hosts"]["h1"]["limits"]["quota"] == quota
+        with pytest.raises(LabError, match="h2 came up without a quota"):
+            lab.limit("h2", 0.5)
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[3])
+from small_labs import *
+from labbook.lab import Environment, Lab
+lab = Lab.up(describe({"h1": {"quota": 0.5}, "h2": {}}), Environment.load(sys.argv[2]), sys.argv[1])
+lab.host("h1").start("server", "sleep 1000")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_next_lab_of_an_id_takes_down_what_a_killed_driver_left_even_if_it_wrote_nothing(
+        place, there, same, state):
+    """From the mark and the journal on the host alone: here, all that was written has gone."""
+    lab_id = new_id()
+    subprocess.run([sys.executable, "-c", KILLED, lab_id, there.file, HERE])
+    assert "sleep 1000" in place.inside("r1", "ps -eo args")
+    assert list(state.iterdir()) == [state / lab_id]
+    (state / lab_id).rename(state.parent / "lost")
+    with Lab.up(describe({"h1": {}, "h2": {}}), there, lab_id) as lab:
+        assert lab.host("h1").run("ls").stdout.split() == ["tmp"]
+        assert "sleep 1000" not in place.inside("r1", "ps -eo args")
+
+
+def test_after_a_reboot_other_processes_with_its_numbers_are_left_alone(place, there):
+    lab = Lab.up(describe(LIMITS), there, new_id())
+    lab.host("h1").start("server", "sleep 1000")
+    place.reboot("r1")
+    stranger = place.inside("r1", "setsid sleep 1004 > /dev/null 2>&1 & echo $!", user="op").strip()
+    ids = f"{stranger} $(cut -d' ' -f22 /proc/{stranger}/stat)"
+    place.inside("r1", f"echo {ids} {ids} > {lab.host('h1').root}/processes/server/ids")
+    lab.down()
+    assert "sleep 1004" in place.inside("r1", f"ps -o args= -p {stranger}; kill {stranger}")
+    assert place.inside("r1", "ls -A /home/op").split() == place.inside("r2", "ls -A /home/op").split()
+
+
+@pytest.mark.parametrize("make, told", [
+    ("ln -s /var/tmp labbook", "is a link to /var/tmp"),
+    ("mkdir -m 777 labbook", "can be written by everybody"),
+    ("touch labbook", "is no folder|cannot write"),
+    ("mkdir labbook; sudo chown daemon labbook", "cannot write|belongs to daemon"),
+])
+def test_a_root_folder_that_others_may_change_is_refused(place, there, make, told):
+    place.inside("r1", f"cd /home/op; {make}", user="op")
+    before = place.snapshot("r1")
+    try:
+        with pytest.raises(LabError, match=told):
+            Lab.up(describe({"h1": {}}), there, new_id())
+        assert differences(before, place.snapshot("r1")) == []
+    finally:
+        place.inside("r1", "rm -rf /home/op/labbook")
+
+
+def test_root_is_asked_for_only_where_something_that_takes_it_is_allowed(place, tmp_path, same):
+    there = Environment.load(place.environment(tmp_path / "hosts.yml", allow=None))
+    with Lab.up(describe({"h1": {}, "h2": {}}), there, new_id()) as lab:
+        with pytest.raises(LabError, match="h2: `id` needs root"):
+            lab.host("h2").run("id", root=True)
+        lab.host("h2").start("server", "sleep 1000")
+        assert lab.host("h1").groups == ()
