@@ -74,6 +74,11 @@ def test_missing_roles_are_counted(there, said):
     assert all(words in str(error.value) for words in said)
 
 
+def test_a_misspelt_role_is_guessed():
+    with pytest.raises(InputError, match="1 too few, did you mean 'clinet'"):
+        match(lab({"c": host("client")}), rack({"x": ("lan", ["clinet"])}))
+
+
 def test_two_sites_are_never_one():
     with pytest.raises(InputError, match="sites a, b, each needing a site of its own.*in u"):
         match(lab(TWO, "ab"), rack({"x": ("u", ["db", "client"]), "y": ("u", ["db"])}))

@@ -63,3 +63,13 @@ def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch
     assert run.published_run("wan")["parameters"] == {"repeats": 4}
     with pytest.raises(InputError):
         publish.publish("cms")
+
+
+def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
+    from labbook.study import published
+    book.study("wan", "1")
+    book.write("data/papers/wan/claims.yml", "[]")
+    monkeypatch.setattr(published, "export", lambda study, profile: [study.environment.name])
+    pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
+                             "parameters": {"environment": "environments/rack.yml"}})
+    assert publish.publish("wan")[0] == "rack.yml"

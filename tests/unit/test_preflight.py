@@ -152,8 +152,11 @@ def test_nothing_is_asked_that_a_study_does_not_need():
     assert not problems(bare, dict(asked=Asked(), packages={}, folders={}, python=False))
 
 
-def test_what_may_be_installed_is_no_problem():
+def test_what_may_be_installed_is_no_problem_and_takes_sudo_only_when_it_must():
     assert not problems(dict(packages={}))
+    without = dict(root=False), dict(asked=Asked())
+    assert not problems(*without, allow=["packages", "software"])
+    assert problems(without[0] | dict(packages={}), without[1], allow=["packages", "software"])
 
 
 def key_of(kind):

@@ -1,4 +1,4 @@
-"""`labbook publish STUDY`: summaries of this machine's last long run, to be committed."""
+"""`labbook publish STUDY`: summaries of the last long run from here, to be committed."""
 
 import json
 
@@ -13,13 +13,16 @@ def publish(study: str, profile: str = "full") -> list:
     InputError when this machine has no complete run of that profile.
     """
     from labbook.study import published
+    from labbook.study.study import Study
 
     if study not in notebooks.studies():
         raise InputError(f"no study {study!r}", allowed=notebooks.studies())
-    files = published.export(study, profile)
+    given = _of_last_run(study, profile)
+    measured = Study(study, given["environment"]) if given.get("environment") else study
+    files = published.export(measured, profile)
     about = paths.published_dir() / study / "run.json"
     pages.write_atomically(about, json.dumps(
-        {"profile": profile, "parameters": _of_last_run(study, profile)}, indent=1) + "\n")
+        {"profile": profile, "parameters": given}, indent=1) + "\n")
     return [*files, about]
 
 

@@ -114,7 +114,8 @@ def _leave(real, found, wants):
             yield Seen(f"{real.entry}.allow", kind, False, f"{ALLOW[kind]}, for {', '.join(what)}",
                        "not allowed", f"Add it if you agree: allow: [{kind}]")
     kinds = [kind for kind in wants.asked.of if kind in real.allow]
-    if "packages" in real.allow and wants.packages:
+    if "packages" in real.allow and any(
+            not set(alternatives(need)) & set(found.packages) for need in wants.packages):
         kinds.append("packages")
     if not kinds:
         return

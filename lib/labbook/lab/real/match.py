@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from labbook.checks import did_you_mean
 from labbook.errors import InputError
 from labbook.lab.real.inventory import RealHost
 
@@ -57,7 +58,7 @@ def _lacking(description, environment, wanted, there) -> InputError:
         place = min(there, key=lambda p: (_lacks(roles, there[p]).total(), p != site))
         problems += [
             f"{study} needs {_hosts(roles[role])} of role {role} in one site (its {site}); "
-            f"site {place} here has {roles[role] - few}, {few} too few"
+            f"site {place} here has {roles[role] - few}, {few} too few{_meant(role, there)}"
             for role, few in _lacks(roles, there[place]).items()]
     if not problems:
         problems = [f"{study} has the sites {', '.join(wanted)}, each needing a site of its own; "
@@ -65,6 +66,12 @@ def _lacking(description, environment, wanted, there) -> InputError:
     return InputError("; ".join(problems), file=environment.file, key="hosts",
                       allowed="hosts whose `roles` and `site` make that up; "
                               "a host serves once for each of its roles")
+
+
+def _meant(role, there) -> str:
+    """A role of a host that may be this one, misspelt."""
+    roles = {r for hosts in there.values() for host in hosts for r in host.roles}
+    return "" if role in roles else did_you_mean(role, sorted(roles))
 
 
 def _hosts(count) -> str:
