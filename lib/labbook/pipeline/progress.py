@@ -1,7 +1,7 @@
 """What a running study says of itself, and the bar that shows it.
 
 The kernel appends JSON lines to the file LABBOOK_PROGRESS: {event: plan | start | done | failed |
-paused | complete, experiment, point, done, total, seconds}; the press reads on where it stopped.
+paused | complete | note, text, experiment, point, done, total, seconds}; the press reads on where it stopped.
 """
 
 import json
@@ -27,7 +27,7 @@ class Story:
         self.experiments = {}   # name -> {"done", "total", "seconds", "failed", ...} as last told
         self.complete = self.paused = False
         self.kernel_pid = None
-        self.point = None
+        self.point = self.note = None  # the note: what else goes on, until the next point
         self.measured = self.failed = 0
         self._seconds = 0.0     # spent on the points measured in this run
 
@@ -54,8 +54,10 @@ class Story:
         if experiment is not None:
             self.experiments.setdefault(experiment, {}).update(
                 {k: v for k, v in event.items() if k not in ("event", "experiment")})
-        if kind == "start":
-            self.point = event.get("point")
+        if kind == "note":
+            self.note = event.get("text")
+        elif kind == "start":
+            self.point, self.note = event.get("point"), None
         elif kind in ("done", "failed"):
             self.measured += kind == "done"
             self.failed += kind == "failed"
@@ -94,7 +96,7 @@ class Bar:
     def line(self, story: Story, cells: int = 20) -> str:
         elapsed = duration(time.monotonic() - self._started)
         if not story.total:
-            return f"{self.study}  {elapsed}"
+            return f"{self.study}  {elapsed}" + (f"  {story.note}" if story.note else "")
         full = round(cells * story.done / story.total)
         left = story.seconds_left()
         parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}",
@@ -103,6 +105,8 @@ class Bar:
             parts.append(f"about {duration(left)} left")
         if story.failed:
             parts.append(f"{story.failed} failed")
+        if story.note:
+            parts.append(story.note)
         return "  ".join(parts)
 
     def end(self, text: str) -> None:

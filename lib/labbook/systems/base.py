@@ -83,6 +83,10 @@ class System:
     def up(self) -> "System":
         """Take away what an earlier run left, deploy and start."""
         self.destroy()
+        if "packages" in (self.host.allow or ()):  # else they are there, which was looked at before
+            from labbook.lab.real.packages import provide
+
+            provide(self.host, self.needs(**vars(self.settings)).packages)
         self.deploy()
         self.start()
         return self
