@@ -1,6 +1,7 @@
 """What a lab on real hosts has to know before and after it is one: no host is asked."""
 
 import json
+import os
 
 import pytest
 
@@ -8,7 +9,8 @@ from labbook.errors import LabError, Lost
 from labbook.lab import LabDescription
 from labbook.lab.host import Login
 from labbook.lab.jump import Jumps
-from labbook.lab.real import cores, provider, record, take, together, ways
+from labbook.lab.local.journal import Journal
+from labbook.lab.real import cores, limits, provider, record, take, together, ways
 
 JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
 LOGIN = Login("10.0.0.1", "me", "/my keys/%k", "/known", jump=JUMP)
@@ -89,6 +91,36 @@ def test_state_needs_no_root_and_is_for_its_user(tmp_path, monkeypatch):
         provider.open_state("../l1")
 
 
+@pytest.fixture
+def version_2(tmp_path):
+    """Files as a kernel with control groups of version 2 has them, once h1's folder is made."""
+    root = tmp_path / "groups"
+    host = root / "labbook-l1" / "h1"
+    host.mkdir(parents=True)
+    (root / "cgroup.controllers").write_text("cpuset cpu io memory")
+    (root / "cgroup.subtree_control").write_text("memory pids")
+    (host / "cgroup.procs").touch()
+    return root
+
+
+def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tmp_path):
+    wanted = {"cores": 1, "quota": 0.2, "memory": 1 << 20}
+    host = version_2 / "labbook-l1" / "h1"
+    made = limits.make(str(tmp_path), "l1", "h1", wanted, [3], None, os.getuid(), str(version_2))
+    assert made == {"groups": [str(host)]}
+    assert [(e["made"], e.get("name", e.get("folder"))) for e in Journal(tmp_path).entries()] == [
+        ("controller", "cpu"), ("controller", "cpuset"), ("cgroup", str(host))]
+    assert (host / "cpu.max").read_text() == "2000 10000"
+    assert (host / "cpuset.cpus").read_text() == "3"
+    assert (host / "memory.max").read_text() == str(1 << 20)
+    for file in (*host.iterdir(), *(p for p in host.parent.iterdir() if p.is_file())):
+        file.unlink()   # the kernel's own go with their folder
+    for _ in range(2):
+        limits.undo([str(host)], ["cpu"], str(version_2))
+    assert not host.parent.exists()
+    assert (version_2 / "cgroup.subtree_control").read_text() == "-cpu"
+
+
 class Breaking:
     def __init__(self, times):
         self.times, self.dropped = times, 0
@@ -110,6 +142,12 @@ def test_once_more_when_a_connection_is_lost_and_no_more():
         together.twice(again, again)
 
 
+def test_what_is_stopped_is_not_tried_again():
+    once = Breaking(1)
+    with pytest.raises(Lost):
+        together.twice(once, once, lambda: True)
+
+
 def test_all_that_began_have_ended_when_one_fails():
     ended = []
 
@@ -118,9 +156,10 @@ def test_all_that_began_have_ended_when_one_fails():
             raise LabError("one")
         ended.append(item)
 
+    stopped = []
     with pytest.raises(LabError, match="one"):
-        together.each([0, 1, 2], work)
-    assert 0 in ended
+        together.each([0, 1, 2], work, stopped.append)
+    assert 0 in ended and stopped == [0, 1, 2]
 
 
 class Connection:

@@ -13,20 +13,21 @@ KIND, SWITCHED = "cgroup", "controller"     # of entries in a host's journal
 
 
 def make(place: str, lab: str, name: str, limits: dict, cores: list[int] | None,
-         number: str | None, uid: int) -> dict:
+         number: str | None, uid: int, root: str = str(cgroups.ROOT)) -> dict:
     """Folders of the groups of lab host `name`, in the journal of the lab's folder `place` beforehand.
 
     `limits` as in lab.yml, sizes in bytes; `number`: of its disk, major:minor. User `uid` may
     move processes into the groups where the kernel lets him (version 1).
     """
-    journal, places = Journal(Path(place)), cgroups.folders(lab, name, cgroups.wanted(limits))
+    journal, root = Journal(Path(place)), Path(root)
+    places = cgroups.folders(lab, name, cgroups.wanted(limits), root)
     folders = list(dict.fromkeys(map(str, places.values())))
-    for controller in _off(places):
+    for controller in _off(places, root):
         journal.write(SWITCHED, name=controller)
     for folder in folders:
         journal.write(KIND, folder=folder)
-    cgroups.make(places)
-    cgroups.apply(places, cgroups.settings(limits, cores, number, cgroups.version()))
+    cgroups.make(places, root)
+    cgroups.apply(places, cgroups.settings(limits, cores, number, cgroups.version(root)), root)
     for folder in folders:
         os.chown(Path(folder, "cgroup.procs"), uid, -1)
     return {"groups": folders}
@@ -42,21 +43,21 @@ def change(lab: str, name: str, groups: list[str], share: float | None) -> dict:
     return {}
 
 
-def undo(folders: list[str], controllers: list[str]) -> dict:
+def undo(folders: list[str], controllers: list[str], root: str = str(cgroups.ROOT)) -> dict:
     """Remove the groups of a journal, and switch off what was off; twice does no harm."""
     for folder in reversed(folders):
         unmake.patiently(lambda folder=folder: cgroups.remove(Path(folder)))
     for controller in controllers:
         try:
-            (cgroups.ROOT / "cgroup.subtree_control").write_text(f"-{controller}")
+            Path(root, "cgroup.subtree_control").write_text(f"-{controller}")
         except OSError:
             pass  # another has come to use it
     return {}
 
 
-def _off(places) -> list[str]:
+def _off(places, root) -> list[str]:
     """Controllers of version 2 that have to be switched on for all groups of the machine."""
-    if cgroups.version() == 1:
+    if cgroups.version(root) == 1:
         return []
     needed = {c for limit in places for c in cgroups.needs(limit)}
-    return sorted(needed - set((cgroups.ROOT / "cgroup.subtree_control").read_text().split()))
+    return sorted(needed - set((root / "cgroup.subtree_control").read_text().split()))

@@ -28,8 +28,8 @@ def make(lab_id: str, description, environment, folder: Path) -> dict:
                    [name for name in matched if matched[name] is real]) for real in reals]
     try:
         each(works, _Work.look)
-        each(works, lambda work: work.take(folder))
-        each(works, _Work.furnish)
+        each(works, lambda work: work.take(folder), _Work.stop)
+        each(works, _Work.furnish, _Work.stop)
     finally:
         for work in works:
             work.host.close()
@@ -47,11 +47,19 @@ class _Work:
         self.taken = Taken.of(real)
         self.host, self.place = self.taken.host(), self.taken.lab_folder(lab_id)
         self.looked, self.mark, self.made = None, secrets.token_hex(8), []
-        self.python = real.python
+        self.python, self.stopped = real.python, False
 
     @property
     def name(self):
         return self.real.name
+
+    def stop(self):
+        """What is under way here fails at once, and is not tried again."""
+        self.stopped = True
+        self.host.disconnect()
+
+    def _twice(self, action):
+        return twice(self.host, action, lambda: self.stopped)
 
     def look(self):
         """Nothing is changed, but that what an earlier lab of this id left is taken down."""
@@ -65,18 +73,18 @@ class _Work:
 
     def take(self, folder: Path):
         record.write(folder, Taken.of(self.real, self.looked.made))
-        twice(self.host, lambda: take(self.host, self.real.root, self.lab_id,
-                                       self.looked.made))
+        self._twice(lambda: take(self.host, self.real.root, self.lab_id,
+                                 self.looked.made))
 
     def furnish(self):
-        twice(self.host, self._make_folders)
+        self._twice(self._make_folders)
         if "software" in self.real.allow:  # else it is there, which was looked at before
-            self.python = twice(self.host, lambda: software.bring(self.host, self.real, self.place))
+            self.python = self._twice(lambda: software.bring(self.host, self.real, self.place))
         for name in self.names:
             plan = self.description.host(name)
             number = self._disk(name, plan.limits.get("disk"))
-            groups = twice(self.host, lambda: self._limit(name, plan.limits, number))
-            twice(self.host, lambda: self.host.run(f"umask 077; mkdir -p {self._of(name)}/tmp"))
+            groups = self._twice(lambda: self._limit(name, plan.limits, number))
+            self._twice(lambda: self.host.run(f"umask 077; mkdir -p {self._of(name)}/tmp"))
             self.made.append(self._facts(plan, groups))
 
     def _of(self, name):
@@ -98,7 +106,7 @@ class _Work:
         def anew():  # a lost connection may have left it half made
             as_root.call(self.host, disk.undo, self.place, file=f"{place}.disk")
             return as_root.call(self.host, disk.make, self.place, place=place, disk=wanted)
-        return twice(self.host, anew)["number"]
+        return self._twice(anew)["number"]
 
     def _limit(self, name, wanted, number) -> list[str]:
         if not {"cores", "cores_of", "quota", "memory"} & set(wanted) and number is None:
