@@ -1,10 +1,10 @@
 """Labs on hosts of a user's own: up, found again, limited, down; nothing of them stays."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +57,9 @@ def test_up_and_down_leave_nothing_here_or_there(place, there, same, state):
         server = h1.start("server", "sleep 1000")
         groups = h1.run(f"cat /proc/{server.pid}/cgroup").stdout
         assert groups.count(f"labbook-{lab.id}/h1") == len(h1.groups) > 0
+        for group in h1.groups:     # as in version 2, where it takes root to enter one
+            place.inside("r1", f"chown root {group}/cgroup.procs")
+        assert h1.run("cat /proc/self/cgroup").stdout == groups
         h2.start("roots", "sleep 1001", root=True)
         h2.run("setsid sh -c 'sleep 1002 & sleep 1003' > /dev/null 2>&1 < /dev/null & true")
         assert (lab.folder / "lab.json").stat().st_mode and lab.folder.parent == state
@@ -96,14 +99,17 @@ def test_a_share_of_a_processor_is_set_anew(there, same):
             lab.limit("h2", 0.5)
 
 
-KILLED = """
-import os, signal, sys
+DRIVER = """
+import os, signal, sys, time
 sys.path.insert(0, sys.argv[3])
 from small_labs import *
 from labbook.lab import Environment, Lab
-lab = Lab.up(describe({"h1": {"quota": 0.5}, "h2": {}}), Environment.load(sys.argv[2]), sys.argv[1])
-lab.host("h1").start("server", "sleep 1000")
-os.kill(os.getpid(), signal.SIGKILL)
+with Lab.up(describe({"h1": {"quota": 0.5}, "h2": {}}), Environment.load(sys.argv[2]),
+            sys.argv[1]) as lab:
+    lab.host("h1").start("server", "sleep 1000")
+    if sys.argv[4] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(1000)
 """
 
 
@@ -111,13 +117,24 @@ def test_the_next_lab_of_an_id_takes_down_what_a_killed_driver_left_even_if_it_w
         place, there, same, state):
     """From the mark and the journal on the host alone: here, all that was written has gone."""
     lab_id = new_id()
-    subprocess.run([sys.executable, "-c", KILLED, lab_id, there.file, HERE])
+    subprocess.run([sys.executable, "-c", DRIVER, lab_id, there.file, HERE, "kill"])
     assert "sleep 1000" in place.inside("r1", "ps -eo args")
     assert list(state.iterdir()) == [state / lab_id]
     (state / lab_id).rename(state.parent / "lost")
     with Lab.up(describe({"h1": {}, "h2": {}}), there, lab_id) as lab:
         assert lab.host("h1").run("ls").stdout.split() == ["tmp"]
         assert "sleep 1000" not in place.inside("r1", "ps -eo args")
+
+
+@pytest.mark.parametrize("after_s", [0.2, 0.4, 0.6])
+def test_ctrl_c_while_it_comes_up_leaves_nothing(there, same, state, after_s):
+    process = subprocess.Popen([sys.executable, "-c", DRIVER, new_id(), there.file, HERE, "stay"],
+                               stderr=subprocess.PIPE, text=True)
+    assert "looking at 2 hosts" in process.stderr.readline()
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.stderr.read() and process.wait() != 0
+    assert list(state.iterdir()) == []
 
 
 def test_after_a_reboot_other_processes_with_its_numbers_are_left_alone(place, there):
