@@ -117,7 +117,7 @@ DESCRIPTION = {
 def test_a_topology_shows_hosts_limits_systems_and_links():
     picture = figures.topology(LabDescription.parse(DESCRIPTION))
     assert picture.panels[0].alt == (
-        "Drawing of the lab. Site a with db1 … db5 (5 hosts): db, 2 cores, 2 GB memory. "
+        "Drawing of the lab. Site a with db1 … db5: db, 5 hosts, 2 cores, 2 GB memory. "
         "Site b with lone: client, 1 core, 50% of its time, MySQL 5.5.9. "
         "Site c with far: client, disk 4 GB, 200 IOPS. "
         "Link between a and b: RTT 100 ms, 50 Mbit/s. Link between a and c: RTT 300 ms, 1.00% lost.")

@@ -1,12 +1,11 @@
 """Figures over the number of clients: mean time, and the rate beside what the clients can do."""
 
-import math
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from labbook.figures.legend import entry, head
 from labbook.figures.picture import Picture, panel
 from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import FAINT, PANEL_INCHES, PAPER, styles, theme
@@ -33,7 +32,7 @@ def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="client
 
 def _time_panel(rows, title, hue, x, measure, shared):
     title = _title(title, shared["note"])
-    figure, axes = _axes(title, "clients", "mean time of a request, ms", rows[x],
+    figure, axes = _axes("clients", "mean time of a request, ms", rows[x],
                          shared["top"])
     medians = over_repeats(rows, [hue, x], measure)
     for value, line in medians.groupby(hue, sort=True):
@@ -41,7 +40,7 @@ def _time_panel(rows, title, hue, x, measure, shared):
         axes.fill_between(line[x], line["low"], line["high"], color=colour, alpha=0.16, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
         _dots(axes, rows[rows[hue] == value], x, measure, colour, marker)
-    _legend(axes, {name(v): shared["colours"][v] for v in sorted(rows[hue].unique())},
+    _legend(figure, title, {v: shared["colours"][v] for v in sorted(rows[hue].unique())},
             limited=client_limited(rows).any())
     return panel(figure, _time_alt(title, medians, hue, x))
 
@@ -63,7 +62,7 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
 
 def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
     title = _title(title, shared["note"])
-    figure, axes = _axes(title, "clients", "requests a second", rows[x], shared["top"])
+    figure, axes = _axes("clients", "requests a second", rows[x], shared["top"])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     limits = over_repeats(ceiling, [hue, x], measure)
     for value, line in over_repeats(rows, [hue, x], measure).groupby(hue, sort=True):
@@ -74,7 +73,7 @@ def _rate_panel(rows, ceiling, title, hue, x, measure, shared):
                           color=colour, alpha=0.07, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
         _dots(axes, rows[rows[hue] == value], x, measure, colour, marker)
-    _legend(axes, {name(v): shared["colours"][v] for v in sorted(rows[hue].unique())},
+    _legend(figure, title, {v: shared["colours"][v] for v in sorted(rows[hue].unique())},
             limited=client_limited(rows).any(),
             more=[Line2D([], [], color=FAINT, linestyle=(0, (4, 3)), label="ceiling")])
     return panel(figure, _rate_alt(title, over_repeats(rows, [hue, x], measure), limits, hue, x))
@@ -84,10 +83,9 @@ def _title(value, note) -> str:
     return ", ".join(filter(None, (name(value), note)))
 
 
-def _axes(title, x_label, y_label, counts, top):
+def _axes(x_label, y_label, counts, top):
     figure = Figure(figsize=PANEL_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title(title)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.set_ylim(0, top)
@@ -105,18 +103,12 @@ def _dots(axes, rows, x, measure, colour, marker):
                      facecolor=PAPER if hollow else colour, edgecolor=colour if hollow else PAPER)
 
 
-def _legend(axes, entries, *, limited, more=()):
-    handles = [Line2D([], [], color=colour, marker=marker, linewidth=1.8, markersize=6,
-                      markeredgecolor=PAPER, label=label)
-               for label, (colour, marker) in entries.items()]
+def _legend(figure, title, entries, *, limited, more=()):
+    handles = [entry(name(value), *style) for value, style in entries.items()]
     if limited:
         handles.append(Line2D([], [], color=FAINT, marker="o", markerfacecolor=PAPER, linewidth=0,
                               label="limited by the clients"))
-    handles += more
-    columns = 3 if len(handles) <= 3 else 2
-    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=columns,
-                columnspacing=1.1, handlelength=1.6, handletextpad=0.5, borderpad=0.1)
-    axes.set_title(axes.get_title(loc="left"), pad=12 + 15 * math.ceil(len(handles) / columns))
+    head(figure, title, [*handles, *more])
 
 
 def _caption(what, summary):

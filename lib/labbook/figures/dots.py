@@ -2,15 +2,14 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
+from labbook.figures.legend import entry, head
 from labbook.figures.picture import Picture, panel
 from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import PANEL_INCHES, PAPER, styles, theme
 from labbook.figures.words import name, number
 
 ROW_INCHES, HEAD_INCHES = 0.3, 1.3
-WIDEST = 45  # letters of a legend in one line
 
 
 def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms",
@@ -47,14 +46,7 @@ def _panel(rows, title, y, hue, measure, label, shared):
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, shared["top"]), xlabel=label)
     axes.tick_params(length=0)
     axes.grid(axis="y", visible=False)
-    names = [name(value) for value in hues]
-    handles = [Line2D([], [], color=colour, marker=marker, linewidth=1.8, markeredgecolor=PAPER,
-                      label=label) for label, (colour, marker)
-               in zip(names, map(shared["colours"].get, hues))]
-    # title and legend over the whole width, since the names of the lines may take half of it
-    figure.legend(handles=handles, title=name(title), alignment="left", loc="outside upper left",
-                  title_fontproperties={"size": 11, "weight": "bold"}, handlelength=1.6,
-                  ncols=1 if sum(map(len, names)) > WIDEST else len(names), columnspacing=1.1)
+    head(figure, name(title), [entry(name(v), *shared["colours"][v]) for v in hues])
     return panel(figure, _alt(title, found, y, hue, label))
 
 

@@ -51,7 +51,7 @@ def _cards(description, site) -> list[tuple[str, str, list[str]]]:
     for (role, lines), alike in groupby(hosts, key=lambda h: (h.role, _lines(description, h))):
         names = [host.name for host in alike]
         if len(names) >= SHOWN_ALONE:
-            names = [f"{names[0]} … {names[-1]} ({len(names)} hosts)"]
+            names, role = [f"{names[0]} … {names[-1]}"], f"{role}, {len(names)} hosts"
         cards += [(title, role, list(lines)) for title in names]
     return cards
 
@@ -108,7 +108,7 @@ def _draw_site(axes, site, cards, box, columns):
 
 def _draw_card(axes, card, x, y, height):
     title, role, lines = card
-    colour = PALETTE[0] if role == "client" else PALETTE[1] if role == "db" else PALETTE[2]
+    colour = PALETTE[0] if role.startswith("client") else PALETTE[1] if role.startswith("db") else PALETTE[2]
     _box(axes, x, y, CARD_WIDTH, height, PAPER, colour)
     axes.text(x + 0.12, y + 0.1 + LINE / 2, title, fontsize=10, weight="bold", color=INK,
               va="center")
