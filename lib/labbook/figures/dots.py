@@ -17,8 +17,10 @@ def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms"
     """A panel for each value of `col`, a line for each value of `y` (in the order in which they
     come), and on it the median of each `hue` with its interval; from 0, so that lengths compare.
 
-    Repeats at which the clients were the limit are drawn hollow.
+    Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
     """
+    if not len(summary):
+        return Picture((), "Not measured in this profile.")
     with theme():
         shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[measure].max()}
         panels = [_panel(rows, value, y, hue, measure, label, shared)

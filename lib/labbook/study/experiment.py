@@ -18,7 +18,7 @@ RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
 
 
 def grid(name: str, setup: dict, measure: dict, repeats: int, leave_out=None) -> list[Point]:
-    """All points but those of which `leave_out(point)` is true, in order: each repeat is a sweep over the set-ups, forward and back in turn (two
+    """All points but those of which `leave_out(point)` is true (none with 0 repeats), in order: each repeat is a sweep over the set-ups, forward and back in turn (two
     set-ups: A B B A ...), so that a slow drift of the machine falls on all of them alike. In each
     block the measures come in an order of their own, so that none is always first."""
     check(name, setup, measure, repeats)
@@ -43,8 +43,9 @@ def check(name, setup, measure, repeats) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(f"{name!r} is no name for an experiment",
                          allowed="a letter, then a-z, 0-9, - and _")
-    if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 1:
-        raise InputError(f"{repeats!r} repeats", key="repeats", allowed="a whole number from 1 up")
+    if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 0:
+        raise InputError(f"{repeats!r} repeats", key="repeats",
+                         allowed="a whole number from 0 up; with 0 the experiment is left out")
     for parameter in (*setup, *measure):
         key = f"experiment {name}: parameter {parameter}"
         if not isinstance(parameter, str) or not parameter.isidentifier() or iskeyword(parameter):
