@@ -50,7 +50,9 @@ def as_before(place):
     """The hosts must be at the end of the block as they are now."""
     before = place.snapshots()
     yield before
-    assert change(place, before) == []
+    changed = change(place, before)
+    if changed:
+        raise AssertionError("hosts are not as they were:\n" + "\n".join(changed))
 
 
 class Checkout:

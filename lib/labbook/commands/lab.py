@@ -74,11 +74,14 @@ def _find_host(labs, name: str):
 def down(given) -> int:
     from labbook.lab import Lab
 
+    studies = {lab.id: lab.study for lab in Lab.list()}
     swept = list(Lab.sweep(everything=given.all))
     for lab_id in swept:
         print(f"lab {lab_id} is down")
     if given.all:
         return _in_use(list(Lab.list()))
+    if given.lab in {*swept, *(studies.get(lab_id) for lab_id in swept)} - {None}:
+        return 0    # its owner had died
     lab = _to_take_down(list(Lab.list()), given.lab)
     if lab is not None:
         Lab.attach(lab.id).down()

@@ -152,11 +152,13 @@ class Lab:
         for host in [*self.hosts.values(), *self.routers.values()]:
             with suppress(Exception):
                 host.close()
-        if self.folder.exists():
-            if not self._ownership.held:  # left to explore
-                self._ownership.require()
-            self._provider.down(self.id)
-        self._ownership.release()
+        try:
+            if self.folder.exists():
+                if not self._ownership.held:  # left to explore
+                    self._ownership.require()
+                self._provider.down(self.id)
+        finally:  # when a host was away: whoever tries again finds it free
+            self._ownership.release()
         self._down = True  # the next lab of this id is another's
 
     def __enter__(self):

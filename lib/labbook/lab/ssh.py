@@ -38,7 +38,7 @@ class PromptRemote(Remote):
 
 def connect(name: str, login) -> fabric.Connection:
     """An open connection; LabError when the host is not there or is not the one we know."""
-    gateway = _jumps.take(login.jump) if login.jump else None
+    gateway = _gateway(name, login)
     try:
         connection = _connection(login, gateway)
         connection.client.load_host_keys(login.known_hosts)
@@ -87,6 +87,13 @@ def _bound(transport):
 
 def _words(error) -> str:
     return getattr(error, "text", None) or str(error) or type(error).__name__
+
+
+def _gateway(name, login):
+    try:
+        return _jumps.take(login.jump) if login.jump else None
+    except LabError as error:
+        raise LabError(f"{name}: {error}") from error
 
 
 def _to_jump_host(login):
