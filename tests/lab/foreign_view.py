@@ -12,7 +12,7 @@ OWN = ("/etc", "/home", "/root", "/opt", "/srv", "/mnt", "/var", "/run", "/tmp",
 # Written by every login, by sudo or by asking a host anything; apt's caches and logs with packages.
 NOISE = ("/var/log/wtmp", "/var/log/lastlog", "/var/log/btmp", "/run/utmp", "/run/sshd.pid",
          "/run/xtables.lock", "/run/motd.dynamic", "/var/lib/sudo", "/run/sudo")
-TABLES = {"filter", "mangle", "nat", "raw", "security"}
+SSHD = ("sshd:", "/usr/sbin/sshd -D", "/usr/lib/openssh/sftp-server")
 
 
 def files() -> dict:
@@ -46,7 +46,7 @@ def processes() -> list:
         except OSError:
             continue
         mine = int(entry.name) in (os.getpid(), os.getppid())
-        if words and not mine and not words.startswith(("sshd:", "/usr/sbin/sshd -D")):
+        if words and not mine and not words.startswith(SSHD):
             found.append(words)
     return sorted(found)
 
