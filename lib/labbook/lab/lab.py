@@ -197,6 +197,8 @@ def _own(lab_id, provider) -> Ownership:
             continue  # another process's sweep had it, still empty, and has taken it away
         if not (ownership.folder / "journal").exists():
             return ownership
-        provider.down(lab_id)
-        ownership.release()
+        try:
+            provider.down(lab_id)
+        finally:
+            ownership.release()
     raise LabError(f"lab {lab_id} comes back while it is taken down")
