@@ -86,7 +86,8 @@ class System:
         if "packages" in (self.host.allow or ()):  # else they are there, which was looked at before
             from labbook.lab.real.packages import provide
 
-            provide(self.host, self.needs(**vars(self.settings)).packages)
+            given = {key: value for key, value in vars(self.settings).items() if value is not None}
+            provide(self.host, self.needs(**given).packages)
         self.deploy()
         self.start()
         return self
