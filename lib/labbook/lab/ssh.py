@@ -11,6 +11,7 @@ import paramiko
 from fabric.runners import Remote
 from invoke.exceptions import CommandTimedOut, ThreadException
 from paramiko.config import SSHConfig
+from paramiko.hostkeys import InvalidHostKey
 
 from labbook.errors import LabError, Lost
 from labbook.lab import jump
@@ -39,14 +40,13 @@ class PromptRemote(Remote):
 def connect(name: str, login) -> fabric.Connection:
     """An open connection; LabError when the host is not there or is not the one we know."""
     gateway = _gateway(name, login)
+    connection = _connection(login, gateway)
     try:
-        connection = _connection(login, gateway)
-        connection.client.load_host_keys(login.known_hosts)
+        _load_known(connection.client, login.known_hosts)
         connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
         connection.open()
     except LOST as error:
-        if gateway:
-            _jumps.release(gateway)
+        close(connection)  # refused, it is open all the same
         where = f"{login.user}@{login.address}"
         way = f", through {login.jump.user}@{login.jump.address}," if gateway else ""
         raise LabError(f"{name} ({where}){way} cannot be reached: {_words(error)}") from None
@@ -58,15 +58,27 @@ def close(connection) -> None:
     """Also the connection to its jump host, when nobody else goes through that."""
     gateway, connection.gateway = connection.gateway, None
     try:
-        connection.close()
+        for part in (connection, connection.client):  # files first, if that can still be said
+            with suppress(*LOST):
+                part.close()
     finally:
         if gateway:
             _jumps.release(gateway)
 
 
+def _load_known(client, known_hosts):
+    try:
+        client.load_host_keys(known_hosts)
+    except InvalidHostKey as error:  # no SSHException
+        raise paramiko.SSHException(f"{known_hosts} has a line that is no host key: "
+                                    f"{error.line.strip()[:80]}") from None
+
+
 def _connection(login, gateway):
-    # A configuration of its own: the user's may send every connection through a jump host.
-    config = fabric.Config(overrides={"runners": {"remote": PromptRemote}}, ssh_config=SSHConfig())
+    # A configuration of its own: the user's, SSH's or Fabric's, may send every connection through
+    # a jump host, forward an agent, or ask for a terminal.
+    config = fabric.Config(overrides={"runners": {"remote": PromptRemote}}, ssh_config=SSHConfig(),
+                           lazy=True)
     return fabric.Connection(
         login.address, user=login.user, port=login.port, config=config, gateway=gateway,
         connect_timeout=CONNECT_SECONDS,
