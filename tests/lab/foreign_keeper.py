@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -48,8 +49,7 @@ class Keeper:
     def make(self, hosts: dict, user: str, sudo: bool) -> dict:
         """`hosts`: the nets that each has an address in. Gives addresses and the driver's files."""
         STATE.mkdir(mode=0o700, exist_ok=True)
-        with open(STATE / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with cleared_by_one():
             clear_leftovers()
             self.id = f"{random.SystemRandom().getrandbits(24):06x}"
             self.folder = STATE / self.id
@@ -154,7 +154,16 @@ class Keeper:
             end(self.switch.pid)
             self.switch.wait(SECONDS)
         if hasattr(self, "folder"):
-            clear(self.folder)
+            with cleared_by_one():
+                clear(self.folder)
+
+
+@contextmanager
+def cleared_by_one():
+    """Of all keepers, one at a time makes and clears folders: the lock in a folder goes with it."""
+    with open(STATE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def free_block() -> IPv4Network:
@@ -186,13 +195,19 @@ def clear_leftovers():
 def clear(folder: Path):
     """A place's folder, control groups, disks and cable, once its hosts have ended."""
     subprocess.run(["ip", "link", "delete", f"fh-{folder.name}"], capture_output=True)
-    inodes = {p.stat().st_ino for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
-    loops = json.loads(run("losetup", "-J", "-l", "-O", "NAME,BACK-INO") or '{"loopdevices": []}')
-    for loop in loops["loopdevices"]:
-        if int(loop["back-ino"]) in inodes:
-            run("losetup", "--detach", loop["name"])
+    detach_disks(folder)
     until(lambda: files.remove_cgroups(folder.name), "control groups to empty")
     shutil.rmtree(folder)
+
+
+def detach_disks(folder: Path):
+    """Loop devices on files of a folder; on other file systems files may have the same numbers."""
+    files = [p.stat() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()]
+    ours = {(f"{os.major(f.st_dev)}:{os.minor(f.st_dev)}", f.st_ino) for f in files}
+    said = run("losetup", "-J", "-l", "-O", "NAME,BACK-INO,BACK-MAJ:MIN")
+    for loop in json.loads(said)["loopdevices"] if said else ():
+        if (loop["back-maj:min"].strip(), int(loop["back-ino"])) in ours:
+            run("losetup", "--detach", loop["name"])
 
 
 def end(pid: int | None):
