@@ -152,6 +152,11 @@ def test_nothing_is_asked_that_a_study_does_not_need():
     assert not problems(bare, dict(asked=Asked(), packages={}, folders={}, python=False))
 
 
+def test_the_library_and_its_packages_are_no_matter_of_this_machines_processor():
+    """There are packages for others, and which is looked at with the host's Python."""
+    assert not problems(dict(arch="aarch64"), dict(folders={}, programs=True))
+
+
 def test_what_may_be_installed_is_no_problem_and_takes_sudo_only_when_it_must():
     assert not problems(dict(packages={}))
     without = dict(root=False), dict(asked=Asked())

@@ -2,15 +2,17 @@
 
 import json
 import os
+from pathlib import PurePosixPath
 
 import pytest
 
 from labbook.errors import LabError, Lost
 from labbook.lab import LabDescription
-from labbook.lab.host import Login
+from labbook.lab.host import Host, Login
 from labbook.lab.jump import Jumps
 from labbook.lab.local.journal import Journal
-from labbook.lab.real import cores, limits, provider, record, take, together, ways
+from labbook.lab.real import (as_root, cores, limits, provider, record, take, together, unmake,
+                              ways)
 
 JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
 LOGIN = Login("10.0.0.1", "me", "/my keys/%k", "/known", jump=JUMP)
@@ -195,3 +197,23 @@ def test_what_is_told_of_a_host_names_no_address():
                                             "system": "Debian"})
     assert json.loads(json.dumps(looked.machine)) == {
         "cpu": "x", "cores": 4, "memory_gib": 2.0, "kernel": "6.1", "system": "Debian"}
+
+
+def test_a_host_without_a_quota_is_told_so_without_being_asked():
+    host = Host("h2", "a", "db", "10.0.0.1", LOGIN, PurePosixPath("/labs/l1/h2"), "python3",
+                sudo=True, allow=frozenset({"packages"}))
+    with pytest.raises(LabError, match="h2 came up without a quota"):
+        provider.limit("l1", host, 0.5)
+
+
+@pytest.mark.parametrize("boot, switched_off", [("this", ["cpu"]), ("an earlier one", [])])
+def test_controllers_that_were_switched_on_since_a_reboot_are_another_s(
+        monkeypatch, boot, switched_off):
+    calls = []
+    monkeypatch.setattr(as_root, "call", lambda *_, **given: calls.append(given))
+    work = unmake._Unmaking(taken("r1"), "l1", None)
+    work._sh = lambda *_, **__: ""
+    entries = [{"made": "lab", "boot": boot, "mark": "m"}, {"made": "controller", "name": "cpu"},
+               {"made": "cgroup", "folder": "/sys/fs/cgroup/labbook-l1/h1"}]
+    work._undo(entries, "this")
+    assert [call["controllers"] for call in calls] == [switched_off]

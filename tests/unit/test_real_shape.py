@@ -4,7 +4,11 @@ import json
 import subprocess
 from types import SimpleNamespace
 
+import pytest
+
+from labbook.errors import LabError
 from labbook.lab.ends import ends
+from labbook.lab.link import Link
 from labbook.lab.real import shape
 from labbook.lab.real.shape import ALL_QUEUES, Chain, free_queue
 
@@ -109,3 +113,12 @@ def test_a_chain_is_in_the_journal_once(tmp_path):
         subprocess.run(["sh", "-ec", shape.record(CHAIN.entry, str(journal))], check=True)
     entries = [json.loads(line) for line in journal.read_text().splitlines()]
     assert entries == [{"made": "lab"}, {"made": "chain", "chain": "lb-t1-b"}]
+
+
+@pytest.mark.parametrize("act", [lambda link: link.shape(rtt_ms=5), Link.cut, Link.heal])
+def test_a_link_is_left_alone_where_rules_are_not_allowed(act):
+    """Other things may be, so that there is sudo. No host is asked: these have nothing to run it."""
+    first, second = host("h1", "a", "10.0.0.1"), host("h2", "b", "10.0.0.2")
+    first.allow, second.allow = frozenset({"shape"}), frozenset({"packages", "limits"})
+    with pytest.raises(LabError, match="h2: .*shape"):
+        act(Link(lab_of(first, second), "a", "b"))

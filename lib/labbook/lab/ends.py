@@ -62,6 +62,9 @@ class End:
             return "nothing"
         return "netem" if self._netem else "delay line"
 
+    def require_allowed(self) -> None:
+        """LabError when the end's host may not be made to delay or to cut."""
+
     def shape(self, shape: Shape) -> None:
         commands = self._shaping(shape)
         line = self.host.process(self.name)
@@ -157,6 +160,12 @@ class HostEnd(End):
         self._chain = real.Chain(lab_id, far, host.address,
                                  tuple(peer.address for peer in peers),
                                  tuple(real.ssh_exemptions(host, peers)))
+
+    def require_allowed(self) -> None:
+        if "shape" not in self.host.allow:  # that it may be root there for other things is no leave
+            raise LabError(f"{self.host.name}: links cannot be delayed or cut there: shape is not "
+                           "allowed", remedy="Add shape to the host's `allow` if you agree, and "
+                                             "bring the lab up anew")
 
     def _shaping(self, shape):
         if shape.rate_mbit:

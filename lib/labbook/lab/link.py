@@ -36,14 +36,14 @@ class Link:
         when an end cannot be set: the link then stays closed.
         """
         shape = Shape(rtt_ms, jitter_ms, loss, rate_mbit)
-        self._each(lambda end: end.shape(shape))
+        self._change(lambda end: end.shape(shape))
 
     def cut(self) -> None:
         """Let every packet vanish, also those on their way, until healed."""
-        self._each(lambda end: end.set_cut(True))
+        self._change(lambda end: end.set_cut(True))
 
     def heal(self) -> None:
-        self._each(lambda end: end.set_cut(False))
+        self._change(lambda end: end.set_cut(False))
 
     def check(self) -> dict:
         """Asked and measured round trip, jitter and loss, by pings from site to site.
@@ -118,6 +118,11 @@ class Link:
             return (f"The delay line on {dead[0].host.name} has ended, so the link is closed; "
                     f"shape it again. Its log ends: {dead[0].log_tail().strip()}")
         return self._ends[0].doubt
+
+    def _change(self, action):
+        for end in self._ends:  # before any of them is another than it was
+            end.require_allowed()
+        self._each(action)
 
     def _each(self, action):
         with ThreadPoolExecutor(min(32, len(self._ends))) as pool:

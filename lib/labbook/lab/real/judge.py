@@ -145,7 +145,7 @@ def _feature(real, kind, what, problem):
 def _software(real, found, wants):
     """Copied there when allowed, if it can run there; else it must be there."""
     if "software" in real.allow:
-        if wants.folders or wants.programs:
+        if wants.folders:  # of Python packages there are some for other processors too
             yield _arch(real, found)
         return
     for folder, why in wants.folders.items():

@@ -50,6 +50,8 @@ def up(lab_id: str, description, environment) -> dict:
 def limit(lab_id: str, host: Host, quota: float | None) -> None:
     from labbook.lab.real import as_root, limits
 
+    if not host.groups:  # root is not asked where limits may not be allowed at all
+        raise LabError(f"{host.name} came up without a quota, so it takes none now")
     as_root.call(host, limits.change, lab=lab_id, name=host.name, groups=list(host.groups),
                  share=quota)
 

@@ -79,7 +79,8 @@ class _Unmaking:
               for kind in ("lab", limits.KIND, limits.SWITCHED, disk.KIND, shape.KIND)}
         root = self.taken.sudo
         groups = [e["folder"] for e in of[limits.KIND]]
-        if any(e["boot"] == boot for e in of["lab"]):
+        same_boot = any(e["boot"] == boot for e in of["lab"])
+        if same_boot:
             mark = next(e["mark"] for e in of["lab"])
             self._sh(END.replace("@MARK@", shlex.quote(f"{record.MARK}={mark}"))
                      .replace("@GROUPS@", shlex.join(groups)), root=root)
@@ -89,7 +90,8 @@ class _Unmaking:
             as_root.call(self.host, disk.undo, self.place, file=entry["file"])
         if groups:
             as_root.call(self.host, limits.undo, self.place, folders=groups,
-                         controllers=[e["name"] for e in of[limits.SWITCHED]])
+                         # after a reboot it was not the lab that switched them on
+                         controllers=[e["name"] for e in of[limits.SWITCHED] if same_boot])
 
     def _sh(self, script, root=False) -> str:
         for mark, word in (("@ROOT@", self.taken.root), ("@LAB@", str(self.place)),
