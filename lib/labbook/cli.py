@@ -117,7 +117,7 @@ def _book(commands):
 def _lab(commands):
     up = _command(commands, "up", "lab:up", "bring up a study's hosts and systems, to explore", """
   labbook up cms_scalability
-  labbook ssh server
+  labbook ssh small
   labbook down""")
     up.add_argument("study", metavar="STUDY")
     up.add_argument("--environment", metavar="FILE", default=_LOCAL,

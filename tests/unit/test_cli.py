@@ -158,3 +158,15 @@ def test_down_asks_which_of_several_labs():
         which([kept, standing("3", "cms", "db")], None)
     with pytest.raises(InputError, match="no such lab.*1, 2"):
         which([kept, used], "3")
+
+
+def test_the_host_of_the_help_of_up_is_one_of_its_study(capsys):
+    import re
+
+    from labbook import paths
+    from labbook.lab import LabDescription
+
+    with pytest.raises(SystemExit):
+        cli.main(["up", "--help"])
+    study, host = re.search(r"labbook up (\w+)\s+labbook ssh (\w+)", capsys.readouterr().out).groups()
+    assert LabDescription.load(paths.papers(study) / "lab.yml").host(host).name == host

@@ -13,7 +13,7 @@ from here import (  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_host, stores
-from labbook.workloads.keyvalue import fill, keyvalue, shares
+from labbook.workloads.keyvalue import check_load, fill, keyvalue, shares
 from labbook.workloads.pairs import WrongValue
 
 LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
@@ -147,6 +147,18 @@ def test_clients_are_spread_evenly(clients, hosts, counts):
 def test_what_is_not_allowed_is_named(crew, protocol, given, key):
     with pytest.raises(InputError, match=f"^{key}: .*allowed"):
         keyvalue(crew, target(1, protocol), **LOAD | given)
+
+
+@pytest.mark.parametrize("given, key", [
+    ({"rows": 0}, "rows"), ({"clients": 0}, "clients"), ({"requests": 0}, "requests"),
+    ({"warmup_requests": -1}, "warmup_requests"), ({"seconds_at_most": 0}, "seconds_at_most"),
+    ({"value_bytes": 5}, "value_bytes"), ({"op": "scan"}, "op"), ({"consistency": "ANY"}, "consistency")])
+def test_a_load_can_be_checked_before_there_is_a_store(given, key):
+    told = {name: value for name, value in LOAD.items() if name != "seed"}
+    check_load(**told)
+    check_load(**told | {"op": "update"})
+    with pytest.raises(InputError, match=f"^{key}: .*allowed"):
+        check_load(**told | given)
 
 
 def test_a_write_may_be_at_any_and_mysql_updates(crew, null_server):  # noqa: F811

@@ -86,27 +86,40 @@ def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
     return [dict(spec, clients=n, first_client=sum(counts[:i])) for i, n in enumerate(counts) if n]
 
 
-def _spec(target, rows, value_bytes, consistency, **more) -> dict:
-    op = more.get("op", "write")
-    given = {"protocol": (target.protocol, tuple(stores.CALLS)),
-             "op": (op, stores.ops(target.protocol)),
-             "consistency": (consistency, LEVELS_OF_READS if op == "read" else LEVELS)}
-    for name, (value, allowed) in given.items():
-        if value not in allowed:
-            raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
-    for name, value in (("rows", rows), ("clients", more.get("clients", 1)),
-                        ("requests", more.get("requests", 1))):
-        if value < 1:
-            raise InputError(f"{value!r} is too few", key=name, allowed="1 and more")
+def check_load(*, op: str, clients: int = 1, requests: int = 1, rows: int, value_bytes: int,
+               consistency: str = "ONE", warmup_requests: int = 0,
+               seconds_at_most: float = CALL_SECONDS) -> None:
+    """InputError for what no store can be asked; to be called before there is one."""
+    for name, value, least in (("clients", clients, 1), ("requests", requests, 1),
+                               ("rows", rows, 1), ("warmup_requests", warmup_requests, 0)):
+        if value < least:
+            raise InputError(f"{value!r} is too few", key=name, allowed=f"{least} and more")
     if rows > MOST_ROWS:
         raise InputError(f"{rows} is too many", key="rows", allowed=f"1 to {MOST_ROWS}")
+    if seconds_at_most <= 0:
+        raise InputError(f"{seconds_at_most!r} s leave no time", key="seconds_at_most",
+                         allowed="more than 0")
     if value_bytes < len(key_of(0)):
         raise InputError(f"{value_bytes} bytes do not tell values apart", key="value_bytes",
                          allowed=f"{len(key_of(0))} and more")
+    _check_among("op", op, stores.ALL_OPS)
+    _check_among("consistency", consistency, LEVELS_OF_READS if op == "read" else LEVELS)
+
+
+def _check_among(name, value, allowed) -> None:
+    if value not in allowed:
+        raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
+
+
+def _spec(target, rows, value_bytes, consistency, op="write", **more) -> dict:
+    _check_among("protocol", target.protocol, tuple(stores.CALLS))
+    _check_among("op", op, stores.ops(target.protocol))
+    told = {name: value for name, value in more.items() if name != "seed"}
+    check_load(op=op, rows=rows, value_bytes=value_bytes, consistency=consistency, **told)
     addresses = getattr(target, "addresses", None) or [target.address]
     return dict(protocol=target.protocol, addresses=[str(address) for address in addresses],
                 port=target.port, rows=rows, value_bytes=value_bytes, consistency=consistency,
-                call_seconds=CALL_SECONDS, **more)
+                call_seconds=CALL_SECONDS, op=op, **more)
 
 
 def _sheet(raw: bytes, spec) -> dict:

@@ -5,6 +5,7 @@ import importlib
 CALLS = {"thrift": "ThriftCalls", "cql": "CQLCalls", "mysql": "MySQLCalls", "http": "HTTPCalls"}
 OPS = {"mysql": ("read", "write", "update")}  # of a protocol; of the others:
 READ_AND_WRITE = ("read", "write")
+ALL_OPS = OPS["mysql"]
 
 
 def ops(protocol: str) -> tuple[str, ...]:
