@@ -10,8 +10,9 @@ import pytest
 from paramiko.ssh_exception import NoValidConnectionsError
 
 from labbook.errors import LabError
+from labbook.lab.description import LabDescription
 from labbook.lab.environment import Environment
-from labbook.lab.real import probe
+from labbook.lab.real import preflight, probe
 from labbook.lab.real.judge import judge
 from labbook.lab.real.permits import Asked
 from labbook.lab.real.probe import Found
@@ -214,3 +215,9 @@ def test_a_host_key_behind_a_jump_host_is_asked_for_there():
     one = unreachable(rack(jump="gate"), paramiko.SSHException("Server 'x' not found in known_hosts"))
     assert ("ssh -i /k/lab -p 22 op@198.51.100.7 ssh-keyscan -p 22 192.0.2.11 >> /k/known_hosts"
             in one.remedy)
+
+
+def test_packages_that_a_study_names_are_looked_for_on_all_its_hosts():
+    lab = LabDescription.parse({"sites": ["a"], "needs": {"packages": ["bonnie++"]},
+                                "hosts": {"h1": {"site": "a", "role": "db"}}})
+    assert list(preflight._wants(lab, {"h1": rack()}, {})["rack1"].packages) == ["bonnie++"]

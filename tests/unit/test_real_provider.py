@@ -11,8 +11,9 @@ from labbook.lab import LabDescription
 from labbook.lab.host import Host, Login
 from labbook.lab.jump import Jumps
 from labbook.lab.local.journal import Journal
-from labbook.lab.real import (as_root, cores, limits, provider, record, take, together, unmake,
-                              ways)
+from labbook.lab.real import (as_root, cores, limits, make, provider, record, take, together,
+                              unmake, ways)
+from labbook.lab.real.inventory import RealHost
 
 JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
 LOGIN = Login("10.0.0.1", "me", "/my keys/%k", "/known", jump=JUMP)
@@ -217,3 +218,17 @@ def test_controllers_that_were_switched_on_since_a_reboot_are_another_s(
                {"made": "cgroup", "folder": "/sys/fs/cgroup/labbook-l1/h1"}]
     work._undo(entries, "this")
     assert [call["controllers"] for call in calls] == [switched_off]
+
+
+@pytest.mark.parametrize("allow, installed", [
+    ({"packages"}, [(("bonnie++",), "/labs/m/l1/h1")]), ({"limits"}, [])])
+def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
+        monkeypatch, allow, installed):
+    calls = []
+    monkeypatch.setattr(make, "provide", lambda host, needs: calls.append((tuple(needs), str(host.root))))
+    real = RealHost("r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1",
+                    root=PurePosixPath("/labs/m"), allow=frozenset(allow))
+    lab = LabDescription.parse({"sites": ["a"], "needs": {"packages": ["bonnie++"]},
+                                "hosts": {"h1": {"site": "a", "role": "db"}}})
+    make._Work("l1", lab, real, ["h1"])._packages()
+    assert calls == installed

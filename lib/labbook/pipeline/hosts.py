@@ -2,7 +2,7 @@
 
 from labbook.lab.real.match import match
 from labbook.lab.real.permits import asked
-from labbook.lab.real.seen import Wants
+from labbook.lab.real.seen import Wants, named
 from labbook.pipeline.requirements import description, systems_needs
 
 PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's programs, no system
@@ -16,15 +16,13 @@ def needs(study: str) -> dict[str, Wants]:
     library run on hosts that it names no system for.
     """
     lab = description(study)
-    named = {system["host"] for system in lab.systems}
-    found = {host.name: Wants(programs=host.name not in named) for host in lab.hosts}
+    theirs = {system["host"] for system in lab.systems}
+    found = {host.name: Wants(programs=host.name not in theirs, packages=named(lab))
+             for host in lab.hosts}
     for system, what, wanted in systems_needs(study, lab):
         for host in lab.hosts:
             if host.name == system["host"] or host.role not in PROGRAMS_ONLY:
                 _add(found[host.name], what, wanted)
-    for wants in found.values():
-        wants.packages |= {package: "named in the study's lab.yml"
-                           for package in lab.needs.get("packages", ())}
     return found
 
 

@@ -3,10 +3,12 @@
 import json
 import secrets
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from labbook.lab.real import as_root, cores, disk, limits, preflight, record, software, ways
 from labbook.lab.real.match import match
+from labbook.lab.real.packages import provide
 from labbook.lab.real.record import Taken
 from labbook.lab.real.take import look, ours, require_free, take
 from labbook.lab.real.together import each, twice
@@ -78,6 +80,7 @@ class _Work:
 
     def furnish(self):
         self._twice(self._make_folders)
+        self._packages()
         if "software" in self.real.allow:  # else it is there, which was looked at before
             self.python = self._twice(lambda: software.bring(self.host, self.real, self.place))
         for name in self.names:
@@ -96,6 +99,16 @@ class _Work:
         script = FOLDERS.replace("@FOLDERS@", " ".join(map(self._of, self.names)))
         self.host.run(script.replace("@LAB@", shlex.quote(str(self.place)))
                       .replace("@ENTRY@", shlex.quote(entry)))
+
+    def _packages(self):
+        """Those that lab.yml names; systems see to theirs when they start."""
+        needed = self.description.needs.get("packages", ())
+        if needed and "packages" in self.real.allow:  # else they are there, which was looked at before
+            host = replace(self.host, root=self.place / self.names[0])
+            try:
+                provide(host, needed)
+            finally:
+                host.close()
 
     def _disk(self, name, wanted) -> str | None:
         if not wanted:

@@ -17,7 +17,7 @@ from labbook.lab.real.judge import judge
 from labbook.lab.real.match import match
 from labbook.lab.real.permits import asked, require_allowed
 from labbook.lab.real.reaching import FORBIDDEN, unreachable
-from labbook.lab.real.seen import Seen, Wants
+from labbook.lab.real.seen import Seen, Wants, named
 from labbook.lab.real.take import look
 from labbook.lab.real.wheels import check_kind
 
@@ -74,8 +74,8 @@ def examine(description, environment, needs=None) -> list[Seen]:
 
 def _wants(description, matched, needs) -> dict[str, Wants]:
     asks = asked(description, matched)
-    wants = {name: Wants(asks[name], disk_bytes=description.needs.get("disk", 0))
-             for name in asks}
+    wants = {name: Wants(asks[name], named(description),
+                         disk_bytes=description.needs.get("disk", 0)) for name in asks}
     for lab_host, real in matched.items():
         mine, more = wants[real.name], needs.get(lab_host, Wants())
         mine.packages |= more.packages

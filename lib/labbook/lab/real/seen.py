@@ -35,3 +35,9 @@ class Wants:
     programs: bool = False
     python: bool = False
     disk_bytes: int = 0
+
+
+def named(description) -> dict[str, str]:
+    """Packages that a study's lab.yml names, for the `packages` of all its hosts' Wants."""
+    return {package: "named in the study's lab.yml"
+            for package in description.needs.get("packages", ())}
