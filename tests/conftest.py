@@ -87,8 +87,9 @@ def _of_no_other(left: set[str]) -> set[str]:
     """Without what belongs to labs that another living process has."""
     others = [lab.name for lab in RECORDS.glob("*/") if _owned_by_another(lab)]
     names = [re.compile(rf"(lb-|labbook[-/]){re.escape(lab)}\b") for lab in others]
-    names += [re.compile(rf"(fh-|foreign[-/]){place.name}\b") for place in FOREIGN.glob("??????")
-              if _owned_by_another(place)]
+    for place in FOREIGN.glob("??????"):
+        if _owned_by_another(place):
+            names += [re.compile(rf"(fh-|foreign[-/]){place.name}\b"), re.compile("on /home/op/")]
     return {thing for thing in left if not any(name.search(thing) for name in names)}
 
 

@@ -37,7 +37,7 @@ def here(place, tmp_path, monkeypatch):
     yield made
     for name in place.addresses:    # when the test failed half-way
         place.heal(name)
-    Lab.sweep(everything=True)
+    Lab.sweep()
 
 
 @pytest.fixture

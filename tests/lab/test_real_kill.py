@@ -31,7 +31,7 @@ def driver(place, tmp_path):
         '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
     environment(place, tmp_path / "environments", roles=ROLES, allow=ALLOW)
     yield made
-    made.labbook("down", "--all")   # when the test failed half-way
+    made.labbook("down")   # when the test failed half-way
 
 
 class Driver(Checkout):

@@ -28,7 +28,7 @@ def here(tmp_path, monkeypatch):
     for name, value in made.variables.items():
         monkeypatch.setenv(name, value)
     yield made
-    Lab.sweep(everything=True)
+    Lab.sweep()
 
 
 def spoil_key(folder):

@@ -2,6 +2,8 @@
 host behind a jump host. What comes out names no address, user nor key, and the hosts are as before."""
 
 import json
+import subprocess
+import time
 
 import pytest
 from foreign import foreign_hosts
@@ -70,25 +72,49 @@ def book(place, tmp_path):
         "h1": ["db"], "h2": ["client"], "h3": ["client"]}, allow=["software"],
         hosts={"h1": {"allow": ["software", "limits"]}})
     yield made
-    made.labbook("down", "--all")
+    made.labbook("down")
 
 
-def test_a_study_runs_whole(place, book):
+def test_a_study_runs_whole_though_it_is_killed_and_connections_break(place, book):
+    """Killed after the first record; the next run measures the rest, and loses its connections once."""
+    asked = ["run", "stores", "-p", "requests", "20"]
     with as_before(place):
-        code, said = book.labbook("run", "stores", "-p", "requests", "20", timeout=400)
-        assert code == 0, said
+        press = book.start("-m", "labbook.cli", *asked, stderr=subprocess.DEVNULL)
+        until(lambda: len(records(book)) == 1, press)
+        press.kill()
+        press.wait()
+        press = book.start("-m", "labbook.cli", *asked, stderr=subprocess.PIPE)
+        until(lambda: len(records(book)) == 2, press)
+        for name in place.addresses:
+            place.hang_up(name)
+        _, said = press.communicate(timeout=300)
+        assert press.returncode == 0, said
+        assert "4 of 4 points" in said and "3 of them measured now" in said, said
         assert book.standing() == []
-    records = [Records(path.parent) for path in book.folder.glob("data/records/*/stores/calls/*.grid")]
-    assert len(records) == 1
-    metas = [records[0].meta(path.stem) for path in records[0].folder.glob("[!.]*.parquet")]
+    check_records(book)
+    check_nothing_private(place, book)
+    code, said = book.labbook(*asked)
+    assert code == 0 and "up to date" in said
+
+
+def records(book):
+    return [*book.folder.glob("data/records/*/stores/calls/[!.]*.parquet")]
+
+
+def until(true, process, limit=200):
+    end = time.monotonic() + limit
+    while not true():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+
+
+def check_records(book):
+    metas = [Records(path.parent).meta(path.stem) for path in records(book)]
     assert sorted((m["setup"]["store"], m["measure"]["op"]) for m in metas) == [
         ("cassandra", "read"), ("cassandra", "write"), ("mysql", "read"), ("mysql", "write")]
     for meta in metas:
         assert (meta["summary"]["n"], meta["summary"]["errors"]) == (4 * 20, 0), meta["summary"]
         assert meta["provenance"]["lab"]["provider"] == "ssh"
-    check_nothing_private(place, book)
-    code, said = book.labbook("run", "stores", "-p", "requests", "20")
-    assert code == 0 and "up to date" in said
 
 
 def check_nothing_private(place, book):

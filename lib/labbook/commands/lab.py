@@ -19,8 +19,11 @@ def up(given) -> int:
     run.check_files(jobs)
     run.check_needs(jobs)
     lab = Lab.up(description, environment, lab_id=_id_to_explore(study, environment), keep=True)
+    started = []
     try:
-        started = [(wanted, _start(lab, wanted)) for wanted in description.systems]
+        for wanted in description.systems:
+            if system := _start(lab, wanted, [other for _, other in started]):
+                started.append((wanted, system))
     except BaseException:
         lab.down()
         raise
@@ -40,11 +43,18 @@ def _id_to_explore(study, environment) -> str:
     return default_id(f"{study} to explore", environment)
 
 
-def _start(lab, wanted):
+def _start(lab, wanted, others):
+    """None where one machine of the user's serves as two hosts, and another has the ports."""
     from labbook.systems import find
 
-    print(f"starting {wanted['name']} on {wanted['host']}", file=sys.stderr)
     system = find(wanted["name"])(lab.host(wanted["host"]), **wanted.get("settings", {}))
+    for other in others:
+        if other.address == system.address and (other.port == system.port
+                                                or other.NAME == system.NAME):
+            print(f"{wanted['name']} on {wanted['host']} stays down: {other.NAME} has its ports, "
+                  f"{other.host.name} and {wanted['host']} are one machine", file=sys.stderr)
+            return None
+    print(f"starting {wanted['name']} on {wanted['host']}", file=sys.stderr)
     system.up()
     return system
 
