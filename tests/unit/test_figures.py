@@ -9,6 +9,7 @@ import pytest
 from labbook import figures
 from labbook.errors import InputError
 from labbook.figures import clients, repeats, theme, words
+from labbook.figures.picture import Picture
 from labbook.lab.description import LabDescription
 
 
@@ -132,6 +133,14 @@ def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
     assert picture.caption == ("Mean time of a request, ms; dots: the repeats; line: median of 3 "
                                "repeats; bar: interval of the median at a level of 75 %. 6 of 12 "
                                "limited by the clients: hollow.")
+
+
+@pytest.mark.parametrize("draw", [
+    figures.time_over_clients, lambda found: figures.rate_over_clients(found, summary()),
+    lambda found: figures.dots(found, y="clients", hue="store")])
+def test_what_a_profile_leaves_out_is_said_where_it_would_be_drawn(draw):
+    left_out = pd.DataFrame(columns=["point", "op", "store", "clients", "repeat"])
+    assert draw(left_out) == Picture((), "Not measured in this profile.")
 
 
 def test_ratios_are_paired_by_repeat_and_leave_out_what_the_clients_limited():

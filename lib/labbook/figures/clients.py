@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from labbook.figures.legend import entry, head
-from labbook.figures.picture import Picture, panel
+from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import FAINT, PANEL_INCHES, PAPER, styles, theme
 from labbook.figures.words import name, ms, number, plural
@@ -18,8 +18,11 @@ def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", x="client
     `note` behind it in its title.
 
     `summary` has a row for each point: `x`, `hue`, `col`, `measure` (ms) and, where it is known,
-    `client_limited`. Every repeat is drawn; those that the clients limited are hollow.
+    `client_limited`. Every repeat is drawn; those that the clients limited are hollow. An empty
+    summary is told so.
     """
+    if not len(summary):
+        return NOT_MEASURED
     with theme():
         shared = {"colours": styles(summary[hue]), "top": 1.08 * summary[measure].max(),
                   "note": note}
@@ -49,6 +52,8 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
                       col="op", x="clients", measure="rate_per_s", note="") -> Picture:
     """Requests a second over the number of clients, beside what the same clients reach against a
     server that does nothing; above `threshold` of that a point says little about the server."""
+    if not len(summary):
+        return NOT_MEASURED
     with theme():
         highest = over_repeats(ceiling, [hue, col, x], measure)["median"].max()
         shared = {"colours": styles(summary[hue]), "threshold": threshold, "note": note,

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from labbook.figures.legend import entry, head
-from labbook.figures.picture import Picture, panel
+from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import PANEL_INCHES, PAPER, styles, theme
 from labbook.figures.words import name, number
@@ -20,7 +20,7 @@ def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms"
     Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
     """
     if not len(summary):
-        return Picture((), "Not measured in this profile.")
+        return NOT_MEASURED
     with theme():
         shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[measure].max()}
         panels = [_panel(rows, value, y, hue, measure, label, shared)

@@ -33,6 +33,9 @@ class Picture:
         return "\n".join(panel.alt for panel in self.panels)
 
 
+NOT_MEASURED = Picture((), "Not measured in this profile.")
+
+
 def panel(figure: Figure, alt: str) -> Panel:
     """The figure as SVG. Not through pyplot: nothing is left open, no backend is asked for."""
     written = io.BytesIO()
