@@ -161,6 +161,7 @@ def test_debian_packages_are_installed_quietly_and_outlast_a_lost_connection(the
     assert '"installed": {"labbook-toy": "1.0"}' in place.inside("h1", f"cat {journal}")
     with pytest.raises(LabError, match=r"could not install nosuch:\n(.|\n)*Unable to locate"):
         packages.provide(host, ["nosuch"])
+    assert place.inside("h1", "ls -d /var/lib/labbook", check=False) == ""
 
 
 def test_debian_packages_that_may_not_be_installed_are_named(there):

@@ -29,3 +29,10 @@ def test_things_of_an_earlier_boot_are_not_touched_but_its_folder(tmp_path):
     journal.write("folder", path=str(home))
     assert unmake.unmake(journal) == []
     assert not home.exists()
+
+
+def test_an_entry_after_a_line_that_was_cut_short_is_kept(tmp_path):
+    """As a full disk leaves it: what is made once there is room again must be found."""
+    (tmp_path / "journal").write_text('{"made": "lab"}\n{"made": "di')
+    Journal(tmp_path).write("cgroup", folder="/g")
+    assert [entry["made"] for entry in Journal(tmp_path).entries()] == ["lab", "cgroup"]

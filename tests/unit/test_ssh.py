@@ -63,3 +63,15 @@ def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path):
         finally:
             ssh.fabric.Connection = original
     assert closed
+
+
+def test_an_address_that_a_name_stands_for_is_not_told(tmp_path):
+    """Records take the names of hosts out of what is told, and know no other address of theirs."""
+    known = tmp_path / "known_hosts"
+    known.touch()
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        with pytest.raises(LabError, match="refused") as error:
+            ssh.connect("rack1", Login("localhost", "op", "/key", str(known),
+                                       unheard.getsockname()[1]))
+    assert "localhost" in str(error.value) and "127.0.0.1" not in str(error.value)

@@ -12,6 +12,7 @@ from fabric.runners import Remote
 from invoke.exceptions import CommandTimedOut, ThreadException
 from paramiko.config import SSHConfig
 from paramiko.hostkeys import InvalidHostKey
+from paramiko.ssh_exception import NoValidConnectionsError
 
 from labbook.errors import LabError, Lost
 from labbook.lab import jump
@@ -98,6 +99,9 @@ def _bound(transport):
 
 
 def _words(error) -> str:
+    if isinstance(error, NoValidConnectionsError):  # its own have what a name was resolved to
+        error = next(iter(error.errors.values()))
+        return error.strerror or str(error)
     return getattr(error, "text", None) or str(error) or type(error).__name__
 
 

@@ -4,6 +4,7 @@ One JSON object a line. A line cut short by a crash is of a thing that was never
 """
 
 import json
+import os
 from pathlib import Path
 
 from labbook.lab.local.kernel import boot_id
@@ -14,8 +15,12 @@ class Journal:
         self.path = Path(folder) / "journal"
 
     def write(self, made: str, **facts) -> None:
-        with open(self.path, "a") as file:
-            file.write(json.dumps({"made": made, **facts}) + "\n")
+        line = json.dumps({"made": made, **facts}) + "\n"
+        with open(self.path, "a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read(1) == b"\n" else f"\n{line}"
+            file.write(line.encode())
 
     def entries(self) -> list[dict]:
         """What was made in this boot, oldest first; [] when nothing was or it is long gone."""

@@ -24,7 +24,8 @@ CANDIDATES = "LC_ALL=C apt-cache policy"
 # Detached from the connection, with the exit code written last.
 BEGIN = """rm -f exit; setsid sh -c @WORK@ > /dev/null 2>&1 < /dev/null &
 true"""
-WORK = """{python} -I quiet_apt.py log {packages} > said 2>> log; echo $? > exit.new; mv exit.new exit
+WORK = """{python} -I quiet_apt.py log {packages} > said 2>> log; code=$?
+rmdir /var/lib/labbook 2> /dev/null; echo $code > exit.new; mv exit.new exit
 chmod a+r log said exit"""
 
 _locks = defaultdict(threading.Lock)
