@@ -2,12 +2,13 @@
 no host is changed. A host serves one lab at a time."""
 
 import json
+import re
 import subprocess
 import threading
 
 import pytest
 from foreign import foreign_hosts
-from real_labs import Checkout, as_before, environment, small_lab
+from real_labs import Checkout, as_before, change, environment, small_lab
 from small_labs import describe, new_id
 
 from labbook.errors import InputError, LabError
@@ -147,3 +148,54 @@ def test_what_lies_in_the_way_is_left_alone(place, here):
             Lab.up(small_lab(), environment(place, here.folder), lab_id)
     finally:
         place.inside("h1", f"rm -r {ROOT}")
+
+
+# Of the tests' own, with a service that its installation starts, and on each start of the host.
+PROBE = r"""set -e
+cd $(mktemp -d); mkdir -p probe/DEBIAN probe/etc/init.d /srv/archive
+cat > probe/DEBIAN/control <<'END'
+Package: labbook-probe
+Version: 1.0
+Architecture: all
+Maintainer: Tests <tests@example.invalid>
+Description: a service
+END
+cat > probe/etc/init.d/labbook-probe <<'END'
+#!/bin/sh
+### BEGIN INIT INFO
+# Provides: labbook-probe
+# Required-Start:
+# Required-Stop:
+# Default-Start: 2 3 4 5
+# Default-Stop: 0 1 6
+### END INIT INFO
+[ "$1" != start ] || setsid sleep 100000 > /dev/null 2>&1 < /dev/null &
+END
+printf '#!/bin/sh\nupdate-rc.d labbook-probe defaults\ninvoke-rc.d labbook-probe start\n' \
+  > probe/DEBIAN/postinst
+chmod 755 probe/DEBIAN/postinst probe/etc/init.d/labbook-probe
+dpkg-deb --build probe /srv/archive/probe.deb > /dev/null; rm -r $PWD
+cd /srv/archive
+{ dpkg-deb -f probe.deb; echo "Filename: ./probe.deb"; echo "Size: $(stat -c %s probe.deb)"
+  echo "SHA256: $(sha256sum probe.deb | cut -d' ' -f1)"; } > Packages
+echo 'deb [trusted=yes] file:/srv/archive ./' > /etc/apt/sources.list"""
+APTS_OWN = r"h1: (packages: new: labbook-probe 1.0 |files: /(var/(lib|cache|log)/(apt|dpkg|systemd)|" \
+           r"etc/(init|rc[0-6S])\.d/\w*labbook-probe|run/lock/labbook-install:))"
+
+
+def test_packages_are_installed_where_allowed_and_stay_without_their_service(place, here):
+    place.inside("h1", PROBE)
+    wanted = describe({"server": ("a", {})}, needs={"packages": ["labbook-probe"]})
+    with as_before(place):
+        with pytest.raises(LabError, match=r"hosts\.h1\.allow: package labbook-probe \(missing"):
+            Lab.up(wanted, environment(place, here.folder, allow=["limits"]), new_id())
+    before = place.snapshots()
+    with Lab.up(wanted, environment(place, here.folder, allow=["packages"]), new_id()) as lab:
+        assert "installed" in lab.host("server").run("dpkg -s labbook-probe").stdout
+        assert place.inside("h1", "pgrep sleep", check=False) == ""
+    changed = change(place, before)
+    assert [line for line in changed if not re.match(APTS_OWN, line)] == []
+    assert any("packages: new: labbook-probe" in line for line in changed)
+    assert not [line for line in changed if "rc2.d/S" in line]
+    with as_before(place):      # the second time there is nothing to do
+        Lab.up(wanted, environment(place, here.folder, allow=[]), new_id()).down()
