@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import PurePosixPath
 
 import pytest
@@ -232,3 +233,20 @@ def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
                                 "hosts": {"h1": {"site": "a", "role": "db"}}})
     make._Work("l1", lab, real, ["h1"])._packages()
     assert calls == installed
+
+
+@pytest.mark.parametrize("mark, made", [(record.claim("l1", "now"), True), (None, False),
+                                        (record.claim("l2", "now"), False)])
+def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
+        tmp_path, mark, made):
+    """A stray one would be in the way of all labs of this id."""
+    root = tmp_path / "labs"
+    root.mkdir()
+    if mark:
+        (root / "in-use").write_text(mark + "\n")
+    work = make._Work("l1", description(h1={}), RealHost(
+        "r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1", root=PurePosixPath(root)), ["h1"])
+    work.looked = take.Looked(boot="b")
+    work.host.run = lambda command: subprocess.run(["sh", "-c", command])
+    work._make_folders()
+    assert (root / "l1" / "journal").exists() is made and (root / "l1").exists() is made

@@ -15,7 +15,9 @@ from labbook.lab.real.together import each, twice
 from labbook.lab.real.unmake import unmake_host
 from labbook.lab.transfer import say
 
-FOLDERS = """umask 077; mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
+# Not once the lab has been taken down: a killed driver's command may come late.
+FOLDERS = """umask 077; grep -qsF @OURS@ @ROOT@/in-use || { echo 'taken down meanwhile' >&2; exit 1; }
+mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
 [ -e journal ] || { printf '%s\\n' @ENTRY@ > journal.new && mv journal.new journal; }
 """
 
@@ -96,7 +98,9 @@ class _Work:
     def _make_folders(self):
         entry = json.dumps({"made": "lab", "boot": self.looked.boot, "lab": self.lab_id,
                             "mark": self.mark})
-        script = FOLDERS.replace("@FOLDERS@", " ".join(map(self._of, self.names)))
+        script = (FOLDERS.replace("@FOLDERS@", " ".join(map(self._of, self.names)))
+                  .replace("@OURS@", shlex.quote(json.dumps({"lab": self.lab_id})[1:-1]))
+                  .replace("@ROOT@", shlex.quote(str(self.real.root))))
         self.host.run(script.replace("@LAB@", shlex.quote(str(self.place)))
                       .replace("@ENTRY@", shlex.quote(entry)))
 
