@@ -31,9 +31,9 @@ def here(place, tmp_path, monkeypatch):
     for name, value in made.variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(ssh, "KEEPALIVE_SECONDS", 1)
-    monkeypatch.setattr(ssh, "GONE_SECONDS", 5)
-    monkeypatch.setattr(ssh, "CONNECT_SECONDS", 8)
-    monkeypatch.setattr(ssh, "CHANNEL_SECONDS", 8)
+    monkeypatch.setattr(ssh, "GONE_SECONDS", 4)
+    monkeypatch.setattr(ssh, "CONNECT_SECONDS", 5)
+    monkeypatch.setattr(ssh, "CHANNEL_SECONDS", 5)
     yield made
     for name in place.addresses:    # when the test failed half-way
         place.heal(name)
@@ -165,8 +165,9 @@ def test_a_host_lost_while_its_lab_goes_down(place, here, tmp_path, power):
             lab.down()
         assert "h1" in str(error.value) and f"labbook down {lab.id}" in str(error.value)
         assert "labbook" not in place.inside("h2", "ls /home/op")
-        code, said = here.labbook("down", lab.id)
-        assert code == 1 and "h1" in said, said
+        if power == "on":   # too early; said as clearly by the command line
+            code, said = here.labbook("down", lab.id)
+            assert code == 1 and "h1" in said, said
         place.heal("h1") if power == "on" else place.reboot("h1")
         code, said = here.labbook("down", lab.id)
         assert code == 0, said
