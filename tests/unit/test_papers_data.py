@@ -91,11 +91,15 @@ def test_a_reason_is_about_the_lab_and_not_about_the_calendar(paper):
 def test_the_cms_papers_ratios_are_those_of_its_table():
     table = pd.read_csv(paths.papers("cms_scalability") / "single_client.csv")
     seconds = table.set_index(["server", "op", "store"])["seconds"]
-    for claim in claims.load("cms_scalability"):
-        if claim["id"].startswith("one-client-"):
-            op = claim["rule"]["where"]["op"]
-            printed = seconds["MacMini", op, "cassandra"] / seconds["MacMini", op, "mysql"]
-            assert claim["paper"]["value"] == round(printed, 2)
+    printed = {claim["id"]: claim for claim in claims.load("cms_scalability")
+               if re.fullmatch("(large-)?one-client-(read|write)", claim["id"])}
+    assert len(printed) == 4
+    for name, claim in printed.items():
+        where = claim["rule"]["where"]
+        server = {1: "MacMini", 2: "Core i7"}[where["cores"]]
+        assert name.startswith("large-") == (where["cores"] == 2) and server in claim["source"]
+        ratio = seconds[server, where["op"], "cassandra"] / seconds[server, where["op"], "mysql"]
+        assert claim["paper"]["value"] == round(ratio, 2)
 
 
 def test_the_cms_paper_has_five_claims_that_can_be_judged():

@@ -5,7 +5,7 @@ from labbook.figures.dots import dots
 from labbook.figures.numbers import measured, ratios, times
 from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.topology import topology
-from labbook.figures.words import name, use_names
+from labbook.figures.words import name, plural, use_names
 
-__all__ = ["Table", "conditions", "differences", "dots", "measured", "name", "paper_table",
+__all__ = ["Table", "conditions", "differences", "dots", "measured", "name", "paper_table", "plural",
            "rate_over_clients", "ratios", "time_over_clients", "times", "topology", "use_names"]
