@@ -28,13 +28,25 @@ SAME = """set -- $(cat {folder}/ids); is() { [ "$(cut -d' ' -f22 /proc/$1/stat 2
 ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
 case "$(cut -d' ' -f3 /proc/$3/stat 2> /dev/null)" in Z|X|'') exit 1;; esac"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
-STOP = SAME + """is "$1" "$2" || is "$3" "$4" || exit 0
-pkill -TERM -s "$1"
-i=0; while pgrep -r D,R,S,T,t -s "$1" > /dev/null; do
+# A killed process's first thread may be a zombie while others still hold its files and ports.
+LEFT = SAME + """left() {
+  pgrep -r D,R,S,T,t -s "$1" > /dev/null || ps -L -s "$1" -o stat= | grep -qv '^[ZX]'
+}
+is "$1" "$2" || is "$3" "$4" || exit 0
+"""
+STOP = LEFT + """pkill -TERM -s "$1"
+i=0; while left "$1"; do
   [ $i -lt {tries} ] || pkill -KILL -s "$1"
   [ $i -lt {most} ] || exit 1
   sleep 0.02; i=$((i+1))
 done"""
+# Again and again, since what is forked meanwhile is not hit; tells what does not go.
+KILL = LEFT + """now() { cut -d. -f1 /proc/uptime; }
+until=$(($(now) + {seconds})); while pkill -KILL -s "$1"; left "$1"; do
+  [ $(now) -le $until ] || { ps -L -s "$1" -o pid=,stat=,comm=; exit 0; }
+  sleep 0.02
+done"""
+KILL_SECONDS = 10
 
 
 @dataclass
@@ -104,8 +116,12 @@ class Process:
                  timeout=timeout + 30)
 
     def kill(self) -> None:
-        """SIGKILL to the whole session."""
-        self.signal("KILL")
+        """SIGKILL to the whole session; returns when it is gone, LabError when it does not go."""
+        left = self._sh(KILL.replace("{seconds}", str(KILL_SECONDS))).stdout.split("\n")[0]
+        if left:
+            raise LabError(f"{self.host.name}: {self.name} is not gone {KILL_SECONDS} s after "
+                           f"SIGKILL (pid, state, name: {left.strip()})",
+                           remedy="see `ps` there for what it waits for, such as a disk")
 
     def signal(self, name: str) -> None:
         self._sh(SIGNAL.replace("{signal}", name))

@@ -61,7 +61,12 @@ class Wiki(System):
         connection = http.client.HTTPConnection(self.address, self.port)
         connection.sock = self.dial()
         try:
-            connection.request(method, path, body, headers or {})
+            try:
+                connection.request(method, path, body, headers or {})
+            except TimeoutError:
+                raise
+            except OSError:  # a server may refuse a body, and close, before it has all of it
+                pass
             answer = connection.getresponse()
             answer.text = answer.read().decode()
             return answer
