@@ -121,8 +121,8 @@ def test_two_of_todays_nodes(hosts):
     assert all(300 < resident < 900 for resident in facts["resident_mb"])
 
     second.process.kill()
-    second.stop()  # waits for it
     second.start()
+    two.meet()
     with second.client() as client:
         assert sorted(client.query("SELECT name, value FROM labbook.pairs", level="ALL")) == [
             (row_key(row), b"value %d" % row) for row in range(ROWS)]

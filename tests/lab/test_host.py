@@ -95,6 +95,24 @@ def test_exit_codes_and_logs_are_kept(host):
     assert host.process("never-started") is None
 
 
+SLOW_TO_GO = """python3 -c '
+import threading, time
+held = bytearray(300 << 20)
+for page in range(0, len(held), 4096):
+    held[page] = 1
+for _ in range(20):
+    threading.Thread(target=time.sleep, args=(60,)).start()
+print("holds it", flush=True)'"""
+
+
+def test_a_killed_process_is_gone_with_its_threads_so_that_its_name_is_free(host):
+    earlier = host.start("large", SLOW_TO_GO)
+    host.wait_for(earlier.log_tail, "its memory", 20, process=earlier)
+    earlier.kill()
+    assert host.run(f"ls /proc/{earlier.pid}/task | wc -l", check=False).stdout.strip() in ("0", "1")
+    host.start("large", "sleep 60").kill()
+
+
 def test_waiting_notices_that_the_process_died_and_shows_its_log(host):
     process = host.start("dying", "sh -c 'echo no such table; sleep 0.2; exit 4'")
     began = time.monotonic()

@@ -77,7 +77,8 @@ def test_a_text_that_the_table_would_cut_is_refused(wikis, store):
     status = save(wikis[0], "LongPage", "ä" * 51).status
     kept = wikis[1].request("GET", "/LongPage?raw").text
     assert (status, kept) == ((413, "as it was") if store.protocol == "mysql" else (303, "ä" * 51))
-    assert save(wikis[0], "LongPage", "x" * 70_000).status == 413
+    for size in (70_000, 200_000):  # refused only when it was read, so that the answer comes
+        assert save(wikis[0], "LongPage", "x" * size).status == 413
 
 
 def test_clients_read_and_write_through_a_wiki_what_is_in_the_store(lab, wikis, store):

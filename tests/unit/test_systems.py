@@ -2,16 +2,20 @@
 
 import io
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from labbook import systems
 from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab import process as processes
 from labbook.lab import transfer
 from labbook.lab.host import Host, Login, Result
 from labbook.systems.artifacts import COMPLETE, bring, is_whole, made
@@ -90,9 +94,22 @@ def host(tmp_path):
     if not shutil.which("ss"):
         pytest.skip("no ss (package iproute2) here")
     host = Here(tmp_path)
-    yield host
-    if left := host.process("toy"):
-        left.stop()
+    try:
+        yield host
+        if left := host.process("toy"):
+            left.stop()
+    finally:
+        end_what_runs_below(tmp_path)
+
+
+def end_what_runs_below(folder):
+    """Whatever is wrong with the processes that are tested."""
+    for ids in folder.glob("processes/*/ids"):
+        leader, _, child, _ = ids.read_text().split()
+        for pid in (leader, child):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if str(folder).encode() in Path("/proc", pid, "cmdline").read_bytes():
+                    os.kill(int(pid), signal.SIGKILL)
 
 
 def test_life_from_up_to_destroy(host, port):
@@ -121,6 +138,19 @@ def test_another_object_takes_up_what_runs(host, port):
 def test_up_replaces_what_an_earlier_run_left(host, port):
     earlier = Toy(host, port=port).up().process.pid
     assert Toy(host, port=port).up().process.pid != earlier
+
+
+def test_a_killed_server_is_gone_at_once_and_one_that_does_not_go_is_told(host, port, monkeypatch):
+    toy = Toy(host, port=port).up()
+    earlier = toy.process.pid
+    toy.process.kill()
+    toy.start()
+    assert toy.process.pid != earlier
+    # Nothing that can be made at will outlives SIGKILL: here it does not arrive.
+    monkeypatch.setattr(processes, "KILL", processes.KILL.replace("pkill", ": pkill"))
+    monkeypatch.setattr(processes, "KILL_SECONDS", 0)
+    with pytest.raises(LabError, match="here: toy is not gone"):
+        toy.process.kill()
 
 
 def test_death_at_start_tells_the_end_of_the_log(host, port):

@@ -1,9 +1,11 @@
 """The wiki's markup, its answers over a dictionary, and how a store that fails is told."""
 
 import io
+import socket
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import PurePosixPath
 from types import SimpleNamespace
 from urllib.parse import urlencode
 from wsgiref.validate import validator
@@ -256,6 +258,21 @@ def test_a_text_too_long_for_the_store_is_told_and_not_cut():
     refused = browser.save("FrontPage", "ä" * 11)
     assert refused.status == 413 and "at most 20 bytes here, this has 22" in refused.text
     assert browser.pages["FrontPage"] == "short"
+
+
+def test_an_answer_that_comes_before_all_was_sent_is_read(monkeypatch):
+    ours, servers = socket.socketpair()
+    servers.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo long")
+    servers.close()  # what is sent from now on breaks the pipe
+    monkeypatch.setattr(Wiki, "dial", lambda self: ours)
+    wiki = Wiki(SimpleNamespace(root=PurePosixPath("/"), address="198.18.9.9"))
+    answer = wiki.request("POST", "/FrontPage", "text=x")
+    assert (answer.status, answer.text) == (413, "too long")
+
+    ours, servers = socket.socketpair()
+    servers.close()
+    with pytest.raises(ConnectionError):
+        wiki.request("POST", "/FrontPage", "text=x")
 
 
 def test_its_program_needs_nothing_that_users_hosts_are_not_brought():

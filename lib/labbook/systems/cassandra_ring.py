@@ -54,11 +54,16 @@ class Ring:
         try:
             first.start()  # whom the others ask who is there
             each(others, lambda node: node.start(), self._end)
-            members = {node.address: node.range_end for node in self.nodes}
-            self._all_give(lambda node: node.admin.members(), members, "know all nodes")
+            self.meet()
         except BaseException:
             self._end()
             raise
+
+    def meet(self) -> None:
+        """Returns when each node has seen all others join and has them answer, such as after one
+        was started again."""
+        members = {node.address: node.range_end for node in self.nodes}
+        self._all_give(lambda node: node.admin.members(), members, "know all nodes")
 
     def create_table(self, keyspace=KEYSPACE, table=TABLE) -> None:
         """Make the table; returns when each node tells the ranges that were asked for."""
