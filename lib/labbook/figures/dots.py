@@ -13,9 +13,10 @@ ROW_INCHES, HEAD_INCHES = 0.3, 1.3
 
 
 def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms",
-         label="mean time of a request, ms") -> Picture:
+         label="mean time of a request, ms", note="") -> Picture:
     """A panel for each value of `col`, a line for each value of `y` (in the order in which they
-    come), and on it the median of each `hue` with its interval; from 0, so that lengths compare.
+    come), and on it the median of each `hue` with its interval; from 0, so that lengths compare. A
+    panel is called by its `col`, or by `note`.
 
     Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
     """
@@ -23,7 +24,7 @@ def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms"
         return NOT_MEASURED
     with theme():
         shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[measure].max()}
-        panels = [_panel(rows, value, y, hue, measure, label, shared)
+        panels = [_panel(rows, note or value, y, hue, measure, label, shared)
                   for value, rows in summary.groupby(col, sort=True)]
     spread = over_repeats(summary, [y, hue, col], measure)
     limited = int(client_limited(summary).sum())
