@@ -18,9 +18,10 @@ RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
 
 
 def grid(name: str, setup: dict, measure: dict, repeats: int, leave_out=None) -> list[Point]:
-    """All points but those of which `leave_out(point)` is true (none with 0 repeats), in order: each repeat is a sweep over the set-ups, forward and back in turn (two
-    set-ups: A B B A ...), so that a slow drift of the machine falls on all of them alike. In each
-    block the measures come in an order of their own, so that none is always first."""
+    """All points but those of which `leave_out(point)` is true (none with 0 repeats), in order:
+    each repeat is a sweep over the set-ups, forward and back in turn (two set-ups: A B B A ...), so
+    that a slow drift of the machine falls on all of them alike. In each block the measures come in
+    an order of their own, so that none is always first."""
     check(name, setup, measure, repeats)
     setups = _settings({n: values(n, v) for n, v in setup.items()})
     measures = _settings({n: values(n, v) for n, v in measure.items()})
