@@ -63,6 +63,14 @@ WRONG = {
                        "links.0.rtt_ms", "from 0 up"),
     "system nowhere": (changed(systems=[{"name": "mysql", "host": "db9"}]),
                        "systems.0.host", "db1"),
+    "system on no host's name": (changed(systems=[{"name": "mysql", "host": "db[1-9"}]),
+                                 "systems.0.host", "a range such as"),
+    "system nowhere in a range": (changed(systems=[{"name": "mysql", "host": ["client", "db[2-4]"]}]),
+                                  "systems.0.host", "'db4'"),
+    "system twice on a host": (changed(systems=[{"name": "mysql", "host": ["db1", "db[1-3]"]}]),
+                               "systems.0.host", "'db1' is named twice"),
+    "system on hosts that are none": (changed(systems=[{"name": "mysql", "host": []}]),
+                                      "systems.0.host", "a list of these"),
     "too many hosts": (changed(hosts={"x[1-241]": HOST, "y": {"site": "b", "role": "db"}}),
                        "hosts", "240"),
 }
@@ -89,6 +97,14 @@ def test_systems_are_found_by_label_and_hosts_share_the_cores_of_several():
     assert [lab.host(n).limits["cores_of"] for n in ("big", "same")] == [["x", "y"], ["x"]]
     with pytest.raises(InputError, match="mysql, tuned"):
         lab.system("other")
+
+
+@pytest.mark.parametrize("written, hosts", [
+    ("db2", ["db2"]), ("db[1-2]", ["db1", "db2"]), (["client", "db[2-3]", "db1"],
+                                                    ["client", "db2", "db3", "db1"])])
+def test_a_system_is_on_a_host_or_on_several_in_their_order(written, hosts):
+    lab = LabDescription.parse(changed(systems=[{"name": "mysql", "host": written}]))
+    assert lab.systems == ({"name": "mysql", "host": written, "hosts": hosts},)
 
 
 def test_a_key_given_twice_is_an_error(tmp_path):

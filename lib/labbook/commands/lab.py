@@ -29,8 +29,8 @@ def up(given) -> int:
         raise
     print(f"lab {lab.id} of {study} is up")
     for host in lab.hosts.values():
-        running = [f"{wanted['name']} on port {system.port}" for wanted, system in started
-                   if wanted["host"] == host.name]
+        running = [_running(wanted, system, host) for wanted, system in started
+                   if host.name in wanted["hosts"]]
         print(f"  {host.name:<14}{host.address:<18}{', '.join(running)}".rstrip())
     print(f"labbook ssh {next(iter(lab.hosts))}     a shell there\nlabbook down {lab.id}")
     return 0
@@ -45,18 +45,32 @@ def _id_to_explore(study, environment) -> str:
 
 def _start(lab, wanted, others):
     """None where one machine of the user's serves as two hosts, and another has the ports."""
-    from labbook.systems import find
+    from labbook.systems import find, over_several
 
-    system = find(wanted["name"])(lab.host(wanted["host"]), **wanted.get("settings", {}))
+    kind, hosts = find(wanted["name"]), [lab.host(name) for name in wanted["hosts"]]
+    system = kind(hosts if over_several(kind) else hosts[0], **wanted.get("settings", {}))
+    where = ", ".join(wanted["hosts"])
     for other in others:
-        if other.address == system.address and (other.port == system.port
-                                                or other.NAME == system.NAME):
-            print(f"{wanted['name']} on {wanted['host']} stays down: {other.NAME} has its ports, "
-                  f"{other.host.name} and {wanted['host']} are one machine", file=sys.stderr)
+        if _in_the_way(other, system):
+            print(f"{wanted['name']} on {where} stays down: {other.NAME} has its ports, "
+                  f"{other.host.name} and {system.host.name} are one machine", file=sys.stderr)
             return None
-    print(f"starting {wanted['name']} on {wanted['host']}", file=sys.stderr)
+    print(f"starting {wanted['name']} on {where}", file=sys.stderr)
     system.up()
     return system
+
+
+def _in_the_way(other, system) -> bool:
+    """Whether two systems share a machine, and there a port or a folder."""
+    mine, others = ({host.address for host in getattr(one, "hosts", [one.host])}
+                    for one in (system, other))
+    return bool(mine & others) and (other.port == system.port or other.NAME == system.NAME)
+
+
+def _running(wanted, system, host) -> str:
+    """What a host has of a system, and where that is called."""
+    part = getattr(system, "PARTS", {}).get(host.role, wanted["name"])
+    return f"{part} on port {system.port}" if host.address == system.address else part
 
 
 def ssh(given) -> int:

@@ -5,6 +5,7 @@ from itertools import groupby
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
+from labbook import systems
 from labbook.figures.picture import Picture, panel
 from labbook.figures.theme import FAINT, INK, PALETTE, PAPER, WASH, theme
 from labbook.figures.words import name
@@ -71,9 +72,16 @@ def _lines(description, host) -> tuple[str, ...]:
     if disk:
         speed = f", {disk['iops']} IOPS" if "iops" in disk else ""
         lines.append(f"disk {size_text(disk['size'])}{speed}")
-    lines += [" ".join([name(s["name"]), str(s.get("settings", {}).get("version", ""))]).strip()
-              for s in description.systems if s["host"] == host.name]
+    lines += [_software(s, host) for s in description.systems if host.name in s["hosts"]]
     return tuple(lines)
+
+
+def _software(system, host) -> str:
+    """What a host has of a system: its name and version, or that of the part."""
+    kind = systems.find(system["name"])
+    if systems.over_several(kind):
+        return name(getattr(kind, "PARTS", {}).get(host.role, system["name"]))
+    return " ".join([name(system["name"]), str(system.get("settings", {}).get("version", ""))]).strip()
 
 
 def _card_height(card) -> float:

@@ -55,7 +55,9 @@ LINK = {
 SYSTEM = {
     "type": "object", "additionalProperties": False, "required": ["name", "host"],
     "properties": {
-        "name": {"type": "string"}, "host": {"type": "string"}, "settings": {"type": "object"},
+        "name": {"type": "string"}, "settings": {"type": "object"},
+        "host": {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1,
+                 "description": "a host's name, a range such as db[1-3], or a list of these"},
         "label": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},  # where its name is not enough
     },
 }
@@ -96,6 +98,8 @@ class HostPlan:
 
 @dataclass(frozen=True)
 class LabDescription:
+    """`systems` are lab.yml's, each with the names of its `hosts` beside `host` as written."""
+
     name: str
     sites: tuple[str, ...]
     hosts: tuple[HostPlan, ...]
@@ -114,11 +118,11 @@ class LabDescription:
         hosts = tuple(_hosts(data, file))
         _check_links(data, file)
         _check_shared_cores(hosts, file)
-        _check_systems(data, {h.name for h in hosts}, file)
+        systems = tuple(_systems(data, {h.name for h in hosts}, file))
         needs = {k: _bytes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
                  for k, v in data.get("needs", {}).items()}
         return cls(name, tuple(data["sites"]), hosts, tuple(data.get("links", ())),
-                   tuple(data.get("systems", ())), needs)
+                   systems, needs)
 
     def system(self, label: str) -> tuple[str, dict]:
         """Name and settings of the system that is called so: by its label, else by its name."""
@@ -157,13 +161,14 @@ def _hosts(data, file):
         raise InputError(f"{len(seen)} hosts", file=file, key="hosts", allowed=f"1 to {MOST_HOSTS}")
 
 
-def expand(pattern: str, file="lab.yml") -> list[str]:
+def expand(pattern: str, file="lab.yml", key=None) -> list[str]:
     """`db[1-3]` -> db1, db2, db3; a plain name -> itself."""
     match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", str(pattern))
     names = [] if not match else [match[1]] if match[2] is None else [
         f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)]
     if not names or not all(re.match(NAME, n) for n in names):
-        raise InputError("not a host's name", file=file, key=f"hosts.{pattern}",
+        raise InputError(f"{pattern!r} is not a host's name", file=file,
+                         key=key or f"hosts.{pattern}",
                          allowed="a-z, 0-9 and -, at most 12 characters, or a range such as db[1-3]")
     return names
 
@@ -226,12 +231,22 @@ def _check_shape(link, file, key):
                          allowed=error.allowed) from None
 
 
-def _check_systems(data, hosts, file):
-    for i, system in enumerate(data.get("systems", ())):
-        if system["host"] not in hosts:
-            raise InputError(f"no host {system['host']!r}", file=file, key=f"systems.{i}.host",
-                             allowed=sorted(hosts))
+def _systems(data, hosts, file):
     labels = [s.get("label", s["name"]) for s in data.get("systems", ())]
-    for i, label in enumerate(labels):
-        if label in labels[:i] and "label" in data["systems"][i]:
+    for i, system in enumerate(data.get("systems", ())):
+        if labels[i] in labels[:i] and "label" in system:
             raise InputError("two systems have this label", file=file, key=f"systems.{i}.label")
+        yield {**system, "hosts": _named(system["host"], hosts, file, f"systems.{i}.host")}
+
+
+def _named(given, hosts, file, key) -> list[str]:
+    """The hosts that a name, a range or a list of these stands for, in that order."""
+    found = []
+    for pattern in [given] if isinstance(given, str) else given:
+        for name in expand(pattern, file, key):
+            if name not in hosts:
+                raise InputError(f"no host {name!r}", file=file, key=key, allowed=sorted(hosts))
+            if name in found:
+                raise InputError(f"{name!r} is named twice", file=file, key=key)
+            found.append(name)
+    return found

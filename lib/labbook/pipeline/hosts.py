@@ -16,12 +16,12 @@ def needs(study: str) -> dict[str, Wants]:
     library run on hosts that it names no system for.
     """
     lab = description(study)
-    theirs = {system["host"] for system in lab.systems}
+    theirs = {name for system in lab.systems for name in system["hosts"]}
     found = {host.name: Wants(programs=host.name not in theirs, packages=named(lab))
              for host in lab.hosts}
     for system, what, wanted in systems_needs(study, lab):
         for host in lab.hosts:
-            if host.name == system["host"] or host.role not in PROGRAMS_ONLY:
+            if host.name in system["hosts"] or host.role not in PROGRAMS_ONLY:
                 _add(found[host.name], what, wanted)
     return found
 

@@ -5,6 +5,7 @@ import pkgutil
 
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
+from labbook.systems.base import System
 
 
 def find(name: str) -> type:
@@ -14,6 +15,14 @@ def find(name: str) -> type:
         known = names()
         raise InputError(f"no system {name!r}{did_you_mean(name, known)}", allowed=known)
     return found
+
+
+def over_several(kind: type) -> bool:
+    """Whether its constructor takes a list of hosts: it is made of systems, and so is none itself.
+
+    Such a class may say in PARTS, by the role of a host, which system that one has of it.
+    """
+    return not issubclass(kind, System)
 
 
 def names() -> list[str]:

@@ -1,0 +1,96 @@
+"""Systems over several hosts: what `labbook up`, the checks and the drawing make of them."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from labbook import figures, systems
+from labbook.commands import lab as commands
+from labbook.errors import InputError
+from labbook.lab.description import LabDescription
+from labbook.pipeline import hosts, requirements
+from labbook.systems.base import Needs, System
+
+LAB = """sites: [lan]
+hosts:
+  db[1-2]: {site: lan, role: db}
+  web: {site: lan, role: web}
+  client: {site: lan, role: client}
+systems: [{name: shop, host: ["db[1-2]", web]}]
+"""
+
+
+class Till(System):
+    NAME = "till"
+    NEEDS = Needs(packages=("till",))
+    port = 80
+
+
+class Shop:
+    NAME, SETTINGS, PARTS = "shop", {}, {"db": "books"}
+    port = 80
+    checked = staticmethod(dict)
+
+    def __init__(self, hosts, **settings):
+        self.hosts, self.host, self.address = hosts, hosts[0], hosts[-1].address
+        self.is_up = False
+
+    @staticmethod
+    def needs(**settings):
+        return Needs(packages=("till",))
+
+    def up(self):
+        self.is_up = True
+
+
+@pytest.fixture(autouse=True)
+def found(monkeypatch):
+    def find(name):
+        return {"shop": Shop, "till": Till}[name]
+    monkeypatch.setattr(systems, "find", find)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """Hosts as a lab has them."""
+    roles = {"db1": "db", "db2": "db", "web": "web"}
+    there = {name: SimpleNamespace(name=name, role=role, address=f"10.0.0.{i}", root=tmp_path)
+             for i, (name, role) in enumerate(roles.items())}
+    return SimpleNamespace(host=there.__getitem__, hosts=there)
+
+
+def test_it_gets_a_list_of_hosts_and_is_shown_on_each(lab, capsys):
+    wanted = {"name": "shop", "hosts": ["db1", "db2", "web"]}
+    shop = commands._start(lab, wanted, [])
+    assert shop.is_up and [host.name for host in shop.hosts] == ["db1", "db2", "web"]
+    assert "starting shop on db1, db2, web" in capsys.readouterr().err
+    assert [commands._running(wanted, shop, host) for host in lab.hosts.values()] == [
+        "books", "books", "shop on port 80"]
+
+
+def test_another_in_its_way_on_any_of_its_machines_stays_down(lab, capsys):
+    shop = Shop(list(lab.hosts.values()))
+    assert commands._start(lab, {"name": "till", "hosts": ["db2"]}, [shop]) is None
+    assert "till on db2 stays down: shop has its ports" in capsys.readouterr().err
+
+
+def test_its_needs_are_those_of_each_of_its_hosts(book):
+    book.study("corner", "1")
+    book.write("data/papers/corner/lab.yml", LAB)
+    needs = hosts.needs("corner")
+    assert [name for name, wants in needs.items() if "till" in wants.packages] == ["db1", "db2", "web"]
+    assert [name for name, wants in needs.items() if wants.programs] == ["client"]
+
+
+def test_a_server_on_several_hosts_is_an_error_before_anything_starts(book):
+    book.study("corner", "1")
+    book.write("data/papers/corner/lab.yml", LAB.replace("shop", "till"))
+    with pytest.raises(InputError, match=r"lab.yml: systems.0.host: till is a server on one host"):
+        requirements.requirements(["corner"])
+
+
+def test_the_drawing_names_the_part_that_a_host_has(tmp_path):
+    file = tmp_path / "lab.yml"
+    file.write_text(LAB)
+    alt = figures.topology(LabDescription.load(file)).panels[0].alt
+    assert "db1: db, books; db2: db, books; web: web, shop; client: client." in alt
