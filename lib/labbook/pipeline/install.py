@@ -1,4 +1,5 @@
-"""Install what studies need and this machine lacks: Debian packages, artifacts of Maven Central."""
+"""Install what studies need and this machine lacks: Debian packages, artifacts of Maven Central,
+Python packages of systems."""
 
 import os
 import shutil
@@ -114,15 +115,13 @@ def _to_its_end(command) -> tuple[int, str]:
 
 
 def is_here(artifact) -> bool:
-    from labbook.systems.artifacts import is_whole
+    from labbook.lab.shelf import is_whole
 
-    return is_whole(paths.cache_dir() / "artifacts" / f"{artifact.name}-{artifact.version}")
+    return is_whole(paths.cache_dir() / "artifacts" / artifact.folder)
 
 
 def fetch_artifacts(artifacts):
     for artifact in artifacts:
         if not is_here(artifact):
-            from labbook.systems.artifacts import fetch
-
             _say(f"fetching {artifact}")
-            fetch(artifact)
+            artifact.fetch()

@@ -1,23 +1,19 @@
-"""Software of the papers' time from Maven: fetched once, safe to kill, brought to hosts."""
+"""Software of the papers' time from Maven: fetched once, safe to kill."""
 
 import os
-import shlex
 import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab import transfer
+from labbook.lab.bringing import bring
 from labbook.lab.shelf import COMPLETE, is_whole, made
 
 __all__ = ["COMPLETE", "Artifact", "bring", "fetch", "is_whole", "made"]
 
 FETCH_SECONDS = 900
-SAME_SIZES = f"""import json, os, sys
-os.chdir(sys.argv[1])
-sys.exit(any(os.path.getsize(f) != n for f, n in json.load(open("{COMPLETE}")).items()))"""
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -37,10 +33,20 @@ class Artifact:
     name: str
     version: str
 
+    tools = "artifacts"  # what fetches it: a group of pipeline/needs.yml
+
     @classmethod
     def parse(cls, coordinates: str) -> "Artifact":
         """From `group:name:version`."""
         return cls(*coordinates.split(":"))
+
+    @property
+    def folder(self) -> str:
+        """Its name in the cache and on hosts."""
+        return f"{self.name}-{self.version}"
+
+    def fetch(self) -> Path:
+        return fetch(self)
 
     def __str__(self):
         return f"{self.group}:{self.name}:{self.version}"
@@ -48,44 +54,7 @@ class Artifact:
 
 def fetch(artifact: Artifact) -> Path:
     """The folder with the artifact's jars, fetched if it is not there; LabError when that fails."""
-    return made(f"{artifact.name}-{artifact.version}", lambda folder: _maven(artifact, folder))
-
-
-def bring(host, folder: Path) -> PurePosixPath:
-    """Where `folder`, from `fetch` or `made`, is on the host: copied if it is not there.
-
-    A user's own host may have it ready below its root folder, and must if no software may be
-    copied there: LabError.
-    """
-    kept, place = _places(host, folder)
-    with transfer.alone(host, place):
-        if _is_there(host, kept, folder, sizes=host.allow is not None):
-            return kept
-        if host.allow is not None and "software" not in host.allow:
-            raise LabError(
-                f"{host.name}: {kept} is not there or not whole, and nothing allows to copy it",
-                remedy=f"Copy {folder} there, or add software to the host's `allow`")
-        if not _is_there(host, place, folder):
-            transfer.send(host, folder, place)
-    return place
-
-
-def _places(host, folder):
-    """Where the host may have it ready, and where it is copied to."""
-    if host.allow is None:
-        return PurePosixPath(folder), host.root / "artifacts" / folder.name
-    lab = host.root.parent
-    return lab.parent / "artifacts" / folder.name, lab / "artifacts" / folder.name
-
-
-def _is_there(host, place, folder, sizes=False) -> bool:
-    """By the list of its files; with `sizes`, which whoever copied it may have got wrong, by these."""
-    mark = shlex.quote(str(place / COMPLETE))
-    seen = host.run(f"cat {mark}", check=False)
-    if seen.exit_code or seen.stdout.strip() != (folder / COMPLETE).read_text().strip():
-        return False
-    check = shlex.join([host.python, "-c", SAME_SIZES, str(place)])
-    return not sizes or host.run(check, check=False).exit_code == 0
+    return made(artifact.folder, lambda folder: _maven(artifact, folder))
 
 
 def _maven(artifact: Artifact, folder: Path) -> None:

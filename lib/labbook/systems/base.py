@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from labbook.checks import check
 from labbook.errors import LabbookError, SystemFailure
+from labbook.lab.python_packages import PythonPackages
 from labbook.systems.artifacts import Artifact
 
 # The process that listens at a port, if it is of the same session as another process.
@@ -17,20 +18,21 @@ LISTENER = """pid=$(ss -Hltnp 'sport = :{port}' | grep -o 'pid=[0-9]*' | head -n
 
 @dataclass(frozen=True)
 class Needs:
-    """Debian packages (`a | b`: either) and commands of the host, Maven artifacts from here.
+    """Debian packages (`a | b`: either) and commands of the host, artifacts (of Maven, or Python's
+    packages) from here.
 
     `made` names the folders that are made of the artifacts and brought to hosts in their place.
     """
 
     packages: tuple[str, ...] = ()
-    artifacts: tuple[Artifact, ...] = ()
+    artifacts: tuple[Artifact | PythonPackages, ...] = ()
     commands: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
 
     @property
     def brought(self) -> tuple[str, ...]:
         """Names of the folders that `artifacts.bring` brings to a host."""
-        return self.made or tuple(f"{a.name}-{a.version}" for a in self.artifacts)
+        return self.made or tuple(a.folder for a in self.artifacts)
 
 
 class System:

@@ -68,25 +68,32 @@ def _fill(folder, name, python, machine, libc):
     say(f"fetching Python packages for {name} ({python}, {machine})")
     with tempfile.TemporaryDirectory(prefix="labbook-packages-") as scratch:
         target = Path(scratch) / "site"
-        complaints = []
-        for command in _commands(target, python, machine):
-            complaint = _said(command)
-            if complaint is None:
-                break
-            complaints.append(complaint)
-            shutil.rmtree(target, ignore_errors=True)
-        else:
-            raise LabError(f"cannot fetch packages for {name}'s Python {python} on {machine} with "
-                           f"{libc}:\n" + "\n".join(complaints),
-                           remedy="See that this machine reaches a package index, then try again")
-        _drop(target)
+        into(target, PACKAGES, _constraints(), python, machine, f"{name}'s Python {python} on {machine} "
+             f"with {libc}")
+        drop(target, UNUSED)
         with tarfile.open(folder / PACKED, "w:gz", compresslevel=6) as tar:
             tar.add(target, arcname=".")
 
 
-def _commands(target, python, machine):
+def into(target: Path, what, pins: Path, python: str, machine: str, whom: str) -> None:
+    """Wheels of `what`, and of all that it needs, at the versions in `pins`, for Python `python`
+    (3.11) on that kind of processor, unpacked into the folder `target`; LabError with what the
+    tools said when that cannot be."""
+    complaints = []
+    for command in _commands(target, what, pins, python, machine):
+        complaint = _said(command)
+        if complaint is None:
+            return
+        complaints.append(complaint)
+        for left in target.iterdir() if target.exists() else ():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    raise LabError(f"cannot fetch packages for {whom}:\n" + "\n".join(complaints),
+                   remedy="See that this machine reaches a package index, then try again")
+
+
+def _commands(target, what, pins, python, machine):
     """By uv, by the tag of the oldest C library that will do; by pip, which must be told all tags."""
-    what = ["--only-binary", ":all:", "-c", str(_constraints()), *PACKAGES]
+    what = ["--only-binary", ":all:", "-c", str(pins), *what]
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv:
         certificates = ["--system-certs"] if CERTIFICATES.exists() else []
@@ -112,8 +119,9 @@ def _said(command) -> str | None:
     return "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
 
 
-def _drop(target):
-    for pattern in UNUSED:
+def drop(target: Path, patterns) -> None:
+    """Take away what matches: files and whole folders."""
+    for pattern in patterns:
         for path in [*target.glob(pattern)]:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
