@@ -33,6 +33,8 @@ RULES = {
     "greater": (("of", "than"), {"of": ARM, "than": ARM, "where": WHERE, "margin": FACTOR}),
     "equal_within": (("of", "than", "margin"),
                      {"of": ARM, "than": ARM, "where": WHERE, "margin": WIDTH}),
+    "ratio_between": (("of", "than", "low", "high"),
+                      {"of": ARM, "than": ARM, "where": WHERE, "low": NUMBER, "high": NUMBER}),
     "grows_with": (("along",), {"along": TEXT, "of": ARM, "where": WHERE, "margin": FACTOR}),
     "grows_alike": (("of", "than", "along", "margin"),
                     {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": WIDTH}),
@@ -44,6 +46,8 @@ RULES = {
                      {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "at": NUMBER,
                       "within": {"type": "number", "exclusiveMinimum": 0}}),
     "above": (("value",), {"value": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
+    "below": (("value",), {"value": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
+    "always": ((), {"low": NUMBER, "high": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
     "not_testable": (("reason",), {"reason": TEXT}),
 }
 PAPER = {
@@ -99,7 +103,7 @@ def load(study: str) -> list[dict]:
         if claim["id"] in ids:
             raise InputError("two claims have this id", file=file, key=claim["id"])
         ids.add(claim["id"])
-        _check_arms(claim["rule"], file, f"{claim['id']}.rule")
+        _check_rule(claim["rule"], file, f"{claim['id']}.rule")
     return claims or []
 
 
@@ -111,10 +115,14 @@ def _by_id(key, claims):
     return f"{claim['id']}{dot}{rest}" if named else key
 
 
-def _check_arms(rule, file, key):
+def _check_rule(rule, file, key):
     if "than" in rule and set(rule["of"]) != set(rule["than"]):
         raise InputError("the two arms differ in other parameters", file=file, key=f"{key}.than",
                          allowed=", ".join(rule["of"]))
+    if rule["name"] == "always" and not {"low", "high"} & set(rule):
+        raise InputError("nothing is asked", file=file, key=key, allowed="low, high, or both")
+    if {"low", "high"} <= set(rule) and rule["low"] > rule["high"]:
+        raise InputError("low lies above high", file=file, key=f"{key}.low")
     both = set(rule.get("of", ())) & set(rule.get("where", ()))
     if both:
         raise InputError("also a parameter of the arms", file=file,

@@ -3,6 +3,7 @@ the repeat, and asks whether the interval of their median lies where the claim s
 
 greater        `of` is greater than `than`: their ratio is above `margin`
 equal_within   their ratio lies between 1/`margin` and `margin`
+ratio_between  their ratio lies between `low` and `high`
 grows_with     from the smallest to the largest `along` the measure grows more than `margin` times
 grows_alike    the growths of the two arms so measured differ by less than `margin` times
 grows_less     the growth of `of` is less than 1/`margin` of that of `than`
@@ -10,17 +11,23 @@ grows_slower   the slope of `of` over `along` is below 1/`margin` of that of `th
 crosses_near   `of` is the greater at first and the smaller later; from about `at` on, give or take
                `within`, in the unit of `along`
 above          the measure itself lies above `value`, in `unit`
+below          it lies below `value`
+always         it lies from `low` to `high` (or on the side of the one given) in every single
+               point: where a claim says "none" or "all", one that does not refutes it
 Over what a rule leaves open (parameters in neither arm nor `where`) ratios are averaged
-geometrically. A setting at which the clients were the limit in any repeat is left out of all:
-to drop only the repeats in which the server was fast would favour the slow ones.
+geometrically, measures themselves plainly. A setting at which the clients were the limit in any
+repeat is left out of all: to drop only the repeats in which the server was fast would favour the
+slow ones.
 """
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
-from labbook.study.statistics import Interval, geometric_mean, median_interval, slope
+from labbook.study.arms import Chosen, NotTestable
+from labbook.study.statistics import Interval, geometric_mean, median_interval
 
 REPLICATED, NOT_REPLICATED = "replicated", "not replicated"
 TOO_NOISY, NOT_TESTABLE = "too noisy", "not testable here"
@@ -36,10 +43,6 @@ class Outcome:
     unit: str = ""
 
 
-class NotTestable(Exception):
-    """This profile's points cannot decide the claim; the message says why."""
-
-
 def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick"):
     """Outcome of a claim's rule. rows: a dict a point, with the parameters, `repeat`, the measure
     and perhaps `client_limited`. InputError for parameters or values that do not exist."""
@@ -48,10 +51,14 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
         return Outcome(NOT_TESTABLE, rule["reason"])
     _check_parameters(rule, parameters, file, claim["id"])
     try:
-        chosen = _Chosen(rule, measure, rows, parameters, f"{file}: {claim['id']}", profile)
+        chosen = Chosen(rule, measure, rows, parameters, f"{file}: {claim['id']}", profile)
         number, (low, high), unit = _RULES[rule["name"]](rule, chosen)
-        interval = median_interval([number(repeat) for repeat in chosen.repeats])
-        verdict, reason = _place(interval, low, high, unit)
+        numbers = [number(repeat) for repeat in chosen.repeats]
+        interval = median_interval(numbers)
+        if rule["name"] == "always":
+            verdict, reason = _place_all(numbers, low, high, unit)
+        else:
+            verdict, reason = _place(interval, low, high, unit)
     except NotTestable as why:
         return Outcome(NOT_TESTABLE, str(why))
     return Outcome(verdict, reason + chosen.left_out(), interval, unit)
@@ -59,7 +66,7 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
 
 def _place(interval, low, high, unit):
     if interval.level < LEAST_LEVEL:
-        return TOO_NOISY, (f"{_repeats(interval.n)}; a verdict takes {LEAST_REPEATS} or more")
+        return _too_few(interval.n)
     bounds = _bounds(low, high, unit)
     if low < interval.low and interval.high < high:
         return REPLICATED, f"the whole interval lies {bounds}"
@@ -68,8 +75,21 @@ def _place(interval, low, high, unit):
     return TOO_NOISY, f"only a part of the interval lies {bounds}"
 
 
-def _repeats(n):
-    return "one repeat only" if n == 1 else f"{n} repeats only"
+def _place_all(worst, low, high, unit):
+    """By the worst point of each repeat; the ends belong to what is claimed."""
+    wanted = " and ".join(f"{word} {end:.4g} {unit}".rstrip() for word, end in
+                          (("at least", low), ("at most", high)) if math.isfinite(end))
+    against = sum(not low <= one <= high for one in worst)
+    if against:
+        return NOT_REPLICATED, f"{against} of {len(worst)} repeats had a point that is not {wanted}"
+    if len(worst) < LEAST_REPEATS:
+        return _too_few(len(worst))
+    return REPLICATED, f"every point of {len(worst)} repeats is {wanted}"
+
+
+def _too_few(n):
+    repeats = "one repeat" if n == 1 else f"{n} repeats"
+    return TOO_NOISY, f"{repeats} only; a verdict takes {LEAST_REPEATS} or more"
 
 
 def _bounds(low, high, unit):
@@ -80,112 +100,6 @@ def _bounds(low, high, unit):
     return f"between {low:.4g} and {high:.4g} {unit}"
 
 
-class _Chosen:
-    """The measure's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
-
-    def __init__(self, rule, measure, rows, parameters, place, profile):
-        where = rule.get("where", {})
-        self.arms, self.limited, self.parameters = [], 0, parameters
-        self.operations, self.failed, spoilt = 0, 0, set()
-        arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
-        for arm in arms:
-            found = _select(rows, {**where, **arm}, place, profile)
-            limited = [row for row in found if row.get("client_limited") == 1]
-            self.limited += len(limited)
-            spoilt |= {self._rest(row, arm) for row in limited}
-            self._count(row for row in found if row.get("client_limited") != 1)
-            self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[measure])
-                              for row in found if not _missing(row.get(measure))})
-        together = {(repeat, rest) for repeat, rest in set.intersection(*map(set, self.arms))
-                    if rest not in spoilt}
-        self.repeats = sorted({repeat for repeat, _ in together})
-        rests = {rest for _, rest in together}
-        self.rests = sorted((rest for rest in rests
-                             if all((r, rest) in together for r in self.repeats)), key=str)
-        if not self.rests:
-            raise NotTestable("limited by the clients" if self.limited else
-                              f"no repeat has {measure} of all that is compared")
-
-    def _rest(self, row, arm):
-        return tuple((p, row[p]) for p in self.parameters if p not in arm)
-
-    def _count(self, rows):
-        for row in rows:
-            if not _missing(row.get("errors")):
-                self.operations += int(row["n"])
-                self.failed += int(row["errors"])
-
-    def left_out(self) -> str:
-        """What the numbers do not stand on: settings limited by the clients, failed operations."""
-        words = ""
-        if self.limited:
-            points = "1 point" if self.limited == 1 else f"{self.limited} points"
-            words += f"; settings limited by the clients ({points}) are left out of all repeats"
-        if self.failed:
-            words += f"; {self.failed} of {self.operations} operations failed and are not in the times"
-        return words
-
-    def curves(self, along) -> list[list]:
-        """For every setting but `along`: [(x, rest)] in the order of x, of at least two x."""
-        curves = {}
-        for rest in self.rests:
-            others = tuple((p, v) for p, v in rest if p != along)
-            curves.setdefault(others, []).append((dict(rest)[along], rest))
-        found = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
-        if not found:
-            raise NotTestable(f"fewer than two values of {along} to compare" + self.left_out())
-        return found
-
-    def ratios(self, repeat, rests) -> list[float]:
-        of, than = self.arms
-        return [_ratio(of[repeat, rest], than[repeat, rest]) for rest in rests]
-
-    def growth(self, arm, repeat, along) -> float:
-        values = self.arms[arm]
-        return geometric_mean(_ratio(values[repeat, curve[-1][1]], values[repeat, curve[0][1]])
-                              for curve in self.curves(along))
-
-    def slope(self, arm, repeat, along) -> float:
-        slopes = [slope([x for x, _ in c], [self.arms[arm][repeat, rest] for _, rest in c])
-                  for c in self.curves(along)]
-        return sum(slopes) / len(slopes)
-
-
-def _select(rows, wanted, place, profile):
-    for name, want in wanted.items():
-        if any(_matches(row[name], want) for row in rows):
-            continue
-        known = sorted({row[name] for row in rows}, key=str)
-        near = did_you_mean(want, known) if isinstance(want, str) else ""
-        if near:
-            raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
-        raise NotTestable(f"the {profile} profile measures no {name} {_wanted(want)}")
-    return [row for row in rows if all(_matches(row[n], want) for n, want in wanted.items())]
-
-
-def _matches(value, want) -> bool:
-    if isinstance(want, dict):
-        return (not _missing(value) and want.get("at_least", -math.inf) <= value
-                <= want.get("at_most", math.inf))
-    return _missing(value) if want is None else value == want
-
-
-def _wanted(want) -> str:
-    if isinstance(want, dict):
-        return " and ".join(f"{word.replace('_', ' ')} {v:g}" for word, v in want.items())
-    return str(want)
-
-
-def _missing(value) -> bool:
-    return value is None or value != value
-
-
-def _ratio(of, than) -> float:
-    if of <= 0 or than <= 0:
-        raise NotTestable(f"a ratio of {of:g} to {than:g} says nothing")
-    return of / than
-
-
 def _greater(rule, chosen):
     return (lambda repeat: geometric_mean(chosen.ratios(repeat, chosen.rests)),
             (rule.get("margin", 1), math.inf), "times")
@@ -194,6 +108,11 @@ def _greater(rule, chosen):
 def _equal_within(rule, chosen):
     number, _, unit = _greater(rule, chosen)
     return number, (1 / rule["margin"], rule["margin"]), unit
+
+
+def _ratio_between(rule, chosen):
+    number, _, unit = _greater(rule, chosen)
+    return number, (rule["low"], rule["high"]), unit
 
 
 def _grows_with(rule, chosen):
@@ -223,9 +142,20 @@ def _grows_slower(rule, chosen):
 
 
 def _above(rule, chosen):
-    values = chosen.arms[0]
-    return (lambda repeat: geometric_mean(values[repeat, rest] for rest in chosen.rests),
-            (rule["value"], math.inf), rule.get("unit", ""))
+    return (lambda repeat: fmean(chosen.values(repeat)), (rule["value"], math.inf),
+            rule.get("unit", ""))
+
+
+def _below(rule, chosen):
+    number, _, unit = _above(rule, chosen)
+    return number, (-math.inf, rule["value"]), unit
+
+
+def _always(rule, chosen):
+    """Each repeat stands with its worst point: the one that lies farthest out."""
+    low, high = rule.get("low", -math.inf), rule.get("high", math.inf)
+    return (lambda repeat: max(chosen.all(repeat), key=lambda one: max(low - one, one - high)),
+            (low, high), rule.get("unit", ""))
 
 
 def _crosses_near(rule, chosen):
@@ -258,7 +188,8 @@ def crossing(xs, ratios) -> float:
 
 _RULES = {"greater": _greater, "equal_within": _equal_within, "grows_with": _grows_with,
           "grows_alike": _grows_alike, "grows_less": _grows_less, "grows_slower": _grows_slower,
-          "crosses_near": _crosses_near, "above": _above}
+          "crosses_near": _crosses_near, "above": _above, "below": _below,
+          "always": _always, "ratio_between": _ratio_between}
 
 
 def _check_parameters(rule, parameters, file, claim_id):

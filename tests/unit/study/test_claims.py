@@ -40,6 +40,9 @@ RULE = {
     "grows_alike": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.5},
     "grows_less": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.1},
     "above": {"value": 0.99, "unit": "of all"},
+    "below": {"value": 10, "unit": "s", "where": {"x": 1}},
+    "always": {"low": 1, "unit": "of all"},
+    "ratio_between": {"of": {"a": 1}, "than": {"a": 2}, "low": 1.02, "high": 1.05},
     "grows_slower": {"of": {"a": 1}, "than": {"a": 2}, "along": "x"},
     "crosses_near": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "at": 70, "within": 20},
     "not_testable": {"reason": "one core"},
@@ -75,6 +78,8 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(rule={"name": "not_testable"}), ["missing: reason"]),
     (lambda c: c.update(rule={"name": "equal_within", "of": {"a": 1}, "than": {"a": 2}}),
      ["missing: margin"]),
+    (lambda c: c.update(rule={"name": "always", "unit": "s"}), ["slower.rule", "low, high"]),
+    (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low"]),
     (lambda c: [c, c], ["slower: two claims have this id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])

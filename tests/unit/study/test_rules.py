@@ -44,6 +44,10 @@ def noisy(s, c, r):
     ({"name": "equal_within", "margin": 1.2}, factor(1.3), NOT_REPLICATED),
     ({"name": "equal_within", "margin": 1.2}, factor(0.7), NOT_REPLICATED),
     ({"name": "equal_within", "margin": 1.2}, noisy, TOO_NOISY),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.03), REPLICATED),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.01), NOT_REPLICATED),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.12), NOT_REPLICATED),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, noisy, TOO_NOISY),
     ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(1, 1.1), REPLICATED),
     ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(3, 0.1), NOT_REPLICATED),
     ({"name": "grows_less", "along": "clients"}, growing(0.2, 1), REPLICATED),
@@ -172,3 +176,43 @@ def test_a_measure_above_a_value(value, verdict):
     rule = {"name": "above", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
     outcome = judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0))
     assert (outcome.verdict, outcome.unit, outcome.interval.value) == (verdict, "ms", 2.0)
+
+
+@pytest.mark.parametrize("value, verdict", [(2.5, REPLICATED), (2.0, NOT_REPLICATED),
+                                            (1, NOT_REPLICATED)])
+def test_a_measure_below_a_value(value, verdict):
+    rule = {"name": "below", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
+    assert judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0)).verdict == verdict
+
+
+def test_a_measure_of_zero_is_one():
+    rule = {"name": "below", "value": 1, "unit": "errors"}
+    found = judged(rule, rows(lambda s, c, r: 0.0 if s == "a" else 0.5))
+    assert (found.verdict, found.interval.value) == (REPLICATED, 0.25)
+
+
+@pytest.mark.parametrize("bounds, verdict", [
+    ({"low": 1}, REPLICATED), ({"high": 1}, REPLICATED), ({"low": 0.5, "high": 2}, REPLICATED),
+    ({"high": 0.9}, NOT_REPLICATED), ({"low": 1.1}, NOT_REPLICATED)])
+def test_every_point_lies_where_a_claim_of_all_says(bounds, verdict):
+    assert judged({"name": "always"} | bounds, rows(lambda *_: 1.0)).verdict == verdict
+
+
+def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_are():
+    rule = {"name": "always", "low": 1, "unit": "of all"}
+    found = judged(rule, rows(lambda s, c, r: 0.99 if (s, c, r) == ("b", 10, 7) else 1.0, 9))
+    assert (found.verdict, found.interval.value) == (NOT_REPLICATED, 1)
+    assert found.reason == "1 of 9 repeats had a point that is not at least 1 of all"
+    found = judged(rule, rows(lambda *_: 1.0, 2))
+    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+    assert judged(rule, rows(lambda *_: 0.5, 1)).verdict == NOT_REPLICATED
+
+
+def test_a_gain_of_one_scenario_is_below_that_of_another_by_growth_along_the_arms():
+    """What a numbered setting saves is a growth below 1 along it."""
+    rule = {"name": "grows_less", "of": {"system": "a"}, "than": {"system": "b"},
+            "along": "clients"}
+    saves = {"a": {1: 100, 2: 88}, "b": {1: 200, 2: 190}}
+    found = judged(rule, rows(lambda s, c, r: saves[s][c] + r / 100, clients=(1, 2)))
+    assert found.verdict == REPLICATED
+    assert found.interval.value == pytest.approx(0.88 / 0.95, abs=0.001)

@@ -95,6 +95,19 @@ def test_a_rule_calls_equal_arms_different_no_more_often_than_stated(repeats):
     assert repeats > 2 or decided == 0
 
 
+@pytest.mark.parametrize("repeats", [3, 6, 12])
+@pytest.mark.parametrize("effect, wrong", [(1.0, rules.REPLICATED), (1.4, rules.NOT_REPLICATED),
+                                           (1.9, rules.REPLICATED)])
+def test_a_ratio_is_placed_wrongly_no_more_often_than_stated(repeats, effect, wrong):
+    claim = CLAIM | {"rule": {"name": "ratio_between", "of": {"system": "b"},
+                              "than": {"system": "a"}, "low": 1.15, "high": 1.7}}
+    draw = random.Random(1000 * repeats + int(10 * effect))
+    found = [rules.decide(claim, list(rows(draw, repeats, effect)), ["system"])
+             for _ in range(RUNS // 2)]
+    stated = 1 - found[0].interval.level
+    assert sum(f.verdict == wrong for f in found) / len(found) <= stated
+
+
 def test_a_real_difference_is_found():
     draw = random.Random(5)
     found = [rules.decide(CLAIM, list(rows(draw, 6, effect=8.0)), ["system"]) for _ in range(200)]

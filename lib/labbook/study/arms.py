@@ -1,0 +1,125 @@
+"""The points that a rule compares: which of them count, and what they give for each repeat."""
+
+import math
+
+from labbook.checks import did_you_mean
+from labbook.errors import InputError
+from labbook.study.statistics import geometric_mean, slope
+
+
+class NotTestable(Exception):
+    """This profile's points cannot decide the claim; the message says why."""
+
+
+class Chosen:
+    """The measure's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
+
+    def __init__(self, rule, measure, rows, parameters, place, profile):
+        where = rule.get("where", {})
+        self.arms, self.limited, self.parameters = [], 0, parameters
+        self.operations, self.failed, spoilt = 0, 0, set()
+        arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
+        for arm in arms:
+            found = _select(rows, {**where, **arm}, place, profile)
+            limited = [row for row in found if row.get("client_limited") == 1]
+            self.limited += len(limited)
+            spoilt |= {self._rest(row, arm) for row in limited}
+            self._count(row for row in found if row.get("client_limited") != 1)
+            self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[measure])
+                              for row in found if not _missing(row.get(measure))})
+        together = {(repeat, rest) for repeat, rest in set.intersection(*map(set, self.arms))
+                    if rest not in spoilt}
+        self.repeats = sorted({repeat for repeat, _ in together})
+        rests = {rest for _, rest in together}
+        self.rests = sorted((rest for rest in rests
+                             if all((r, rest) in together for r in self.repeats)), key=str)
+        if not self.rests:
+            raise NotTestable("limited by the clients" if self.limited else
+                              f"no repeat has {measure} of all that is compared")
+
+    def _rest(self, row, arm):
+        return tuple((p, row[p]) for p in self.parameters if p not in arm)
+
+    def _count(self, rows):
+        for row in rows:
+            if not _missing(row.get("errors")):
+                self.operations += int(row["n"])
+                self.failed += int(row["errors"])
+
+    def left_out(self) -> str:
+        """What the numbers do not stand on: settings limited by the clients, failed operations."""
+        words = ""
+        if self.limited:
+            points = "1 point" if self.limited == 1 else f"{self.limited} points"
+            words += f"; settings limited by the clients ({points}) are left out of all repeats"
+        if self.failed:
+            words += f"; {self.failed} of {self.operations} operations failed and are not in the times"
+        return words
+
+    def curves(self, along) -> list[list]:
+        """For every setting but `along`: [(x, rest)] in the order of x, of at least two x."""
+        curves = {}
+        for rest in self.rests:
+            others = tuple((p, v) for p, v in rest if p != along)
+            curves.setdefault(others, []).append((dict(rest)[along], rest))
+        found = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
+        if not found:
+            raise NotTestable(f"fewer than two values of {along} to compare" + self.left_out())
+        return found
+
+    def values(self, repeat) -> list[float]:
+        """The first arm's values, of settings that every repeat has."""
+        return [self.arms[0][repeat, rest] for rest in self.rests]
+
+    def all(self, repeat) -> list[float]:
+        """The first arm's values, of whatever this repeat has."""
+        return [value for (one, _), value in self.arms[0].items() if one == repeat]
+
+    def ratios(self, repeat, rests) -> list[float]:
+        of, than = self.arms
+        return [_ratio(of[repeat, rest], than[repeat, rest]) for rest in rests]
+
+    def growth(self, arm, repeat, along) -> float:
+        values = self.arms[arm]
+        return geometric_mean(_ratio(values[repeat, curve[-1][1]], values[repeat, curve[0][1]])
+                              for curve in self.curves(along))
+
+    def slope(self, arm, repeat, along) -> float:
+        slopes = [slope([x for x, _ in c], [self.arms[arm][repeat, rest] for _, rest in c])
+                  for c in self.curves(along)]
+        return sum(slopes) / len(slopes)
+
+
+def _select(rows, wanted, place, profile):
+    for name, want in wanted.items():
+        if any(_matches(row[name], want) for row in rows):
+            continue
+        known = sorted({row[name] for row in rows}, key=str)
+        near = did_you_mean(want, known) if isinstance(want, str) else ""
+        if near:
+            raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
+        raise NotTestable(f"the {profile} profile measures no {name} {_wanted(want)}")
+    return [row for row in rows if all(_matches(row[n], want) for n, want in wanted.items())]
+
+
+def _matches(value, want) -> bool:
+    if isinstance(want, dict):
+        return (not _missing(value) and want.get("at_least", -math.inf) <= value
+                <= want.get("at_most", math.inf))
+    return _missing(value) if want is None else value == want
+
+
+def _wanted(want) -> str:
+    if isinstance(want, dict):
+        return " and ".join(f"{word.replace('_', ' ')} {v:g}" for word, v in want.items())
+    return str(want)
+
+
+def _missing(value) -> bool:
+    return value is None or value != value
+
+
+def _ratio(of, than) -> float:
+    if of <= 0 or than <= 0:
+        raise NotTestable(f"a ratio of {of:g} to {than:g} says nothing")
+    return of / than
