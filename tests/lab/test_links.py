@@ -183,6 +183,47 @@ def test_another_process_knows_what_was_asked(lab, link):
     assert again.check()["measured_rtt_ms"] == pytest.approx(30, abs=2)
 
 
+TAKE_ALL = """
+import socket, sys
+server = socket.create_server((sys.argv[1], 4000))
+print("listening", flush=True)
+peer, _ = server.accept()
+while peer.recv(65536):
+    pass
+"""
+SEND = """
+import socket, sys
+peer = socket.create_connection((sys.argv[1], 4000))
+peer.sendall(bytes(int(sys.argv[2])))
+peer.shutdown(socket.SHUT_WR)
+peer.recv(1)
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"rtt_ms": 20, "loss": 0.01, "rate_mbit": 50}])
+def test_bytes_that_cross_are_counted_each_way(lab, link, settings):
+    link.shape(**settings)
+    sent, target = 10**6, lab.host("hb")
+    server = target.start("taker", f"{target.python} -c '{TAKE_ALL}' {target.address}")
+    target.wait_for(lambda: "listening" in server.log_tail(), "the taker", 20, server)
+    before = link.traffic()
+    lab.host("ha").run(f"{target.python} -c '{SEND}' {target.address} {sent}")
+    after = Link(lab, "a", "b").traffic()
+    there, back = ({key: after[way][key] - before[way][key] for key in ("bytes", "packets")}
+                   for way in ("a>b", "b>a"))
+    assert sent < there["bytes"] < 1.1 * sent
+    assert 0 < back["bytes"] < sent / 10
+    assert there["packets"] > sent / 2**16 and back["packets"] > 0
+
+
+def test_what_a_cut_drops_has_not_crossed(lab, link):
+    ping(lab, "-c 1")       # so that the hosts and routers have no need to ask for one another
+    link.cut()
+    before = link.traffic()
+    ping(lab, "-c 3 -i 0.05 -s 1000 -W 0.2")
+    assert link.traffic()["a>b"]["bytes"] - before["a>b"]["bytes"] < 1000
+
+
 OVERFLOW = """
 import socket, subprocess, sys
 sys.path.insert(0, sys.argv[1])

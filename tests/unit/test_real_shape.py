@@ -79,6 +79,11 @@ def test_a_real_host_that_is_several_of_the_lab_is_one_end():
     assert far._chain.peers == ("10.0.0.1", "10.0.0.3")
 
 
+def test_what_crosses_between_hosts_of_a_users_own_is_not_counted():
+    link = Link(lab_of(host("a1", "a", "10.0.0.1"), host("b1", "b", "10.0.0.2")), "a", "b")
+    assert link.traffic() == {"a>b": None, "b>a": None}
+
+
 SAID = """programs
 30000    316     0 1     0     0     0       10  1
 {proc}

@@ -77,6 +77,10 @@ class End:
     def set_cut(self, cut: bool) -> None:
         self._apply(self._cutting(cut), {**self.asked, "cut": cut})
 
+    def traffic(self) -> dict | None:
+        """Bytes and packets that entered here, ever since; None where nothing counts them."""
+        return None
+
     def stands(self) -> bool:
         """False when packets need a delay line and there is none."""
         if self.means != "delay line":
@@ -126,6 +130,12 @@ class WireEnd(End):
 
     def __init__(self, router, site, far, witness):
         super().__init__(router, f"w-{far}", f"{site}>{far}", witness)
+
+    def traffic(self):
+        """Counted by the wire itself, behind all that holds packets back or loses them."""
+        counts = f"/sys/class/net/{self.wire}/statistics"
+        said = self.host.run(f"cat {counts}/tx_bytes {counts}/tx_packets").stdout
+        return dict(zip(("bytes", "packets"), map(int, said.split())))
 
     def _shaping(self, shape):
         return shaping.set_up(self.wire, shape, self._netem, self._queue)

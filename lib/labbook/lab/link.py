@@ -64,6 +64,17 @@ class Link:
         raise LabError(f"the link {self.site_a}-{self.site_b} is not what was asked ({pair}): "
                        f"{deviation}", remedy=self._state_of_ends())
 
+    def traffic(self) -> dict:
+        """{"a>b": {"bytes", "packets"}, "b>a": ...} that crossed since the lab came up, of a link
+        between sites a and b; None in place of the counts where the sites' hosts are a user's.
+
+        Bytes are those of Ethernet frames. Large sends that the kernel has not cut up yet count
+        as one packet, with one header.
+        """
+        first, second = self._sides
+        return {f"{self.site_a}>{self.site_b}": first[0].traffic(),
+                f"{self.site_b}>{self.site_a}": second[0].traffic()}
+
     def facts(self) -> dict:
         """What was asked, by what means, and what the delay lines count since it was asked."""
         means, counts = zip(*self._each(lambda end: (end.means, end.stats())))
