@@ -73,9 +73,9 @@ def requirements(studies=(), tests=False, local=True) -> Requirements:
         if study not in known:
             raise InputError(f"no study {study!r}", allowed=known)
         _add_study(needed, study, description(study), local)
-    for artifact in needed.artifacts.values():
-        for name, why in _listed("packages", "artifacts"):
-            for study in artifact.studies:
+    for artifact, need in needed.artifacts.items():
+        for name, why in _listed("packages", artifact.tools):
+            for study in need.studies:
                 needed.package(name, why, study)
     for name, why in _listed("packages", "tests") if tests else ():
         needed.package(name, why, THE_TESTS)
@@ -94,12 +94,10 @@ def description(study: str) -> LabDescription:
 
 def systems_needs(study: str, lab: LabDescription):
     """(entry of lab.yml's `systems`, its name and version in words, its Needs), for each."""
-    from labbook.systems import find
-
-    for system in lab.systems:
+    for i, system in enumerate(lab.systems):
         settings = system.get("settings", {})
         what = " ".join(str(x) for x in (system["name"], settings.get("version")) if x)
-        yield system, what, _checked(find(system["name"]), settings, study).needs(**settings)
+        yield system, what, _kind(system, settings, study, f"systems.{i}").needs(**settings)
 
 
 def _add_study(needed, study, lab: LabDescription, local):
@@ -124,8 +122,15 @@ def _add_place(needed, study, lab: LabDescription):
     needed.disk_bytes[study] = lab.needs.get("disk", 0)
 
 
-def _checked(kind, settings, study):
-    """The system's class; InputError for settings in lab.yml that it does not know."""
+def _kind(system, settings, study, key):
+    """The system's class; InputError for settings in lab.yml that it does not know, and for
+    several hosts where it takes one."""
+    from labbook.systems import find, over_several
+
+    kind = find(system["name"])
+    if len(system["hosts"]) > 1 and not over_several(kind):
+        raise InputError(f"{system['name']} is a server on one host", file=_lab_file(study),
+                         key=f"{key}.host", allowed=system["hosts"])
     try:
         kind.checked(settings)
     except InputError as error:
