@@ -13,7 +13,8 @@ from labbook.lab.shelf import made
 from labbook.lab.transfer import say
 
 # What engines and servers import there; what these need comes with them.
-PACKAGES = ("cassandra-driver", "ipyparallel", "pymysql", "thriftpy2", "waitress")
+PACKAGES = ("cassandra-driver", "ipyparallel", "pymysql", "python-keystoneclient",
+            "thriftpy2", "waitress")
 # Of these, what nothing there imports but what is the larger half: completion, a debugger, sources.
 UNUSED = ("bin", "debugpy*", "jedi*", "parso*", "share",
           *(f"**/{name}" for name in ("test", "tests", "*.c", "*.h", "*.html", "*.pxd", "*.pyi", "*.pyx")))
