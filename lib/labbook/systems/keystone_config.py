@@ -1,0 +1,80 @@
+"""Keystone's files, as pure functions, and its secrets: keys, and the password of its first user."""
+
+import base64
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+
+DATABASE = "keystone"
+ADMIN = "admin"  # the first user, and its project
+DOMAIN = "Default"
+SECRETS = "secrets.json"
+
+
+def new_key() -> str:
+    """A key of Fernet: 32 random bytes."""
+    return base64.urlsafe_b64encode(os.urandom(32)).decode()
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What opens a Keystone's database: `fernet` signs its tokens, `credential` its credentials.
+
+    Neither text nor record of an object shows them.
+    """
+
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    fernet: str = field(default_factory=new_key, repr=False)
+    credential: str = field(default_factory=new_key, repr=False)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Secrets":
+        return cls(**json.loads((folder / SECRETS).read_text()))
+
+    def save(self, folder: Path) -> None:
+        """Into a file that none but its owner reads."""
+        file = folder / SECRETS
+        with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+            json.dump(asdict(self), out)
+
+
+def configuration(settings, address: str, port: int, home: PurePosixPath) -> str:
+    """keystone.conf; what is not in it is as Keystone's makers chose."""
+    user = "labbook"  # systems/sql_server.py's, without a password
+    parts = {
+        "DEFAULT": {
+            "public_endpoint": f"http://{address}:{port}",
+            "use_stderr": "true",
+            # below that lines are written for each request
+            "default_log_levels": "keystone=ERROR,oslo_policy=ERROR,py.warnings=ERROR",
+        },
+        "database": {
+            "connection": f"mysql+pymysql://{user}:@{settings.database_address}:"
+                          f"{settings.database_port}/{DATABASE}?charset=utf8mb4",
+            # a worker that finds no database says so at once, and is asked again
+            "max_retries": 1, "retry_interval": 1,
+        },
+        "cache": {"enabled": str(settings.cache).lower(), "backend": "dogpile.cache.memory"},
+        "token": {"provider": "fernet"},
+        "fernet_tokens": {"key_repository": home / "fernet-keys"},
+        "fernet_receipts": {"key_repository": home / "fernet-keys"},
+        "credential": {"key_repository": home / "credential-keys"},
+        "identity": {"password_hash_rounds": settings.password_hash_rounds},
+        "oslo_concurrency": {"lock_path": home / "locks"},
+    }
+    return "\n".join(line for name, options in parts.items() for line in (
+        f"[{name}]", *(f"{key} = {value}" for key, value in options.items()), ""))
+
+
+def gunicorn(address: str, port: int, home: PurePosixPath, processes: int) -> str:
+    """Its settings, which are Python: a process answers one request at a time, and then closes.
+
+    The program is loaded once, before there are several of it; it calls no database before it is
+    asked something.
+    """
+    options = {"wsgi_app": "keystone.wsgi.api:application", "bind": f"{address}:{port}", "workers": processes,
+               "worker_class": "sync", "preload_app": True, "keepalive": 0, "timeout": 300, "graceful_timeout": 5,
+               "worker_tmp_dir": str(home), "control_socket_disable": True, "backlog": 512}
+    return "".join(f"{key} = {value!r}\n" for key, value in options.items())
