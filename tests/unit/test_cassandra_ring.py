@@ -9,8 +9,9 @@ import pytest
 from labbook.errors import InputError, LabError
 from labbook.systems.cassandra_config import VERSIONS
 from labbook.systems.cassandra_cql import CQLAdmin
-from labbook.systems.cassandra_ring import Ring, each, hash_tokens, ordered_tokens, row_key, together
+from labbook.systems.cassandra_ring import Ring, hash_tokens, ordered_tokens, row_key
 from labbook.systems.cassandra_thrift import ThriftAdmin
+from labbook.systems.several import each, together
 from labbook.workloads.pairs import key_of
 
 

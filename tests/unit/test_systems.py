@@ -208,7 +208,7 @@ def test_systems_are_found_by_name():
     for name in ("cassandra", "mysql"):
         found = systems.find(name)
         assert found.NAME == name and found.NEEDS.artifacts and found.needs() == found.NEEDS
-    with pytest.raises(InputError, match="did you mean 'cassandra'.*allowed: cassandra, mariadb, mysql"):
+    with pytest.raises(InputError, match="did you mean 'cassandra'.*allowed: cassandra, .*mariadb, mysql"):
         systems.find("casandra")
     with pytest.raises(InputError):
         systems.find("base")

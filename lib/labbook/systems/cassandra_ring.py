@@ -1,12 +1,12 @@
 """Several Cassandra nodes as one system: their tokens, who knows whom, which nodes hold a row."""
 
 from bisect import bisect_left
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.systems.cassandra import Cassandra
 from labbook.systems.cassandra_config import FILE, VERSIONS
+from labbook.systems.several import each, together
 
 KEYSPACE, TABLE = "labbook", "pairs"
 HEAP_MB = {"thrift": 256, "cql": 512}
@@ -108,24 +108,6 @@ class Ring:
         each(self.nodes, lambda node: _await(node, ask, wanted, what), self._end)
 
 
-def each(nodes, job, at_failure=None) -> list:
-    """job(node) for all nodes at once, over the connection of each one's host.
-
-    The first error is raised; before that, `at_failure()` may end what the others wait for.
-    """
-    with ThreadPoolExecutor(len(nodes) or 1) as pool:
-        jobs = [pool.submit(job, node) for node in nodes]
-        try:
-            ended, _ = wait(jobs, return_when=FIRST_EXCEPTION)
-            for one in ended:
-                one.result()
-        except BaseException:
-            if at_failure is not None:
-                at_failure()
-            raise
-        return [one.result() for one in jobs]
-
-
 def _await(node, ask, wanted, what: str) -> None:
     """Ask a node until it gives `wanted`; SystemFailure that tells what it gave last if not."""
     given = None
@@ -175,9 +157,3 @@ def ordered_tokens(nodes: int, rows: int) -> list[str]:
 def row_key(row: int) -> bytes:
     """The workloads' keys, which systems do not import."""
     return b"row%06d" % row
-
-
-def together(facts: list[dict]) -> dict:
-    """One dict of several: a value they share, or the list of theirs."""
-    return {key: value if all(f[key] == value for f in facts) else [f[key] for f in facts]
-            for key, value in facts[0].items()}

@@ -16,9 +16,10 @@ statements() {{
     cat "$(ls /usr/share/mariadb/mariadb_$part.sql /usr/share/mysql/mysql_$part.sql \
            2> /dev/null | head -n 1)" || exit 1
   done
+  cat {more}
 }}
 statements > {home}/fill.sql
-{server} --defaults-file={home}/my.cnf --bootstrap \
+{server} --defaults-file={home}/my.cnf {options} --bootstrap \
   < {home}/fill.sql > {home}/fill.log 2>&1 || {{ tail -n 20 {home}/fill.log; exit 1; }}
 rm {home}/fill.sql"""
 
@@ -33,7 +34,14 @@ class MariaDB(SQLServer):
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.home / "data")
         self.put_configuration()
-        self.host.run(FILL.format(home=shlex.quote(str(self.home)), server=SERVER))
+        self.host.run(fill(self.home))
 
     def command(self) -> str:
         return f"{SERVER} --defaults-file={self.home}/my.cnf"
+
+
+def fill(home, options="", more="/dev/null") -> str:
+    """Shell words that fill the data directory of the server whose my.cnf is in `home`; the file
+    `more` has further statements."""
+    return FILL.format(home=shlex.quote(str(home)), server=SERVER, options=options,
+                       more=shlex.quote(str(more)))

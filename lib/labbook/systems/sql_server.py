@@ -26,16 +26,21 @@ class SQLServer(System):
         "durability": {"enum": list(FLUSH), "default": "commit"},
         "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
     }
+    POOL_MB = BUFFER_POOL_MB
     port = 3306
     protocol = "mysql"
 
     def put_configuration(self, **own) -> None:
         """Write my.cnf and what the server reads at start. `own`: options of this system alone."""
+        self.put(GRANTS, "init.sql")
+        self.put_options(**{"init-file": self.home / "init.sql", **own})
+
+    def put_options(self, **own) -> None:
+        """Write my.cnf."""
         as_root = self.run("id", "-u").stdout.strip() == "0"
-        pool = min(BUFFER_POOL_MB, memory_mb(self.host) // 4)
+        pool = min(self.POOL_MB, memory_mb(self.host) // 4)
         self.put(configuration(self.settings, self.address, self.home, buffer_pool_mb=pool,
                                as_root=as_root, **own), "my.cnf")
-        self.put(GRANTS, "init.sql")
 
     def answers(self) -> None:
         with self.client() as client:
@@ -76,16 +81,15 @@ def configuration(settings, address: str, home: PurePosixPath, *, buffer_pool_mb
     # Unasked, a server refuses to run as root; as another user it cannot be told who to be.
     options = {"user": "root"} if as_root else {}
     options |= {
-        **own,
         "datadir": home / "data", "tmpdir": home,
         "socket": home / "mysqld.sock", "pid-file": home / "mysqld.pid",
         "bind-address": address, "port": SQLServer.port,
-        "init-file": home / "init.sql",
         "skip-name-resolve": None,
         "max_connections": settings.max_connections,
         "default-storage-engine": settings.engine,
         "innodb_flush_log_at_trx_commit": FLUSH[settings.durability],
         "innodb_buffer_pool_size": f"{buffer_pool_mb}M",
+        **own,
     }
     lines = (name if value is None else f"{name}={value}" for name, value in options.items())
     return "\n".join(["[mysqld]", *lines, ""])

@@ -1,0 +1,106 @@
+"""What a Galera node is told at its start, and what it tells of itself."""
+
+import re
+
+from labbook.errors import InputError
+
+FILE = "settings of galera"
+PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so",
+             "/usr/lib64/galera-4/libgalera_smm.so")
+CLUSTER_PORT = 4567
+BYTE = {"type": "integer", "minimum": 0, "maximum": 255}
+WINDOW = {"type": "integer", "minimum": 1, "maximum": 4096}
+SHARED = {  # settings that all nodes of a cluster share
+    "durability": {"enum": ["commit", "periodic"], "default": "periodic"},
+    "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
+    "send_window": {**WINDOW, "default": 4},       # as Galera ships both
+    "user_send_window": {**WINDOW, "default": 2},
+    "sst": {"enum": ["mariabackup", "rsync"], "default": "mariabackup"},
+}
+# From SHOW GLOBAL STATUS, counted since a node's start.
+COUNTERS = {
+    "flow_control_sent": "wsrep_flow_control_sent", "cert_failures": "wsrep_local_cert_failures",
+    "bf_aborts": "wsrep_local_bf_aborts", "replicated": "wsrep_replicated",
+    "replicated_bytes": "wsrep_replicated_bytes", "questions": "Questions",
+}
+NOWHERE = "00000000-0000-0000-0000-000000000000"
+TRANSFERS = {"SST": re.compile(rf"SST received: (?!{NOWHERE})[0-9a-f-]{{36}}:\d"),
+             "IST": re.compile(r"Receiving IST: \d+ writesets|IST received: ")}
+
+
+def check_windows(settings: dict) -> None:
+    """InputError when the window of the users' messages is not within that of all."""
+    if settings["user_send_window"] > settings["send_window"]:
+        raise InputError(f"{settings['user_send_window']} is more than send_window",
+                         file=FILE, key="user_send_window",
+                         allowed=f"1 to {settings['send_window']}")
+
+
+def numbers_of_nodes(key: str, numbers, nodes: int, default: int) -> list[int]:
+    """One number (0 to 255) for each node; InputError for a layout that does not fit."""
+    if numbers is None:
+        return [default] * nodes
+    numbers = list(numbers)
+    if len(numbers) != nodes:
+        raise InputError(f"{len(numbers)} numbers do not fit {nodes} nodes", file=FILE, key=key,
+                         allowed="one for each node")
+    if not all(type(n) is int and 0 <= n <= BYTE["maximum"] for n in numbers):
+        raise InputError(f"{numbers} has what is no such number", file=FILE, key=key,
+                         allowed="0 to 255")
+    return numbers
+
+
+def options(settings, name: str, address: str, provider: str) -> dict:
+    """my.cnf's options that make a server a node; `settings.peers` are the addresses of all."""
+    peers = settings.peers or [address]
+    return {
+        "wsrep_on": "ON", "wsrep_provider": provider,
+        "wsrep_cluster_name": "labbook", "wsrep_cluster_address": f"gcomm://{','.join(peers)}",
+        "wsrep_node_name": name, "wsrep_node_address": address,
+        "wsrep_sst_method": settings.sst, "wsrep_sst_auth": "labbook:",
+        "wsrep_provider_options": f'"{provider_options(settings, address)}"',
+        # what replication of rows asks of a server
+        "binlog_format": "ROW", "innodb_autoinc_lock_mode": 2,
+        # half a dozen nodes share a machine
+        "innodb_log_file_size": "32M", "performance_schema": "OFF",
+    }
+
+
+def provider_options(settings, address: str) -> str:
+    given = {
+        "gmcast.listen_addr": f"tcp://{address}:{CLUSTER_PORT}",
+        "gmcast.segment": settings.segment, "pc.weight": settings.weight,
+        "evs.send_window": settings.send_window,
+        "evs.user_send_window": settings.user_send_window,
+        "gcache.size": "64M",
+    }
+    return ";".join(f"{key}={value}" for key, value in given.items())
+
+
+def standing(status: dict) -> dict:
+    """Of a node's SHOW GLOBAL STATUS: how it stands in its cluster.
+
+    size: nodes that it sees; primary: whether these may write; state: such as Synced; committed:
+    number of the last transaction that it has.
+    """
+    return {"size": int(status["wsrep_cluster_size"]),
+            "primary": status["wsrep_cluster_status"] == "Primary",
+            "state": status["wsrep_local_state_comment"],
+            "committed": int(status["wsrep_last_committed"])}
+
+
+def counted(status: dict) -> dict:
+    """Of a node's SHOW GLOBAL STATUS: its counters; times in s."""
+    found = {key: int(status[name]) for key, name in COUNTERS.items()}
+    return {"flow_control_paused_s": int(status["wsrep_flow_control_paused_ns"]) / 1e9, **found}
+
+
+def transfer_told(log: str) -> str | None:
+    """By what a node got what it had missed, as its log has it: SST, IST, or None for nothing."""
+    return next((by for by, words in TRANSFERS.items() if words.search(log)), None)
+
+
+def recovered_position(said: str) -> str | None:
+    """What --wsrep-recover found: history and number of the last transaction; None without."""
+    found = re.findall(r"Recovered position:\s*([0-9a-f-]{36}:-?\d+)", said)
+    return found[-1] if found and not found[-1].startswith(NOWHERE) else None

@@ -1,0 +1,173 @@
+"""One MariaDB server with Galera's replication: a node of a cluster, or a cluster of its own."""
+
+import shlex
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
+from labbook.lab.shelf import COMPLETE
+from labbook.systems import galera_config as config
+from labbook.systems.artifacts import bring
+from labbook.systems.base import Needs
+from labbook.systems.mariadb import SERVER, fill
+from labbook.systems.sql_server import GRANTS, SQLServer
+
+NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "rsync", "socat", "lsof",
+                        "iproute2", "procps"),
+              commands=("ss", "ps"))
+NEW_CLUSTER = "--wsrep-new-cluster"
+# Unlike an init-file, which each start would have replicated, this is in the data from the start.
+USERS = f"FLUSH PRIVILEGES;\n{GRANTS}"
+# What a node makes anew; a copy of a stopped node's data is as good without.
+NOT_KEPT = ("galera.cache", "gvwstate.dat", "ibtmp1", "ib_buffer_pool", "sst_in_progress")
+STATE = ("grastate.dat", "gvwstate.dat", "galera.cache")
+SST_SECONDS = 300
+
+
+class GaleraNode(SQLServer):
+    """`peers` are the addresses of all nodes of its cluster; none: it is a cluster of its own."""
+
+    NAME = "galera"
+    SETTINGS = {
+        "engine": {"enum": ["InnoDB"], "default": "InnoDB"},
+        **config.SHARED,
+        "peers": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "segment": {**config.BYTE, "default": 0},
+        "weight": {**config.BYTE, "default": 1},
+    }
+    POOL_MB = 64
+
+    def __init__(self, host, **settings):
+        super().__init__(host, **settings)
+        self.data = self.home / "data"
+        self._how = ()
+
+    @classmethod
+    def needs(cls, **settings) -> Needs:
+        return NEEDS
+
+    @classmethod
+    def checked(cls, settings: dict) -> dict:
+        settings = super().checked(settings)
+        config.check_windows(settings)
+        return settings
+
+    def deploy(self, data: Path | None = None, empty=False) -> None:
+        """`data` is a folder of the cache (shelf.made), or one in such a folder: the data
+        directory of a node that was stopped. `empty`: the cluster gives all that there is."""
+        self.run("mkdir", "-p", self.data)
+        self.put_options(**config.options(self.settings, self.host.name, self.address,
+                                          self._provider()))
+        if data is not None:
+            self._copy(data)
+        elif not empty:
+            self.put(USERS, "users.sql")
+            self.host.run(fill(self.home, "--wsrep-on=OFF --wsrep-provider=none",
+                               self.home / "users.sql"))
+
+    def command(self) -> str:
+        return shlex.join((SERVER, f"--defaults-file={self.home}/my.cnf", *self._how))
+
+    def start(self, *how, seconds=None) -> None:
+        """Start with these words on the command line; returns once it is Synced."""
+        self.begin(*how or ((NEW_CLUSTER,) if self._alone() else ()))
+        self.await_synced(seconds or self.START_SECONDS)
+
+    def begin(self, *how) -> None:
+        """Start, and do not wait."""
+        self._how = how
+        self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
+
+    def await_synced(self, seconds: float) -> None:
+        """Returns once it is Synced; ends it and raises SystemFailure if that takes longer."""
+        try:
+            self.host.wait_for(self._ready, f"{self.host.name} to be Synced", timeout=seconds,
+                               process=self._process, interval=0.2)
+        except BaseException as error:
+            if self._refusal and isinstance(error, SystemFailure):
+                error.message += f"; last asked, it gave {self._refusal!r}"
+            with suppress(LabbookError):  # what went wrong first is what must be told
+                self.process.kill()
+            raise
+
+    def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
+        """Start a node whose server has ended, killed or in order.
+
+        by: IST starts from the last transaction that it has, SST as if it had none. Gives `by`,
+        as its log tells it (None: nothing was missing), and the `seconds` until it was Synced.
+        """
+        if by not in config.TRANSFERS:
+            raise InputError(f"{by!r} is no way to rejoin", key="by", allowed=config.TRANSFERS)
+        began = time.monotonic()
+        if by == "SST":
+            self.run("rm", "-f", *(self.data / name for name in STATE))
+            self.start(seconds=seconds)
+        else:
+            self.start(f"--wsrep_start_position={self.recovered()}", seconds=seconds)
+        return {"by": self.transfer(), "seconds": time.monotonic() - began}
+
+    def recovered(self) -> str:
+        """History and number of the last transaction in the data of a node that does not run."""
+        said = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1")
+        position = config.recovered_position(said.stdout)
+        if position is None:
+            raise SystemFailure(f"galera on {self.host.name} has no transaction to go on from",
+                                log=said.stdout[-4000:])
+        return position
+
+    def transfer(self) -> str | None:
+        """SST, IST or None: by what it got what it had missed when it started last."""
+        log = self.host.run(f"grep -aE 'IST|SST' {shlex.quote(self.process.log)}", check=False)
+        return config.transfer_told(log.stdout)
+
+    def answers(self) -> None:
+        found = self.standing()
+        if not (found["primary"] and found["state"] == "Synced"):
+            raise ConnectionError(f"it is {found['state']}, {found}")
+
+    def standing(self) -> dict:
+        """size, primary, state, committed; see galera_config.standing."""
+        return config.standing(self._status())
+
+    def counters(self) -> dict:
+        return config.counted(self._status())
+
+    def listens(self) -> bool:
+        """Whether other nodes can join by it."""
+        return bool(self.run("ss", "-Hltn", f"sport = :{config.CLUSTER_PORT}").stdout.strip())
+
+    def may_lead(self) -> bool:
+        """Whether its state is the newest there is, as the last node to stop in order writes it
+        down; also of one that has none yet."""
+        return self.host.run(f"! grep -q 'safe_to_bootstrap: 0' {self.data}/grastate.dat "
+                             "2> /dev/null", check=False).exit_code == 0
+
+    def destroy(self) -> None:
+        """End the server if it runs and take its files away: nothing is left to end in order."""
+        if self.process is not None:
+            self.process.kill()
+        super().destroy()
+
+    def server_facts(self) -> dict:
+        return {**super().server_facts(),
+                "provider": self._status()["wsrep_provider_version"]}
+
+    def _status(self) -> dict:
+        return dict(self.query("SHOW GLOBAL STATUS"))
+
+    def _alone(self) -> bool:
+        return not self.settings.peers or self.settings.peers == [self.address]
+
+    def _copy(self, data: Path) -> None:
+        whole = data if (data / COMPLETE).exists() else data.parent
+        place = bring(self.host, whole) / data.relative_to(whole)
+        self.run("cp", "-r", "--reflink=auto", f"{place}/.", self.data, timeout=300)
+        self.run("rm", "-f", *(self.data / name for name in (COMPLETE, *NOT_KEPT)))
+
+    def _provider(self) -> str:
+        found = self.host.run(f"ls {' '.join(config.PROVIDERS)} 2> /dev/null", check=False).stdout
+        if not found:
+            raise LabError(f"{self.host.name}: Galera's library is not there",
+                           remedy="Install galera-4 there")
+        return found.split()[0]
