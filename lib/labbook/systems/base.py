@@ -96,7 +96,15 @@ class System:
 
     def start(self) -> None:
         """Start the server and wait until it answers; SystemFailure with its log's tail if not."""
+        self.begin()
+        self.await_answer()
+
+    def begin(self) -> None:
+        """Start the server, and do not wait."""
         self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
+
+    def await_answer(self) -> None:
+        """Returns once it answers; ends it and raises SystemFailure, with its log's tail, if not."""
         try:
             self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
                                timeout=self.START_SECONDS, process=self._process, interval=0.05)
