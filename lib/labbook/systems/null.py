@@ -6,11 +6,11 @@ from pathlib import Path
 from labbook.systems.base import Needs, System
 
 PROGRAM = Path(__file__).with_name("null_server")
-PROTOCOLS = ("thrift", "cql", "mysql", "http")  # a module of the program each
+PROTOCOLS = ("thrift", "cql", "mysql", "http", "keystone")  # a module of the program each
 
 
 class NullServer(System):
-    """Answers the key-value clients of each protocol; `process` is there to ask for its CPU."""
+    """Answers the clients of each protocol; `process` is there to ask for its CPU."""
 
     NAME = "null"
     SETTINGS = {
@@ -23,6 +23,12 @@ class NullServer(System):
     @property
     def protocol(self) -> str:
         return self.settings.protocol
+
+    @property
+    def credentials(self) -> dict:
+        """For clients of Keystone: any will do."""
+        return {"auth_url": f"http://{self.address}:{self.port}/v3", "username": "admin",
+                "password": "null", "project": "admin", "domain": "Default"}
 
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.home / PROGRAM.name)

@@ -2,7 +2,6 @@
 
 import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,10 @@ import pandas as pd
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_host, stores
+from labbook.workloads.common_start import clocks, cpus, notice_seconds, shares
 from labbook.workloads.keyvalue_runner import ERROR_BYTES, KINDS_OF_ERRORS, sheet_fields
 from labbook.workloads.pairs import MOST_ROWS, key_of
+from labbook.workloads.server_cpu import server_cpu
 
 LEVELS_OF_READS = ("ONE", "QUORUM", "ALL")
 LEVELS = (*LEVELS_OF_READS, "ANY")
@@ -60,9 +61,9 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     ready_seconds = CONNECT_SECONDS + seconds_at_most + CALL_SECONDS
     crew.run(keyvalue_host.prepare, specs, [ready_seconds] * len(specs),
              timeout=ready_seconds + 10)
-    offsets, uncertainty = _clocks(crew)
-    notice = _notice_seconds(crew, clients)
-    cpu_before = _server_cpu(target)
+    offsets, uncertainty = clocks(crew)
+    notice = notice_seconds(crew, clients)
+    cpu_before = server_cpu(target)
     start = time.time() + notice
     # a last call may connect, say where to, and ask: three waits
     end_seconds = start - time.time() + seconds_at_most + 3 * CALL_SECONDS + 10
@@ -75,15 +76,8 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     measures["start_spread_s"] += uncertainty
     if cpu_before is not None:
         calls = sum(len(frame) for frame in frames)
-        measures["server_cpu_us_per_call"] = (_server_cpu(target) - cpu_before) / calls * 1e6
+        measures["server_cpu_us_per_call"] = (server_cpu(target) - cpu_before) / calls * 1e6
     return Load(_together(frames), measures)
-
-
-def shares(spec: dict, clients: int, hosts: int) -> list[dict]:
-    """The spec of each host: clients spread evenly, numbered through."""
-    most, more = divmod(clients, hosts)
-    counts = [most + (i < more) for i in range(hosts)]
-    return [dict(spec, clients=n, first_client=sum(counts[:i])) for i, n in enumerate(counts) if n]
 
 
 def check_load(*, op: str, clients: int = 1, requests: int = 1, rows: int, value_bytes: int,
@@ -167,41 +161,3 @@ def _measures(frames, sheets, hosts, asked: int) -> dict:
         "clients_cpu_share": max(cpu / (elapsed * cpus(host)) for cpu, host in zip(used, hosts)),
         "clients_cpu_us_per_call": sum(used) / len(rows) * 1e6,
     }
-
-
-def cpus(host) -> float:
-    """How many CPUs' time the host was given."""
-    quota = (host.limits or {}).get("quota")
-    cores = len(host.cores) if host.cores else int(host.run("nproc").stdout)
-    return min(cores, quota) if quota else cores
-
-
-def _clocks(crew) -> tuple[list[float], float]:
-    """How far the clock of each of the crew's hosts is ahead of ours, in seconds, and how far two
-    starts told by these clocks may lie apart because that is not known exactly."""
-    measured = getattr(crew, "clock_offsets", None)
-    clocks = measured() if measured else [(0.0, 0.0)] * len(crew.hosts)
-    return [offset for offset, _ in clocks], 2 * max(uncertainty for _, uncertainty in clocks)
-
-
-def _notice_seconds(crew, clients: int) -> float:
-    """How long before the start its time is told, for it to be known everywhere by then."""
-    begin = time.monotonic()
-    crew.run(time.time, timeout=CALL_SECONDS)
-    return 0.1 + 0.001 * clients + 2 * (time.monotonic() - begin)
-
-
-def _server_cpu(target) -> float | None:
-    """CPU seconds the servers have used so far, to 10 ms each; None without their processes."""
-    one = getattr(target, "process", None)
-    processes = getattr(target, "processes", None) or ([one] if one else [])
-    if not processes:
-        return None
-    with ThreadPoolExecutor(len(processes)) as pool:
-        return sum(pool.map(_cpu_seconds, processes))
-
-
-def _cpu_seconds(process) -> float:
-    stat = process.host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK").stdout
-    fields, ticks = stat.rpartition(")")[2].split()[:-1], int(stat.split()[-1])
-    return (int(fields[11]) + int(fields[12])) / ticks

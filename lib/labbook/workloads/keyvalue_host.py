@@ -1,72 +1,27 @@
 """What the engine on a client host does: starts the clients' process, says go, gives their rows."""
 
 import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
-from labbook.workloads import stores
+from labbook.workloads import clients_process, stores
 from labbook.workloads.pairs import WrongValue
 
 FILLERS = 8  # connections that fill a table
 FILL_TRIES = 3
-
-_running = None  # (process, folder) between `prepare` and `go`
+RUNNER = "labbook.workloads.keyvalue_runner"
 
 
 def prepare(spec: dict, seconds: float) -> None:
     """Start the clients and return when all have connected and warmed up."""
-    global _running
-    clear()
-    folder = Path(tempfile.mkdtemp(prefix="labbook-clients-", dir=os.environ.get("HOME")))
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(spec),
-             str(folder / "out")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
-    _running = process, folder
-    if not select.select([process.stdout], [], [], seconds)[0]:
-        _fail(f"clients were not ready within {seconds:g} s")
-    if process.stdout.readline() != b"ready\n":
-        _fail("clients ended before they were ready")
+    clients_process.begin(RUNNER, json.dumps(spec), seconds=seconds)
 
 
 def go(start: float, seconds: float) -> bytes:
     """Start at `start` (seconds since the epoch), wait for the end: the runner's sheet."""
-    process, folder = _running
-    try:
-        process.communicate(f"{start!r}\n".encode(), timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _fail(f"clients did not end within {seconds:g} s")
-    if process.returncode != 0:
-        _fail(f"clients ended with exit code {process.returncode}")
-    rows = (folder / "out").read_bytes()
-    clear()
-    return rows
-
-
-def clear() -> None:
-    """End clients that an earlier point left, and take their files away."""
-    global _running
-    if _running is None:
-        return
-    process, folder = _running
-    _running = None
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    for pipe in (process.stdin, process.stdout):
-        pipe.close()
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
+    clients_process.start(start)
+    return clients_process.rows(seconds)
 
 
 def fill(spec: dict, checked_at: str) -> float:
@@ -103,9 +58,3 @@ def _insist(calls, op, row) -> None:
         except Exception as error:
             if not (left and calls.keeps_connection(error)):
                 raise
-
-
-def _fail(why: str):
-    log = (_running[1] / "log").read_text()[-2000:]
-    clear()
-    raise RuntimeError(f"{why}{': ' if log else ''}{log.strip()}")

@@ -1,0 +1,89 @@
+"""Keystone's identity API, as far as its clients create and list users: anyone is let in.
+
+Each answer closes its connection, as the real one's workers do. What is sent after a head is a
+body, which nobody reads.
+"""
+
+import json
+
+USERS = 1000
+ID = "0123456789abcdef0123456789abcdef"
+WHEN = "2000-01-01T00:00:00.000000Z"
+NEVER = "2999-12-31T23:59:59.000000Z"
+OK, CREATED, CHOICES = b"200 OK", b"201 Created", b"300 Multiple Choices"
+
+
+def answers(_value_of):
+    known = {}
+
+    def answer(message: bytes) -> bytes:
+        if message.startswith(b"{"):
+            return b""
+        verb, path, _ = message.split(b" ", 2)
+        host = _host(message)
+        asked = verb, path.partition(b"?")[0].rstrip(b"/"), host
+        if asked not in known:
+            known[asked] = reply(*found(verb.decode(), asked[1].decode(), f"http://{host.decode()}"))
+        return known[asked]
+
+    return b"", answer
+
+
+def found(verb: str, path: str, root: str) -> tuple[bytes, dict]:
+    """The status and the body of an answer; LookupError for what is not known here."""
+    version = {"id": "v3.14", "status": "stable", "updated": WHEN,
+               "links": [{"rel": "self", "href": f"{root}/v3/"}],
+               "media-types": [{"base": "application/json",
+                                "type": "application/vnd.openstack.identity-v3+json"}]}
+    domain = {"id": "default", "name": "Default", "enabled": True, "description": "",
+              "tags": [], "options": {}, "links": {"self": f"{root}/v3/domains/default"}}
+    return {
+        ("GET", ""): lambda: (CHOICES, {"versions": {"values": [version]}}),
+        ("GET", "/v3"): lambda: (OK, {"version": version}),
+        ("POST", "/v3/auth/tokens"): lambda: (CREATED, {"token": token(root)}),
+        ("GET", "/v3/domains"): lambda: (OK, {"domains": [domain], "links": links(root, "domains")}),
+        ("GET", "/v3/domains/Default"): lambda: (OK, {"domain": domain}),
+        ("GET", "/v3/domains/default"): lambda: (OK, {"domain": domain}),
+        ("POST", "/v3/users"): lambda: (CREATED, {"user": user(root, 0)}),
+        ("GET", f"/v3/users/{0:032x}"): lambda: (OK, {"user": user(root, 0)}),
+        ("GET", "/v3/users"): lambda: (OK, {"users": [user(root, i) for i in range(USERS)],
+                                            "links": links(root, "users")}),
+    }[verb, path]()
+
+
+def token(root: str) -> dict:
+    domain = {"id": "default", "name": "Default"}
+    endpoints = [{"id": ID, "interface": interface, "region": "null", "region_id": "null",
+                  "url": f"{root}/v3"} for interface in ("public", "internal", "admin")]
+    return {"methods": ["password"], "user": {"id": ID, "name": "admin", "domain": domain,
+                                              "password_expires_at": None},
+            "audit_ids": [ID[:22]], "issued_at": WHEN, "expires_at": NEVER, "is_domain": False,
+            "project": {"id": ID, "name": "admin", "domain": domain},
+            "roles": [{"id": ID, "name": "admin"}],
+            "catalog": [{"id": ID, "type": "identity", "name": "keystone",
+                         "endpoints": endpoints}]}
+
+
+def user(root: str, number: int) -> dict:
+    identity = f"{number:032x}"
+    return {"id": identity, "name": f"user{number:04d}", "domain_id": "default", "enabled": True,
+            "default_project_id": ID, "password_expires_at": None, "options": {},
+            "links": {"self": f"{root}/v3/users/{identity}"}}
+
+
+def links(root: str, what: str) -> dict:
+    return {"self": f"{root}/v3/{what}", "previous": None, "next": None}
+
+
+def reply(status: bytes, body: dict) -> bytes:
+    text = json.dumps(body).encode()
+    return (b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+            b"X-Subject-Token: null\r\nVary: X-Auth-Token\r\nConnection: close\r\n\r\n%b"
+            % (status, len(text), text))
+
+
+def _host(message: bytes) -> bytes:
+    """What the client calls us, which links must repeat."""
+    name = b"\r\nhost: "
+    first = message.lower().index(name) + len(name)
+    return message[first:message.index(b"\r\n", first)]

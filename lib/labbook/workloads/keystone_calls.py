@@ -1,0 +1,55 @@
+"""One call to Keystone, step by step, as Rally makes it in an iteration of its KeystoneBasic.
+
+The requests are those of rally-openstack 4.1.0, in its order: a client of no stated version finds
+out which there is and authenticates; then one of version 3 does so once more, looks the domain up,
+creates the user and, as the answer has no `project_id`, reads it back. Rally counts all of it, what
+comes before the second client as no step of its own; here that is "authenticate".
+"""
+
+import uuid
+
+from keystoneauth1 import discover
+from keystoneauth1.identity import Password
+from keystoneauth1.session import Session
+from keystoneclient import client
+
+STEPS = {"create_user": ("authenticate", "create_user"),
+         "create_and_list_users": ("authenticate", "create_user", "list_users")}
+
+
+class KeystoneCall:
+    """A call of one's own: nothing is kept from one to the next.
+
+    `credentials`: auth_url (with or without its /v3), username, password, project, domain. `user`
+    is the name of the user it created, "" as long as Keystone has not said that it did.
+    """
+
+    def __init__(self, credentials: dict):
+        self._root = credentials["auth_url"].rstrip("/").removesuffix("/v3")
+        self._given = credentials
+        self.user, self._client = "", None
+
+    def authenticate(self) -> None:
+        discover.Discover(Session(), f"{self._root}/v3").version_data()
+        session = self._session(f"{self._root}/v3")
+        session.auth.get_access(session)
+        client.Client(session=session)
+
+    def create_user(self) -> None:
+        self._client = client.Client(version="3", session=self._session(self._root))
+        domain = self._client.domains.get(self._given["domain"])
+        name = f"labbook-{uuid.uuid4().hex}"
+        user = self._client.users.create(name=name, domain=domain.id, enabled=True)
+        self.user = name
+        user.get()
+
+    def list_users(self) -> None:
+        if not self._client.users.list():
+            raise LookupError("no user in the list")
+
+    def _session(self, url) -> Session:
+        given = self._given
+        return Session(Password(
+            url, username=given["username"], password=given["password"],
+            project_name=given["project"], user_domain_name=given["domain"],
+            project_domain_name=given["domain"]))

@@ -1,0 +1,23 @@
+"""The CPU that a load cost its servers."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+
+def server_cpu(target) -> float | None:
+    """CPU seconds the servers have used so far, to 10 ms each; None without their processes.
+
+    `target` has a `process` or several `processes`.
+    """
+    one = getattr(target, "process", None)
+    processes = getattr(target, "processes", None) or ([one] if one else [])
+    if not processes:
+        return None
+    with ThreadPoolExecutor(len(processes)) as pool:
+        return sum(pool.map(cpu_seconds, processes))
+
+
+def cpu_seconds(process) -> float:
+    """Of the process with its threads, without its children."""
+    stat = process.host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK").stdout
+    fields, ticks = stat.rpartition(")")[2].split()[:-1], int(stat.split()[-1])
+    return (int(fields[11]) + int(fields[12])) / ticks
