@@ -8,7 +8,7 @@ import pytest
 
 from labbook import figures
 from labbook.errors import InputError
-from labbook.figures import clients, repeats, theme, words
+from labbook.figures import lines, repeats, theme, words
 from labbook.figures.picture import Picture
 from labbook.lab.description import LabDescription
 
@@ -41,8 +41,8 @@ def test_a_picture_is_whole_svg_with_words_for_those_who_cannot_see_it():
         assert "http" not in re.sub(rb'xmlns(:\w+)?="[^"]*"|<!DOCTYPE.*?>|rdf:resource="[^"]*"', b"",
                                     panel.svg, flags=re.S).replace(b"https://matplotlib.org/", b"").decode()
     assert picture.panels[0].alt == (
-        "Line chart, Read: mean time of a request over clients. Cassandra: 4.00 ms with 1 client, "
-        "40.0 ms with 10 clients; MySQL: 2.00 ms with 1 client, 20.0 ms with 10 clients.")
+        "Line chart, Read: mean time of a request over clients. Cassandra: 4.00 ms at 1, "
+        "40.0 ms at 10; MySQL: 2.00 ms at 1, 20.0 ms at 10.")
     assert html(picture).count("<img ") == html(picture).count('alt="Line chart') == 2
 
 
@@ -63,7 +63,7 @@ def test_the_band_is_the_interval_of_the_median_and_says_how_sure_that_is():
 
 def test_client_limited_points_are_hollow_and_named(monkeypatch):
     drawn = []
-    monkeypatch.setattr(clients, "_dots", lambda axes, rows, *_: drawn.append(rows))
+    monkeypatch.setattr(lines, "dots", lambda axes, rows, *_: drawn.append(rows))
     picture = figures.time_over_clients(summary(limited={("mysql", 10)}))
     assert "6 measurements of 24 limited by the clients" in picture.caption
     assert sum(repeats.client_limited(rows).sum() for rows in drawn) == 6
@@ -75,7 +75,7 @@ def test_hollow_points_have_a_face_of_their_own():
 
     axes = Figure().add_subplot()
     rows = summary(limited={("mysql", 10)})
-    clients._dots(axes, rows[rows.store == "mysql"], "clients", "mean_ms", "#D55E00", "s")
+    lines.dots(axes, rows[rows.store == "mysql"], "clients", "mean_ms", "#D55E00", "s")
     solid, hollow = axes.collections
     assert (len(solid.get_offsets()), len(hollow.get_offsets())) == (6, 6)
     assert solid.get_facecolor().tolist() != hollow.get_facecolor().tolist()

@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from labbook.figures.legend import entry, head
+from labbook.figures.lines import panels_of, with_measure
 from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import PANEL_INCHES, PAPER, styles, theme
@@ -12,21 +13,22 @@ from labbook.figures.words import name, number
 ROW_INCHES, HEAD_INCHES = 0.3, 1.3
 
 
-def dots(summary: pd.DataFrame, *, y: str, hue: str, col="op", measure="mean_ms",
+def dots(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = "op", measure="mean_ms",
          label="mean time of a request, ms", note="") -> Picture:
-    """A panel for each value of `col`, a line for each value of `y` (in the order in which they
+    """A panel for each value of `col` (one for all when it is None), a line for each value of `y` (in the order in which they
     come), and on it the median of each `hue` with its interval; from 0, so that lengths compare. A
     panel is called by its `col`, or by `note`.
 
     Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
     """
+    summary = with_measure(summary, measure)
     if not len(summary):
         return NOT_MEASURED
     with theme():
-        shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[measure].max()}
-        panels = [_panel(rows, note or value, y, hue, measure, label, shared)
-                  for value, rows in summary.groupby(col, sort=True)]
-    spread = over_repeats(summary, [y, hue, col], measure)
+        shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[measure].max() or 1}
+        panels = [_panel(rows, note or (name(value, col) if col else ""), y, hue, measure, label,
+                         shared) for value, rows in panels_of(summary, col)]
+    spread = over_repeats(summary, [y, hue] + [col] * bool(col), measure)
     limited = int(client_limited(summary).sum())
     more = f" {limited} of {len(summary)} limited by the clients: hollow." if limited else ""
     words = band_words(spread).replace("line: ", "dots: the repeats; line: ").replace("band", "bar")
@@ -45,11 +47,11 @@ def _panel(rows, title, y, hue, measure, label, shared):
             _dot(axes, rows[(rows[y] == line) & (rows[hue] == value)],
                  found[(found[y] == line) & (found[hue] == value)], at, measure,
                  *shared["colours"][value])
-    axes.set_yticks(range(len(lines)), [name(line) for line in lines])
+    axes.set_yticks(range(len(lines)), [name(line, y) for line in lines])
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, shared["top"]), xlabel=label)
     axes.tick_params(length=0)
     axes.grid(axis="y", visible=False)
-    head(figure, name(title), [entry(name(v), *shared["colours"][v]) for v in hues])
+    head(figure, title, [entry(name(v, hue), *shared["colours"][v]) for v in hues])
     return panel(figure, _alt(title, found, y, hue, label))
 
 
@@ -65,6 +67,7 @@ def _dot(axes, repeats, found, at, measure, colour, marker):
 
 
 def _alt(title, found, y, hue, label) -> str:
-    told = "; ".join(f"{name(getattr(p, y))}, {name(getattr(p, hue))}: {number(p.median)}"
+    told = "; ".join(f"{name(getattr(p, y), y)}, {name(getattr(p, hue), hue)}: {number(p.median)}"
                      for p in found.itertuples())
-    return f"Dot chart, {name(title)}: {label}. {told}."
+    called = f", {title}" if title else ""
+    return f"Dot chart{called}: {label}. {told}."

@@ -9,6 +9,7 @@ holds it in 95 % of cases without a guess at the distribution.
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist, stdev
 
 LEVEL = 0.95
 
@@ -30,11 +31,39 @@ def median_interval(values, level: float = LEVEL) -> Interval:
     n = len(ordered)
     if n == 0:
         raise ValueError("no values")
-    inward = 0      # how far in from the lowest and the highest the ends of the interval may lie
-    while 2 * (inward + 1) < n and coverage(n, inward + 1) >= level:
-        inward += 1
+    inward = _inward(n, level)
     return Interval(_median(ordered), ordered[inward], ordered[n - 1 - inward],
                     min(level, coverage(n, inward)), n)
+
+
+def _inward(n, level) -> int:
+    """How far in from the lowest and the highest of n values the ends of the interval may lie."""
+    inward = 0
+    while 2 * (inward + 1) < n and coverage(n, inward + 1) >= level:
+        inward += 1
+    return inward
+
+
+def repeats_needed(numbers, half_width: float, level: float = LEVEL) -> int:
+    """How many repeats it takes until the interval of their median reaches, on average, no farther
+    than `half_width` to either side, going by the spread of the numbers of two or more repeats.
+
+    The ends of the interval are two of the values in order; how far out those lie is taken from
+    values that spread normally with the standard deviation of the numbers (Blom's approximation,
+    beyond 200 the limit for many values). From few repeats that deviation is a guess: of three, it
+    is often half or twice the true one.
+    """
+    spread = stdev(numbers)
+    for n in range(2, 200):
+        if coverage(n, 0) >= level and spread * _reach(n, level) <= half_width:
+            return n
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    return max(200, math.ceil(math.pi / 2 * (z * spread / half_width) ** 2))
+
+
+def _reach(n, level) -> float:
+    """How many standard deviations from the middle the interval of n normal values ends."""
+    return NormalDist().inv_cdf((n - _inward(n, level) - 0.375) / (n + 0.25))
 
 
 def coverage(n: int, inward: int) -> float:

@@ -7,7 +7,7 @@ import statistics as plain
 import pytest
 
 from labbook.study import rules
-from labbook.study.statistics import coverage, median_interval, ratio, slope
+from labbook.study.statistics import coverage, median_interval, ratio, repeats_needed, slope
 
 
 def test_level_is_honest_for_few_repeats():
@@ -48,6 +48,29 @@ def rows(draw, repeats, effect=1.0):
     for repeat in range(1, repeats + 1):
         for system, mean in zip("ab", block(draw, effect)):
             yield {"system": system, "repeat": repeat, "mean_ms": mean}
+
+
+@pytest.mark.parametrize("half_width", [0.5, 0.2, 0.1])
+@pytest.mark.parametrize("value", [lambda draw: draw.gauss(5, 0.4),
+                                   lambda draw: math.exp(draw.gauss(0, 0.35))])
+def test_as_many_repeats_as_are_said_to_be_needed_make_the_interval_that_narrow(half_width, value):
+    draw = random.Random(3)
+    known = [value(draw) for _ in range(4000)]
+    needed = repeats_needed(known, half_width)
+
+    def reach(n):
+        found = [median_interval([value(draw) for _ in range(n)]) for _ in range(300)]
+        return plain.fmean((one.high - one.low) / 2 for one in found)
+
+    assert reach(needed) < 1.1 * half_width
+    assert needed == 6 or reach(math.ceil(0.6 * needed)) > half_width
+
+
+def test_repeats_needed_are_never_fewer_than_the_level_asks_and_end_for_any_noise():
+    assert repeats_needed([1, 1, 1], 0.01) == 6
+    assert repeats_needed([1, 1, 1], 0.01, level=0.75) == 3
+    assert repeats_needed([1.0, 1.1, 0.9], 0.0005) == pytest.approx(
+        math.pi / 2 * (1.96 * 0.1 / 0.0005) ** 2, rel=0.05)
 
 
 RUNS = 1500
