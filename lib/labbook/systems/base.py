@@ -85,14 +85,18 @@ class System:
     def up(self) -> "System":
         """Take away what an earlier run left, deploy and start."""
         self.destroy()
+        self.provide()
+        self.deploy()
+        self.start()
+        return self
+
+    def provide(self) -> None:
+        """Install its packages on a user's own host that allows it."""
         if "packages" in (self.host.allow or ()):  # else they are there, which was looked at before
             from labbook.lab.real.packages import provide
 
             given = {key: value for key, value in vars(self.settings).items() if value is not None}
             provide(self.host, self.needs(**given).packages)
-        self.deploy()
-        self.start()
-        return self
 
     def start(self) -> None:
         """Start the server and wait until it answers; SystemFailure with its log's tail if not."""
@@ -103,11 +107,12 @@ class System:
         """Start the server, and do not wait."""
         self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
 
-    def await_answer(self) -> None:
+    def await_answer(self, seconds: float | None = None, interval: float = 0.05) -> None:
         """Returns once it answers; ends it and raises SystemFailure, with its log's tail, if not."""
         try:
             self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
-                               timeout=self.START_SECONDS, process=self._process, interval=0.05)
+                               timeout=seconds or self.START_SECONDS, process=self._process,
+                               interval=interval)
         except BaseException as error:
             if self._refusal and isinstance(error, SystemFailure):
                 error.message += f"; last asked, it gave {self._refusal!r}"

@@ -10,7 +10,7 @@ from labbook.systems import galera_config as config
 from labbook.systems.galera_node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode
 from labbook.systems.several import each, together
 
-LISTEN_SECONDS = 30
+LISTEN_SECONDS, LEAVE_SECONDS = 30, 10
 
 
 class Galera:
@@ -72,6 +72,7 @@ class Galera:
     def up(self) -> "Galera":
         """Take away what earlier runs left, deploy, and start."""
         self.destroy()
+        each(self.nodes, lambda node: node.provide())
         each(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.nodes[0]))
         self.start()
         return self
@@ -85,16 +86,20 @@ class Galera:
             leader.begin(NEW_CLUSTER)
             leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
             each(others, lambda node: node.begin())
-            each(self.nodes, lambda node: node.await_synced(seconds), self._kill)
+            each(self.nodes, lambda node: node.await_answer(seconds), self._kill)
             self.synced()
         except BaseException:
             self._kill()
             raise
 
     def stop(self) -> None:
-        """One after the other: of nodes that end at once, the last may not know what it has."""
-        for node in reversed(self.nodes):
-            node.stop()
+        """One after the other: only a node that saw all others leave knows, when it is started
+        again, that it has all there is."""
+        left = [node for node in self.nodes if node.process and node.process.alive()]
+        while left:
+            left.pop().stop()
+            if left:
+                self._await_left(left[0], len(left))
 
     def destroy(self) -> None:
         each(self.nodes, lambda node: node.destroy())
@@ -156,6 +161,14 @@ class Galera:
                 return node
         raise SystemFailure("no node of galera was the last to stop in order, so none can say "
                             "that it has all transactions")
+
+    def _await_left(self, node, size: int) -> None:
+        def sees_no_more() -> bool:
+            found = _standing(node)
+            return found is None or found["size"] <= size
+
+        with suppress(SystemFailure):  # the others are to stop all the same
+            node.host.wait_for(sees_no_more, "a node to leave", LEAVE_SECONDS, interval=0.05)
 
     def _kill(self) -> None:
         with suppress(LabbookError):  # what went wrong first is what must be told

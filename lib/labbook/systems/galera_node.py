@@ -2,10 +2,9 @@
 
 import shlex
 import time
-from contextlib import suppress
 from pathlib import Path
 
-from labbook.errors import InputError, LabbookError, LabError, SystemFailure
+from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.shelf import COMPLETE
 from labbook.systems import galera_config as config
 from labbook.systems.artifacts import bring
@@ -22,7 +21,9 @@ USERS = f"FLUSH PRIVILEGES;\n{GRANTS}"
 # What a node makes anew; a copy of a stopped node's data is as good without.
 NOT_KEPT = ("galera.cache", "gvwstate.dat", "ibtmp1", "ib_buffer_pool", "sst_in_progress")
 STATE = ("grastate.dat", "gvwstate.dat", "galera.cache")
+WAYS = ("IST", "SST")
 SST_SECONDS = 300
+ASK_SECONDS = 0.2  # half a dozen nodes of one machine are asked at once
 
 
 class GaleraNode(SQLServer):
@@ -57,8 +58,8 @@ class GaleraNode(SQLServer):
         """`data` is a folder of the cache (shelf.made), or one in such a folder: the data
         directory of a node that was stopped. `empty`: the cluster gives all that there is."""
         self.run("mkdir", "-p", self.data)
-        self.put_options(**config.options(self.settings, self.host.name, self.address,
-                                          self._provider()))
+        self.put_options(config.SST, **config.options(self.settings, self.host.name, self.address,
+                                                      self._provider()))
         if data is not None:
             self._copy(data)
         elif not empty:
@@ -72,24 +73,15 @@ class GaleraNode(SQLServer):
     def start(self, *how, seconds=None) -> None:
         """Start with these words on the command line; returns once it is Synced."""
         self.begin(*how or ((NEW_CLUSTER,) if self._alone() else ()))
-        self.await_synced(seconds or self.START_SECONDS)
+        self.await_answer(seconds)
 
     def begin(self, *how) -> None:
         """Start, and do not wait."""
         self._how = how
-        self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
+        super().begin()
 
-    def await_synced(self, seconds: float) -> None:
-        """Returns once it is Synced; ends it and raises SystemFailure if that takes longer."""
-        try:
-            self.host.wait_for(self._ready, f"{self.host.name} to be Synced", timeout=seconds,
-                               process=self._process, interval=0.2)
-        except BaseException as error:
-            if self._refusal and isinstance(error, SystemFailure):
-                error.message += f"; last asked, it gave {self._refusal!r}"
-            with suppress(LabbookError):  # what went wrong first is what must be told
-                self.process.kill()
-            raise
+    def await_answer(self, seconds=None, interval=ASK_SECONDS) -> None:
+        super().await_answer(seconds, interval)
 
     def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
         """Start a node whose server has ended, killed or in order.
@@ -97,8 +89,8 @@ class GaleraNode(SQLServer):
         by: IST starts from the last transaction that it has, SST as if it had none. Gives `by`,
         as its log tells it (None: nothing was missing), and the `seconds` until it was Synced.
         """
-        if by not in config.TRANSFERS:
-            raise InputError(f"{by!r} is no way to rejoin", key="by", allowed=config.TRANSFERS)
+        if by not in WAYS:
+            raise InputError(f"{by!r} is no way to rejoin", key="by", allowed=WAYS)
         began = time.monotonic()
         if by == "SST":
             self.run("rm", "-f", *(self.data / name for name in STATE))
@@ -118,7 +110,7 @@ class GaleraNode(SQLServer):
 
     def transfer(self) -> str | None:
         """SST, IST or None: by what it got what it had missed when it started last."""
-        log = self.host.run(f"grep -aE 'IST|SST' {shlex.quote(self.process.log)}", check=False)
+        log = self.run("grep", "-aE", config.TRANSFER, self.process.log, check=False)
         return config.transfer_told(log.stdout)
 
     def answers(self) -> None:

@@ -35,12 +35,12 @@ class SQLServer(System):
         self.put(GRANTS, "init.sql")
         self.put_options(**{"init-file": self.home / "init.sql", **own})
 
-    def put_options(self, **own) -> None:
-        """Write my.cnf."""
+    def put_options(self, more="", **own) -> None:
+        """Write my.cnf; `more`: sections for programs other than the server."""
         as_root = self.run("id", "-u").stdout.strip() == "0"
         pool = min(self.POOL_MB, memory_mb(self.host) // 4)
         self.put(configuration(self.settings, self.address, self.home, buffer_pool_mb=pool,
-                               as_root=as_root, **own), "my.cnf")
+                               as_root=as_root, **own) + more, "my.cnf")
 
     def answers(self) -> None:
         with self.client() as client:

@@ -1,0 +1,158 @@
+"""A real Galera cluster over two sites: up, written everywhere, killed and cut."""
+
+import json
+import threading
+
+import pymysql
+import pytest
+from small_labs import describe, new_id
+
+from labbook.errors import SystemFailure
+from labbook.lab import Environment, Lab
+from labbook.lab.shelf import COMPLETE, made
+from labbook.systems.galera import Galera
+from labbook.systems.galera_node import NOT_KEPT, GaleraNode
+
+SITES = {"db1": "a", "db2": "a", "db3": "b"}
+
+
+@pytest.fixture(scope="module")
+def lab():
+    description = describe({name: (site, {}) for name, site in SITES.items()},
+                           [{"between": ["a", "b"]}])
+    with Lab.up(description, Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def data(lab, tmp_path_factory):
+    """What a node that was alone, and stopped in order, leaves: with a table and a row."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr("labbook.lab.shelf.cache_dir", lambda: tmp_path_factory.mktemp("cache"))
+    node = GaleraNode(lab.host("db1")).up()
+    node.query("CREATE DATABASE kept")
+    node.query("CREATE TABLE people (name VARCHAR(40) PRIMARY KEY)", "kept")
+    node.query("INSERT INTO people VALUES ('seeded')", "kept")
+    node.stop()
+    yield made("seed", lambda folder: take(node, folder / "data")) / "data"
+    patch.undo()
+
+
+def take(node, folder):
+    import subprocess
+
+    left_out = " ".join(f"--exclude=./{name}" for name in NOT_KEPT)
+    node.host.run(f"tar -cf {node.home}/data.tar {left_out} -C {node.data} .")
+    folder.mkdir()
+    node.host.get(node.home / "data.tar", folder.parent / "data.tar")
+    subprocess.run(["tar", "-xf", folder.parent / "data.tar", "-C", folder], check=True)
+    (folder.parent / "data.tar").unlink()
+
+
+@pytest.fixture(scope="module")
+def hosts(lab):
+    return [lab.host(name) for name in SITES]
+
+
+@pytest.fixture
+def three(hosts, data):
+    cluster = Galera(hosts, segments=[0, 0, 1], data=data).up()
+    yield cluster
+    cluster.destroy()
+
+
+def add(node, name: str):
+    node.query(f"INSERT INTO people VALUES ('{name}')", "kept")
+
+
+def names(cluster) -> dict:
+    rows = cluster.query_each("SELECT name FROM people ORDER BY name", "kept")
+    return {host: [name for name, in found] for host, found in rows.items()}
+
+
+def test_from_a_copied_directory_to_other_segments(three, hosts, data):
+    assert [node.transfer() for node in three.nodes][0] is None
+    assert "SST" not in [node.transfer() for node in three.nodes]
+    for node in three.nodes:
+        add(node, node.host.name)
+    three.query_each("SET SESSION wsrep_sync_wait = 1")
+    three.synced()
+    assert names(three) == {name: ["db1", "db2", "db3", "seeded"] for name in SITES}
+    counted = three.counters()
+    assert counted["replicated"] == 3 and counted["replicated_bytes"] > 0
+    assert counted["cert_failures"] == counted["bf_aborts"] == 0 and counted["questions"] > 3
+    facts = three.facts()
+    assert facts["segments"] == [0, 0, 1] and facts["nodes"] == 3 and facts["weights"] == [1, 1, 1]
+    assert "MariaDB" in facts["version"] and len(facts["resident_mb"]) == 3 and facts["provider"]
+
+    three.stop()
+    assert not any(process.alive() for process in three.processes)
+    assert three.status() == dict.fromkeys(SITES)
+    three.start()  # from what they have
+    assert names(three)["db3"] == ["db1", "db2", "db3", "seeded"]
+
+    again = Galera(hosts, segments=[0, 0, 0], weights=[2, 1, 1], send_window=64, data=data).up()
+    told = again.query_each("SELECT @@wsrep_provider_options")
+    for host, ((options,),) in told.items():
+        assert "gmcast.segment = 0" in options and "evs.send_window = 64" in options
+        assert f"pc.weight = {2 if host == 'db1' else 1}" in options
+    assert names(again)["db2"] == ["seeded"]
+
+
+def test_a_killed_node_rejoins_by_what_it_missed_or_by_all_there_is(three):
+    node = three.node("db3")
+    for by in ("IST", "SST"):
+        node.process.kill()
+        three.synced(["db1", "db2"])
+        assert three.status()["db3"] is None
+        add(three.nodes[0], f"while db3 is away, {by}")
+        end = threading.Event()
+        writing = threading.Thread(target=write_until, args=(three.nodes[1], by, end))
+        writing.start()
+        try:
+            rejoined = node.rejoin(by=by)
+        finally:
+            end.set()
+            writing.join()
+        assert rejoined["by"] == by and rejoined["seconds"] > 0
+        three.synced()
+        found = names(three)
+        assert found["db1"] == found["db2"] == found["db3"] and f"{by} 0" in found["db3"]
+
+
+def write_until(node, word, end):
+    count = 0
+    while not end.wait(0.05):
+        add(node, f"{word} {count}")
+        count += 1
+
+
+def test_a_cut_off_node_may_not_write_and_comes_back(lab, three):
+    link = lab.link("a", "b")
+    link.cut()
+    try:
+        three.synced(["db1", "db2"])
+        db3 = three.node("db3")
+        db3.host.wait_for(lambda: not three.status()["db3"]["primary"], "no quorum", 30)
+        add(three.nodes[1], "meanwhile")
+        with pytest.raises(pymysql.Error, match="not yet prepared node for application use"):
+            add(db3, "alone")
+        three.bootstrap("db3")  # what a user does who knows that the others are gone
+        three.synced(["db3"])
+    finally:
+        link.heal()
+
+
+def test_an_empty_start_and_a_node_that_does_not_come_up(hosts, monkeypatch):
+    two = Galera(hosts[1:], segments=[0, 1], sst="rsync").up()
+    assert two.node("db3").transfer() == "SST"
+    two.query("CREATE DATABASE made")
+    two.synced()
+    assert ("made",) in two.query_each("SHOW DATABASES")["db3"]
+    two.destroy()
+
+    monkeypatch.setattr(two.nodes[1], "command", lambda: "/usr/sbin/mariadbd --no-such-option")
+    with pytest.raises(SystemFailure, match="db3: .*ended with exit code"):
+        two.up()
+    assert not any(process and process.alive() for process in two.processes)
+    two.destroy()
