@@ -1,6 +1,7 @@
 """Keystone's files, as pure functions, and its secrets: keys, and the password of its first user."""
 
 import base64
+import hashlib
 import json
 import os
 import secrets
@@ -32,6 +33,11 @@ class Secrets:
     @classmethod
     def load(cls, folder: Path) -> "Secrets":
         return cls(**json.loads((folder / SECRETS).read_text()))
+
+    @property
+    def digest(self) -> str:
+        """Tells these from others, and nothing about them."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
         """Into a file that none but its owner reads."""

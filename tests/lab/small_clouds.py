@@ -1,0 +1,35 @@
+"""A small cloud of Keystone, of which there is one seed: 20 users, 3 projects, 10 revocations."""
+
+from contextlib import contextmanager
+
+from small_labs import new_id
+
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.systems.keystone_cloud import KeystoneCloud
+
+SMALL = {"users": 20, "projects": 3, "revocations": 10, "processes": 3}
+
+
+def cloud_lab(a=2, b=1, environment=None, **more) -> Lab:
+    """A lab with a link, `a` and `b` database hosts in its two sites, and in the first one also a
+    proxy's, a Keystone's and a client's host."""
+    def host(site, role):
+        return {"site": site, "role": role}
+
+    hosts = {f"db{n}": host("a" if n <= a else "b", "db") for n in range(1, a + b + 1)}
+    hosts |= {name: host("a", name) for name in ("lb", "keystone", "client")}
+    hosts |= more.pop("hosts", {})
+    lab = LabDescription.parse({"sites": ["a", "b"], "hosts": hosts, **more,
+                                "links": [{"between": ["a", "b"]}]})
+    return Lab.up(lab, environment or Environment("local"), new_id())
+
+
+def cloud_hosts(lab) -> list:
+    return [host for role in ("db", "lb", "keystone") for host in lab.role(role)]
+
+
+@contextmanager
+def small_cloud(a=2, b=1, **settings):
+    """(lab, cloud), up; the lab is down afterwards."""
+    with cloud_lab(a, b) as lab:
+        yield lab, KeystoneCloud(cloud_hosts(lab), **{**SMALL, **settings}).up()
