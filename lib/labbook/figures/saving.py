@@ -50,7 +50,7 @@ def saved(summary, by, arms, measure) -> pd.DataFrame:
     `client_limited` where the clients limited one of the two."""
     found = lines.with_measure(summary, measure)
     one, other = (_arm(found, arm, [*by, "repeat"], measure) for arm in arms)
-    both = one.join(other, how="inner", lsuffix="_1", rsuffix="_2").reset_index()
+    both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
     return both.assign(**{
         SAVED: 100 * (1 - both["value_2"] / both["value_1"]),
         "client_limited": (both["limited_1"] | both["limited_2"]).astype(float)})

@@ -52,16 +52,30 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
     _check_parameters(rule, parameters, file, claim["id"])
     try:
         chosen = Chosen(rule, measure, rows, parameters, f"{file}: {claim['id']}", profile)
-        number, (low, high), unit = _RULES[rule["name"]](rule, chosen)
-        numbers = [number(repeat) for repeat in chosen.repeats]
-        interval = median_interval(numbers)
+        found, (low, high), unit = _compare(rule, chosen)
+        interval = median_interval(found)
         if rule["name"] == "always":
-            verdict, reason = _place_all(numbers, low, high, unit)
+            verdict, reason = _place_all(found, low, high, unit)
         else:
             verdict, reason = _place(interval, low, high, unit)
     except NotTestable as why:
         return Outcome(NOT_TESTABLE, str(why))
     return Outcome(verdict, reason + chosen.left_out(), interval, unit)
+
+
+def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
+    """What the claim's rule makes of each repeat, as in `decide`; none where that cannot be."""
+    _check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
+    try:
+        chosen = Chosen(claim["rule"], claim["measure"], rows, parameters, claim["id"], "")
+        return _compare(claim["rule"], chosen)[0]
+    except NotTestable:
+        return []
+
+
+def _compare(rule, chosen):
+    number, bounds, unit = _RULES[rule["name"]](rule, chosen)
+    return [number(repeat) for repeat in chosen.repeats], bounds, unit
 
 
 def _place(interval, low, high, unit):

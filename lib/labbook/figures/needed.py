@@ -1,0 +1,39 @@
+"""How many repeats a verdict takes, going by the spread of those that were made."""
+
+from statistics import stdev
+
+from labbook.figures.tables import Table
+from labbook.figures.words import between, number
+from labbook.study import claims
+from labbook.study.rules import numbers
+from labbook.study.statistics import LEVEL, median_interval, repeats_needed
+
+
+def repeats_table(experiment, ids: list[str]) -> Table:
+    """A row for each of the experiment's claims `ids` whose rule wants a ratio between bounds
+    (ratio_between, equal_within): how much the repeats of it vary, and how many it takes until the
+    interval of their median is no wider than the room between the bounds. A study with fewer cannot
+    be expected to call such a claim replicated."""
+    known = {claim["id"]: claim for claim in claims.load(experiment.study.name)}
+    rows = experiment.summary().to_dict("records")
+    body = tuple(_row(known[one], numbers(known[one], rows, experiment.parameters) if rows else [])
+                 for one in ids)
+    return Table(
+        ("Claim", "Ratio wanted", "Measured", "Spread of the repeats", "Repeats made",
+         "Repeats it takes"), body, label="how many repeats the verdicts take",
+        caption="Spread: standard deviation of the ratios, of which each repeat gives one. Repeats "
+                f"it takes: at least, until their interval at a level of {LEVEL:.0%} fits between "
+                "the bounds, if repeats go on to vary as much; a guess while few were made.")
+
+
+def _row(claim, found) -> tuple[str, ...]:
+    rule = claim["rule"]
+    low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
+                 (1 / rule["margin"], rule["margin"]))
+    if len(found) < 2:
+        told = ("not measured", "–") if not found else (number(found[0]), "–")
+        return claim["statement"], between(low, high), *told, str(len(found)), "–"
+    middle = median_interval(found)
+    return (claim["statement"], between(low, high),
+            f"{number(middle.value)} ({between(middle.low, middle.high)})", number(stdev(found)),
+            str(len(found)), f"{repeats_needed(found, (high - low) / 2):,}")
