@@ -11,8 +11,24 @@ def summarise(rows) -> dict:
 
     `seconds` (each operation's duration) and `ok` give the times and errors, of the operations
     that came out; `started_s` gives `seconds`, from the first start to the last end, and the rate.
-    Rows without these columns are only counted.
+    Rows without these columns are only counted. Rows with a `step` are no operations but parts of
+    them: each step that came out gives a mean_<step>_ms and nothing else.
     """
+    step = rows["step"].astype(object).fillna("") if "step" in rows else None
+    if step is None:
+        return _of_operations(rows)
+    return _of_operations(rows[step == ""]) | _of_steps(rows.assign(step=step)[step != ""])
+
+
+def _of_steps(rows) -> dict:
+    if "seconds" not in rows:
+        return {}
+    good = rows[rows["ok"].astype(bool)] if "ok" in rows else rows
+    return {f"mean_{step}_ms": float(mean) * 1000
+            for step, mean in good.groupby("step")["seconds"].mean().items()}
+
+
+def _of_operations(rows) -> dict:
     measures = {"n": len(rows)}
     ok = rows["ok"].astype(bool) if "ok" in rows else None
     if ok is not None:
