@@ -1,0 +1,72 @@
+"""Keystone's clients in a lab: against the null server, which finds their ceiling."""
+
+import time
+
+import pytest
+from small_labs import describe, new_id
+
+from labbook.lab import Environment, Lab
+from labbook.systems.null import NullServer
+from labbook.workloads.crew import Crew
+from labbook.workloads.keystone_calls import STEPS
+from labbook.workloads.keystone_users import SCENARIOS, begin_users, keystone_users
+
+LOAD = dict(concurrency=5, times=20, warmup_calls=1, seconds_at_most=60)
+
+
+@pytest.fixture(scope="module")
+def lab():
+    hosts = {"server": {}, "client1": {}, "client2": {}}
+    with Lab.up(describe(hosts), Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture
+def null(lab):
+    server = NullServer(lab.host("server"), protocol="keystone").up()
+    yield server
+    server.destroy()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_calls_come_from_all_client_hosts(lab, null, scenario):
+    load = keystone_users(Crew.of(lab), null, scenario=scenario, **LOAD)
+    calls = load.rows[load.rows.step == ""]
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert len(load.rows) == 20 * (1 + len(STEPS[scenario]))
+    assert calls.groupby("host", observed=True).size().to_dict() == {"client1": 12, "client2": 8}
+    measures = load.measures
+    assert measures["truncated"] == 0 and 0 < measures["clients_cpu_share"] < 1
+    assert measures["server_cpu_ms_per_call"] < measures["clients_cpu_ms_per_call"]
+
+
+def test_a_stream_goes_on_while_its_server_dies_and_comes_back(lab, null):
+    stream = begin_users(Crew.of(lab), null, scenario="create_user", concurrency=5,
+                         seconds_at_most=60, call_seconds=5)
+    time.sleep(0.5)
+    null.process.kill()
+    killed = time.time() - stream.started
+    null.start()
+    back = time.time() - stream.started
+    time.sleep(0.5)
+    load = stream.end()
+    calls = load.rows[load.rows.step == ""]
+    ends = calls.started_s + calls.seconds
+    assert calls.ok[ends < killed - 0.2].all() and calls.ok[calls.started_s > back].all()
+    assert not calls.ok.all() and calls.error[~calls.ok].str.contains("refused|closed|reset").all()
+    assert calls.client.nunique() == 5 and calls.user[calls.ok].is_unique
+    assert (calls.started_s > back).any()
+
+
+def test_a_server_that_is_not_there_is_rows(lab, null):
+    null.stop()
+    load = keystone_users(Crew.of(lab), null_at(null), scenario="create_user", **LOAD)
+    assert not load.rows.ok.any() and load.rows.error.str.contains("refused").all()
+    assert load.measures["rate_per_s"] == 0
+
+
+def null_at(server):
+    """The same address without a process, whose CPU cannot be asked for."""
+    from types import SimpleNamespace
+
+    return SimpleNamespace(credentials=server.credentials, protocol=server.protocol)
