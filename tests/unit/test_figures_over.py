@@ -106,6 +106,14 @@ def test_points_that_cannot_be_told_apart_are_not_paired():
         saving.saved(summary(), ["rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
 
 
+def test_what_is_saved_is_told_in_prose():
+    told = figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 2},
+                                 scenario="list", rtt_ms=500)
+    assert told == "5.00 % (5.00 to 5.00)"
+    assert figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 3}) == (
+        "not measured")
+
+
 def cut(weight, repeat, as_list=list, outage=3.0, healed=8.0):
     good = [4, 4, 0, 0, 0, 0, 0, 0, 4, 4]
     bad = [0, 0, 0, 2, 0, 0, 0, 0, 0, 0]
@@ -165,8 +173,9 @@ def test_a_table_says_how_many_repeats_a_verdict_takes(monkeypatch):
     frame = summary(save=0.04)
     frame["mean_ms"] *= [noise.get(key, 1) for key in zip(frame.segments, frame.repeat)]
     table = figures.repeats_table(Measured(frame), ["saves"])
-    assert table.rows == (("It saves.", "1.02 to 1.06", "1.04 (1.02 to 1.06)", "0.0208", "3", "9"),)
-    for part, told in ((frame[frame.repeat == 1], ("1.06", "–", "1", "–")),
+    assert table.rows == (("It saves.", "1.020 to 1.060", "1.042 (1.021 to 1.063)",
+                           "0.021", "3", "9"),)
+    for part, told in ((frame[frame.repeat == 1], ("1.063", "–", "1", "–")),
                        (frame[frame.segments == 1], ("not measured", "–", "0", "–")),
                        (frame.iloc[:0], ("not measured", "–", "0", "–"))):
         assert figures.repeats_table(Measured(part), ["saves"]).rows[0][2:] == told

@@ -4,7 +4,7 @@ from labbook.figures.clients import rate_over_clients, time_over_clients
 from labbook.figures.dots import dots
 from labbook.figures.lines import over
 from labbook.figures.needed import repeats_table
-from labbook.figures.numbers import measured, ratios, times
+from labbook.figures.numbers import measured, percent_saved, ratios, times
 from labbook.figures.saving import improvement
 from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.timeline import timeline
@@ -12,5 +12,5 @@ from labbook.figures.topology import topology
 from labbook.figures.words import name, plural, use_names
 
 __all__ = ["Table", "conditions", "differences", "dots", "improvement", "measured", "name", "over",
-           "paper_table", "plural", "rate_over_clients", "ratios", "repeats_table",
+           "paper_table", "percent_saved", "plural", "rate_over_clients", "ratios", "repeats_table",
            "time_over_clients", "timeline", "times", "topology", "use_names"]

@@ -3,7 +3,6 @@
 from statistics import stdev
 
 from labbook.figures.tables import Table
-from labbook.figures.words import between, number
 from labbook.study import claims
 from labbook.study.rules import numbers
 from labbook.study.statistics import LEVEL, median_interval, repeats_needed
@@ -31,9 +30,18 @@ def _row(claim, found) -> tuple[str, ...]:
     low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
                  (1 / rule["margin"], rule["margin"]))
     if len(found) < 2:
-        told = ("not measured", "–") if not found else (number(found[0]), "–")
-        return claim["statement"], between(low, high), *told, str(len(found)), "–"
+        told = _ratio(*found) if found else "not measured"
+        return claim["statement"], _between(low, high), told, "–", str(len(found)), "–"
     middle = median_interval(found)
-    return (claim["statement"], between(low, high),
-            f"{number(middle.value)} ({between(middle.low, middle.high)})", number(stdev(found)),
+    return (claim["statement"], _between(low, high),
+            f"{_ratio(middle.value)} ({_between(middle.low, middle.high)})", _ratio(stdev(found)),
             str(len(found)), f"{repeats_needed(found, (high - low) / 2):,}")
+
+
+def _between(low, high) -> str:
+    return f"{_ratio(low)} to {_ratio(high)}"
+
+
+def _ratio(value) -> str:
+    """All to a thousandth, so that bounds and measured ratios compare."""
+    return f"{value:.3f}"

@@ -24,6 +24,13 @@ def times(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) ->
     return _words(ratio(one, other), "times")
 
 
+def percent_saved(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) -> str:
+    """What the arm `than` saves of the measure of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
+    one, other = (_values(summary, measure, {**where, **arm}) for arm in (of, than))
+    found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys()]
+    return _words(median_interval(found), "%") if found else NOTHING
+
+
 def ratios(summary: pd.DataFrame, measure: str, rows) -> Table:
     """A table of what makes how much of a difference. `rows`: (words, of, than, where), each a
     ratio of the measure of two arms, paired by repeat."""

@@ -82,15 +82,19 @@ def ours(one: dict) -> str:
     if not one.get("n"):
         return ""
     unit = f" {one['unit']}" if one["unit"] else ""
-    head = f"{_number(one['measured'])}{unit}"
+    shown = [_number(one[key], one["unit"]) for key in ("measured", "low", "high")]
+    head = f"{shown[0]}{unit}"
     if one["n"] == 1:
         return f"{head} (one repeat)"
-    return (f"{head} ({_number(one['low'])} to {_number(one['high'])} at a level of "
+    return (f"{head} ({shown[1]} to {shown[2]} at a level of "
             f"{math.floor(100 * one['level'])} %, {one['n']} repeats)")
 
 
-def _number(value) -> str:
-    return "beyond what was measured" if value is None else f"{value:.3g}"
+def _number(value, unit) -> str:
+    """Three figures; of ratios near one, of which the first tells nothing, four."""
+    if value is None:
+        return "beyond what was measured"
+    return f"{value:.3f}" if unit == "times" and 0.8 < value < 1.25 else f"{value:.3g}"
 
 
 def measured_on(conditions: dict) -> str:

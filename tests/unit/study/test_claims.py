@@ -169,3 +169,12 @@ def test_reading_claims_stays_light(root):
             "print([m for m in ('pandas', 'numpy', 'pyarrow', 'scipy') if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("measured, unit, words", [
+    (1.0312, "times", "1.031 times (1.000 to 2.5 at"), (1.0312, "s", "1.03 s (1 to 2.5 at")])
+def test_ratios_near_one_are_told_to_a_thousandth(measured, unit, words):
+    from labbook.study.verdict import ours
+
+    one = {"measured": measured, "low": 1.0, "high": 2.5, "level": 0.75, "n": 3, "unit": unit}
+    assert ours(one).startswith(words)
