@@ -15,7 +15,6 @@ SHARED = {  # settings that all nodes of a cluster share
     "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
     "send_window": {**WINDOW, "default": 4},       # as Galera ships both
     "user_send_window": {**WINDOW, "default": 2},
-    "sst": {"enum": ["mariabackup", "rsync"], "default": "mariabackup"},
 }
 # From SHOW GLOBAL STATUS, counted since a node's start.
 COUNTERS = {
@@ -59,7 +58,7 @@ def options(settings, name: str, address: str, provider: str) -> dict:
         "wsrep_on": "ON", "wsrep_provider": provider,
         "wsrep_cluster_name": "labbook", "wsrep_cluster_address": f"gcomm://{','.join(peers)}",
         "wsrep_node_name": name, "wsrep_node_address": address,
-        "wsrep_sst_method": settings.sst, "wsrep_sst_auth": "labbook:",
+        "wsrep_sst_method": "mariabackup", "wsrep_sst_auth": "labbook:",
         "wsrep_provider_options": f'"{provider_options(settings, address)}"',
         # what replication of rows asks of a server
         "binlog_format": "ROW", "innodb_autoinc_lock_mode": 2,
@@ -77,6 +76,14 @@ def provider_options(settings, address: str) -> str:
         "gcache.size": "64M",
     }
     return ";".join(f"{key}={value}" for key, value in given.items())
+
+
+def last_view(ids: list, segments: list[int], mine) -> str:
+    """gvwstate.dat as a node has it that ended without any order, and all others with it: who were
+    in the cluster. When all of them are back they are the cluster again, whoever comes first."""
+    members = (f"member: {one} {segment}" for one, segment in zip(ids, segments))
+    return "\n".join([f"my_uuid: {mine}", "#vwbeg", f"view_id: 3 {ids[0]} 1", "bootstrap: 0",
+                      *members, "#vwend", ""])
 
 
 def standing(status: dict) -> dict:

@@ -12,8 +12,8 @@ from labbook.systems.base import Needs
 from labbook.systems.mariadb import SERVER, fill
 from labbook.systems.sql_server import GRANTS, SQLServer
 
-NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "rsync", "socat", "lsof",
-                        "iproute2", "procps"),
+NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "socat", "iproute2",
+                        "procps"),
               commands=("ss", "ps"))
 NEW_CLUSTER = "--wsrep-new-cluster"
 # Unlike an init-file, which each start would have replicated, this is in the data from the start.
@@ -152,6 +152,8 @@ class GaleraNode(SQLServer):
         return not self.settings.peers or self.settings.peers == [self.address]
 
     def _copy(self, data: Path) -> None:
+        if not (data / "grastate.dat").exists():
+            raise InputError("is no data directory of a Galera node that was stopped", file=data)
         whole = data if (data / COMPLETE).exists() else data.parent
         place = bring(self.host, whole) / data.relative_to(whole)
         self.run("cp", "-r", "--reflink=auto", f"{place}/.", self.data, timeout=300)
