@@ -104,3 +104,16 @@ def test_the_cms_papers_ratios_are_those_of_its_table():
 
 def test_the_cms_paper_has_five_claims_that_can_be_judged():
     assert sum(c["rule"]["name"] != "not_testable" for c in claims.load("cms_scalability")) >= 5
+
+
+def test_the_wan_papers_ratios_are_those_of_the_improvements_it_prints():
+    table = pd.read_csv(paths.papers("wan_keystone") / "printed.csv")
+    printed = {claim["id"]: claim for claim in claims.load("wan_keystone")}
+    for scenario, word in (("create_user", "create"), ("create_and_list_users", "list")):
+        percent = table[table.scenario == scenario].set_index("rtt_ms")["saved_percent"]
+        for rtt, end in ((100, "little"), (200, "little"), (500, "most")):
+            claim = printed[f"{word}-saves-{end}"]
+            ratio = 1 / (1 - percent[rtt] / 100)
+            assert claim["paper"]["value"] == round(ratio, 3)
+            assert claim["rule"]["low"] < ratio < claim["rule"]["high"]
+            assert claim["rule"]["where"]["scenario"] == scenario

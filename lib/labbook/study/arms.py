@@ -17,6 +17,7 @@ class Chosen:
     def __init__(self, rule, measure, rows, parameters, place, profile):
         where = rule.get("where", {})
         self.arms, self.limited, self.parameters = [], 0, parameters
+        self.of_successes = str(measure).endswith(("_ms", "_per_s"))
         self.operations, self.failed, spoilt = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
@@ -52,7 +53,7 @@ class Chosen:
         if self.limited:
             points = "1 point" if self.limited == 1 else f"{self.limited} points"
             words += f"; settings limited by the clients ({points}) are left out of all repeats"
-        if self.failed:
+        if self.failed and self.of_successes:
             words += f"; {self.failed} of {self.operations} operations failed and are not in the times"
         return words
 

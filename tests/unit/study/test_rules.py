@@ -125,6 +125,9 @@ def test_operations_that_failed_are_told_with_the_verdict():
     data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
     assert "45 of 1800 operations failed" in judged({"name": "greater"} | AB, data).reason
     assert "failed" not in judged({"name": "greater"} | AB, rows(factor(2))).reason
+    found = decide({"id": "x", "measure": "errors", "rule": {"name": "always", "high": 9}}, data,
+                   PARAMETERS)
+    assert "failed" not in found.reason     # it is about them itself
 
 
 def test_what_is_missing_in_one_repeat_is_left_out_of_all():
