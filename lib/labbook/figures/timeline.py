@@ -7,10 +7,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from labbook.figures.legend import head
 from labbook.figures.picture import NOT_MEASURED, Picture, panel
-from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, theme
+from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
 from labbook.figures.words import name, number
 
 GOOD, BAD, GAP = PALETTE[0], PALETTE[1], "#f3d9c9"
@@ -95,7 +96,8 @@ def _mark(axes, at, words, level, late):
     axes.axvline(at, color=INK, linewidth=1, linestyle=(0, (3, 2)))
     axes.annotate(words, (at, 1), (-3 if late else 3, -3 - 11 * level), fontsize=8.5, color=INK,
                   xycoords=("data", "axes fraction"), textcoords="offset points", va="top",
-                  ha="right" if late else "left", in_layout=False)
+                  ha="right" if late else "left", in_layout=False,
+                  path_effects=[withStroke(linewidth=2.5, foreground=PAPER)])
 
 
 def _keys(calls, failed):

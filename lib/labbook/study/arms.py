@@ -39,7 +39,9 @@ class Chosen:
                               f"no repeat has {measure} of all that is compared")
 
     def _rest(self, row, arm):
-        return tuple((p, row[p]) for p in self.parameters if p not in arm)
+        """No value is None here, since the NaN of a table is not even equal to itself."""
+        return tuple((p, None if _missing(row[p]) else row[p])
+                     for p in self.parameters if p not in arm)
 
     def _count(self, rows):
         for row in rows:

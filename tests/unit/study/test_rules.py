@@ -130,6 +130,12 @@ def test_operations_that_failed_are_told_with_the_verdict():
     assert "failed" not in found.reason     # it is about them itself
 
 
+def test_a_parameter_without_a_value_is_the_same_in_all_points():
+    data = [row | {"op": (None, math.nan, float("nan"))[i % 3]}
+            for i, row in enumerate(rows(factor(2)))]
+    assert judged({"name": "greater"} | AB, data).verdict == REPLICATED
+
+
 def test_what_is_missing_in_one_repeat_is_left_out_of_all():
     data = [row for row in rows(lambda s, c, r: 1000.0 if c == 50 and s == "a" else 1.0)
             if not (row["repeat"] == 2 and row["clients"] == 50 and row["system"] == "b")]
