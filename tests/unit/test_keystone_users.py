@@ -22,8 +22,9 @@ PASSWORD = "do not tell anyone"
 COLUMNS = ["client", "host", "call", "step", "started_s", "seconds", "ok", "error", "user"]
 
 # What rally-openstack 4.1.0 sends in an iteration, as seen.
-OF_RALLY = """GET /v3, GET /v3, POST /v3/auth/tokens, GET /v3, GET /, POST /v3/auth/tokens, GET /,
-GET /v3/domains/Default, POST /v3/users, GET /v3/users/{id}""".replace("\n", " ").split(", ")
+OF_RALLY = ["GET /v3", "GET /v3", "POST /v3/auth/tokens", "GET /v3", "GET /",
+            "POST /v3/auth/tokens", "GET /", "GET /v3/domains/Default",
+            "GET /v3/domains?name=Default", "POST /v3/users", "GET /v3/users/{id}"]
 
 
 def credentials(port: int) -> dict:

@@ -1,9 +1,10 @@
 """One call to Keystone, step by step, as Rally makes it in an iteration of its KeystoneBasic.
 
 The requests are those of rally-openstack 4.1.0, in its order: a client of no stated version finds
-out which there is and authenticates; then one of version 3 does so once more, looks the domain up,
-creates the user and, as the answer has no `project_id`, reads it back. Rally counts all of it, what
-comes before the second client as no step of its own; here that is "authenticate".
+out which there is and authenticates; then one of version 3 does so once more, looks the domain up
+(in vain by id, then by name), creates the user and, as the answer has no `project_id`, reads it
+back. Rally counts all of it, what comes before the second client as no step of its own; here that
+is "authenticate".
 """
 
 import uuid
@@ -12,6 +13,7 @@ from keystoneauth1 import discover
 from keystoneauth1.identity import Password
 from keystoneauth1.session import Session
 from keystoneclient import client
+from keystoneclient.exceptions import NotFound
 
 STEPS = {"create_user": ("authenticate", "create_user"),
          "create_and_list_users": ("authenticate", "create_user", "list_users")}
@@ -37,7 +39,7 @@ class KeystoneCall:
 
     def create_user(self) -> None:
         self._client = client.Client(version="3", session=self._session(self._root))
-        domain = self._client.domains.get(self._given["domain"])
+        domain = self._domain()
         name = f"labbook-{uuid.uuid4().hex}"
         user = self._client.users.create(name=name, domain=domain.id, enabled=True)
         self.user = name
@@ -46,6 +48,16 @@ class KeystoneCall:
     def list_users(self) -> None:
         if not self._client.users.list():
             raise LookupError("no user in the list")
+
+    def _domain(self):
+        name = self._given["domain"]
+        try:
+            return self._client.domains.get(name)
+        except NotFound:
+            found = self._client.domains.list(name=name)
+            if not found:
+                raise
+            return found[0]
 
     def _session(self, url) -> Session:
         given = self._given

@@ -10,7 +10,8 @@ USERS = 1000
 ID = "0123456789abcdef0123456789abcdef"
 WHEN = "2000-01-01T00:00:00.000000Z"
 NEVER = "2999-12-31T23:59:59.000000Z"
-OK, CREATED, CHOICES = b"200 OK", b"201 Created", b"300 Multiple Choices"
+OK, CREATED, CHOICES, ABSENT = (b"200 OK", b"201 Created", b"300 Multiple Choices",
+                                b"404 Not Found")
 
 
 def answers(_value_of):
@@ -42,7 +43,7 @@ def found(verb: str, path: str, root: str) -> tuple[bytes, dict]:
         ("GET", "/v3"): lambda: (OK, {"version": version}),
         ("POST", "/v3/auth/tokens"): lambda: (CREATED, {"token": token(root)}),
         ("GET", "/v3/domains"): lambda: (OK, {"domains": [domain], "links": links(root, "domains")}),
-        ("GET", "/v3/domains/Default"): lambda: (OK, {"domain": domain}),
+        ("GET", "/v3/domains/Default"): lambda: (ABSENT, absent("domain: Default")),
         ("GET", "/v3/domains/default"): lambda: (OK, {"domain": domain}),
         ("POST", "/v3/users"): lambda: (CREATED, {"user": user(root, 0)}),
         ("GET", f"/v3/users/{0:032x}"): lambda: (OK, {"user": user(root, 0)}),
@@ -62,6 +63,10 @@ def token(root: str) -> dict:
             "roles": [{"id": ID, "name": "admin"}],
             "catalog": [{"id": ID, "type": "identity", "name": "keystone",
                          "endpoints": endpoints}]}
+
+
+def absent(what: str) -> dict:
+    return {"error": {"code": 404, "title": "Not Found", "message": f"Could not find {what}."}}
 
 
 def user(root: str, number: int) -> dict:

@@ -1,0 +1,78 @@
+"""Keystone's clients against a small cloud: at work, with a node killed, with its link cut."""
+
+import time
+
+import pytest
+from small_clouds import small_cloud
+
+from labbook.workloads.crew import Crew
+from labbook.workloads.keystone_calls import STEPS
+from labbook.workloads.keystone_users import SCENARIOS, begin_users, keystone_users
+from labbook.workloads.outage import outage, timeline
+
+
+@pytest.fixture(scope="module")
+def lab_and_cloud():
+    with small_cloud() as found:
+        yield found
+
+
+def names_on_each(cloud) -> dict:
+    rows = cloud.galera.query_each("SELECT name FROM keystone.local_user")
+    return {node: {name for name, in found} for node, found in rows.items()}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_users_are_created_and_listed(lab_and_cloud, scenario):
+    lab, cloud = lab_and_cloud
+    load = keystone_users(Crew.of(lab), cloud, scenario=scenario, concurrency=3, times=9,
+                          warmup_calls=1, seconds_at_most=60)
+    calls = load.rows[load.rows.step == ""]
+    assert len(load.rows) == 9 * (1 + len(STEPS[scenario]))
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert all(set(calls.user) <= names for names in names_on_each(cloud).values())
+    assert load.measures["server_cpu_ms_per_call"] >= 0
+
+
+def after_a_fault(lab, cloud, fault) -> tuple:
+    """(rows, when the fault was) of calls before, during and after `fault()`."""
+    stream = begin_users(Crew.of(lab), cloud, scenario="create_user", concurrency=3,
+                         seconds_at_most=120, call_seconds=20)
+    time.sleep(1)
+    at = time.time() - stream.started
+    fault()
+    cloud.galera.synced()
+    time.sleep(1)
+    return stream.end().rows, at
+
+
+def check_nothing_acknowledged_is_lost(cloud, rows, at):
+    made = set(rows.user[(rows.step == "") & (rows.user != "")])
+    assert len(made) > 5
+    assert all(made <= names for names in names_on_each(cloud).values())
+    found, bins = outage(rows, at), timeline(rows, 0.5)
+    assert found["recovered"] == 1 and found["outage_s"] > 0
+    assert sum(bins["ok_per_bin"]) == (rows.ok & (rows.step == "")).sum()
+
+
+def test_a_killed_node_loses_no_acknowledged_user(lab_and_cloud):
+    lab, cloud = lab_and_cloud
+    node = cloud.galera.node(cloud.galera.hosts[-1].name)
+
+    def kill_and_come_back():
+        node.process.kill()
+        node.rejoin(by="IST")
+
+    check_nothing_acknowledged_is_lost(cloud, *after_a_fault(lab, cloud, kill_and_come_back))
+
+
+def test_a_cut_link_loses_no_acknowledged_user(lab_and_cloud):
+    lab, cloud = lab_and_cloud
+    link = lab.link("a", "b")
+
+    def cut_and_heal():
+        link.cut()
+        time.sleep(3)
+        link.heal()
+
+    check_nothing_acknowledged_is_lost(cloud, *after_a_fault(lab, cloud, cut_and_heal))
