@@ -53,6 +53,7 @@ def configuration(settings, address: str, port: int, home: PurePosixPath) -> str
         "DEFAULT": {
             "public_endpoint": f"http://{address}:{port}",
             "use_stderr": "true",
+            "max_db_limit": 1_000_000,  # as shipped, a list ends after a thousand
             # below that lines are written for each request
             "default_log_levels": "keystone=ERROR,oslo_policy=ERROR,py.warnings=ERROR",
         },
