@@ -1,0 +1,42 @@
+"""Rally in a lab, against a small cloud of Keystone."""
+
+import pytest
+from small_clouds import SMALL, small_cloud
+
+from labbook.errors import SystemFailure
+from labbook.workloads.crew import Crew
+from labbook.workloads.keystone_calls import STEPS
+from labbook.workloads.keystone_users import SCENARIOS
+from labbook.workloads.rally import rally
+
+
+@pytest.fixture(scope="module")
+def both():
+    with small_cloud() as made:
+        yield made
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_rally_makes_the_calls_and_takes_its_users_away(both, scenario):
+    lab, cloud = both
+    load = rally(Crew.of(lab), cloud, scenario=scenario, concurrency=2, times=4,
+                 seconds_at_most=300)
+    calls = load.rows[load.rows.step == ""]
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert len(calls) == 4 and load.measures["rate_per_s"] > 0
+    steps = load.rows[load.rows.step != ""]
+    assert steps.groupby("step", observed=True).size().to_dict() == dict.fromkeys(STEPS[scenario], 4)
+    token = cloud.keystone.admin_token()
+    users = cloud.keystone.request("GET", "/users", token=token).json["users"]
+    assert len(users) == SMALL["users"] + 1
+    client = lab.host("client")
+    left = client.run(f"ls; grep -rl {cloud.credentials['password']} . || true").stdout.split()
+    assert "rally" not in left and not [name for name in left if name.startswith("./")]
+
+
+def test_without_a_keystone_there_are_no_calls_to_tell_of(both):
+    lab, cloud = both
+    cloud.keystone.stop()
+    with pytest.raises(SystemFailure, match="client: Rally made no"):
+        rally(Crew.of(lab), cloud, scenario="create_user", concurrency=2, times=4,
+              seconds_at_most=300)
