@@ -1,0 +1,110 @@
+"""A small cloud of Keystone: from its seed to answers, back to its start, and past a cut."""
+
+import json
+
+import pytest
+from small_clouds import SMALL, cloud_hosts, small_cloud
+
+from labbook.systems import keystone_state as state
+from labbook.systems.haproxy import HAProxy
+from labbook.systems.keystone_cloud import KeystoneCloud
+
+USERS = "SELECT COUNT(*) FROM keystone.local_user"  # the administrator is one
+
+
+@pytest.fixture(scope="module")
+def both():
+    with small_cloud(segments=2) as made:
+        yield made
+
+
+@pytest.fixture
+def cloud(both):
+    return both[1]
+
+
+def make_user(cloud, name):
+    body = {"user": {"name": name, "domain_id": "default", "password": "x"}}
+    return state.ask(cloud.keystone, "POST", "/users", body, cloud.keystone.admin_token())["user"]
+
+
+def test_all_nodes_start_from_the_seed_and_take_part(cloud):
+    assert set(cloud.galera.query_each(USERS).values()) == {((SMALL["users"] + 1,),)}
+    assert all(found["size"] == 3 and found["state"] == "Synced"
+               for found in cloud.galera.status().values())
+    near = [host.address for host in cloud.galera.hosts if host.site == "a"]
+    assert cloud.haproxy.states() == dict.fromkeys(near, "UP")
+    token = cloud.keystone.admin_token()
+    users = cloud.keystone.request("GET", "/users", token=token).json["users"]
+    assert {user["name"] for user in users} == {"admin", *map(state.user_name, range(1, 21))}
+    projects = cloud.keystone.request("GET", "/projects", token=token).json["projects"]
+    assert {project["name"] for project in projects} == {"admin", "project001", "project002",
+                                                         "project003"}
+    assert cloud.keystone.request("GET", "/users", token="wrong").status == 401
+
+
+def test_what_clients_are_told_of_is_where_keystone_is(cloud):
+    token = cloud.keystone.admin_token()
+    seen = cloud.keystone.request("GET", "/auth/catalog", token=token).json["catalog"]
+    assert [e["url"] for service in seen for e in service["endpoints"]] == [cloud.url]
+
+
+def test_users_that_came_go_and_the_table_of_revocations_is_as_it_was(cloud):
+    for number in range(3):
+        make_user(cloud, f"new{number}")
+    assert cloud.galera.query(USERS)[0][0] == SMALL["users"] + 4
+    cloud.reset()
+    assert cloud.galera.query(USERS)[0][0] == SMALL["users"] + 1
+    assert state.entries_of(cloud.galera) == SMALL["revocations"]
+    cloud.reset()  # nothing to do does no harm
+    assert state.entries_of(cloud.galera) == SMALL["revocations"]
+
+
+def test_the_password_is_in_no_record_and_no_process_list(cloud):
+    password = cloud.credentials["password"]
+    assert password not in json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
+    host = cloud.keystone.host
+    assert password not in host.run("ps axo args; cat processes/*/log").stdout
+    found = host.run(f"grep -rl -e {password} . | xargs stat -c %a").stdout.split()
+    assert found == ["600"]
+
+
+def test_a_node_without_quorum_gets_no_connections(both):
+    lab, cloud = both
+    lost = cloud.galera.nodes[2]
+    proxy = HAProxy(lab.host("client"), servers=cloud.galera.addresses, check="galera",
+                    check_ms=200).up()
+    link = lab.link("a", "b")
+    try:
+        assert proxy.states()[lost.address] == "UP"
+        link.cut()
+        # the link is cut between them too: a proxy beside the node tells what it says of itself
+        beside = HAProxy(lost.host, servers=[lost.address], check="galera", check_ms=200)
+        beside.port = 3316
+        beside.deploy()
+        beside.begin()
+        lost.host.wait_for(lambda: not lost.standing()["primary"], "the node to be alone", 60)
+        lost.host.wait_for(lambda: beside.states()[lost.address] == "DOWN", "it to be DOWN", 10)
+        assert "unable" in beside.process.log_tail()
+        cloud.host.wait_for(lambda: proxy.states() == {
+            address: "DOWN" if address == lost.address else "UP"
+            for address in cloud.galera.addresses}, "the others to stay", 20)
+        make_user(cloud, "while-cut")
+        link.heal()
+        cloud.galera.synced()
+        beside.host.wait_for(lambda: beside.states()[lost.address] == "UP", "it to be back", 20)
+        assert set(cloud.galera.query_each(USERS).values()) == {((SMALL["users"] + 2,),)}
+        beside.destroy()
+    finally:
+        link.heal()
+        proxy.destroy()
+
+
+def test_another_one_takes_its_place_with_other_settings(both):
+    lab, before = both
+    one = KeystoneCloud(cloud_hosts(lab), **SMALL, cache=False).up()
+    assert one.galera.segments == [0, 0, 0] and one.facts()["keystone"]["cache"] is False
+    assert one.galera.query(USERS)[0][0] == SMALL["users"] + 1  # of the cut, nothing is left
+    one.reset()
+    one.destroy()
+    assert all(host.run("ls").stdout.split() == ["processes"] for host in one.hosts)
