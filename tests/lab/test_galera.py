@@ -1,5 +1,6 @@
 """A real Galera cluster over two sites: up, written everywhere, killed and cut."""
 
+import shlex
 import subprocess
 import threading
 
@@ -13,6 +14,7 @@ from labbook.lab.shelf import made
 from labbook.systems.galera import Galera
 from labbook.systems.galera_node import NOT_KEPT, GaleraNode
 
+NOBODY = "65534"
 SITES = {"db1": "a", "db2": "a", "db3": "b"}
 
 
@@ -176,12 +178,17 @@ def test_halves_both_stop_unless_one_weighs_more(link, hosts, data):
     halves.destroy()
 
 
-def test_an_empty_start_and_a_node_that_does_not_come_up(hosts, monkeypatch):
+def test_an_ordinary_user_may_start_an_empty_one_and_a_node_may_not_come_up(hosts, monkeypatch):
+    """As on hosts that are logged in to without being root."""
+    for host in hosts[1:]:
+        host.run("rm -rf processes && mkdir processes && chmod 777 . processes")
+        monkeypatch.setattr(host, "run", as_nobody(host.run))
     two = Galera(hosts[1:], segments=[0, 1]).up()
     assert two.node("db3").transfer() == "SST"
+    pid = two.nodes[1].process.pid
+    assert two.nodes[1].host.run(f"stat -c %u /proc/{pid}").stdout.strip() == NOBODY
     two.query("CREATE DATABASE made")
-    two.synced()
-    assert ("made",) in two.query_each("SHOW DATABASES")["db3"]
+    two.host.wait_for(lambda: ("made",) in two.query_each("SHOW DATABASES")["db3"], "a copy", 20)
     two.destroy()
 
     monkeypatch.setattr(two.nodes[1], "command", lambda: "/usr/sbin/mariadbd --no-such-option")
@@ -189,3 +196,8 @@ def test_an_empty_start_and_a_node_that_does_not_come_up(hosts, monkeypatch):
         two.up()
     assert not any(process and process.alive() for process in two.processes)
     two.destroy()
+
+
+def as_nobody(run):
+    words = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
+    return lambda command, **options: run(f"{words} sh -c {shlex.quote(command)}", **options)
