@@ -13,6 +13,8 @@ from labbook.lab import Environment, transfer
 from labbook.lab.host import Host
 from labbook.lab.real import packages, software
 from labbook.systems.artifacts import bring, made
+from labbook.systems.keystone import Keystone
+from labbook.systems.mariadb import MariaDB
 from labbook.systems.null import NullServer
 
 # A package of the tests' own, with a service that its installation would start and enable.
@@ -83,6 +85,26 @@ def test_a_bare_debian_behind_a_jump_host_runs_our_programs_with_what_is_brought
         with_null.answers()
     finally:
         with_null.destroy()
+
+
+def test_a_system_in_python_runs_there_with_packages_of_its_own_as_a_user_who_is_not_root(there, place):
+    host, _ = there()
+    before = place.inside("h1", "ls -A /home/op").split()
+    database = MariaDB(host).up()
+    keystone = Keystone.over(host, database)
+    try:
+        keystone.up()
+        assert keystone.facts()["python"] == host.run("python3 --version").stdout.split()[1]
+        running = host.run(f"ps -o user=,args= -p {keystone.process.pid}").stdout
+        assert running.split()[:2] == ["op", "/usr/bin/python3"], running
+        users = keystone.request("GET", "/users", token=keystone.admin_token()).json["users"]
+        assert [user["name"] for user in users] == ["admin"]
+        assert host.run(f"stat -c %a {keystone.home}/fernet-keys/1").stdout.strip() == "600"
+    finally:
+        keystone.destroy()
+        database.destroy()
+    assert host.run("ls").stdout.split() == ["processes"]
+    assert place.inside("h1", "ls -A /home/op").split() == sorted({*before, "labbook"})
 
 
 def test_where_nothing_may_be_brought_all_must_be_there(there):
