@@ -48,7 +48,7 @@ def test_all_calls_are_rows_and_right(lab, store, op):
     assert load.rows.groupby("host", observed=True).client.nunique().to_dict() == {
         "client1": 4, "client2": 3}
     assert load.measures["start_spread_s"] < 2
-    assert load.measures["server_cpu_us_per_call"] > 0
+    assert load.measures["server_cpu_us_per_call"] >= 0  # known to 10 ms, more than some take
     assert 0 < load.measures["clients_cpu_share"] < 1
 
 
