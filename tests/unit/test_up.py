@@ -82,10 +82,13 @@ def test_its_needs_are_those_of_each_of_its_hosts(book):
     assert [name for name, wants in needs.items() if wants.programs] == ["client"]
 
 
-def test_a_server_on_several_hosts_is_an_error_before_anything_starts(book):
+@pytest.mark.parametrize("change, said", [
+    (("shop", "till"), "till is a server on one host"),
+    (('"db[1-2]", web', "web"), "shop has no host of role db, for books")])
+def test_hosts_that_do_not_fit_are_an_error_before_anything_starts(book, change, said):
     book.study("corner", "1")
-    book.write("data/papers/corner/lab.yml", LAB.replace("shop", "till"))
-    with pytest.raises(InputError, match=r"lab.yml: systems.0.host: till is a server on one host"):
+    book.write("data/papers/corner/lab.yml", LAB.replace(*change))
+    with pytest.raises(InputError, match=f"lab.yml: systems.0.host: {said}"):
         requirements.requirements(["corner"])
 
 

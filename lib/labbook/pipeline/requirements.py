@@ -96,8 +96,9 @@ def systems_needs(study: str, lab: LabDescription):
     """(entry of lab.yml's `systems`, its name and version in words, its Needs), for each."""
     for i, system in enumerate(lab.systems):
         settings = system.get("settings", {})
+        _check_hosts(system, lab, _lab_file(study), f"systems.{i}.host")
         what = " ".join(str(x) for x in (system["name"], settings.get("version")) if x)
-        yield system, what, _kind(system, settings, study, f"systems.{i}").needs(**settings)
+        yield system, what, _kind(system, settings, study).needs(**settings)
 
 
 def _add_study(needed, study, lab: LabDescription, local):
@@ -122,15 +123,26 @@ def _add_place(needed, study, lab: LabDescription):
     needed.disk_bytes[study] = lab.needs.get("disk", 0)
 
 
-def _kind(system, settings, study, key):
-    """The system's class; InputError for settings in lab.yml that it does not know, and for
-    several hosts where it takes one."""
+def _check_hosts(system, lab: LabDescription, file, key):
+    """InputError for several hosts where the system takes one, and when one of its parts has none."""
     from labbook.systems import find, over_several
 
-    kind = find(system["name"])
+    kind, name = find(system["name"]), system["name"]
     if len(system["hosts"]) > 1 and not over_several(kind):
-        raise InputError(f"{system['name']} is a server on one host", file=_lab_file(study),
-                         key=f"{key}.host", allowed=system["hosts"])
+        raise InputError(f"{name} is a server on one host", file=file, key=key,
+                         allowed=system["hosts"])
+    roles = {lab.host(host).role for host in system["hosts"]}
+    for role, part in getattr(kind, "PARTS", {}).items():
+        if role not in roles:
+            raise InputError(f"{name} has no host of role {role}, for {part}", file=file, key=key,
+                             allowed=f"hosts of the roles {', '.join(kind.PARTS)}")
+
+
+def _kind(system, settings, study):
+    """The system's class; InputError for settings in lab.yml that it does not know."""
+    from labbook.systems import find
+
+    kind = find(system["name"])
     try:
         kind.checked(settings)
     except InputError as error:
