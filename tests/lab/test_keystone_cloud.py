@@ -5,8 +5,10 @@ import json
 import pytest
 from small_clouds import SMALL, cloud_hosts, small_cloud
 
+from labbook.errors import SystemFailure
 from labbook.systems import keystone_state as state
 from labbook.systems.haproxy import HAProxy
+from labbook.systems.keystone import Keystone
 from labbook.systems.keystone_cloud import KeystoneCloud
 
 USERS = "SELECT COUNT(*) FROM keystone.local_user"  # the administrator is one
@@ -98,6 +100,14 @@ def test_a_node_without_quorum_gets_no_connections(both):
     finally:
         link.heal()
         proxy.destroy()
+
+
+def test_a_keystone_whose_database_does_not_answer_says_so(both):
+    lab, cloud = both
+    nowhere = Keystone(lab.host("client"), database_address=cloud.address)
+    with pytest.raises(SystemFailure, match="client: Keystone's database at .*:3306 does not answer"):
+        nowhere.up()
+    nowhere.destroy()
 
 
 def test_another_one_takes_its_place_with_other_settings(both):

@@ -34,6 +34,7 @@ def test_keystones_file_says_where_all_is():
     assert parts["cache"]["enabled"] == "false" and parts["token"]["provider"] == "fernet"
     places = [value for part in parts.values() for key, value in part.items()
               if key in ("key_repository", "lock_path")]
+    assert int(parts["DEFAULT"]["max_db_limit"]) > 100_000  # a reset must see all users
     assert len(places) == 4 and all(place.startswith("/srv/keystone/") for place in places)
     given = {}
     exec(gunicorn("10.0.0.1", 5000, keystone.home, 7), given)

@@ -73,7 +73,7 @@ class HAProxy(System):
         """By address: UP or DOWN, with how far it is on the way to the other one, such as
         `UP 1/2`; `unknown` before its first check."""
         rows = csv.DictReader(self._ask("show stat").lstrip("# ").splitlines())
-        return {row["svname"]: row["status"] if row["check_status"] not in ("", "INI") else "unknown"
+        return {row["svname"]: "unknown" if row["check_status"] in ("", "INI") else row["status"]
                 for row in rows if row["svname"] in self.settings.servers}
 
     def server_facts(self) -> dict:
@@ -99,8 +99,9 @@ def configuration(settings, address: str, port: int) -> str:
     parts = {
         "global": [f"maxconn {MOST_CONNECTIONS}", "nbthread 1",
                    f"stats socket ipv4@127.0.0.1:{STATS_PORT} level user"],
-        "defaults": ["mode tcp", "timeout connect 5s", "timeout client 8h", "timeout server 8h",
-                     f"timeout check {settings.check_ms}ms"],
+        # refused by one server, a connection goes to the next, also before a check has told
+        "defaults": ["mode tcp", "option redispatch 1", "timeout connect 5s",
+                     "timeout client 8h", "timeout server 8h", f"timeout check {settings.check_ms}ms"],
         "listen databases": [
             f"bind {address}:{port}", "balance roundrobin", *checks,
             f"default-server inter {settings.check_ms}ms fall 2 rise 1 "

@@ -90,7 +90,8 @@ class Keystone(System):
     def manage(self, *words) -> str:
         """What `keystone-manage` with these words says."""
         line = shlex.join(("-c", MANAGE, "--config-file", f"{self.home}/keystone.conf", *words))
-        password = shlex.quote(str(self.home / SECRETS["password"]))  # read there: no `ps` shows it
+        # read there, so that no `ps` shows it
+        password = shlex.quote(str(self.home / SECRETS["password"]))
         return self.host.run(f"export OS_BOOTSTRAP_PASSWORD=$(cat {password}); {self._env()} {line}",
                              timeout=MANAGE_SECONDS).stdout
 
@@ -159,8 +160,13 @@ class Keystone(System):
         from labbook.systems.sql_server import USER
 
         s = self.settings
-        connection = pymysql.connect(user=USER, defer_connect=True, autocommit=True, read_timeout=30)
-        connection.connect(self.host.dial(s.database_address, s.database_port))
+        connection = pymysql.connect(user=USER, defer_connect=True, autocommit=True,
+                                     read_timeout=30)
+        try:
+            connection.connect(self.host.dial(s.database_address, s.database_port))
+        except (OSError, pymysql.Error) as error:
+            raise SystemFailure(f"{self.host.name}: Keystone's database at {s.database_address}:"
+                                f"{s.database_port} does not answer: {error}") from None
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement)

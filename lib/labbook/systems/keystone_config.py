@@ -1,4 +1,4 @@
-"""Keystone's files, as pure functions, and its secrets: keys, and the password of its first user."""
+"""Keystone's files, as pure functions, and its secrets: keys, and its first user's password."""
 
 import base64
 import hashlib
@@ -81,7 +81,10 @@ def gunicorn(address: str, port: int, home: PurePosixPath, processes: int) -> st
     The program is loaded once, before there are several of it; it calls no database before it is
     asked something.
     """
-    options = {"wsgi_app": "keystone.wsgi.api:application", "bind": f"{address}:{port}", "workers": processes,
-               "worker_class": "sync", "preload_app": True, "keepalive": 0, "timeout": 300, "graceful_timeout": 5,
-               "worker_tmp_dir": str(home), "control_socket_disable": True, "backlog": 512}
+    options = {
+        "wsgi_app": "keystone.wsgi.api:application", "bind": f"{address}:{port}", "backlog": 512,
+        "workers": processes, "worker_class": "sync", "preload_app": True, "keepalive": 0,
+        "timeout": 300, "graceful_timeout": 5,
+        "worker_tmp_dir": str(home), "control_socket_disable": True,
+    }
     return "".join(f"{key} = {value!r}\n" for key, value in options.items())

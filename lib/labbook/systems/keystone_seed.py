@@ -1,4 +1,4 @@
-"""A database with Keystone's users, made once and kept in the cache, for every node to start from."""
+"""A database with Keystone's users, made once and kept in the cache: every node starts from it."""
 
 import hashlib
 import tarfile
