@@ -15,9 +15,9 @@ ROW_INCHES, HEAD_INCHES = 0.3, 1.3
 
 def dots(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = "op", measure="mean_ms",
          label="mean time of a request, ms", note="") -> Picture:
-    """A panel for each value of `col` (one for all when it is None), a line for each value of `y` (in the order in which they
-    come), and on it the median of each `hue` with its interval; from 0, so that lengths compare. A
-    panel is called by its `col`, or by `note`.
+    """A panel for each value of `col` (one for all when it is None), a line for each value of `y`
+    (in the order in which they come), and on it the median of each `hue` with its interval; from 0,
+    so that lengths compare. A panel is called by its `col`, or by `note`.
 
     Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
     """

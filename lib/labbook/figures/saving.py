@@ -22,6 +22,8 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
     `printed` holds what the paper prints (`x`, `hue`, `saved_percent`), drawn as marks of its own.
     The line of 0 tells who is ahead. A repeat that lacks an arm is left out.
     """
+    if not len(lines.with_measure(summary, measure)):
+        return NOT_MEASURED
     found = saved(summary, [hue, x], arms, measure)
     if not len(found):
         return NOT_MEASURED
