@@ -1,0 +1,71 @@
+"""A small cloud of Keystone on foreign hosts, by a user who is not root: two database hosts in two
+sites, one host for all the rest. From its seed to answers, past a killed node, and gone."""
+
+import json
+
+import pytest
+from foreign import foreign_hosts
+from real_labs import as_before
+from small_clouds import cloud_hosts, cloud_lab
+
+from labbook.lab import Environment
+from labbook.systems.keystone_cloud import KeystoneCloud
+from labbook.workloads.crew import Crew
+from labbook.workloads.keystone_users import begin_users
+
+SMALL = {"users": 8, "projects": 2, "revocations": 4, "processes": 2, "segments": 2,
+         "weight": 2}  # so that the first node lives on without the other
+ROLES = {"h1": ["db"], "h2": ["db"], "h3": ["lb", "keystone", "client"]}
+SITES = {"h1": {"site": "a"}, "h2": {"site": "b"}, "h3": {"site": "a"}}
+NAMES = "SELECT name FROM keystone.local_user"
+
+
+@pytest.fixture(scope="module")
+def place():
+    with foreign_hosts(["h1", "h2", "h3"]) as made:
+        yield made
+
+
+def test_a_cloud_on_a_users_own_hosts_works_outlives_a_node_and_leaves_nothing(place, tmp_path):
+    environment = Environment.load(place.environment(tmp_path / "rack.yml", roles=ROLES, hosts=SITES,
+                                                     allow=["software"]))
+    with as_before(place):
+        with cloud_lab(a=1, environment=environment) as lab:
+            cloud = KeystoneCloud(cloud_hosts(lab), **SMALL).up()
+            assert cloud.galera.segments == [0, 1]
+            check_nothing_tells_the_secrets(place, cloud)
+            made = users_made_while(lab, cloud, lambda: kill_and_rejoin(cloud))
+            cloud.galera.synced()
+            assert all(made <= {name for name, in rows}
+                       for rows in cloud.galera.query_each(NAMES).values())
+            cloud.destroy()
+            assert all(set(host.run("ls").stdout.split()) <= {"processes", "tmp"}
+                       for host in cloud.hosts)
+
+
+def users_made_while(lab, cloud, fault) -> set:
+    stream = begin_users(Crew.of(lab), cloud, scenario="create_and_list_users", concurrency=2,
+                         seconds_at_most=120, call_seconds=30)
+    fault()
+    rows = stream.end().rows
+    assert rows.ok[rows.started_s == rows.started_s.max()].all(), rows.error.unique()
+    return {user for user in rows.user if user}
+
+
+def kill_and_rejoin(cloud):
+    left, lost = cloud.galera.nodes
+    lost.process.kill()
+    cloud.galera.synced([left.host.name])
+    assert lost.rejoin(by="IST")["by"] == "IST"
+
+
+def check_nothing_tells_the_secrets(place, cloud):
+    """Neither facts nor command lines nor logs; files that hold them are their user's alone."""
+    secrets = cloud.keystone.secrets
+    told = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
+    for host in cloud.hosts:
+        told += host.run("ps axo args; cat processes/*/log").stdout
+    for secret in (secrets.password, secrets.fernet, secrets.credential):
+        assert secret not in told
+        found = place.inside("h3", f"grep -rlF -e {secret} /home/op /tmp /var | xargs stat -c %a")
+        assert set(found.split()) <= {"600"}, found
