@@ -11,6 +11,7 @@ from labbook.lab.description import LabDescription
 from labbook.pipeline import hosts, requirements
 from labbook.systems.base import Needs, System
 
+FIND = systems.find
 LAB = """sites: [lan]
 hosts:
   db[1-2]: {site: lan, role: db}
@@ -26,6 +27,11 @@ class Till(System):
     port = 80
 
 
+class Books(System):
+    NAME = "books"
+    NEEDS = Needs(packages=("shelf",), commands=("count",))
+
+
 class Shop:
     NAME, SETTINGS, PARTS = "shop", {}, {"db": "books"}
     port = 80
@@ -37,7 +43,7 @@ class Shop:
 
     @staticmethod
     def needs(**settings):
-        return Needs(packages=("till",))
+        return Needs(packages=("till", "shelf"))
 
     def up(self):
         self.is_up = True
@@ -46,7 +52,7 @@ class Shop:
 @pytest.fixture(autouse=True)
 def found(monkeypatch):
     def find(name):
-        return {"shop": Shop, "till": Till}[name]
+        return {"shop": Shop, "till": Till, "books": Books}[name]
     monkeypatch.setattr(systems, "find", find)
 
 
@@ -74,12 +80,24 @@ def test_another_in_its_way_on_any_of_its_machines_stays_down(lab, capsys):
     assert "till on db2 stays down: shop has its ports" in capsys.readouterr().err
 
 
-def test_its_needs_are_those_of_each_of_its_hosts(book):
+def test_each_of_its_hosts_needs_what_its_part_does(book):
     book.study("corner", "1")
     book.write("data/papers/corner/lab.yml", LAB)
     needs = hosts.needs("corner")
-    assert [name for name, wants in needs.items() if "till" in wants.packages] == ["db1", "db2", "web"]
+    assert {name: sorted(wants.packages) for name, wants in needs.items()} == {
+        "db1": ["shelf"], "db2": ["shelf"], "web": ["shelf", "till"], "client": []}
+    assert needs["db1"].packages == {"shelf": "shop: books runs on it"}
+    assert needs["db2"].commands == {"count": "shop: books needs it"}
     assert [name for name, wants in needs.items() if wants.programs] == ["client"]
+
+
+def test_the_parts_of_a_keystone_cloud_are_known_systems_that_need_what_it_does():
+    from labbook.systems.keystone_cloud import KeystoneCloud
+
+    parts = [FIND(part).needs() for part in KeystoneCloud.PARTS.values()]
+    for kind in ("packages", "commands", "artifacts"):
+        assert set(getattr(KeystoneCloud.needs(), kind)) == {
+            one for part in parts for one in getattr(part, kind)}
 
 
 @pytest.mark.parametrize("change, said", [

@@ -3,7 +3,7 @@
 from labbook.lab.real.match import match
 from labbook.lab.real.permits import asked
 from labbook.lab.real.seen import Wants, named
-from labbook.pipeline.requirements import description, systems_needs
+from labbook.pipeline.requirements import description, needs_on, systems_needs
 
 PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's programs, no system
 
@@ -12,8 +12,9 @@ def needs(study: str) -> dict[str, Wants]:
     """{lab host: Wants} for `labbook.lab.real.preflight`.
 
     Any of the study's systems may come to run on any of its hosts (eras, a cluster's nodes), but
-    for those of clients and their ceiling: there only what lab.yml names for them. Programs of the
-    library run on hosts that it names no system for.
+    for those of clients and their ceiling: there only what lab.yml names for them. Of a system that
+    says which role has which part, a host of such a role has that part. Programs of the library
+    run on hosts that lab.yml names no system for.
     """
     lab = description(study)
     theirs = {name for system in lab.systems for name in system["hosts"]}
@@ -22,7 +23,7 @@ def needs(study: str) -> dict[str, Wants]:
     for system, what, wanted in systems_needs(study, lab):
         for host in lab.hosts:
             if host.name in system["hosts"] or host.role not in PROGRAMS_ONLY:
-                _add(found[host.name], what, wanted)
+                _add(found[host.name], *needs_on(system, what, wanted, host.role))
     return found
 
 
@@ -55,10 +56,9 @@ def plan(study: str, environment) -> list[str]:
         lines += [f"  {real.name} ({real.user}@{real.address}) as {', '.join(mine)}",
                   f"    written: below {real.root}, taken away with the lab"]
         copied = dict.fromkeys(one for name in mine for one in wants[name].folders)
-        if any(wants[name].programs for name in mine):
-            copied |= dict.fromkeys(("the library", "Python packages that it needs there"))
-        if copied and "software" in real.allow:
-            lines.append(f"    copied there: {', '.join(copied)}")
+        if "software" in real.allow:
+            lines.append("    copied there: " + ", ".join(
+                (*copied, "the library", "Python packages that it needs there")))
         packages = dict.fromkeys(one for name in mine for one in wants[name].packages)
         if packages and "packages" in real.allow:
             lines.append(f"    as root: packages: what it lacks of {', '.join(packages)}")

@@ -101,6 +101,15 @@ def systems_needs(study: str, lab: LabDescription):
         yield system, what, _kind(system, settings, study).needs(**settings)
 
 
+def needs_on(system, what: str, wanted, role: str):
+    """(what, Needs) of a host of that role which has a part of the system, in words and as the
+    system's `wanted`; all of it where no part is said of the role."""
+    from labbook.systems import find
+
+    part = getattr(find(system["name"]), "PARTS", {}).get(role)
+    return (what, wanted) if part is None else (f"{what}: {part}", find(part).needs())
+
+
 def _add_study(needed, study, lab: LabDescription, local):
     for _, what, wants in systems_needs(study, lab):
         for package in wants.packages if local else ():
