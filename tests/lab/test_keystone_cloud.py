@@ -7,6 +7,7 @@ from small_clouds import SMALL, cloud_hosts, small_cloud
 
 from labbook.errors import SystemFailure
 from labbook.systems import keystone_state as state
+from labbook.systems.galera_node import GaleraNode
 from labbook.systems.haproxy import HAProxy
 from labbook.systems.keystone import Keystone
 from labbook.systems.keystone_cloud import KeystoneCloud
@@ -118,3 +119,18 @@ def test_another_one_takes_its_place_with_other_settings(both):
     one.reset()
     one.destroy()
     assert all(host.run("ls").stdout.split() == ["processes"] for host in one.hosts)
+
+
+@pytest.mark.parametrize("part, told", [
+    (Keystone, "keystone: .*ended with exit code"), (GaleraNode, "db[123]: .*ended with exit code")])
+def test_where_a_part_does_not_come_up_none_stays(both, monkeypatch, part, told):
+    lab, _ = both
+    cloud = KeystoneCloud(cloud_hosts(lab), **SMALL)
+    monkeypatch.setattr(part, "command", lambda self: "ls /no-such-file")
+    with pytest.raises(SystemFailure, match=told) as error:
+        cloud.up()
+    assert "/no-such-file" in error.value.log
+    processes = [*cloud.processes, cloud.haproxy.process, cloud.process]
+    assert not any(process and process.alive() for process in processes)
+    cloud.destroy()
+    assert all(host.run("ls").stdout.split() == ["processes"] for host in cloud.hosts)
