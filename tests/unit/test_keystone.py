@@ -110,6 +110,7 @@ def test_a_cloud_is_made_of_its_hosts_by_their_roles():
     (HOSTS[:4], {}, "role: 0 hosts of role keystone"),
     (HOSTS[3:], {}, "role: 0 hosts of role db"),
     ([*HOSTS, host("lb1", "lb")], {}, "role: 2 hosts of role lb"),
+    ([*HOSTS[2:], host("db0")], {}, "role: lb0 and db0 are one machine.* at port 3306.*lb on a machine"),
     ([HOSTS[0], *HOSTS[3:]], {"segments": 2}, "segments: 2 segments do not fit databases in 1 site;? .*1"),
     (HOSTS, {"segments": 3}, "segments: 3 segments do not fit databases in 2 sites.*1 or 2"),
     (HOSTS, {"segments": 0}, "segments"),

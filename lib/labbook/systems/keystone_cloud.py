@@ -50,6 +50,7 @@ class KeystoneCloud:
         self.settings = self.checked(settings)
         self.hosts = list(hosts)
         by_role = {role: self._of_role(role) for role in PARTS}
+        require_apart(by_role["lb"][0], by_role["db"])
         s = self.settings
         shared = ("send_window", "user_send_window", "durability")
         self.galera = Galera(
@@ -145,6 +146,15 @@ class KeystoneCloud:
             raise InputError(f"{len(found)} hosts of role {role}", file="hosts of keystone_cloud",
                              key="role", allowed="db: 1 and more, lb: 1, keystone: 1")
         return found
+
+
+def require_apart(proxy, databases) -> None:
+    """InputError when two hosts that serve at one port are one machine, as a user's own may be."""
+    for host in databases:
+        if host.address == proxy.address:
+            raise InputError(f"{proxy.name} and {host.name} are one machine, where both would serve "
+                             f"at port {HAProxy.port}", file="hosts of keystone_cloud", key="role",
+                             allowed="lb on a machine that is no db")
 
 
 def segments(sites: list[str], wanted: int) -> list[int]:

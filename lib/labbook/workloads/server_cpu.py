@@ -2,6 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+from labbook.errors import SystemFailure
+
 
 def server_cpu(target) -> float | None:
     """CPU seconds the servers have used so far, to 10 ms each; None without their processes.
@@ -18,6 +20,11 @@ def server_cpu(target) -> float | None:
 
 def cpu_seconds(process) -> float:
     """Of the process with its threads, without its children."""
-    stat = process.host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK").stdout
+    host = process.host
+    said = host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK", check=False)
+    if said.exit_code:
+        raise SystemFailure(f"{host.name}: {process.name} has ended, so nobody knows its CPU",
+                            log=process.log_tail())
+    stat = said.stdout
     fields, ticks = stat.rpartition(")")[2].split()[:-1], int(stat.split()[-1])
     return (int(fields[11]) + int(fields[12])) / ticks
