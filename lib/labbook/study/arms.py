@@ -98,11 +98,16 @@ def _select(rows, wanted, place, profile):
         if any(_matches(row[name], want) for row in rows):
             continue
         known = sorted({row[name] for row in rows}, key=str)
-        near = did_you_mean(want, known) if isinstance(want, str) else ""
+        near = did_you_mean(want, known) if _is_word(want) else ""
         if near:
             raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
         raise NotTestable(f"the {profile} profile measures no {name} {_wanted(want)}")
     return [row for row in rows if all(_matches(row[n], want) for n, want in wanted.items())]
+
+
+def _is_word(want) -> bool:
+    """Names with numbers and abbreviations are near to others that mean something else."""
+    return isinstance(want, str) and want.islower() and want.replace("_", "").isalpha()
 
 
 def _matches(value, want) -> bool:

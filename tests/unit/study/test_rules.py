@@ -156,6 +156,13 @@ def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
     assert found.verdict == NOT_TESTABLE and words in found.reason and found.interval is None
 
 
+@pytest.mark.parametrize("want, known", [("db2", "db5"), ("SST", "IST")])
+def test_a_name_with_a_number_and_an_abbreviation_are_not_taken_for_others(want, known):
+    found = [row | {"system": known} for row in rows(factor(2))]
+    rule = {"name": "below", "value": 3, "where": {"system": want}}
+    assert judged(rule, found).reason == f"the quick profile measures no system {want}"
+
+
 def test_a_ratio_of_nothing_is_not_testable():
     assert judged({"name": "greater"} | AB, rows(lambda *_: 0.0)).verdict == NOT_TESTABLE
 
