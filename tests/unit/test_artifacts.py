@@ -122,3 +122,15 @@ def test_without_mvn_the_remedy_is_told(maven, monkeypatch, tmp_path):
 def test_made_is_for_anything_that_is_costly_to_make(maven):
     assert (made("thing", lambda folder: (folder / "a").write_text("1")) / "a").read_text() == "1"
     made("thing", lambda folder: pytest.fail("made twice"))
+
+
+def test_drafts_of_killed_runs_go_and_those_of_runs_at_work_stay(maven, tmp_path):
+    left = tmp_path / "cache" / "artifacts" / ".drafts" / "of-another-version" / "x"
+    left.mkdir(parents=True)
+
+    def fill(folder):
+        assert not left.parent.exists()
+        made("inner", lambda inner: (inner / "a").touch())
+        (folder / "b").touch()  # its own draft is still there
+
+    assert is_whole(made("outer", fill)) and is_whole(made("inner", fill))

@@ -5,7 +5,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labbook.paths import cache_dir
@@ -25,7 +25,8 @@ def made(name: str, fill: Callable[[Path], None]) -> Path:
     with _alone(shelf / ".locks" / name):
         if is_whole(folder):
             return folder
-        shutil.rmtree(drafts, ignore_errors=True)  # left by killed runs
+        shutil.rmtree(drafts, ignore_errors=True)
+        _clear_left_drafts(shelf)
         drafts.mkdir(parents=True)
         draft = Path(tempfile.mkdtemp(dir=drafts))
         draft.chmod(0o755)
@@ -53,10 +54,17 @@ def _sizes(folder: Path) -> dict[str, int]:
             for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
+def _clear_left_drafts(shelf: Path):
+    """Those of killed runs, also of folders that nobody makes any more; not of runs at work."""
+    for left in (shelf / ".drafts").glob("*"):
+        with suppress(BlockingIOError), _alone(shelf / ".locks" / left.name, fcntl.LOCK_NB):
+            shutil.rmtree(left, ignore_errors=True)
+
+
 @contextmanager
-def _alone(lock: Path):
+def _alone(lock: Path, how=0):
     """Hold `lock`; the kernel gives it up when its holder dies."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX | how)
         yield
