@@ -15,6 +15,7 @@ from small_labs import best_of, describe, new_id
 import labbook
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, Link
+from labbook.lab.pings import Pings
 
 @pytest.fixture(scope="module")
 def lab():
@@ -140,6 +141,13 @@ def test_a_link_that_is_not_what_was_asked_is_an_error(lab, link):
     link.shape(rtt_ms=20)
     lab.routers["a"].run("iptables -t mangle -F; tc qdisc del dev w-b root", check=False)
     with pytest.raises(LabError, match="ha to hb.*asked for a round trip of 20 ms, measured 10"):
+        link.check()
+
+
+def test_a_local_link_with_a_delay_that_nobody_asked_for_is_an_error(link, monkeypatch):
+    link.shape()
+    monkeypatch.setattr(link, "_ping", lambda *_, **__: [("ha to hb", Pings(5, 5, 199, 200, 201))])
+    with pytest.raises(LabError, match="asked for a round trip of 0 ms, measured 200"):
         link.check()
 
 

@@ -8,7 +8,9 @@ from foreign import foreign_hosts
 from real_labs import as_before
 from small_clouds import cloud_hosts, cloud_lab
 
-from labbook.lab import Environment
+from labbook.errors import LabError
+from labbook.lab import Environment, Link
+from labbook.lab.pings import Pings
 from labbook.systems.galera_node import WAYS
 from labbook.systems.keystone_cloud import KeystoneCloud
 from labbook.workloads.crew import Crew
@@ -35,6 +37,7 @@ def test_a_cloud_on_a_users_own_hosts_works_outlives_a_node_and_leaves_nothing(p
             cloud = KeystoneCloud(cloud_hosts(lab), **SMALL).up()
             assert cloud.galera.segments == [0, 1]
             check_nothing_tells_the_secrets(place, cloud)
+            check_the_wan_is_taken_as_it_is(lab)
             made = users_made_while(lab, cloud, kill_and_rejoin)
             cloud.galera.synced()
             assert all(made <= {name for name, in rows}
@@ -59,6 +62,20 @@ def kill_and_rejoin(cloud):
         lost.process.kill()
         cloud.galera.synced([left.host.name])
         assert lost.rejoin(by=way)["by"] == way
+
+
+def check_the_wan_is_taken_as_it_is(lab):
+    """With the delay that it has of itself; to shape it is not allowed here."""
+    link = Link(lab, "a", "b")
+    link.shape()
+    assert 0 < link.check()["measured_rtt_ms"] < 5
+    link._ping = lambda *_, **__: [("h1 to h2", Pings(5, 5, 199, 200, 201))]
+    assert link.check()["measured_rtt_ms"] == 200
+    link._ping = lambda *_, **__: [("h1 to h2", Pings(5, 0))]
+    with pytest.raises(LabError, match="none of 5 pings came back"):
+        link.check()
+    with pytest.raises(LabError, match="shape is not allowed"):
+        link.shape(rtt_ms=10)
 
 
 def check_nothing_tells_the_secrets(place, cloud):

@@ -146,6 +146,8 @@ def _draw_link(axes, link, boxes, width):
 
 
 def _link_text(link) -> str:
+    if set(link) == {"between"}:
+        return "each measurement sets it"
     parts = [f"RTT {link.get('rtt_ms', 0):g} ms"]
     if link.get("jitter_ms"):
         parts.append(f"± {link['jitter_ms']:g} ms")

@@ -15,6 +15,7 @@ from labbook.lab.shaping import Shape
 
 DELAY_LINE = Path(__file__).with_name("delayline.py")
 READY_SECONDS = 20
+NOTHING_ASKED = {**asdict(Shape()), "cut": False}
 
 
 def ends(lab, site: str, far: str) -> list["End"]:
@@ -35,6 +36,7 @@ class End:
     `wire` names the link among those of this host; `witness` is the host whose pings pass it.
     """
 
+    has_own_delay = False
     doubt = "The machine may be too busy for exact delays: end what else runs, and try again"
 
     def __init__(self, host, wire, direction, witness):
@@ -48,7 +50,7 @@ class End:
         """As noted on the host, so that another process that attaches knows it too."""
         if self._asked is None:
             noted = self.host.run(f"cat {self._note} 2> /dev/null", check=False).stdout
-            self._asked = json.loads(noted or "{}") or {**asdict(Shape()), "cut": False}
+            self._asked = json.loads(noted or "{}") or dict(NOTHING_ASKED)
         return self._asked
 
     @property
@@ -61,6 +63,11 @@ class End:
         if not self.asked_shape.holds:
             return "nothing"
         return "netem" if self._netem else "delay line"
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it was never shaped or cut, or is as if it had not been."""
+        return self.asked == NOTHING_ASKED
 
     def require_allowed(self) -> None:
         """LabError when the end's host may not be made to delay or to cut."""
@@ -162,6 +169,7 @@ class HostEnd(End):
     # netem would take the place of the queueing discipline of an interface that is the host's own
     # and carries more than the link, so the delay line is the means, whatever the kernel has.
     _netem = False
+    has_own_delay = True
     doubt = ("The hosts may be too busy for exact delays, or that far apart without any: "
              "a link adds to what their network takes")
 

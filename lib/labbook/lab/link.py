@@ -36,6 +36,8 @@ class Link:
         when an end cannot be set: the link then stays closed.
         """
         shape = Shape(rtt_ms, jitter_ms, loss, rate_mbit)
+        if shape == Shape() and all(self._each(lambda end: end.untouched)):
+            return  # which also hosts allow that may not be shaped
         self._change(lambda end: end.shape(shape))
 
     def cut(self) -> None:
@@ -48,7 +50,8 @@ class Link:
     def check(self) -> dict:
         """Asked and measured round trip, jitter and loss, by pings from site to site.
 
-        LabError when the link is not what was asked, within the tolerances of pings.py.
+        LabError when the link is not what was asked, within the tolerances of pings.py. Between a
+        user's own hosts a link of which nothing was asked is what it is.
         """
         if self.asked["cut"]:
             return self._check_cut()
@@ -56,7 +59,8 @@ class Link:
         for tries in range(1, TRIES + 1):
             found = self._ping(*ping_plan(shape), patience_s=1 + 2 * shape.rtt_ms / 1e3)
             pair, pings = max(found, key=lambda one: one[1].strays(shape))
-            deviation = pings.deviation(shape)
+            as_it_is = pings.back and shape == Shape() and self._ends[0].has_own_delay
+            deviation = None if as_it_is else pings.deviation(shape)
             if not deviation:
                 return self._report(pings, tries)
             if not all(self._each(End.stands)):
