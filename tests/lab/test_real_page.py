@@ -6,15 +6,14 @@ small ones. The hosts know an older key of the user's, for ssh-copy-id to begin 
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from checkout_copy import CHECKOUT, copy_checkout
 from foreign import foreign_hosts
 from real_labs import as_before
 
-CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "book" / "own_hosts.md").read_text()
 RACKS = [f"rack{i}" for i in range(1, 6)]
 ONE = " ".join(f"-p {what}clients '[1]'" for what in ("node_", "level_", "why_", "wiki_"))
@@ -46,14 +45,7 @@ def desk(place, tmp_path):
 class Desk:
     def __init__(self, place, folder):
         self.checkout, home = folder / "labbook", folder / "home"
-        tracked = subprocess.run(["git", "-C", CHECKOUT, "ls-files", "-z"], check=True,
-                                 capture_output=True, text=True).stdout.split("\0")
-        for name in filter(None, tracked):
-            if (CHECKOUT / name).is_file():
-                target = self.checkout / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(CHECKOUT / name, target)
-        (self.checkout / ".venv").symlink_to(CHECKOUT / ".venv")
+        copy_checkout(self.checkout)
         (home / ".ssh").mkdir(parents=True, mode=0o700)
         (folder / "bin").mkdir()
         (folder / "bin" / "ssh").write_text(SSH)

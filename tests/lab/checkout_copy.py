@@ -1,0 +1,19 @@
+"""A checkout of the book beside this one, so that what a test runs in it writes nothing here."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def copy_checkout(target: Path) -> Path:
+    """Copy all that git knows here, as it is now, to the folder `target`, and lend it the packages."""
+    tracked = subprocess.run(["git", "-C", CHECKOUT, "ls-files", "-z"], check=True,
+                             capture_output=True, text=True).stdout.split("\0")
+    for name in filter(None, tracked):
+        if (CHECKOUT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CHECKOUT / name, target / name)
+    (target / ".venv").symlink_to(CHECKOUT / ".venv")
+    return target
