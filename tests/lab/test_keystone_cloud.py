@@ -63,6 +63,22 @@ def test_users_that_came_go_and_the_table_of_revocations_is_as_it_was(cloud):
     assert state.entries_of(cloud.galera) == SMALL["revocations"]
 
 
+def test_a_list_of_users_is_whole(cloud):
+    """As shipped, Keystone's ends after a thousand, and a reset would leave users behind."""
+    many = 1100
+    try:
+        cloud.galera.query("INSERT INTO keystone.user (id, extra, enabled, domain_id) SELECT "
+                           f"CONCAT('many', seq), '{{}}', 1, 'default' FROM keystone.seq_1_to_{many}")
+        cloud.galera.query("INSERT INTO keystone.local_user (user_id, domain_id, name) SELECT "
+                           "id, domain_id, id FROM keystone.user WHERE id LIKE 'many%'")
+        token = cloud.keystone.admin_token()
+        users = state.ask(cloud.keystone, "GET", "/users", token=token)["users"]
+        assert len(users) == many + SMALL["users"] + 1
+    finally:
+        cloud.galera.query("DELETE FROM keystone.user WHERE id LIKE 'many%'")
+    assert cloud.galera.query(USERS)[0][0] == SMALL["users"] + 1
+
+
 def test_the_password_is_in_no_record_and_no_process_list(cloud):
     password = cloud.credentials["password"]
     assert password not in json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
