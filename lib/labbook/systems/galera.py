@@ -139,8 +139,9 @@ class Galera:
         return {key: sum(counters[key] for counters in found) for key in found[0]}
 
     def query_each(self, statement: str, database=None) -> dict:
-        """By the name of its host, the rows of one statement on each node."""
-        rows = each(self.nodes, lambda node: node.query(statement, database))
+        """By the name of its host, the rows of one statement on each node, once it has applied all
+        that was committed before."""
+        rows = each(self.nodes, lambda node: node.query_in_step(statement, database))
         return {node.host.name: found for node, found in zip(self.nodes, rows)}
 
     def query(self, statement: str, database=None) -> tuple:

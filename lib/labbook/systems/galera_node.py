@@ -125,6 +125,14 @@ class GaleraNode(SQLServer):
     def counters(self) -> dict:
         return config.counted(self._status())
 
+    def query_in_step(self, statement: str, database=None) -> tuple:
+        """All rows of one statement, which waits until the node has applied what the cluster had
+        committed: that a commit is on every node does not mean that each can show it yet."""
+        with self.client(database) as client, client.cursor() as cursor:
+            cursor.execute("SET SESSION wsrep_sync_wait = 1")
+            cursor.execute(statement)
+            return cursor.fetchall()
+
     def listens(self) -> bool:
         """Whether other nodes can join by it."""
         return bool(self.run("ss", "-Hltn", f"sport = :{config.CLUSTER_PORT}").stdout.strip())
