@@ -52,15 +52,15 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
 
 def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
     from labbook.study import published
-    book.study("wan", "1", full="repeats: 9\n")
+    book.study("wan", "1", parameters="repeats = 3\nclients = 8\n", full="repeats: 9\n")
     monkeypatch.setattr(published, "export", lambda study, profile: [f"{study}-{profile}"])
     files = publish.publish("wan")
     assert files[0] == "wan-full" and files[1].name == "run.json"
-    assert run.published_run("wan") == {"profile": "full", "parameters": {"repeats": 9}}
+    assert run.published_run("wan") == {"profile": "full", "parameters": {"clients": 8, "repeats": 9}}
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"repeats": 4}})
     publish.publish("wan")
-    assert run.published_run("wan")["parameters"] == {"repeats": 4}
+    assert run.published_run("wan")["parameters"] == {"clients": 8, "repeats": 4}
     with pytest.raises(InputError):
         publish.publish("cms")
 

@@ -27,8 +27,13 @@ def publish(study: str, profile: str = "full") -> list:
 
 
 def _of_last_run(study, profile) -> dict:
-    """The parameters of the run that is published: the page's own if it is of that profile."""
+    """All parameters of the run that is published, so that a quick profile that changes later does
+    not change what the published page shows: the page's own if it is of that profile."""
     note = pages.note(study)
     if note.get("state") == pages.OK and note["profile"] == profile and not note["published"]:
-        return note["parameters"]
-    return parameters.chosen(study, profile)
+        given = note["parameters"]
+    else:
+        given = parameters.chosen(study, profile)
+    quick = {name: value for name, value in parameters.declared(study).items()
+             if name != "environment"}
+    return quick | given
