@@ -50,7 +50,8 @@ def _summaries(study: str, note: dict) -> dict:
 
     if note["published"]:
         names = sorted(p.stem for p in (paths.published_dir() / study).glob("*.parquet"))
-        return {name: published.load(study, name).drop(columns=published.OWN) for name in names}
+        frames = {name: published.load(study, name).drop(columns=published.OWN) for name in names}
+        return {name: frame for name, frame in frames.items() if len(frame)}
     import pandas as pd
 
     from labbook.study import Study

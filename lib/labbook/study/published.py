@@ -46,7 +46,8 @@ def _export(study, records: Records, keys: list[str], profile: str):
     rows = [row(meta, study.run.is_stale(meta)) | {
         "facts": _text(meta["facts"]), "provenance": _text(kept(meta, profile))}
         for meta in metas.values()]
-    table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
+    frame = pd.DataFrame(rows, columns=None if rows else [*OWN, "stale"])  # left out
+    table = pa.Table.from_pandas(frame, preserve_index=False)
     target = path(study.name, records.folder.name)
     write_whole(target, lambda file: pq.write_table(table, file, compression="zstd"))
     return target

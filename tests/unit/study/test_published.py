@@ -66,3 +66,13 @@ def test_nothing_published_is_said(make, monkeypatch):
     _, speed = make()
     with pytest.raises(InputError, match="nothing is published"):
         speed.summary()
+
+
+def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, monkeypatch):
+    study, speed = make(repeats=0)
+    study.complete()
+    published.export(study, "quick")
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert not len(speed.summary()) and study.conditions(speed) == {}
+    assert study.judge("slower", speed).reason == "nothing was measured"
