@@ -51,7 +51,7 @@ def check_nothing_acknowledged_is_lost(cloud, rows, at):
     assert len(made) > 5
     assert all(made <= names for names in names_on_each(cloud).values())
     found, bins = outage(rows, at), timeline(rows, 0.5)
-    assert found["first_success_s"] > 0 and found["outage_s"] > 0
+    assert found["recovered"] == 1 and found["first_success_s"] > 0 and found["outage_s"] > 0
     assert sum(bins["ok_per_bin"]) == (rows.ok & (rows.step == "")).sum()
 
 
