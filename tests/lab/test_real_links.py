@@ -75,8 +75,8 @@ def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab):
     for far in ("h2", "h3"):
         for ends in (("h1", far), (far, "h1")):
             near = best_of(3, lambda ends=ends: connect_ms(*(lab.hosts[e] for e in ends)),
-                           lambda ms: abs(ms - 50) < 2)
-            assert near == pytest.approx(50, abs=2), ends
+                           lambda ms: abs(ms - 50) < 4)
+            assert near == pytest.approx(50, abs=4), ends
     assert best_of(3, lambda: connect_ms(lab.hosts["h2"], lab.hosts["h3"]),
                    lambda ms: ms < 2) < 2, "one site"
     facts = link.facts()

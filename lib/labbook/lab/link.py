@@ -97,7 +97,8 @@ class Link:
 
     def _report(self, pings, tries):
         asked = self.asked
-        measured = {"rtt_ms": pings.rtt_ms, "jitter_ms": pings.jitter_ms, "loss": pings.loss}
+        measured = {"rtt_ms": pings.rtt_ms(self._ends[0].asked_shape),
+                    "jitter_ms": pings.jitter_ms, "loss": pings.loss}
         return {"site_a": self.site_a, "site_b": self.site_b,
                 **{f"asked_{key}": value for key, value in asked.items() if key != "cut"},
                 **{f"measured_{key}": value for key, value in measured.items()},

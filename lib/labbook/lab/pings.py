@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from labbook.errors import LabError
 from labbook.lab.shaping import Shape
 
-# A link is what was asked when the mean of its pings lies this near: 2 % or 2 ms, the larger.
+# A link is what was asked when its round trip lies this near: 2 % or 2 ms, the larger.
 RTT_TOLERANCE, RTT_TOLERANCE_MS = 0.02, 2.0
 # Chance adds to it: standard errors that a mean or a share of lost pings may be off by.
 STANDARD_ERRORS = 4
@@ -14,8 +14,8 @@ STANDARD_ERRORS = 4
 ENOUGH_FOR_JITTER, LEAST_JITTER = 20, 0.25
 LOST_BY_CHANCE = 1     # pings of a check that may go missing without being asked to
 
-PINGS, PINGS_FOR_JITTER, PINGS_FOR_LOSS = 5, 40, 200
-PING_INTERVAL_S = 0.02
+PINGS, PINGS_FOR_JITTER, PINGS_FOR_LOSS = 10, 40, 200
+PING_INTERVAL_S = 0.01
 PING_MOST_SECONDS = 3  # of sending, also where jitter asks for wide intervals
 
 
@@ -38,13 +38,10 @@ class Pings:
         times = re.search(r"min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)", output)
         return cls(*map(int, counts.groups()), *map(float, times.groups() if times else ()))
 
-    @property
-    def rtt_ms(self) -> float | None:
-        """Mean without the shortest and the longest: one ping held up does not count."""
-        if self.back < 3:
-            return self.mean_ms
-        middle = (self.mean_ms * self.back - self.least_ms - self.most_ms) / (self.back - 2)
-        return round(middle, 3)
+    def rtt_ms(self, asked: Shape) -> float | None:
+        """The shortest round trip: busy hosts hold pings up, which is not the link's doing, and
+        nothing lets one through too early but the link. The mean where jitter is asked for."""
+        return self.mean_ms if asked.jitter_ms else self.least_ms
 
     @property
     def jitter_ms(self) -> float | None:
@@ -58,14 +55,15 @@ class Pings:
 
     def strays(self, asked: Shape) -> float:
         """How far from what was asked, to compare pairs by: beyond all others with no ping back."""
-        return abs(self.rtt_ms - asked.rtt_ms) if self.back else float("inf")
+        return abs(self.rtt_ms(asked) - asked.rtt_ms) if self.back else float("inf")
 
     def deviation(self, asked: Shape) -> str | None:
         """What is not as asked, in words; None when all is."""
         if not self.back:
             return f"none of {self.sent} pings came back"
-        if abs(self.rtt_ms - asked.rtt_ms) > rtt_tolerance_ms(asked, self.back):
-            return f"asked for a round trip of {asked.rtt_ms:g} ms, measured {self.rtt_ms:g} ms"
+        rtt_ms = self.rtt_ms(asked)
+        if abs(rtt_ms - asked.rtt_ms) > rtt_tolerance_ms(asked, self.back):
+            return f"asked for a round trip of {asked.rtt_ms:g} ms, measured {rtt_ms:g} ms"
         if self.back >= ENOUGH_FOR_JITTER and self.jitter_ms < LEAST_JITTER * asked.jitter_ms:
             return f"asked for a jitter of {asked.jitter_ms:g} ms, measured {self.jitter_ms:g} ms"
         lost, kept = self.sent - self.back, (1 - asked.loss) ** 2
@@ -89,5 +87,5 @@ def ping_plan(asked: Shape) -> tuple[int, float]:
     else:
         count = PINGS_FOR_JITTER if asked.jitter_ms else PINGS
     # Nearer together than the jitter is wide, pings would push each other back to keep the order.
-    interval_s = max(PING_INTERVAL_S if count < PINGS_FOR_LOSS else 0.01, asked.jitter_ms / 1e3)
+    interval_s = max(PING_INTERVAL_S, asked.jitter_ms / 1e3)
     return max(PINGS, min(count, int(PING_MOST_SECONDS / interval_s))), interval_s
