@@ -11,7 +11,7 @@ from labbook.workloads.crew import Crew
 from labbook.workloads.keystone_calls import STEPS
 from labbook.workloads.keystone_users import SCENARIOS, begin_users, keystone_users
 
-LOAD = dict(concurrency=5, times=20, warmup_calls=1, seconds_at_most=60)
+LOAD = dict(concurrency=5, times=20, seconds_at_most=60)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from labbook.workloads.keystone_calls import STEPS, KeystoneCall
 from labbook.workloads.keystone_runner import OutOfTime, at_most
 from labbook.workloads.keystone_users import begin_users, host_specs, keystone_users
 
-LOAD = dict(scenario="create_user", concurrency=3, times=10, warmup_calls=1, seconds_at_most=20)
+LOAD = dict(scenario="create_user", concurrency=3, times=10, seconds_at_most=20)
 STREAM = dict(scenario="create_user", concurrency=2, seconds_at_most=20, call_seconds=5)
 PASSWORD = "do not tell anyone"
 COLUMNS = ["client", "host", "call", "step", "started_s", "seconds", "ok", "error", "user"]
@@ -208,7 +208,7 @@ def test_a_limit_interrupts_what_swallows_it():
 
 def test_a_stream_ends_with_the_engine_that_started_it(server, tmp_path):
     spec = json.dumps(STREAM | dict(credentials=server.credentials, clients=2, first_client=0,
-                                    times=None, warmup_calls=0))
+                                    times=None))
     with subprocess.Popen(
             [sys.executable, "-m", keystone_runner.__name__, str(tmp_path / "out")], bufsize=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as runner:

@@ -35,24 +35,16 @@ class Needs:
         return self.made or tuple(a.folder for a in self.artifacts)
 
 
-class System:
-    """One server of a system on one host.
+class Described:
+    """What is known of a system before there is one, of one server or several.
 
-    A system gives NAME, SETTINGS (JSON schema properties, each with its `default`), NEEDS,
-    `port`, `deploy()`, `command()` and `answers()`, which asks the running server itself.
+    SETTINGS are JSON schema properties, each with its `default` if it has one.
     """
 
     NAME: str
     SETTINGS: dict = {}
     NEEDS: Needs
-    START_SECONDS = 60
-    STOP_SECONDS = 30
-
-    def __init__(self, host, **settings):
-        self.host = host
-        self.settings = SimpleNamespace(**self.checked(settings))
-        self.home: PurePosixPath = host.root / self.NAME
-        self._process = self._refusal = None
+    protocol: str
 
     @classmethod
     def needs(cls, **settings) -> Needs:
@@ -70,6 +62,23 @@ class System:
         schema = {"type": "object", "additionalProperties": False, "properties": cls.SETTINGS}
         check(settings, schema, f"settings of {cls.NAME}")
         return {key: settings.get(key, rule.get("default")) for key, rule in cls.SETTINGS.items()}
+
+
+class System(Described):
+    """One server of a system on one host.
+
+    A system gives, beside what describes it, `port`, `deploy()`, `command()` and `answers()`,
+    which asks the running server itself.
+    """
+
+    START_SECONDS = 60
+    STOP_SECONDS = 30
+
+    def __init__(self, host, **settings):
+        self.host = host
+        self.settings = SimpleNamespace(**self.checked(settings))
+        self.home: PurePosixPath = host.root / self.NAME
+        self._process = self._refusal = None
 
     @property
     def address(self) -> str:

@@ -6,16 +6,16 @@ from uuid import uuid1
 
 import pymysql
 
-from labbook.checks import check
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.systems import galera_config as config
+from labbook.systems.base import Described
 from labbook.systems.galera_node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode
 from labbook.systems.several import each, together
 
 LISTEN_SECONDS, LEAVE_SECONDS = 30, 10
 
 
-class Galera:
+class Galera(Described):
     """`hosts` are a node each; the first leads a new cluster.
 
     segments, weights: one number (0 to 255) for each node. A write crosses once to each other
@@ -26,6 +26,7 @@ class Galera:
 
     NAME = "galera"
     NEEDS = NEEDS
+    protocol = GaleraNode.protocol
     SETTINGS = {
         **config.SHARED,
         "segments": {"type": "array", "items": config.BYTE},
@@ -46,24 +47,13 @@ class Galera:
                                  **settings)
                       for host, segment, weight in zip(hosts, self.segments, self.weights)]
         first = self.nodes[0]
-        self.address, self.port, self.protocol = first.address, first.port, first.protocol
-
-    @classmethod
-    def needs(cls, **settings):
-        return NEEDS
-
-    @classmethod
-    def speaks(cls, **settings) -> str:
-        return GaleraNode.protocol
+        self.address, self.port = first.address, first.port
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
-        """The settings with the defaults filled in; InputError for what is not allowed."""
-        check(settings, {"type": "object", "additionalProperties": False,
-                         "properties": cls.SETTINGS}, config.FILE)
-        full = {key: settings.get(key, rule.get("default")) for key, rule in cls.SETTINGS.items()}
-        config.check_windows(full)
-        return full
+        settings = super().checked(settings)
+        config.check_windows(settings)
+        return settings
 
     @property
     def processes(self) -> list:

@@ -2,10 +2,9 @@
 
 from contextlib import suppress
 
-from labbook.checks import check
 from labbook.errors import InputError, LabbookError
 from labbook.systems import keystone_state as state
-from labbook.systems.base import Needs
+from labbook.systems.base import Described, Needs
 from labbook.systems.galera import Galera
 from labbook.systems.galera_config import BYTE
 from labbook.systems.haproxy import HAProxy
@@ -23,7 +22,7 @@ def union(*needs: Needs) -> Needs:
                    for kind in ("packages", "artifacts", "commands", "made")))
 
 
-class KeystoneCloud:
+class KeystoneCloud(Described):
     """Of `hosts`, those of role db are nodes of a cluster, the first one leads it; lb has the proxy
     for the nodes in its own site, keystone the Keystone.
 
@@ -63,19 +62,8 @@ class KeystoneCloud:
         self.address, self.port = self.keystone.address, self.keystone.port
 
     @classmethod
-    def needs(cls, **settings) -> Needs:
-        return cls.NEEDS
-
-    @classmethod
-    def speaks(cls, **settings) -> str:
-        return cls.protocol
-
-    @classmethod
     def checked(cls, settings: dict) -> dict:
-        """The settings with the defaults filled in; InputError for what is not allowed."""
-        check(settings, {"type": "object", "additionalProperties": False,
-                         "properties": cls.SETTINGS}, FILE)
-        settings = {key: settings.get(key, rule["default"]) for key, rule in cls.SETTINGS.items()}
+        settings = super().checked(settings)
         Galera.checked({key: settings[key] for key in ("send_window", "user_send_window")})
         state.check_entries(settings["revocations"])
         if settings["users"] and not settings["projects"]:

@@ -1,7 +1,7 @@
 """Keystone's clients of one host: `python -m labbook.workloads.keystone_runner OUT`.
 
 The spec is read as a line of JSON, since it holds a password, which a command line would show. A
-process is forked for each client; all warm up; then "ready" is printed, a start time (seconds
+process is forked for each client; when all are there "ready" is printed, a start time (seconds
 since the epoch) is read, and all start there. With `times` in the spec they share that many calls,
 each taking one when it is free; without, they call until our input is closed. OUT is a JSON list:
 of each client its rows (call, step, started_s, seconds, error, user) and the CPU seconds it used.
@@ -57,13 +57,6 @@ class Client:
         except (Exception, OutOfTime) as failed:
             error = error or said(failed, self.spec["call_seconds"])
         self.rows.append((number, "", begun, now() - begun, error, call.user))
-
-    def warm_up(self) -> None:
-        until = time.monotonic() + self.spec["seconds_at_most"]
-        for number in range(self.spec["warmup_calls"]):
-            if time.monotonic() < until:
-                self.call(number, time.monotonic)
-        self.rows.clear()
 
     def measure(self, start: float, turn) -> float:
         """Calls from `start` (seconds since the epoch) on, while `turn()`: CPU seconds they took."""
@@ -135,7 +128,6 @@ def client_of(number: int, spec: dict, turns: Turns, ready, go, part: str) -> in
     try:
         os.close(go[1])
         client = Client(spec)
-        client.warm_up()
         os.write(ready[1], b".")
         os.close(ready[1])
         if start := os.read(go[0], 8):  # empty: the parent is gone

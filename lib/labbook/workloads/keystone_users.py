@@ -44,10 +44,10 @@ class Load:
 
 
 def keystone_users(crew, target, *, scenario: str, concurrency: int, times: int,
-                   warmup_calls: int = 0, seconds_at_most: float) -> Load:
+                   seconds_at_most: float) -> Load:
     """Let `concurrency` clients, spread evenly over the crew's hosts, make `times` calls in all.
 
-    They start together, after `warmup_calls` calls each, and whoever is free makes the next one.
+    They start together, and whoever is free makes the next one.
     After `seconds_at_most` no new call is made, and the measure `truncated` is 1. `target` has the
     protocol "keystone" and `credentials`; where the servers' CPU is to be known, a `process` or
     several `processes`.
@@ -56,7 +56,7 @@ def keystone_users(crew, target, *, scenario: str, concurrency: int, times: int,
         raise InputError(f"{times!r} calls of {concurrency} clients", key="times",
                          allowed=f"concurrency ({concurrency}) to {MOST_TIMES}")
     clients = _Clients(crew, _spec(target, scenario, concurrency, seconds_at_most, CALL_SECONDS,
-                                   warmup_calls=warmup_calls, times=times))
+                                   times=times))
     cpu_before = server_cpu(target)
     load = clients.go()
     if cpu_before is not None:
@@ -79,8 +79,8 @@ class Stream:
         return self._load
 
 
-def begin_users(crew, target, *, scenario: str, concurrency: int, warmup_calls: int = 0,
-                seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Stream:
+def begin_users(crew, target, *, scenario: str, concurrency: int, seconds_at_most: float,
+                call_seconds: float = CALL_SECONDS) -> Stream:
     """The same clients, who call until `end()`: returns when all have begun.
 
     A call that takes longer than `call_seconds` is a row with its error, and the next one follows.
@@ -88,11 +88,11 @@ def begin_users(crew, target, *, scenario: str, concurrency: int, warmup_calls: 
     engine, and so with the lab.
     """
     return Stream(_Clients(crew, _spec(target, scenario, concurrency, seconds_at_most,
-                                       call_seconds, warmup_calls=warmup_calls, times=None)))
+                                       call_seconds, times=None)))
 
 
 class _Clients:
-    """Clients on the crew's hosts, warm when this has been made."""
+    """Clients on the crew's hosts, ready when this has been made."""
 
     def __init__(self, crew, spec: dict):
         self._crew, self._spec = crew, spec

@@ -6,7 +6,7 @@ from labbook.workloads import clients_process, keystone_runner
 
 
 def prepare(spec: dict, seconds: float) -> None:
-    """Start the clients and return when all have warmed up."""
+    """Start the clients and return when all are ready."""
     clients_process.begin(keystone_runner.__name__, seconds=seconds,
                           first=json.dumps(spec).encode() + b"\n")
 
