@@ -131,10 +131,12 @@ def test_segments_are_numbered_in_the_order_of_sites():
 
 
 class FakeKeystone:
-    """Users and revocations as Keystone keeps them; it fails each `fails`-th request."""
+    """Users and revocations as Keystone keeps them; it fails each `fails`-th request. `rows` of
+    the revocations are of tokens, `others` of users."""
 
     def __init__(self, users, rows=0, fails=0):
-        self.users, self.rows, self.fails, self.requests = {*users}, rows, fails, 0
+        self.users, self.rows, self.others = {*users}, rows, 0
+        self.fails, self.requests, self.revoked = fails, 0, 0
 
     def admin_token(self):
         return "token"
@@ -146,22 +148,28 @@ class FakeKeystone:
         if method == "GET":
             found = {"users": [{"name": name, "id": name} for name in sorted(self.users)]}
             return SimpleNamespace(status=200, text="", json=found)
-        self.rows += 2 if headers else 1
-        if not headers:
+        if headers:
+            self.rows += 2
+            self.revoked += 1
+        else:
+            self.others += 1
             self.users.discard(path.rpartition("/")[2])
         return SimpleNamespace(status=204, text="", json=None)
 
     def query(self, statement):
         if statement.startswith("DELETE"):
-            self.rows = 0
-        return ((self.rows,),)
+            self.others = 0
+            self.rows = self.rows if "WHERE" in statement else 0
+        return ((self.rows + self.others,),)
 
 
-@pytest.mark.parametrize("fails", [0, 3])
-def test_a_reset_removes_users_that_came_and_brings_the_revocations_back(fails):
-    keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, 7, fails)
+@pytest.mark.parametrize("rows, fails, revoked", [(10, 0, 0), (6, 0, 2), (6, 3, 2), (12, 0, 5)])
+def test_a_reset_removes_users_that_came_and_brings_the_revocations_back(rows, fails, revoked):
+    """Tokens are revoked for what is missing; where there are too many rows, for all."""
+    keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, rows, fails)
     keystone_state.reset(keystone, keystone, users=2, entries=10)
-    assert keystone.users == {"admin", "user0001", "user0002"} and keystone.rows == 10
+    assert keystone.users == {"admin", "user0001", "user0002"}
+    assert (keystone.rows, keystone.others, keystone.revoked) == (10, 0, revoked)
 
 
 def test_a_reset_tells_when_a_user_is_lost_or_the_rows_do_not_come_right():

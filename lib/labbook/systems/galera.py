@@ -135,8 +135,8 @@ class Galera(Described):
         return {node.host.name: found for node, found in zip(self.nodes, rows)}
 
     def query(self, statement: str, database=None) -> tuple:
-        """All rows of one statement on the first node."""
-        return self.nodes[0].query(statement, database)
+        """All rows of one statement on the first node, as `query_each` has them."""
+        return self.nodes[0].query_in_step(statement, database)
 
     def bootstrap(self, name: str) -> None:
         """Let the part of a fallen-apart cluster that this node sees go on as the cluster."""

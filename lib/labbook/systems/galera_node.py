@@ -129,7 +129,7 @@ class GaleraNode(SQLServer):
         """All rows of one statement, which waits until the node has applied what the cluster had
         committed: that a commit is on every node does not mean that each can show it yet."""
         with self.client(database) as client, client.cursor() as cursor:
-            cursor.execute("SET SESSION wsrep_sync_wait = 1")
+            cursor.execute("SET SESSION wsrep_sync_wait = 3")  # reads, updates and deletes
             cursor.execute(statement)
             return cursor.fetchall()
 

@@ -1,7 +1,7 @@
 """What is in a Keystone before a measurement: users, projects, entries of revoked tokens.
 
-All is made through REST, as an operator's would be, by a few requests at a time; only the table of
-revocations is emptied behind Keystone's back, which has no request for it.
+All is made through REST, as an operator's would be, by a few requests at a time; only rows of the
+table of revocations are taken away behind Keystone's back, which has no request for it.
 """
 
 import http.client
@@ -18,6 +18,7 @@ AT_ONCE = 6
 TRIES = 8
 ROWS_OF_A_TOKEN = 2  # one by its own name, one by that of the chain it begins
 TABLE = f"{DATABASE}.revocation_event"
+NOT_OF_TOKENS = "audit_id IS NULL AND audit_chain_id IS NULL"  # but of users that were removed
 
 
 def user_name(number: int) -> str:
@@ -55,7 +56,8 @@ def fill(keystone, users: int, projects: int, tell=lambda made: None) -> None:
 
 def reset(keystone, database, users: int, entries: int) -> None:
     """As after `fill` and `revoke`: users that came since are removed, and the table of
-    revocations, which that has made longer, holds `entries` rows again.
+    revocations, which that has made longer, holds `entries` rows again, of revoked tokens: those
+    that Keystone has not dropped meanwhile for their age, and new ones.
 
     `database`: a system of MySQL's protocol. SystemFailure when a user who was filled in is gone.
     """
@@ -67,7 +69,9 @@ def reset(keystone, database, users: int, entries: int) -> None:
     gone = kept - {user["name"] for user in found}
     if gone:
         raise SystemFailure(f"Keystone has lost {len(gone)} users, such as {min(gone)}")
-    database.query(f"DELETE FROM {TABLE}")
+    database.query(f"DELETE FROM {TABLE} WHERE {NOT_OF_TOKENS}")
+    if entries_of(database) > entries:
+        database.query(f"DELETE FROM {TABLE}")
     revoke(keystone, database, entries)
 
 
