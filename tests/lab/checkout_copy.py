@@ -8,7 +8,11 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def copy_checkout(target: Path) -> Path:
-    """Copy all that git knows here, as it is now, to the folder `target`, and lend it the packages."""
+    """Copy all that git knows here, as it is now, to the folder `target`, and lend it the packages.
+
+    They are brought up to date before: by the copy's own bootstrap they would become the copy's.
+    """
+    subprocess.run(["sh", CHECKOUT / "lib" / "bootstrap.sh"], check=True)
     tracked = subprocess.run(["git", "-C", CHECKOUT, "ls-files", "-z"], check=True,
                              capture_output=True, text=True).stdout.split("\0")
     for name in filter(None, tracked):
