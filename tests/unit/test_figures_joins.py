@@ -103,3 +103,17 @@ def test_what_was_not_measured_is_told(frame):
     assert figures.calls_through_joins(frame, by=["how"]) is NOT_MEASURED
     assert figures.join_parts(frame, y="version", parts=PARTS, label="s") is NOT_MEASURED
     assert figures.disk_requests(frame, by="load", groups=["stream"]) is NOT_MEASURED
+
+
+def test_measures_of_each_setting_stand_in_a_table():
+    frame = pd.DataFrame([{"load": load, "version": "old", "repeat": i, "join_s": 10.0 * i,
+                           "grown": None if load == "none" else 2.0}
+                          for load in ("none", "read") for i in (1, 2, 3)])
+    table = figures.medians(frame, by={"load": "Load", "version": "Of"}, label="joins",
+                            measures={"join_s": "A join, s", "grown": "Grown"})
+    assert table.columns == ("Load", "Of", "A join, s", "Grown")
+    assert table.rows == (("reads", "old", "20.0 (10.0 to 30.0)", "2.00 (2.00 to 2.00)"),
+                          ("none", "old", "20.0 (10.0 to 30.0)", "–"))
+    for lacking in (frame.iloc[:0], pd.DataFrame()):
+        told = figures.medians(lacking, by={"load": "Load"}, measures={"join_s": "s"}, label="joins")
+        assert told.rows == (("Not measured in this profile.", "–"),)

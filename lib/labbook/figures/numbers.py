@@ -52,5 +52,5 @@ def _values(summary, measure, where) -> dict:
 
 
 def _words(found: Interval, unit: str) -> str:
-    head = f"{number(found.value)} {unit}"
+    head = f"{number(found.value)} {unit}".rstrip()
     return head if found.n == 1 else f"{head} ({between(found.low, found.high)})"

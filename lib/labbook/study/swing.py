@@ -7,26 +7,23 @@ import numpy as np
 FEWEST = 8      # bins; fewer show no swing and no period
 
 
-def swing(means) -> float:
-    """How many times as high the bins are that one in twenty exceeds as those that one in twenty
-    stays below. Bins without a value (None, NaN) are passed over; ValueError when few are left."""
-    found = _there(means)
-    if len(found) < FEWEST:
-        raise ValueError(f"{len(found)} bins, where {FEWEST} are the fewest")
-    low, high = np.quantile(found, [0.05, 0.95])
-    return float(high / low)
+def swings(means, bin_s: float) -> dict:
+    """swing: how many times as high the bins are that one in twenty exceeds as those that one in
+    twenty stays below. Where they come again and again, also period_s, after how many seconds the
+    bins are most like themselves, and regularity, their correlation at that distance (1: exactly).
 
-
-def period(means, bin_s: float) -> dict:
-    """After how many seconds the bins are most like themselves again: period_s, and regularity,
-    their correlation at that distance (1: exactly). Nothing where they are alike at none.
-
-    A straight trend is taken out first. The distance lies behind the first at which they are unlike
-    (else neighbours, which are always alike, would be it) and is half of the time at most.
+    Bins without a value (None, NaN) are passed over; of too few nothing is told. The distance lies
+    behind the first at which the bins are unlike (else neighbours, which are always alike, would be
+    it) and is half of the time at most; a straight trend is taken out first.
     """
-    found = _there(means)
+    found = np.array([value for value in means if value is not None and not math.isnan(value)], float)
     if len(found) < FEWEST:
         return {}
+    low, high = np.quantile(found, [0.05, 0.95])
+    return {"swing": float(high / low), **_period(found, bin_s)}
+
+
+def _period(found, bin_s) -> dict:
     steps = np.arange(len(found))
     rest = found - np.polyval(np.polyfit(steps, found, 1), steps)
     power = float(rest @ rest)
@@ -35,12 +32,7 @@ def period(means, bin_s: float) -> dict:
     alike = [float(rest[lag:] @ rest[:len(rest) - lag]) / power * len(rest) / (len(rest) - lag)
              for lag in range(len(rest) // 2 + 1)]
     first = next((lag for lag, value in enumerate(alike) if value < 0), len(alike))
-    later = alike[first:]
-    if not later or max(later) <= 0:
+    best = max(alike[first:], default=0.0)
+    if best <= 0:
         return {}
-    best = max(later)
-    return {"period_s": (first + later.index(best)) * bin_s, "regularity": min(1.0, best)}
-
-
-def _there(means) -> np.ndarray:
-    return np.array([value for value in means if value is not None and not math.isnan(value)], float)
+    return {"period_s": alike.index(best, first) * bin_s, "regularity": min(1.0, best)}

@@ -8,7 +8,7 @@ import pytest
 
 from labbook.study import request_samples
 from labbook.study.join_numbers import calls_through, in_thirds, join_numbers, marks
-from labbook.study.swing import period, swing
+from labbook.study.swing import swings
 
 
 def join(asked, join_s, waits=10.0, received=100, before=1000, after=1000):
@@ -75,20 +75,18 @@ def test_without_a_join_the_thirds_stand_for_before_during_and_after():
 
 
 def test_a_swing_is_told_by_the_high_bins_over_the_low():
-    assert swing([2.0] * 20) == 1
-    assert swing([1.0, 3.0] * 20) == 3
-    assert swing([1.0, None, 3.0, math.nan] * 20) == 3
-    with pytest.raises(ValueError, match="3 bins"):
-        swing([1, 2, 3, None])
+    assert swings([2.0] * 20, 1) == {"swing": 1}
+    assert swings([1.0, 3.0] * 20, 1)["swing"] == 3
+    assert swings([1.0, None, 3.0, math.nan] * 20, 1)["swing"] == 3
+    assert swings([1, 2, 3, None], 1) == {}
 
 
 def test_a_period_is_found_under_a_trend():
     t = np.arange(60)
-    found = period(5 + 0.1 * t + np.sin(2 * np.pi * t / 12), 0.5)
+    found = swings(5 + 0.1 * t + np.sin(2 * np.pi * t / 12), 0.5)
     assert found["period_s"] == pytest.approx(6, abs=0.5) and found["regularity"] > 0.7
-    assert period([3.0] * 30, 1) == {} and period([1, 2], 1) == {}
     noise = np.random.default_rng(1).normal(10, 1, 200)
-    assert period(noise, 1).get("regularity", 0) < 0.4
+    assert swings(noise, 1).get("regularity", 0) < 0.4
 
 
 def requests(number):
