@@ -44,7 +44,7 @@ def _values(summary, measure, where) -> dict:
     """repeat -> value at one setting; nothing where the clients limited it, were it in one repeat
     only, as in the rules of verdicts."""
     chosen = summary
-    for name, value in where.items():
+    for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
         chosen = chosen[chosen[name] == value]
     if not len(chosen) or client_limited(chosen).any():
         return {}
