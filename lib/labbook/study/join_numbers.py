@@ -46,7 +46,7 @@ def marks(joins: list[dict], started: float) -> dict:
             "join_ends_s": [one["normal_s"] - started for one in joins]}
 
 
-def calls_through(rows, starts_s: list[float], ends_s: list[float]) -> dict:
+def calls_through(rows, join_starts_s: list[float], join_ends_s: list[float]) -> dict:
     """Mean times of the calls that came out: before_ms (ended before the first start), during_ms
     (began while a node joined), after_ms (began after the last end), and both over before_ms.
 
@@ -54,10 +54,10 @@ def calls_through(rows, starts_s: list[float], ends_s: list[float]) -> dict:
     """
     ok = rows[rows["ok"].astype(bool)]
     begun, over = ok["started_s"], ok["started_s"] + ok["seconds"]
-    joining = sum((begun >= start) & (begun < end) for start, end in zip(starts_s, ends_s)) > 0
-    found = {"before_ms": ok["seconds"][over < min(starts_s)].mean() * 1000,
+    joining = sum((begun >= start) & (begun < end) for start, end in zip(join_starts_s, join_ends_s)) > 0
+    found = {"before_ms": ok["seconds"][over < min(join_starts_s)].mean() * 1000,
              "during_ms": ok["seconds"][joining].mean() * 1000,
-             "after_ms": ok["seconds"][begun >= max(ends_s)].mean() * 1000}
+             "after_ms": ok["seconds"][begun >= max(join_ends_s)].mean() * 1000}
     for when in ("during", "after"):
         found[f"{when}_over_before"] = found[f"{when}_ms"] / found["before_ms"]
     return {name: float(value) for name, value in found.items() if not math.isnan(value)}
