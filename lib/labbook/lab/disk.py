@@ -54,6 +54,8 @@ class Disk:
     def set(self, scheduler: str | None = None, read_ahead_kb: int | None = None) -> None:
         """Change what is given; the rest stays. Both go back to what they were with the lab.
 
+        A read-ahead holds for files that are opened from then on: set it before a server starts.
+
         InputError for a scheduler that the kernel does not have, and for a read-ahead that is not
         whole pages; LabError when the kernel does not keep it.
         """
