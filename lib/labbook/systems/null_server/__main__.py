@@ -33,7 +33,7 @@ def serve(listener: socket.socket, greeting: bytes, answer, size_of=None) -> Non
                     messages, rest = divided(begun.pop(number, b""), message, size_of)
                     if rest:
                         begun[number] = rest
-                    send(b"".join(map(answer, messages)))
+                    send(b"".join([bytes(answer(each)) for each in messages]))
                 else:
                     send(answer(message))
             except (OSError, LookupError, ValueError):  # gone, or no message of ours

@@ -31,10 +31,11 @@ def size_of(received: bytes) -> int | None:
 
 
 def answers(value_of):
-    """What is sent first, and the function from messages to their answers."""
+    """What is sent first, and the function from messages to their answers: an answer holds until
+    the next one."""
     rows, void = {}, frame(RESULT, number(VOID))
 
-    def answer(message: bytes) -> bytes:
+    def answer(message: bytes) -> bytearray:
         if message[0] != VERSION:
             found = frame(ERROR, number(10) + text(b"Invalid or unsupported protocol version"))
         elif message[4] != EXECUTE:
@@ -48,7 +49,8 @@ def answers(value_of):
                 found = rows[asked] = value_row(value_of(asked[1]), bare=asked[0])
         else:
             found = void
-        return found[:2] + message[2:4] + found[4:]
+        found[2:4] = message[2:4]  # in place: a value may be long
+        return found
 
     return b"", answer
 
@@ -95,8 +97,8 @@ def row(cells) -> bytes:
     return number(bool(cells)) + b"".join(number(len(cell)) + cell for cell in cells)
 
 
-def frame(operation: int, body: bytes) -> bytes:
-    return struct.pack(">BBhBI", VERSION | OF_SERVER, 0, 0, operation, len(body)) + body
+def frame(operation: int, body: bytes) -> bytearray:
+    return bytearray(struct.pack(">BBhBI", VERSION | OF_SERVER, 0, 0, operation, len(body))) + body
 
 
 def number(value: int) -> bytes:
