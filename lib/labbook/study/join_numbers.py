@@ -15,7 +15,7 @@ def join_numbers(joins: list[dict], together: bool = False) -> dict:
 
     join_s, fixed_wait_s, streaming_s and moving_s (all but the fixed waits) are means over the
     joiners, join_1_s, moving_1_s and received_1_mb the first one's, and so on; least_join_s the
-    shortest, last_over_first the last one's moving_s over the first one's. all_joined_s and
+    shortest, last_over_first the last one's moving_s over the first one's (NaN of one). all_joined_s and
     moving_all_s: until all were there, of joins at once the longest, else their sum. received_mb:
     all together; most_received_mb and least_received_mb of one. grown_times: the donor's files
     after the last over those before the first. ValueError without joins.
@@ -35,9 +35,7 @@ def join_numbers(joins: list[dict], together: bool = False) -> dict:
               "grown_times": joins[-1]["donor_bytes_after"] / joins[0]["donor_bytes_before"]}
     for i, values in enumerate(zip(times, moving, received), 1):
         found |= dict(zip((f"join_{i}_s", f"moving_{i}_s", f"received_{i}_mb"), values))
-    if len(joins) > 1:
-        found["last_over_first"] = moving[-1] / moving[0]
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+    return found | {"last_over_first": moving[-1] / moving[0] if len(joins) > 1 else math.nan}
 
 
 def marks(joins: list[dict], started: float) -> dict:
@@ -46,27 +44,29 @@ def marks(joins: list[dict], started: float) -> dict:
             "join_ends_s": [one["normal_s"] - started for one in joins]}
 
 
-def calls_through(rows, join_starts_s: list[float], join_ends_s: list[float]) -> dict:
-    """Mean times of the calls that came out: before_ms (ended before the first start), during_ms
-    (began while a node joined), after_ms (began after the last end), and both over before_ms.
+def calls_through(rows, join_starts_s: list[float], join_ends_s: list[float],
+                  since_s: float = 0.0) -> dict:
+    """Mean times of the calls that came out: before_ms (began at `since_s` or later and ended before
+    the first join began), during_ms (began while a node joined), after_ms (began after the last
+    join's end), and during_over_before and after_over_before; NaN where there is no such call.
 
-    rows: started_s, seconds, ok. A time of which there is no call is left out.
+    rows: started_s, seconds, ok.
     """
     ok = rows[rows["ok"].astype(bool)]
     begun, over = ok["started_s"], ok["started_s"] + ok["seconds"]
-    joining = sum((begun >= start) & (begun < end) for start, end in zip(join_starts_s, join_ends_s)) > 0
-    found = {"before_ms": ok["seconds"][over < min(join_starts_s)].mean() * 1000,
-             "during_ms": ok["seconds"][joining].mean() * 1000,
-             "after_ms": ok["seconds"][begun >= max(join_ends_s)].mean() * 1000}
-    for when in ("during", "after"):
-        found[f"{when}_over_before"] = found[f"{when}_ms"] / found["before_ms"]
-    return {name: float(value) for name, value in found.items() if not math.isnan(value)}
+    joins = list(zip(join_starts_s, join_ends_s))
+    joining = sum((begun >= start) & (begun < end) for start, end in joins) > 0
+    times = {"before": ok["seconds"][(begun >= since_s) & (over < min(join_starts_s))],
+             "during": ok["seconds"][joining], "after": ok["seconds"][begun >= max(join_ends_s)]}
+    found = {f"{when}_ms": float(seconds.mean()) * 1000 for when, seconds in times.items()}
+    return found | {f"{when}_over_before": found[f"{when}_ms"] / found["before_ms"]
+                    for when in ("during", "after")}
 
 
-def in_thirds(rows, seconds: float) -> dict:
-    """The same of calls while nothing joined, for comparison: the last third of `seconds` is
-    after, the middle one during, the first before."""
-    return calls_through(rows, [seconds / 3], [2 * seconds / 3])
+def in_thirds(rows, since_s: float, seconds: float) -> dict:
+    """The same of calls while nothing joins, for comparison: of `seconds` from `since_s` on the
+    first third is before, the middle one during, the last one after."""
+    return calls_through(rows, [since_s + seconds / 3], [since_s + 2 * seconds / 3], since_s)
 
 
 def _mean(values) -> float:

@@ -12,13 +12,13 @@ def swings(means, bin_s: float) -> dict:
     twenty stays below. Where they come again and again, also period_s, after how many seconds the
     bins are most like themselves, and regularity, their correlation at that distance (1: exactly).
 
-    Bins without a value (None, NaN) are passed over; of too few nothing is told. The distance lies
+    Bins without a value (None, NaN) are passed over; of too few the swing is NaN. The distance lies
     behind the first at which the bins are unlike (else neighbours, which are always alike, would be
     it) and is half of the time at most; a straight trend is taken out first.
     """
     found = np.array([value for value in means if value is not None and not math.isnan(value)], float)
     if len(found) < FEWEST:
-        return {}
+        return {"swing": math.nan}
     low, high = np.quantile(found, [0.05, 0.95])
     return {"swing": float(high / low), **_period(found, bin_s)}
 

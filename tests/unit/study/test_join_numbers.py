@@ -37,7 +37,7 @@ def test_joins_at_once_take_as_long_as_the_longest():
 
 
 def test_one_join_is_first_and_last_and_none_is_an_error():
-    assert "last_over_first" not in join_numbers(TWO[:1])
+    assert math.isnan(join_numbers(TWO[:1])["last_over_first"])
     with pytest.raises(ValueError, match="no joins"):
         join_numbers([])
 
@@ -64,13 +64,20 @@ def test_joins_at_once_count_a_call_once():
     assert calls_through(rows, [5, 5], [20, 40])["during_ms"] == 3000
 
 
-def test_what_there_are_no_calls_of_is_left_out():
-    assert calls_through(calls((6, 3, True)), [5], [20]) == {"during_ms": 3000}
+def test_calls_of_a_cold_start_are_not_before():
+    rows = calls((0, 9, True), (12, 2, True), (25, 3, True), (40, 4, True))
+    assert calls_through(rows, [20], [30], since_s=10)["before_ms"] == 2000
+
+
+def test_of_what_there_are_no_calls_there_is_no_time():
+    found = calls_through(calls((6, 3, True)), [5], [20])
+    assert found.pop("during_ms") == 3000
+    assert all(math.isnan(value) for value in found.values()) and len(found) == 4
 
 
 def test_without_a_join_the_thirds_stand_for_before_during_and_after():
-    rows = calls((0, 1, True), (12, 2, True), (25, 3, True))
-    found = in_thirds(rows, 30)
+    rows = calls((0, 1, True), (5, 1, True), (17, 2, True), (30, 3, True))
+    found = in_thirds(rows, 5, 30)
     assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 2000, 3000)
 
 
@@ -78,7 +85,7 @@ def test_a_swing_is_told_by_the_high_bins_over_the_low():
     assert swings([2.0] * 20, 1) == {"swing": 1}
     assert swings([1.0, 3.0] * 20, 1)["swing"] == 3
     assert swings([1.0, None, 3.0, math.nan] * 20, 1)["swing"] == 3
-    assert swings([1, 2, 3, None], 1) == {}
+    assert math.isnan(swings([1, 2, 3, None], 1)["swing"])
 
 
 def test_a_period_is_found_under_a_trend():
