@@ -107,6 +107,8 @@ def test_every_scheduler_and_read_ahead_is_set_and_read_back(disk):
         disk.set(read_ahead_kb=read_ahead_kb)
         assert disk.facts()["read_ahead_kb"] == read_ahead_kb
         assert disk.facts()["scheduler"] == disk.schedulers()[-1], "the other one stays"
+    disk.set(scheduler=was["scheduler"])
+    assert disk.facts()["read_ahead_kb"] == 1024
     with pytest.raises(InputError, match="no scheduler 'elevator' on h1 .allowed: .*none"):
         disk.set(scheduler="elevator")
 
