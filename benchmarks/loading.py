@@ -137,8 +137,10 @@ def thrift(address, port):
 def cql(address, port):
     from cassandra.cluster import Cluster
     from cassandra.concurrent import execute_concurrent_with_args
+    from cassandra.io.asyncioreactor import AsyncioConnection
 
-    session = Cluster([address], port=port, protocol_version=4).connect()
+    session = Cluster([address], port=port, protocol_version=4,
+                      connection_class=AsyncioConnection).connect()  # libev's: ConnectionBusy
     insert = session.prepare("INSERT INTO labbook.pairs (name, value) VALUES (?, ?)")
 
     def write(rows):
