@@ -13,8 +13,8 @@ MEGABYTE = 1e6
 def join_numbers(joins: list[dict], together: bool = False) -> dict:
     """Measures of joins in the order in which they were asked for, at once or one after another.
 
-    join_s, fixed_wait_s, streaming_s and moving_s (all but the fixed waits) are means over the
-    joiners, join_1_s, moving_1_s and received_1_mb the first one's, and so on; least_join_s the
+    join_s, fixed_wait_s, streaming_s, rest_s (neither of the two: Java's start and the like) and
+    moving_s (all but the fixed waits) are means over the joiners, join_1_s, moving_1_s and received_1_mb the first one's, and so on; least_join_s the
     shortest, last_over_first the last one's moving_s over the first one's (NaN of one). all_joined_s and
     moving_all_s: until all were there, of joins at once the longest, else their sum. received_mb:
     all together; most_received_mb and least_received_mb of one. grown_times: the donor's files
@@ -28,9 +28,11 @@ def join_numbers(joins: list[dict], together: bool = False) -> dict:
     until_all = max if together else sum
     found = {name: _mean(one[name] for one in joins)
              for name in ("join_s", "fixed_wait_s", "streaming_s")}
-    found |= {"moving_s": _mean(moving), "least_join_s": min(times), "all_joined_s": until_all(times),
-              "moving_all_s": until_all(moving), "received_mb": sum(received),
-              "most_received_mb": max(received), "least_received_mb": min(received),
+    found |= {"moving_s": _mean(moving), "rest_s": _mean(moving) - found["streaming_s"],
+              "least_join_s": min(times),
+              "all_joined_s": until_all(times), "moving_all_s": until_all(moving),
+              "received_mb": sum(received), "most_received_mb": max(received),
+              "least_received_mb": min(received),
               "stream_mb_per_s": sum(received) / sum(one["streaming_s"] for one in joins),
               "grown_times": joins[-1]["donor_bytes_after"] / joins[0]["donor_bytes_before"]}
     for i, values in enumerate(zip(times, moving, received), 1):

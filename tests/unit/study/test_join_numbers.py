@@ -25,6 +25,7 @@ def test_joins_one_after_another_add_up():
     found = join_numbers(TWO)
     assert found["join_s"] == 17.5 and found["least_join_s"] == 15 and found["all_joined_s"] == 35
     assert (found["moving_s"], found["moving_all_s"], found["fixed_wait_s"]) == (7.5, 15, 10)
+    assert (found["streaming_s"], found["rest_s"]) == (6.5, 1)
     assert (found["join_2_s"], found["moving_2_s"], found["received_2_mb"]) == (20, 10, 300)
     assert found["last_over_first"] == 2 and found["grown_times"] == 1.5
     assert (found["received_mb"], found["most_received_mb"], found["least_received_mb"]) == (400, 300, 100)
