@@ -184,7 +184,7 @@ def test_placement_is_the_partitioner_and_the_token_the_ranges_end(version, part
 def test_compression_where_the_version_has_it():
     assert keyspace_definition("1.0.7", "k", "t", 1).cf_defs[0].compression_options is None
     packed = keyspace_definition("1.0.7", "k", "t", 1, compression=True).cf_defs[0]
-    assert packed.compression_options == {"sstable_compression": "SnappyCompressor"}
+    assert packed.compression_options == {"sstable_compression": "DeflateCompressor"}
     with pytest.raises(InputError, match="compression: Cassandra 0.7.0 has none"):
         keyspace_definition("0.7.0", "k", "t", 1, compression=True)
 

@@ -9,8 +9,10 @@ from labbook.systems import cassandra_logs as logs
 from labbook.systems import cassandra_shares as shares
 from labbook.systems.cassandra_growing_node import GrowingNode
 
-ASK_SECONDS = 0.2   # between two looks at the ring
-LOOK_SECONDS = 2    # between two looks at the processes
+# Between two looks at the ring: a hundredth of what the join has taken, within these. Each look
+# costs the donor and this machine something.
+LEAST_SECONDS, MOST_SECONDS = 0.2, 1.0
+LOOK_SECONDS = 5    # between two looks at the processes
 
 
 @dataclass
@@ -56,16 +58,16 @@ class Joins:
         None for what it did not come to. SystemFailure when one ends, fails, is not there in
         time, or has joined without its bytes.
         """
-        until, look, refused = time.monotonic() + seconds, 0.0, None
+        begun, look = time.monotonic(), 0.0
         while self._under_way():
             if time.monotonic() > look:
                 self._look()
                 look = time.monotonic() + LOOK_SECONDS
-            refused = self._ask()
-            if time.monotonic() > until and self._under_way():
-                self._late(seconds, refused)
+            refused, taken = self._ask(), time.monotonic() - begun
             if self._under_way():
-                time.sleep(ASK_SECONDS)
+                if taken > seconds:
+                    self._late(seconds, refused)
+                time.sleep(min(MOST_SECONDS, max(LEAST_SECONDS, taken / 100)))
         after = files.table_bytes(self.ring.donor)
         return [self._row(joiner, after) for joiner in self.joiners]
 
