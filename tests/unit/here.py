@@ -25,8 +25,7 @@ class HereHost(Host):
 
     def put(self, data, remote, mode=0o644):
         path = Path(self.root / remote)
-        path.write_bytes(data.read_bytes() if isinstance(data, Path) else
-                         data.encode() if isinstance(data, str) else data)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
         path.chmod(mode)
 
     def get(self, remote, local=None):
@@ -58,7 +57,7 @@ class HereCrew:
         self.hosts = [host]
 
     def run(self, function, *arguments, timeout=60):
-        return [function(*each) for each in (zip(*arguments) if arguments else [()])]
+        return [function(*each) for each in zip(*arguments)]
 
 
 @pytest.fixture
@@ -66,10 +65,10 @@ def null_server():
     """Starts null servers of a protocol: targets with an address, a port and the subprocess."""
     started = []
 
-    def start(protocol, value_bytes=100, address="127.0.0.1", values="dots"):
+    def start(protocol, value_bytes=100, address="127.0.0.1"):
         port = free_port()
         server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null_server", protocol,
-                                   address, str(port), str(value_bytes), values])
+                                   address, str(port), str(value_bytes)])
         started.append(server)
         until = time.monotonic() + 10
         while not listens(port, address):
