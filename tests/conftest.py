@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from traces_left import instances
 
 HERE = Path(__file__).parent
 RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
@@ -69,6 +70,7 @@ def things() -> set[str]:
         *(f"process {words}" for words in map(_command, Path("/proc").glob("[0-9]*"))
           if f"{RECORDS}/" in words),
         *(f"route {line}" for line in _routes() if "lb-" in line),
+        *(f"trace {name}" for name in instances()),
     }
 
 

@@ -25,7 +25,8 @@ class HereHost(Host):
 
     def put(self, data, remote, mode=0o644):
         path = Path(self.root / remote)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        path.write_bytes(data.read_bytes() if isinstance(data, Path) else
+                         data.encode() if isinstance(data, str) else data)
         path.chmod(mode)
 
     def get(self, remote, local=None):
@@ -57,7 +58,7 @@ class HereCrew:
         self.hosts = [host]
 
     def run(self, function, *arguments, timeout=60):
-        return [function(*each) for each in zip(*arguments)]
+        return [function(*each) for each in (zip(*arguments) if arguments else [()])]
 
 
 @pytest.fixture
@@ -65,10 +66,10 @@ def null_server():
     """Starts null servers of a protocol: targets with an address, a port and the subprocess."""
     started = []
 
-    def start(protocol, value_bytes=100, address="127.0.0.1"):
+    def start(protocol, value_bytes=100, address="127.0.0.1", values="dots"):
         port = free_port()
         server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null_server", protocol,
-                                   address, str(port), str(value_bytes)])
+                                   address, str(port), str(value_bytes), values])
         started.append(server)
         until = time.monotonic() + 10
         while not listens(port, address):

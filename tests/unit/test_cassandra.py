@@ -1,7 +1,7 @@
 """From settings to Cassandra's configuration and command line; its servers are in tests/lab."""
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +13,7 @@ from labbook.systems.cassandra_config import VERSIONS, class_path, configuration
 from labbook.systems.cassandra_thrift import keyspace_definition
 
 HOME = PurePosixPath("/srv/labbook/cassandra")
+PLAIN = Path(__file__).with_name("cassandra_plain.txt")
 HOST = SimpleNamespace(name="server", address="198.18.0.2", root=HOME.parent,
                        limits={"memory": 3 << 30})
 
@@ -34,6 +35,39 @@ def test_where_a_node_listens(version, protocol, port_key, port):
     assert made["listen_address"] == made["rpc_address"] == HOST.address
     assert made[port_key] == node(version=version).port == port
     assert node(version=version).protocol == protocol
+
+
+def test_what_nobody_sets_changes_nothing_of_what_a_node_is_started_with():
+    """Byte for byte what it was before nodes could be told how to stream: older measurements are
+    of such nodes."""
+    made = ""
+    for version in VERSIONS:
+        plain = node(version=version, token=17)
+        command = plain.command().replace(" -", "\n-")
+        made += f"== {version}\n{yaml.safe_dump(plain.configuration())}{command}\n"
+    assert made == PLAIN.read_text()
+
+
+@pytest.mark.parametrize("settings, key, value", [
+    ({"version": "1.0.7", "stream_mbit": 80}, "stream_throughput_outbound_megabits_per_sec", 80),
+    ({"version": "1.0.7", "stream_mbit": 0}, "stream_throughput_outbound_megabits_per_sec", 0),
+    ({"version": "5.0.8", "stream_mbit": 80}, "stream_throughput_outbound", "10000000B/s"),
+    ({"version": "5.0.8", "stream_mbit": 1}, "entire_sstable_stream_throughput_outbound",
+     "125000B/s"),
+    ({"version": "5.0.8", "whole_files": False}, "stream_entire_sstables", False),
+    ({"version": "5.0.8", "disk_access": "mmap"}, "disk_access_mode", "mmap"),
+])
+def test_how_a_node_streams_and_reads(settings, key, value):
+    assert configured(**settings)[key] == value
+    assert key == "disk_access_mode" or key not in configured(version=settings["version"])
+
+
+def test_the_ring_delay_and_who_is_let_in():
+    command = node(version="5.0.8", ring_delay_ms=5000, nodetool=True).command().split()
+    assert "-Dcassandra.ring_delay_ms=5000" in command
+    assert "-Dcassandra.jmx.local.port=7199" in command
+    command = node(version="1.0.7", ring_delay_ms=0, nodetool=True).command()
+    assert "-Dcassandra.ring_delay_ms=0 " in command and "jmx.local" not in command
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -147,6 +181,14 @@ def test_placement_is_the_partitioner_and_the_token_the_ranges_end(version, part
     assert bytes.fromhex(made["initial_token"]) == b"row000499"
 
 
+def test_compression_where_the_version_has_it():
+    assert keyspace_definition("1.0.7", "k", "t", 1).cf_defs[0].compression_options is None
+    packed = keyspace_definition("1.0.7", "k", "t", 1, compression=True).cf_defs[0]
+    assert packed.compression_options == {"sstable_compression": "DeflateCompressor"}
+    with pytest.raises(InputError, match="compression: Cassandra 0.7.0 has none"):
+        keyspace_definition("0.7.0", "k", "t", 1, compression=True)
+
+
 def test_replication_where_the_version_has_it():
     old = keyspace_definition("0.7.0", "k", "t", 3)
     assert (old.replication_factor, old.strategy_options) == (3, None)
@@ -167,6 +209,12 @@ def test_replication_where_the_version_has_it():
     ({"version": "5.0.8", "durability": "commit", "sync_ms": 5}, "sync_ms: .*at once .*periodic"),
     ({"durability": "never"}, "durability: .*periodic, commit"),
     ({"heap": 512}, "did you mean 'heap_mb'"),
+    ({"stream_mbit": 80}, "stream_mbit: Cassandra 0.7.0 has no such thing"),
+    ({"version": "1.0.7", "whole_files": True}, "whole_files: Cassandra 1.0.7 has no such"),
+    ({"version": "1.0.7", "disk_access": "mmap"}, "disk_access: .*on Java 17 .*standard"),
+    ({"disk_access": "direct"}, "disk_access: 'direct' is not allowed .*standard, mmap"),
+    ({"version": "1.0.7", "stream_mbit": -1}, "stream_mbit"),
+    ({"version": "5.0.8", "ring_delay_ms": 0.5}, "ring_delay_ms"),
 ])
 def test_wrong_settings(settings, told):
     with pytest.raises(InputError, match=told):

@@ -100,6 +100,17 @@ def test_what_a_lab_asks_of_each_real_host_is_summed():
     assert (asks["r2"].cores, asks["r2"].of) == (1, {"limits": ["client (cores)"]})
 
 
+def test_a_trace_of_a_disk_asks_for_leave_of_its_own():
+    traced = lab({"store": host("store", disk={"size": "2G", "trace": True}),
+                  "client": host("client", disk={"size": "2G", "trace": False})})
+    there = rack({"r1": ("lan", ["store"]), "r2": ("lan", ["client"])}, allow=["disk"])
+    asks = asked(traced, match(traced, there))
+    assert asks["r1"].of == {"disk": ["the disk of store"], "trace": ["the disk of store"]}
+    assert asks["r2"].of == {"disk": ["the disk of client"]}
+    with pytest.raises(InputError, match="hosts.r1.allow: .* asks for trace: record the requests"):
+        require_allowed(traced, match(traced, there), there)
+
+
 def test_all_that_is_not_allowed_is_told_at_once():
     there = rack({"r1": ("lan", ALL, ["disk"]), "r2": ("lan", ["client"])})
     with pytest.raises(InputError) as error:

@@ -1,9 +1,11 @@
-"""Successes and errors over time, and the longest time without a success."""
+"""Successes, errors and their times over time, and the longest time without a success."""
+
+import math
 
 import pandas as pd
 import pytest
 
-from labbook.workloads.outage import outage, timeline
+from labbook.workloads.outage import outage, over_time, timeline
 
 
 def calls(*given, step=""):
@@ -96,3 +98,36 @@ def test_calls_in_parallel_are_taken_together():
 def test_without_calls_there_is_nothing_to_tell():
     with pytest.raises(ValueError, match="no calls"):
         outage(calls(), 0)
+
+
+def test_calls_through_time():
+    rows = calls((0.0, 0.5, True), (0.1, 0.3, True), (0.2, 0.7, False), (2.0, 0.1, True))
+    found = over_time(rows, 1)
+    assert list(found) == ["t_s", "calls", "errors", "mean_ms", "p95_ms"]
+    assert found.t_s.tolist() == [0, 1, 2] and found.calls.tolist() == [3, 0, 1]
+    assert found.errors.tolist() == [1, 0, 0]
+    assert found.mean_ms.tolist() == pytest.approx([400, math.nan, 100], nan_ok=True)
+    assert found.p95_ms.tolist() == pytest.approx([490, math.nan, 100], nan_ok=True)
+
+
+def test_they_count_where_they_end_and_in_bins_of_any_width():
+    found = over_time(calls((0.9, 0.2, True), (0.0, 0.25, False)), 0.25)
+    assert found.t_s.tolist() == [0, 0.25, 0.5, 0.75, 1.0]
+    assert found.calls.tolist() == [0, 1, 0, 0, 1] and found.errors.tolist() == [0, 1, 0, 0, 0]
+    assert found.mean_ms.isna().tolist() == [True, True, True, True, False]
+
+
+def test_clocks_that_differ_lose_no_call():
+    assert over_time(calls((-0.002, 0.001, True)), 1).calls.tolist() == [1]
+
+
+def test_no_calls_are_a_table_too():
+    assert list(over_time(calls(), 1)) == ["t_s", "calls", "errors", "mean_ms", "p95_ms"]
+    assert not len(over_time(calls(), 1))
+
+
+def test_a_bin_agrees_with_the_timeline():
+    rows = calls(*steady(0, 7), *steady(7, 9, ok=False), *steady(12, 15, 0.3))
+    found, other = over_time(rows, 0.7), timeline(rows, 0.7)
+    assert (found.calls - found.errors).tolist() == other["ok_per_bin"]
+    assert found.errors.tolist() == other["errors_per_bin"]

@@ -6,7 +6,7 @@ from labbook.pipeline import pages, plan, publish, run
 
 LAB = """sites: [a, b]
 hosts:
-  db[1-2]: {site: a, role: db, limits: {cores: 1, memory: 1G, disk: {size: 1G}}}
+  db[1-2]: {site: a, role: db, limits: {cores: 1, memory: 1G, disk: {size: 1G, trace: true}}}
   client: {site: b, role: client}
 links: [{between: [a, b], rtt_ms: 100, loss: 0}]
 needs: {memory: 2G, disk: 1G, minutes: {quick: 8}}
@@ -48,6 +48,7 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
     assert "a link a - b shaped to rtt_ms 100" in actions and "loss" not in actions
     assert "control group of db2: cores, memory" in actions
     assert "a file system on a loop device for db1" in actions
+    assert "the kernel's trace of the requests of db2's disk" in actions
 
 
 def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):

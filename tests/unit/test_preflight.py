@@ -44,6 +44,7 @@ root\tyes
 controllers\tcpu cpuset blkio
 loop\tyes
 no_shape\tno such target
+no_trace\tno event block_rq_issue
 """
 
 
@@ -61,6 +62,7 @@ def test_what_a_host_says_is_understood():
     assert found.packages == {"procps": "4.0"} and found.addresses == ["127.0.0.1", "192.0.2.11"]
     assert found.writable and found.root and found.loop and "noexec" in found.options
     assert found.controllers == {"cpu", "cpuset", "io"} and found.shape == "no such target"
+    assert found.trace == "no event block_rq_issue"
     assert found.folders == {"stores-1"}
 
 
@@ -85,9 +87,9 @@ GOOD = dict(system="Linux", arch=platform.machine(), kernel="6.1", user="op", ui
             python="3.11.2", place="/home/op", writable=True, free_bytes=50 << 30, cores=4,
             memory_bytes=8 << 30, addresses=["192.0.2.11"], debian={"dpkg-query", "apt-get"},
             packages={"procps": "4.0"}, root=True, controllers={"cpu", "cpuset", "memory"}, loop=True)
-EVERYTHING = Asked({"limits": ["db (cores)"], "shape": ["link a - b"], "disk": ["the disk of db"]},
-                   2, 4 << 30, 1 << 30)
-ALL = ["packages", "software", "limits", "shape", "disk"]
+EVERYTHING = Asked({"limits": ["db (cores)"], "shape": ["link a - b"], "disk": ["the disk of db"],
+                    "trace": ["the disk of db"]}, 2, 4 << 30, 1 << 30)
+ALL = ["packages", "software", "limits", "shape", "disk", "trace"]
 
 
 def seen(found=None, wants=None, **entry):
@@ -103,7 +105,7 @@ def problems(*args, **entry):
 def test_a_host_that_has_everything_lacks_nothing():
     assert not problems()
     assert {"reachable", "3 GB disk", "2 cores", "4 GB memory", "root", "control groups",
-            "loop devices"} <= {one.what for one in seen()}
+            "loop devices", "the kernel's tracing of disks"} <= {one.what for one in seen()}
 
 
 LACKS = {
@@ -135,7 +137,11 @@ LACKS = {
         "hosts.rack1.allow: stores-1 (missing): in it. Allow software, or copy",
         "to /home/op/labbook/artifacts/stores-1 there"]),
     "another processor": (dict(arch="riscv64"), {}, {}, ["processor", "(riscv64)"]),
-    "not allowed": ({}, {}, dict(allow=["packages", "software", "limits", "shape"]),
+    "no tracing": (dict(trace="no event block_rq_issue"), {}, {}, [
+        "hosts.rack1.allow: the kernel's tracing of disks (no event block_rq_issue)"]),
+    "no unshare": (dict(lacks={"unshare", "setsid"}), {}, {}, [
+        "without setsid, unshare", "apt-get install util-linux"]),
+    "not allowed": ({}, {}, dict(allow=["packages", "software", "limits", "shape", "trace"]),
                     ["hosts.rack1.allow: disk (not allowed)", "the disk of db", "allow: [disk]"]),
 }
 
@@ -148,7 +154,7 @@ def test_what_a_host_lacks_is_told_with_the_key_and_what_to_do(found, wants, ent
 
 
 def test_nothing_is_asked_that_a_study_does_not_need():
-    bare = dict(python="", root=False, controllers=set(), loop=False, shape="x", arch="riscv64",
+    bare = dict(python="", root=False, controllers=set(), loop=False, shape="x", trace="x", arch="riscv64",
                 packages={}, memory_bytes=1, cores=1)
     assert not problems(bare, dict(asked=Asked(), packages={}, folders={}, python=False))
 

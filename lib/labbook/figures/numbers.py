@@ -44,7 +44,7 @@ def _values(summary, measure, where) -> dict:
     """repeat -> value at one setting; nothing where the clients limited it, were it in one repeat
     only, as in the rules of verdicts."""
     chosen = summary
-    for name, value in where.items():
+    for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
         chosen = chosen[chosen[name] == value]
     if not len(chosen) or client_limited(chosen).any():
         return {}
@@ -52,5 +52,5 @@ def _values(summary, measure, where) -> dict:
 
 
 def _words(found: Interval, unit: str) -> str:
-    head = f"{number(found.value)} {unit}"
+    head = f"{number(found.value)} {unit}".rstrip()
     return head if found.n == 1 else f"{head} ({between(found.low, found.high)})"

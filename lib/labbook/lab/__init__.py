@@ -3,6 +3,7 @@
 _HOMES = {
     "Lab": "lab", "Environment": "environment", "LabDescription": "description",
     "Host": "host", "Result": "host", "Process": "process", "Link": "link",
+    "Disk": "disk", "io_class": "io_classes",
 }
 __all__ = list(_HOMES)
 

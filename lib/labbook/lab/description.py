@@ -23,6 +23,7 @@ DISK = {
         "mb_per_s": {"type": "number", "exclusiveMinimum": 0},
         "scheduler": {"enum": ["none", "mq-deadline", "bfq", "kyber"]},
         "read_ahead_kb": {"type": "integer", "minimum": 0},
+        "trace": {"type": "boolean"},   # its requests will be: asks for leave, and for the kernel's part
     },
 }
 LIMITS = {

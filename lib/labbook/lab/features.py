@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labbook.lab import delayline
-from labbook.lab.local import disks
+from labbook.lab.local import disks, tracing
 from labbook.lab.shaping import TRY_NETEM
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -178,14 +178,24 @@ def clear_leftovers() -> None:
         for device in disks.devices(str(file)):
             disks.unmake(device)
         file.unlink()
+    with suppress(OSError):
+        tracing.undo(*tracing.found(PREFIX))
     for group in [*CGROUPS.glob(f"{PREFIX}*"), *CGROUPS.glob(f"*/{PREFIX}*")]:
         group.rmdir()
 
 
-def _tracefs():
-    _apart("mount -t tracefs tracefs /mnt\n"
-           "event=block/block_rq_issue\n"
-           "test -d /mnt/events/$event || { echo no event $event >&2; exit 1; }",
+def _traced(block):
+    """A disk's request is in a tracing instance of its own."""
+    major, minor = map(int, (block / "dev").read_text().split(":"))
+    name = f"{PREFIX}{secrets.token_hex(4)}"
+    _apart(f"{tracing.TRY}\n"
+           f"cd {tracing.FOLDER}/instances; mkdir {name}; trap 'rmdir {name}' EXIT\n"
+           f"for event in {tracing.EVENTS}; do\n"
+           f"echo 'dev == {major << 20 | minor}' > {name}/events/block/$event/filter\n"
+           f"echo 1 > {name}/events/block/$event/enable; done\n"
+           f"dd if=/dev/{block.name} of=/dev/null bs=4096 count=1 iflag=direct status=none\n"
+           f"for event in {tracing.EVENTS}; do\n"
+           f"grep -q $event: {name}/trace || {{ echo $event was not seen >&2; exit 1; }}; done",
            "--mount")
 
 
@@ -206,5 +216,5 @@ PROBES = {
     "cgroup io": (_cgroup("io", "blkio.throttle.read_iops_device", "io.max"), CGROUP_REMEDY),
     "loop": (_with_loop(_direct), f"{KERNEL}; in a container, run on the machine itself"),
     "schedulers": (_with_loop(_schedulers), KERNEL),
-    "tracefs": (_tracefs, KERNEL),
+    "block trace": (_with_loop(_traced), f"{KERNEL}; in a container, run on the machine itself"),
 }

@@ -110,6 +110,12 @@ class Lab:
     def links(self) -> Sequence:
         return [self.link(*link["between"]) for link in self._made["links"]]
 
+    def disk(self, host: str):
+        """The disk that a host has for itself; LabError when lab.yml gave it none."""
+        from labbook.lab.disk import Disk
+
+        return Disk(self.host(host), lambda host: self._provider.trace(self.id, host))
+
     def check_links(self) -> Sequence[dict]:
         """Asked and measured of every link; LabError when one is not what was asked."""
         return [link.check() for link in self.links()]

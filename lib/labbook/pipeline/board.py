@@ -8,7 +8,7 @@ from labbook.pipeline import notebooks, pages
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words
 from labbook.study import claims
-from labbook.study.verdict import badge, ours
+from labbook.study.verdict import badge, here
 
 _UP = "../"  # pages that include these tables lie in a folder beside notebooks/
 
@@ -30,7 +30,7 @@ def _claims_of(study, text, heads) -> str:
         rows.append(_row(heads, (
             f'<a href="{link}{anchor}">{_escape(claim["statement"])}</a>',
             _escape(claims.paper_words(claim["paper"])),
-            _escape(ours(claim) or claim["reason"] or ""),
+            _escape(here(claim)),
             badge(claim["verdict"]))))
     return "".join(rows)
 

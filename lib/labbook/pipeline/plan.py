@@ -93,6 +93,8 @@ def privileged(lab: LabDescription) -> list[str]:
             actions.append(f"control group of {host.name}: {', '.join(limits).replace('cores_of', 'cores')}")
         if host.limits.get("disk"):
             actions.append(f"a file system on a loop device for {host.name}")
+        if host.limits.get("disk", {}).get("trace"):
+            actions.append(f"the kernel's trace of the requests of {host.name}'s disk")
     return actions
 
 

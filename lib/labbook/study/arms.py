@@ -27,7 +27,7 @@ class Chosen:
             spoilt |= {self._rest(row, arm) for row in limited}
             self._count(row for row in found if row.get("client_limited") != 1)
             self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[measure])
-                              for row in found if not _missing(row.get(measure))})
+                              for row in found if not is_missing(row.get(measure))})
         together = {(repeat, rest) for repeat, rest in set.intersection(*map(set, self.arms))
                     if rest not in spoilt}
         self.repeats = sorted({repeat for repeat, _ in together})
@@ -40,12 +40,12 @@ class Chosen:
 
     def _rest(self, row, arm):
         """No value is None here, since the NaN of a table is not even equal to itself."""
-        return tuple((p, None if _missing(row[p]) else row[p])
+        return tuple((p, None if is_missing(row[p]) else row[p])
                      for p in self.parameters if p not in arm)
 
     def _count(self, rows):
         for row in rows:
-            if not _missing(row.get("errors")):
+            if not is_missing(row.get("errors")):
                 self.operations += int(row["n"])
                 self.failed += int(row["errors"])
 
@@ -87,6 +87,44 @@ class Chosen:
         return geometric_mean(_ratio(values[repeat, curve[-1][1]], values[repeat, curve[0][1]])
                               for curve in self.curves(along))
 
+    def exponent(self, repeat, along) -> float:
+        """The power of `along` that the first arm's values go with; the mean of its curves'."""
+        found = []
+        for curve in self.curves(along):
+            values = [self.arms[0][repeat, rest] for _, rest in curve]
+            if curve[0][0] <= 0 or min(values) <= 0:
+                raise NotTestable(f"no power of {along} can be told where one of both is 0")
+            found.append(slope([math.log(x) for x, _ in curve], list(map(math.log, values))))
+        return sum(found) / len(found)
+
+    def extremes(self, along) -> tuple:
+        """The values of `along` at which the first arm's values are largest and smallest, by all
+        repeats and all settings of the rest that have every value of it."""
+        means = {}
+        for of_value in self._alike(along):
+            for value, rest in of_value.items():
+                means.setdefault(value, []).extend(self.arms[0][r, rest] for r in self.repeats)
+        if len(means) < 2:
+            raise NotTestable(f"fewer than two values of {along} to compare" + self.left_out())
+        if min(map(min, means.values())) <= 0:
+            raise NotTestable("a ratio to nothing says nothing")
+        ordered = sorted(means, key=lambda value: geometric_mean(means[value]))
+        return ordered[-1], ordered[0]
+
+    def within(self, repeat, along, of, than) -> list[float]:
+        """The first arm's values at `of` over those at `than`, two values of `along`."""
+        return [_ratio(self.arms[0][repeat, one[of]], self.arms[0][repeat, one[than]])
+                for one in self._alike(along)]
+
+    def _alike(self, along) -> list[dict]:
+        """For every setting but `along` that has all of its values: {value: rest}."""
+        found = {}
+        for rest in self.rests:
+            others = tuple((p, v) for p, v in rest if p != along)
+            found.setdefault(others, {})[dict(rest)[along]] = rest
+        most = max(map(len, found.values()))
+        return [one for one in found.values() if len(one) == most]
+
     def slope(self, arm, repeat, along) -> float:
         slopes = [slope([x for x, _ in c], [self.arms[arm][repeat, rest] for _, rest in c])
                   for c in self.curves(along)]
@@ -112,9 +150,9 @@ def _is_word(want) -> bool:
 
 def _matches(value, want) -> bool:
     if isinstance(want, dict):
-        return (not _missing(value) and want.get("at_least", -math.inf) <= value
+        return (not is_missing(value) and want.get("at_least", -math.inf) <= value
                 <= want.get("at_most", math.inf))
-    return _missing(value) if want is None else value == want
+    return is_missing(value) if want is None else value == want
 
 
 def _wanted(want) -> str:
@@ -123,7 +161,7 @@ def _wanted(want) -> str:
     return str(want)
 
 
-def _missing(value) -> bool:
+def is_missing(value) -> bool:
     return value is None or value != value
 
 

@@ -10,76 +10,10 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
+from labbook.study.claims_schema import RULES, SCHEMA, WITH_AN_END
 from labbook.study.record import make_folder, write_whole
 
-TEXT = {"type": "string", "minLength": 1}
-NUMBER = {"type": "number"}
-SCALAR = {"type": ["string", "number", "boolean", "null"]}
-ARM = {"type": "object", "minProperties": 1, "additionalProperties": SCALAR,
-       "description": "parameters and their values, such as {store: cassandra}"}
-WHERE = {
-    "type": "object",
-    "additionalProperties": {
-        "type": ["string", "number", "boolean", "null", "object"],
-        "properties": {"at_least": NUMBER, "at_most": NUMBER},
-        "additionalProperties": False,
-    },
-}
-FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
-WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
-
-# Each rule's keys, the ones that must be there first. What they mean: labbook.study.rules.
-RULES = {
-    "greater": (("of", "than"), {"of": ARM, "than": ARM, "where": WHERE, "margin": FACTOR}),
-    "equal_within": (("of", "than", "margin"),
-                     {"of": ARM, "than": ARM, "where": WHERE, "margin": WIDTH}),
-    "ratio_between": (("of", "than", "low", "high"),
-                      {"of": ARM, "than": ARM, "where": WHERE, "low": NUMBER, "high": NUMBER}),
-    "grows_with": (("along",), {"along": TEXT, "of": ARM, "where": WHERE, "margin": FACTOR}),
-    "grows_alike": (("of", "than", "along", "margin"),
-                    {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": WIDTH}),
-    "grows_less": (("of", "than", "along"),
-                   {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": FACTOR}),
-    "grows_slower": (("of", "than", "along"),
-                     {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "margin": FACTOR}),
-    "crosses_near": (("of", "than", "along", "at", "within"),
-                     {"of": ARM, "than": ARM, "along": TEXT, "where": WHERE, "at": NUMBER,
-                      "within": {"type": "number", "exclusiveMinimum": 0}}),
-    "above": (("value",), {"value": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
-    "below": (("value",), {"value": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
-    "always": ((), {"low": NUMBER, "high": NUMBER, "unit": TEXT, "of": ARM, "where": WHERE}),
-    "not_testable": (("reason",), {"reason": TEXT}),
-}
-PAPER = {
-    "type": "object", "additionalProperties": False, "minProperties": 1,
-    "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "order": TEXT, "none": TEXT,
-                   "unit": {"type": "string"}, "text": TEXT},
-}
-
-
-def _when(name, required, properties):
-    needed = ["experiment", "measure"] if name != "not_testable" else []
-    rule = {"required": list(required), "additionalProperties": False,
-            "properties": {"name": TEXT, **properties}}
-    return {"if": {"properties": {"rule": {"type": "object", "required": ["name"],
-                                           "properties": {"name": {"const": name}}}}},
-            "then": {"required": needed, "properties": {"rule": rule}}}
-
-
-SCHEMA = {
-    "type": "array", "description": "a list of claims",
-    "items": {
-        "type": "object", "additionalProperties": False,
-        "required": ["id", "statement", "source", "paper", "rule"],
-        "properties": {
-            "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$"}, "statement": TEXT,
-            "source": TEXT, "paper": PAPER, "experiment": TEXT, "measure": TEXT,
-            "rule": {"type": "object", "required": ["name"],
-                     "properties": {"name": {"enum": list(RULES)}}},
-        },
-        "allOf": [_when(name, *keys) for name, keys in RULES.items()],
-    },
-}
+__all__ = ["RULES", "board", "keep", "load", "paper_words", "path", "verdicts", "verdicts_path"]
 
 
 def path(study: str) -> Path:
@@ -104,6 +38,10 @@ def load(study: str) -> list[dict]:
             raise InputError("two claims have this id", file=file, key=claim["id"])
         ids.add(claim["id"])
         _check_rule(claim["rule"], file, f"{claim['id']}.rule")
+        for i, need in enumerate(claim.get("needs", ())):
+            if not {"at_least", "at_most"} & set(need):
+                raise InputError("nothing is asked", file=file, key=f"{claim['id']}.needs.{i}",
+                                 allowed="at_least, at_most, or both")
     return claims or []
 
 
@@ -119,7 +57,7 @@ def _check_rule(rule, file, key):
     if "than" in rule and set(rule["of"]) != set(rule["than"]):
         raise InputError("the two arms differ in other parameters", file=file, key=f"{key}.than",
                          allowed=", ".join(rule["of"]))
-    if rule["name"] == "always" and not {"low", "high"} & set(rule):
+    if rule["name"] in WITH_AN_END and not {"low", "high"} & set(rule):
         raise InputError("nothing is asked", file=file, key=key, allowed="low, high, or both")
     if {"low", "high"} <= set(rule) and rule["low"] > rule["high"]:
         raise InputError("low lies above high", file=file, key=f"{key}.low")

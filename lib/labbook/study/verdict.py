@@ -58,7 +58,7 @@ class Board(list):
         body = "".join(
             f'<tr><th scope="row"><a href="#claim-{_escape(one["id"])}">'
             f'{_escape(one["statement"])}</a></th>' + _cells(head[1:], (
-                _escape(claims.paper_words(one["paper"])), _escape(ours(one)),
+                _escape(claims.paper_words(one["paper"])), _escape(here(one)),
                 badge(one["verdict"]))) + "</tr>" for one in self)
         heads = "".join(f'<th scope="col">{name}</th>' for name in head)
         return ('<div class="labbook-scroll" role="region" tabindex="0" aria-label="claims">'
@@ -88,6 +88,12 @@ def ours(one: dict) -> str:
         return f"{head} (one repeat)"
     return (f"{head} ({shown[1]} to {shown[2]} at a level of "
             f"{math.floor(100 * one['level'])} %, {one['n']} repeats)")
+
+
+def here(one: dict) -> str:
+    """What a board says of a verdict: the measured value, and why it decides nothing where so."""
+    reason = one["reason"] if one["verdict"] == rules.NOT_TESTABLE or not one.get("n") else ""
+    return "; ".join(filter(None, (ours(one), reason)))
 
 
 def _number(value, unit) -> str:

@@ -3,6 +3,7 @@
 import yaml
 
 from labbook.systems import cassandra_config as config
+from labbook.systems import cassandra_nodetool as nodetool
 from labbook.systems.artifacts import Artifact, bring, fetch
 from labbook.systems.base import Needs, System, memory_mb
 from labbook.systems.cassandra_config import VERSIONS
@@ -18,6 +19,9 @@ class Cassandra(System):
 
     `placement` hash spreads rows by a hash of their keys, and `token` is the hash at which the
     node's range ends; ordered keeps keys in their order, and `token` is the key where it ends.
+    `ring_delay_ms` is how long a change of the ring waits for all to know it, `stream_mbit` what
+    a node may give away in a second (0: all it can), `whole_files` whether 5.0 gives SSTables away
+    as they are; None of each: as shipped. `nodetool` lets it in, where it is not let in anyway.
     """
 
     NAME = "cassandra"
@@ -29,6 +33,11 @@ class Cassandra(System):
         "seeds": {"type": "array", "items": {"type": "string"}, "minItems": 1},
         "placement": {"enum": list(config.PLACEMENTS), "default": "hash"},
         "token": {"type": ["integer", "string"]},
+        "ring_delay_ms": {"type": ["integer", "null"], "minimum": 0},
+        "stream_mbit": {"type": ["integer", "null"], "minimum": 0},
+        "whole_files": {"type": ["boolean", "null"]},
+        "disk_access": {"enum": list(config.DISK_ACCESS), "default": "standard"},
+        "nodetool": {"type": "boolean", "default": False},
     }
 
     def __init__(self, host, **settings):
@@ -45,6 +54,8 @@ class Cassandra(System):
         settings = super().checked(settings)
         config.check_token(settings["version"], settings["placement"], settings["token"])
         config.sync_ms(settings["version"], settings["durability"], settings["sync_ms"])
+        config.check_streaming(settings["version"], settings["stream_mbit"],
+                               settings["whole_files"], settings["disk_access"])
         return settings
 
     @classmethod
@@ -78,8 +89,7 @@ class Cassandra(System):
 
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.home / "tmp")
-        self.put(yaml.safe_dump(config.configuration(self.settings, self.address, self.home)),
-                 "cassandra.yaml")
+        self.put(yaml.safe_dump(self.configuration()), "cassandra.yaml")
         for name, text in self.version["files"].items():
             self.put(text.format(home=self.home), name)
         folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
@@ -87,8 +97,20 @@ class Cassandra(System):
                  "class_path")
 
     def command(self) -> str:
-        return " ".join(["java", *config.jvm_options(self.settings, self.address, self.home),
-                         f"@{self.home}/class_path", self.version["main"]])
+        options = config.jvm_options(self.settings, self.address, self.home, self.properties())
+        return " ".join(["java", *options, f"@{self.home}/class_path", self.version["main"]])
+
+    def configuration(self) -> dict:
+        """cassandra.yaml."""
+        return config.configuration(self.settings, self.address, self.home)
+
+    def properties(self) -> dict:
+        """Of the JVM, beside those that the version always has."""
+        return config.properties(self.settings)
+
+    def nodetool(self, *words, seconds: float = 60) -> str:
+        """What the version's own nodetool says to these words; SystemFailure when it fails."""
+        return nodetool.run(self, words, seconds)
 
     def answers(self) -> None:
         self.admin.answers()
@@ -107,11 +129,18 @@ class Cassandra(System):
         """For administration: a Thrift client, or a CQL connection with `query(statement)`."""
         return self.admin.client(timeout)
 
-    def create_table(self, keyspace="labbook", table="pairs", replication=1) -> None:
-        """Make the keyspace with its one table of bytes; returns when all nodes know it."""
-        self.admin.create_table(keyspace, table, replication)
-        self.host.wait_for(self.admin.agreed, f"all nodes to know keyspace {keyspace}", timeout=60,
-                           process=self.process)
+    def create_table(self, keyspace="labbook", table="pairs", replication=1,
+                     compression: bool | None = None) -> None:
+        """Make the keyspace with its one table of bytes; returns when all nodes know it.
+
+        compression: None is as shipped, without any in the papers' versions.
+        """
+        self.admin.create_table(keyspace, table, replication, compression)
+        self.await_agreed(f"all nodes to know keyspace {keyspace}")
+
+    def await_agreed(self, what: str) -> None:
+        """Returns when all nodes have the same schema."""
+        self.host.wait_for(self.admin.agreed, what, timeout=60, process=self.process)
 
 
 Cassandra.NEEDS = Cassandra.needs()

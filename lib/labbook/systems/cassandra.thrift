@@ -5,6 +5,7 @@ enum ConsistencyLevel { ONE = 1, QUORUM = 2, ALL = 5, ANY = 6 }
 
 struct Column { 1: required binary name, 2: optional binary value, 3: optional i64 timestamp }
 struct ColumnOrSuperColumn { 1: optional Column column }
+struct Mutation { 1: optional ColumnOrSuperColumn column_or_supercolumn }
 struct ColumnPath { 3: required string column_family, 5: optional binary column }
 struct ColumnParent { 3: required string column_family }
 struct SliceRange {
@@ -18,7 +19,14 @@ struct SlicePredicate { 1: optional list<binary> column_names, 2: optional Slice
 struct KeyRange { 1: optional binary start_key, 2: optional binary end_key, 5: required i32 count }
 struct KeySlice { 1: required binary key, 2: required list<ColumnOrSuperColumn> columns }
 
-struct CfDef { 1: required string keyspace, 2: required string name }
+struct CfDef {
+    1: required string keyspace,
+    2: required string name,
+    16: optional i32 id,
+    17: optional i32 min_compaction_threshold,
+    18: optional i32 max_compaction_threshold,
+    32: optional map<string, string> compression_options
+}
 struct KsDef {
     1: required string name,
     2: required string strategy_class,
@@ -59,6 +67,12 @@ service Cassandra {
         throws (1: InvalidRequestException ire, 2: UnavailableException ue,
                 3: TimedOutException te),
 
+    void batch_mutate(
+        1: required map<binary, map<string, list<Mutation>>> mutation_map,
+        2: required ConsistencyLevel consistency_level)
+        throws (1: InvalidRequestException ire, 2: UnavailableException ue,
+                3: TimedOutException te),
+
     list<KeySlice> get_range_slices(
         1: required ColumnParent column_parent, 2: required SlicePredicate predicate,
         3: required KeyRange range, 4: required ConsistencyLevel consistency_level)
@@ -75,5 +89,9 @@ service Cassandra {
     list<TokenRange> describe_ring(1: required string keyspace)
         throws (1: InvalidRequestException ire),
     map<string, list<string>> describe_schema_versions() throws (1: InvalidRequestException ire),
-    string system_add_keyspace(1: required KsDef ks_def) throws (1: InvalidRequestException ire)
+    KsDef describe_keyspace(1: required string keyspace)
+        throws (1: NotFoundException nfe, 2: InvalidRequestException ire),
+    string system_add_keyspace(1: required KsDef ks_def) throws (1: InvalidRequestException ire),
+    string system_update_column_family(1: required CfDef cf_def)
+        throws (1: InvalidRequestException ire)
 }

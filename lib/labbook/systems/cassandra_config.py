@@ -13,6 +13,7 @@ HEAP_MB, SMALLEST_HEAP_MB = 512, 64
 DURABILITIES = ("periodic", "commit")
 NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and stay
 PLACEMENTS = ("hash", "ordered")
+DISK_ACCESS = ("standard", "mmap")
 # Tools for tests, code generation and Hadoop that the old jars depend on and the server does not.
 LEFT_OUT = re.compile(r"(junit|antlr|stringtemplate|servlet-api|jline)-[0-9].*")
 
@@ -28,6 +29,19 @@ def check_token(version: str, placement: str, token: int | str | None) -> None:
     if token is not None and (isinstance(token, str) or not least <= token <= most):
         raise InputError(f"{token!r} does not fit placement hash of Cassandra {version}",
                          file=FILE, key="token", allowed=f"integers from {least} to {most}")
+
+
+def check_streaming(version: str, stream_mbit, whole_files, disk_access) -> None:
+    """InputError for what the version, or Java 17 with it, cannot do."""
+    known = VERSIONS[version]
+    for key, asked, able in (("stream_mbit", stream_mbit, "stream_throttle" in known),
+                             ("whole_files", whole_files, "whole_files" in known)):
+        if asked is not None and not able:
+            raise InputError(f"Cassandra {version} has no such thing", file=FILE, key=key,
+                             allowed="nothing (as it was shipped)")
+    if disk_access == "mmap" and not known.get("mapped"):
+        raise InputError(f"Cassandra {version} cannot map files on Java 17", file=FILE,
+                         key="disk_access", allowed="standard")
 
 
 def sync_ms(version: str, durability: str, asked: int | None) -> int:
@@ -69,7 +83,8 @@ def configuration(settings, address: str, home: PurePosixPath) -> dict:
         "data_file_directories": [str(home / "data")],
         "commitlog_directory": str(home / "commitlog"),
         "saved_caches_directory": str(home / "saved_caches"),
-        "disk_access_mode": "standard",  # mapped files fail in the old versions on Java 17
+        "disk_access_mode": settings.disk_access,
+        **streaming(version, settings.stream_mbit, settings.whole_files),
         **commit_log(version["protocol"], settings.durability, settings.sync_ms),
         **seed_nodes(version["seeds"], settings.seeds or [address]),
         **version["configuration"],
@@ -92,6 +107,17 @@ def commit_log(protocol: str, durability: str, sync_ms: int) -> dict:
     return {"commitlog_sync": "batch", "commitlog_sync_batch_window_in_ms": float(sync_ms)}
 
 
+def streaming(version: dict, stream_mbit: int | None, whole_files: bool | None) -> dict:
+    """How a node gives data away; 0 Mbit/s: as fast as it can. Nothing where as shipped."""
+    found = {} if whole_files is None else {version["whole_files"]: whole_files}
+    if stream_mbit is None:
+        return found
+    throttle = version["stream_throttle"]
+    rate = (stream_mbit if throttle["unit"] == "megabits"
+            else f"{stream_mbit * 125_000}B/s")
+    return {**found, **dict.fromkeys(throttle["keys"], rate)}
+
+
 def seed_nodes(form: str, seeds: list[str]) -> dict:
     if form == "list":
         return {"seeds": list(seeds)}
@@ -99,18 +125,38 @@ def seed_nodes(form: str, seeds: list[str]) -> dict:
                                "parameters": [{"seeds": ",".join(seeds)}]}]}
 
 
-def jvm_options(settings, address: str, home: PurePosixPath) -> list[str]:
-    """One collector for all versions, so that eras are compared and not collectors."""
+def properties(settings) -> dict:
+    """Of the JVM, beside those that a version always has."""
+    version, found = VERSIONS[settings.version], {}
+    if settings.ring_delay_ms is not None:
+        found["cassandra.ring_delay_ms"] = settings.ring_delay_ms
+    if settings.nodetool and "nodetool_opens" in version:
+        found[version["nodetool_opens"]] = version["nodetool"]["port"]
+    return found
+
+
+def jvm_options(settings, address: str, home: PurePosixPath, more: dict) -> list[str]:
+    """One collector for all versions, so that eras are compared and not collectors. `more` are
+    properties of the JVM; one that is None is left out."""
     version, heap = VERSIONS[settings.version], settings.heap_mb
-    properties = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
-                  "java.io.tmpdir": f"{home}/tmp", "jna.tmpdir": f"{home}/tmp",
-                  **version["properties"]}
+    given = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
+             "java.io.tmpdir": f"{home}/tmp", "jna.tmpdir": f"{home}/tmp",
+             **version["properties"], **more}
     return ["-ea", f"-Xms{heap}M", f"-Xmx{heap}M", "-Xss512k", "-XX:+UseSerialGC",
-            "-XX:+ExitOnOutOfMemoryError", NO_TRACE,
-            *(f"--add-opens={package}=ALL-UNNAMED" for package in version["opened"]),
-            *(f"--add-exports={package}=ALL-UNNAMED" for package in version["exported"]),
-            *(f"-D{key}={str(value).format(home=home, address=address)}"
-              for key, value in properties.items())]
+            "-XX:+ExitOnOutOfMemoryError", NO_TRACE, *module_options(version),
+            *defined(given, address, home)]
+
+
+def module_options(version: dict) -> list[str]:
+    """What of Java 17 the version must be let into."""
+    return [*(f"--add-opens={package}=ALL-UNNAMED" for package in version["opened"]),
+            *(f"--add-exports={package}=ALL-UNNAMED" for package in version["exported"])]
+
+
+def defined(given: dict, address: str, home: PurePosixPath) -> list[str]:
+    """Properties as Java's options."""
+    return [f"-D{key}={str(value).format(home=home, address=address)}"
+            for key, value in given.items() if value is not None]
 
 
 def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None) -> str:

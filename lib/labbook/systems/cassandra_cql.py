@@ -5,6 +5,9 @@ from contextlib import contextmanager
 PROTOCOL = 4
 HEADER_BYTES = 9
 EMPTY = "system_auth.network_permissions"  # one copy of each range, no rows without logins
+# Of its thread pools, those that merge SSTables and write new ones.
+MERGING_OR_FLUSHING = ("CompactionExecutor", "MemtableFlushWriter", "MemtablePostFlush")
+COMPACTION = "SizeTieredCompactionStrategy"
 
 
 class CQLAdmin:
@@ -30,11 +33,39 @@ class CQLAdmin:
         version, cql = self._local("release_version", "cql_version")
         return {"version": version, "cql": cql}
 
-    def create_table(self, keyspace: str, table: str, replication: int) -> None:
+    def create_table(self, keyspace: str, table: str, replication: int,
+                     compression: bool | None = None) -> None:
+        plain = " WITH compression = {'enabled': 'false'}" if compression is False else ""
         with self.client() as client:
             client.query(f"CREATE KEYSPACE {keyspace} WITH replication = "
                          f"{{'class': 'SimpleStrategy', 'replication_factor': {replication}}}")
-            client.query(f"CREATE TABLE {keyspace}.{table} (name blob PRIMARY KEY, value blob)")
+            client.query(f"CREATE TABLE {keyspace}.{table} "
+                         f"(name blob PRIMARY KEY, value blob){plain}")
+
+    def compaction(self, keyspace: str, table: str, on: bool) -> None:
+        """Whether SSTables of the table are merged, on all nodes and on those to come."""
+        with self.client() as client:
+            client.query(f"ALTER TABLE {keyspace}.{table} WITH compaction = "
+                         f"{{'class': '{COMPACTION}', 'enabled': '{str(on).lower()}'}}")
+
+    def busy(self) -> list[str]:
+        """Compactions and flushes that the node has under way, in words."""
+        with self.client() as client:
+            tasks = client.query("SELECT kind, table_name FROM system_views.sstable_tasks")
+            pools = client.query("SELECT name, active_tasks, pending_tasks "
+                                 "FROM system_views.thread_pools")
+        return [*(f"{kind} of {table}" for kind, table in tasks),
+                *(f"{name}: {active} active, {waiting} waiting" for name, active, waiting in pools
+                  if name in MERGING_OR_FLUSHING and (active or waiting))]
+
+    def owners(self, keyspace: str) -> dict[str, int | bytes]:
+        """{address: token} of the nodes that own their ranges, by what this one goes by."""
+        with self.client() as client:
+            told = client.query("SELECT address, status_with_port FROM system_views.gossip_info")
+            seen = [row[0] for row in client.query("SELECT peer FROM system.peers_v2")]
+        normal = {address: status.partition(",") for address, status in told if status}
+        return {address: self._token(token) for address, (status, _, token) in normal.items()
+                if status == "NORMAL" and address in (*seen, self.node.address)}
 
     def agreed(self) -> bool:
         """Whether all nodes have the same schema."""

@@ -3,9 +3,12 @@
 import hashlib
 from contextlib import contextmanager
 
-from labbook.systems.cassandra_config import VERSIONS
+from labbook.errors import InputError
+from labbook.systems.cassandra_config import FILE, VERSIONS
 from labbook.systems.cassandra_idl import idl
+from labbook.systems.cassandra_nodetool import busy_told
 
+AS_SHIPPED = 4, 32  # SSTables of about one size that are merged, at least and at most
 LOCATION = "LocationInfo"  # of keyspace system: what a node knows of itself (L) and others (Ring)
 
 
@@ -40,10 +43,27 @@ class ThriftAdmin:
         said = self.node.run("grep", "-m", "1", "Cassandra version: ", self.node.process.log).stdout
         return {"version": said.split("Cassandra version:")[1].strip(), "thrift_api": api}
 
-    def create_table(self, keyspace: str, table: str, replication: int) -> None:
+    def create_table(self, keyspace: str, table: str, replication: int,
+                     compression: bool | None = None) -> None:
+        made = keyspace_definition(self.node.settings.version, keyspace, table, replication,
+                                   compression)
         with self.client() as client:
-            client.system_add_keyspace(
-                keyspace_definition(self.node.settings.version, keyspace, table, replication))
+            client.system_add_keyspace(made)
+
+    def compaction(self, keyspace: str, table: str, on: bool) -> None:
+        """Whether SSTables of the table are merged, on all nodes and on those to come."""
+        with self.client() as client:
+            client.set_keyspace(keyspace)
+            definition, = (found for found in client.describe_keyspace(keyspace).cf_defs
+                           if found.name == table)
+            # With a least above a most of 0, 1.0.7 takes it and does not start again.
+            definition.min_compaction_threshold, definition.max_compaction_threshold = (
+                AS_SHIPPED if on else (0, 0))
+            client.system_update_column_family(definition)
+
+    def busy(self) -> list[str]:
+        """Compactions and flushes that the node has under way, in words."""
+        return busy_told(self.node.nodetool("compactionstats"), self.node.nodetool("tpstats"))
 
     def agreed(self) -> bool:
         """Whether all nodes have the same schema."""
@@ -67,6 +87,10 @@ class ThriftAdmin:
         known[self.node.address] = dict(own)[b"Token"]
         return {a: self._token(t) for a, t in known.items() if a in answering}
 
+    def owners(self, keyspace: str) -> dict[str, int | bytes]:
+        """{address: token} of the nodes that own their ranges, by what this one goes by."""
+        return {held[0]: token for token, held in self.ranges(keyspace)}
+
     def ranges(self, keyspace: str) -> list[tuple[int | bytes, list[str]]]:
         """(token at which the range ends, addresses that hold it, the owner first), by token."""
         with self.client() as client:
@@ -89,11 +113,17 @@ class ThriftAdmin:
         return bytes.fromhex(named.removeprefix("Token(bytes[").removesuffix("])"))
 
 
-def keyspace_definition(version: str, keyspace: str, table: str, replication: int):
+def keyspace_definition(version: str, keyspace: str, table: str, replication: int,
+                        compression: bool | None = None):
     """A KsDef with one column family of bytes."""
     types = idl()
+    compressor = VERSIONS[version].get("compressor")
+    if compression and not compressor:
+        raise InputError(f"Cassandra {version} has none", file=FILE, key="compression",
+                         allowed="false")
+    packed = {"compression_options": {"sstable_compression": compressor}} if compression else {}
     copies = {"replication_factor": replication}
     if VERSIONS[version]["replication"] == "option":
         copies = {"strategy_options": {"replication_factor": str(replication)}}
     return types.KsDef(name=keyspace, strategy_class="org.apache.cassandra.locator.SimpleStrategy",
-                       cf_defs=[types.CfDef(keyspace=keyspace, name=table)], **copies)
+                       cf_defs=[types.CfDef(keyspace=keyspace, name=table, **packed)], **copies)

@@ -16,6 +16,7 @@ class NullServer(System):
     SETTINGS = {
         "protocol": {"enum": list(PROTOCOLS), "default": "thrift"},
         "value_bytes": {"type": "integer", "minimum": 1, "maximum": 60000, "default": 100},
+        "values": {"enum": ["dots", "random"], "default": "dots"},
     }
     NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"))
     port = 9199
@@ -37,7 +38,7 @@ class NullServer(System):
 
     def command(self) -> str:
         return shlex.join((self.host.python, "-m", PROGRAM.name, self.protocol, self.address,
-                           str(self.port), str(self.settings.value_bytes)))
+                           str(self.port), str(self.settings.value_bytes), self.settings.values))
 
     def answers(self) -> None:
         self.dial().close()

@@ -39,8 +39,24 @@ def start(at: float) -> None:
     _tell(f"{at!r}\n".encode())
 
 
+def heard(seconds: float) -> list[bytes] | None:
+    """Lines that it has printed since, waiting for them so long at most; None once it has ended."""
+    output = _running[0].stdout
+    if not select.select([output], [], [], seconds)[0]:
+        return []
+    return output.read(65536).splitlines() or None
+
+
 def rows(seconds: float) -> bytes:
-    """Close the process's input, wait until it ends, and give the file it made."""
+    """`end`, and the whole file."""
+    found = piece(0, end(seconds))
+    clear()
+    return found
+
+
+def end(seconds: float) -> int:
+    """Close the process's input, wait until it ends: how long the file is that it made, of which
+    `piece` gives what is asked for until `clear`."""
     process, folder = _running
     try:
         process.communicate(timeout=seconds)
@@ -48,9 +64,13 @@ def rows(seconds: float) -> bytes:
         _fail(f"clients did not end within {seconds:g} s")
     if process.returncode != 0:
         _fail(f"clients ended with exit code {process.returncode}")
-    found = (folder / "out").read_bytes()
-    clear()
-    return found
+    return (folder / "out").stat().st_size
+
+
+def piece(offset: int, size: int) -> bytes:
+    with (_running[1] / "out").open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
 
 
 def clear() -> None:

@@ -8,12 +8,13 @@ threads and pools, stay out of it.
 import struct
 import time
 
-from labbook.workloads.pairs import DATABASE, TABLE, WrongValue, check_value, key_of, value_of
+from labbook.workloads.pairs import DATABASE, TABLE, check_value, key_of
 from labbook.workloads.prepared import MOST_BYTES, PreparedCalls, Template
 from labbook.workloads.sockets import connected
 
 VERSION, CQL_VERSION = 4, "3.0.0"
 HEADER = struct.Struct(">BBhBi")  # version, flags, stream, opcode, length of the body
+STREAM, NO_STREAM = slice(2, 4), b"\0\0"  # which of the requests under way a frame is about
 STAMP = 0x0123456789ABCDEF  # stands in a write's template where its time goes
 STATEMENTS = {
     "read": f"SELECT value FROM {DATABASE}.{TABLE} WHERE name=?",
@@ -38,10 +39,34 @@ class CQLCalls(PreparedCalls):
         prepared = {op: self._ask(self._cql.PrepareMessage(text))
                     for op, text in STATEMENTS.items()}
         self._columns = prepared["read"].column_metadata
-        key = key_of(0)
-        value = value_of(key, self.spec["value_bytes"])
-        self._requests = {"read": self._execute(prepared["read"], [key], skip_meta=True),
-                          "write": self._execute(prepared["write"], [key, value], timestamp=STAMP)}
+        pair = [key_of(0), self._value(0)]
+        self._requests = {"read": self._execute(prepared["read"], pair[:1], skip_meta=True),
+                          "write": self._execute(prepared["write"], pair, timestamp=STAMP)}
+
+    def write_many(self, rows, microseconds) -> None:
+        """A statement a row, as a batch of many partitions is refused as shipped; all are sent
+        before the first answer is awaited. Raises the first error once all have answered."""
+        template, messages = self._requests["write"], []
+        template.at_time(_stamp(microseconds))
+        for number, row in enumerate(rows):
+            messages.append(bytearray(template.of(row)))
+            messages[-1][STREAM] = number.to_bytes(2, "big")
+        self._send(b"".join(messages))
+        self._await(len(rows))
+
+    def _await(self, count) -> None:
+        """So many writes' answers, in any order."""
+        unread, failed = b"", None
+        for _ in range(count):
+            unread = self._completed(unread or self._receive(MOST_BYTES))
+            size = _frame_bytes(unread)
+            answer, unread = unread[:size], unread[size:]
+            try:
+                self._acknowledge("write", answer[:STREAM.start] + NO_STREAM + answer[STREAM.stop:])
+            except self._cql.ErrorMessage as error:
+                failed = failed or error
+        if failed:
+            raise failed
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:
@@ -56,7 +81,8 @@ class CQLCalls(PreparedCalls):
     def _execute(self, prepared, values, timestamp=None, skip_meta=False) -> Template:
         message = self._cql.ExecuteMessage(prepared.query_id, values, self._level,
                                            timestamp=timestamp, skip_meta=skip_meta)
-        return Template(self._encode(message), 0, _stamp(timestamp) if timestamp else b"")
+        time, noise = (_stamp(timestamp), self._noise_bytes) if timestamp else (b"", 0)
+        return Template(self._encode(message), 0, time, noise)
 
     def _now(self):
         return _stamp(time.time_ns() // 1000)
@@ -64,8 +90,9 @@ class CQLCalls(PreparedCalls):
     def _checked(self, answer, row):
         result, answer = self._decode(answer, self._columns)
         rows = result.parsed_rows
-        check_value(key_of(row), rows[0][0] if rows else None, self.spec["value_bytes"])
-        return Template(answer, row)
+        check_value(key_of(row), rows[0][0] if rows else None, self.spec["value_bytes"],
+                    self._values)
+        return Template(answer, row, noise=self._noise_bytes)
 
     def _done(self, op, answer):
         return self._decode(answer)[1]
@@ -79,13 +106,17 @@ class CQLCalls(PreparedCalls):
             message, stream_id=0, protocol_version=VERSION, compressor=None,
             allow_beta_protocol_version=False)
 
-    def _decode(self, answer, columns=None):
-        """The driver's message and its whole frame; raises an error that the server sent."""
+    def _completed(self, answer):
         while len(answer) < HEADER.size or len(answer) < _frame_bytes(answer):
             more = self._receive(MOST_BYTES) if answer else b""
             if not more:
                 raise ConnectionError("the server closed the connection")
             answer += more
+        return answer
+
+    def _decode(self, answer, columns=None):
+        """The driver's message and its whole frame; raises an error that the server sent."""
+        answer = self._completed(answer)
         version, flags, stream, opcode, _ = HEADER.unpack_from(answer)
         message = self._cql.ProtocolHandler.decode_message(
             version & 0x7F, {}, stream, flags, opcode, answer[HEADER.size:], None, columns)

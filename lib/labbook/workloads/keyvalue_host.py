@@ -36,7 +36,12 @@ def fill(spec: dict, checked_at: str) -> float:
 
 def _fill_part(spec, op, number) -> None:
     """One connection's rows: neighbours, since locks of stores reach from a row to the next."""
-    rows = range(spec["rows"] * number // FILLERS, spec["rows"] * (number + 1) // FILLERS)
+    visit(spec, op, range(spec["rows"] * number // FILLERS, spec["rows"] * (number + 1) // FILLERS),
+          number)
+
+
+def visit(spec: dict, op: str, rows, number: int = 0) -> None:
+    """Read or write these rows, one after the other, as client `number`."""
     if not rows:
         return
     calls = stores.calls(stores.of_client(spec, number))

@@ -1,28 +1,24 @@
 """The clients of one host: `python -m labbook.workloads.keyvalue_runner SPEC OUT`.
 
-Forks `clients` processes, one connection each. All connect and warm up; then "ready" is printed,
-a start time (seconds since the epoch) is read, and all start there. OUT holds the sheet's fields
-without more (no NumPy here: its import costs a small point a third of a second).
-A call that fails is a row with its error; so is each call of a client that cannot connect.
+Forks `clients` processes, one connection each. All connect and warm up, and start together (see
+forks). OUT holds the sheet's fields without more (no NumPy here: its import costs a small point a
+third of a second). A call that fails is a row with its error; so is each call of a client that
+cannot connect.
 """
 
 import gc
 import json
 import mmap
-import os
-import random
-import resource
-import select
 import struct
 import sys
 import time
 from array import array
 from bisect import bisect_left
 
-from labbook.workloads import stores
+from labbook.workloads.forks import Forks, cpu_seconds
+from labbook.workloads.keyvalue_client import (ERROR_BYTES, KINDS_OF_ERRORS, Client,
+                                                 load_code)
 
-WAIT_FOR_START_SECONDS = 900  # for the slowest host; an engine that ends closes our input sooner
-KINDS_OF_ERRORS, ERROR_BYTES = 8, 160  # distinct texts kept a client, the last one for the rest
 OF_CALLS = ("started", "seconds", "error")
 NOT_MADE = -1  # seconds of a call that was not made, because the time was up
 
@@ -63,35 +59,15 @@ def _shared(count: int, code: str):
     return memoryview(mmap.mmap(-1, size))[:size].cast(code)
 
 
-class Client:
+class SheetClient(Client):
+    """Makes `requests` calls, into its line of the sheet."""
+
     def __init__(self, spec: dict, number: int, sheet: Sheet):
-        """`number` counts over all hosts; the sheet's rows from this host's first."""
-        self.spec, self.sheet, self.at = spec, sheet, number - spec["first_client"]
-        self.texts = []
-        self.calls, self.connected = stores.calls(stores.of_client(spec, number)), False
-        self.call = getattr(self.calls, spec["op"])
-        chosen = random.Random(f"{spec['seed']} {number}")
-        self.warmup = chosen.choices(range(spec["rows"]), k=spec["warmup_requests"])
-        self.rows = chosen.choices(range(spec["rows"]), k=spec["requests"])
-
-    def warm_up(self) -> None:
-        until = time.monotonic() + self.spec["seconds_at_most"]
-        for row in self.warmup or [None]:
-            try:
-                self._reconnect() if row is None else self.once(row)
-            except Exception as error:
-                self.recover(error)
-            if time.monotonic() > until:
-                return
-
-    def once(self, row) -> None:
-        if not self.connected:
-            self._reconnect()
-        self.call(row)
-
-    def recover(self, error) -> None:
-        if not (self.connected and self.calls.keeps_connection(error)):
-            self.connected = False
+        """The sheet's lines count from this host's first client."""
+        super().__init__(spec, number)
+        self.sheet, self.at = sheet, number - spec["first_client"]
+        self.rows = self.chosen.choices(range(spec["rows"]), k=spec["requests"])
+        self.warm_up()
 
     def measure(self, start: float) -> None:
         """`start`: when the clients of all hosts start, seconds since the epoch."""
@@ -100,7 +76,7 @@ class Client:
         zero = clock() + int((start - time.time()) * 1e9)
         deadline = zero + int(self.spec["seconds_at_most"] * 1e9)
         started, took = array("d"), array("d")
-        cpu, once, call = _cpu_seconds(), self.once, self.call
+        cpu, once, call = cpu_seconds(), self.once, self.call
         for i, row in enumerate(self.rows):
             begin = clock()
             if begin > deadline:
@@ -112,73 +88,29 @@ class Client:
                 self.recover(error)
             took.append((clock() - begin) / 1e9)
             started.append((begin - zero) / 1e9)
-        self.sheet.cpu_seconds[self.at] = _cpu_seconds() - cpu
+        self.sheet.cpu_seconds[self.at] = cpu_seconds() - cpu
         self.sheet.started[first:first + len(started)] = started
         self.sheet.seconds[first:first + len(took)] = took
+        self._tell_errors()
 
-    def note(self, error) -> int:
-        """The number, from 1, under which this error's text is kept."""
-        text = f"{type(error).__name__}: {error}".encode()[:ERROR_BYTES]
-        if text not in self.texts:
-            if len(self.texts) == KINDS_OF_ERRORS:
-                text = self.texts[-1]
-            else:
-                text = text if len(self.texts) < KINDS_OF_ERRORS - 1 else b"other errors"
-                self.texts.append(text)
-                place = (self.at * KINDS_OF_ERRORS + len(self.texts) - 1) * ERROR_BYTES
-                self.sheet.texts[place:place + len(text)] = text
-        return self.texts.index(text) + 1
-
-    def _reconnect(self):
-        self.calls.close()
-        self.calls.connect()
-        self.connected = True
-
-
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def _fork(spec, number, sheet, ready, go) -> int:
-    """`ready` and `go` are pipes (read end, write end)."""
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        os.close(go[1])
-        client = Client(spec, number, sheet)
-        client.warm_up()
-        os.write(ready[1], b".")
-        os.close(ready[1])
-        if start := os.read(go[0], 8):  # empty: the parent is gone
-            client.measure(*struct.unpack("d", start))
-            os._exit(0)
-    except BaseException as error:
-        print(f"client {number}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-    os._exit(1)
+    def _tell_errors(self):
+        for i, text in enumerate(self.texts):
+            place = (self.at * KINDS_OF_ERRORS + i) * ERROR_BYTES
+            self.sheet.texts[place:place + len(text)] = text
 
 
 def main(spec_json: str, out: str) -> int:
     spec = json.loads(spec_json)
     sheet = Sheet(spec["clients"], spec["requests"])
-    sys.modules.setdefault("numpy", None)  # cassandra-driver would load it, and nobody use it
-    stores.calls(stores.of_client(spec, 0))  # what all need is loaded once, before the fork
+    load_code(spec)
     gc.disable()  # no pauses of our own making, and no pages copied for its marks
-    ready, go = os.pipe(), os.pipe()
     numbers = range(spec["first_client"], spec["first_client"] + spec["clients"])
-    pids = [_fork(spec, number, sheet, ready, go) for number in numbers]
-    os.close(ready[1])
-    while os.read(ready[0], len(pids)):  # until each has said so and closed its end, or died
-        pass
-    print("ready", flush=True)
-    if not select.select([sys.stdin], [], [], WAIT_FOR_START_SECONDS)[0]:
+    clients = Forks(numbers, lambda number: SheetClient(spec, number, sheet))
+    if not clients.start():
         return 1
-    start = float(sys.stdin.readline())
-    os.write(go[1], struct.pack("d", start) * len(pids))
-    failed = sum(os.waitpid(pid, 0)[1] != 0 for pid in pids)
+    well = clients.wait()
     sheet.save(out)
-    return 1 if failed else 0
+    return 0 if well else 1
 
 
 if __name__ == "__main__":

@@ -1,20 +1,43 @@
-"""What a fault did to a stream of calls: rows with started_s, seconds and ok, in any order.
+"""A stream of calls through time, and what a fault did to it.
 
-Rows with a `step` are parts of calls and do not count. A call counts when it ends: only then does
-its client know.
+`rows` have started_s, seconds and ok, in any order. Rows with a `step` are parts of
+calls and do not count. A call counts when it ends: only then does its client know.
 """
 
 import math
 
+import numpy as np
+import pandas as pd
+
 
 def timeline(rows, seconds_a_bin: float) -> dict:
     """Calls that ended in each bin since started_s == 0: ok_per_bin, errors_per_bin, bin_s."""
+    calls, number, bins = _binned(rows, seconds_a_bin)
+    ok, errors = (np.bincount(number[calls.ok == good], minlength=bins) for good in (True, False))
+    return {"ok_per_bin": ok.tolist(), "errors_per_bin": errors.tolist(), "bin_s": seconds_a_bin}
+
+
+def over_time(rows, seconds_a_bin: float) -> pd.DataFrame:
+    """How calls fared through time: a row for each bin since started_s == 0, none left out.
+
+    t_s: where the bin begins; calls that ended in it, and the errors among them; mean_ms and p95_ms
+    of those that succeeded, NaN without any.
+    """
+    calls, number, bins = _binned(rows, seconds_a_bin)
+    good = (calls.seconds[calls.ok].astype(float) * 1e3).groupby(number[calls.ok])
+    by_bin = pd.DataFrame({"mean_ms": good.mean(), "p95_ms": good.quantile(0.95)}, dtype=float)
+    return pd.DataFrame({
+        "t_s": np.arange(bins) * float(seconds_a_bin),
+        "calls": np.bincount(number, minlength=bins),
+        "errors": np.bincount(number[~calls.ok], minlength=bins),
+        **by_bin.reindex(range(bins))})
+
+
+def _binned(rows, seconds_a_bin):
+    """The calls, in which bin each ended, and how many bins that makes."""
     calls = _calls(rows)
-    number = (calls.ends // seconds_a_bin).astype(int)
-    bins = range(number.max() + 1 if len(calls) else 0)
-    ok, errors = (number[calls.ok == good].value_counts() for good in (True, False))
-    return {"ok_per_bin": [int(ok.get(i, 0)) for i in bins],
-            "errors_per_bin": [int(errors.get(i, 0)) for i in bins], "bin_s": seconds_a_bin}
+    number = (calls.ends.clip(lower=0) // seconds_a_bin).astype(int)
+    return calls, number, int(number.max()) + 1 if len(calls) else 0
 
 
 def outage(rows, after_s: float) -> dict:

@@ -6,6 +6,7 @@ CALLS = {"thrift": "ThriftCalls", "cql": "CQLCalls", "mysql": "MySQLCalls", "htt
 OPS = {"mysql": ("read", "write", "update")}  # of a protocol; of the others:
 READ_AND_WRITE = ("read", "write")
 ALL_OPS = OPS["mysql"]
+CASSANDRA = ("thrift", "cql")  # whose values may be any bytes, and which take many rows at once
 
 
 def ops(protocol: str) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ import time
 from functools import cache
 from importlib import resources
 
-from labbook.workloads.pairs import COLUMN, DATABASE, TABLE, check_value, key_of, value_of
+from labbook.workloads.pairs import COLUMN, DATABASE, TABLE, check_value, key_of
 from labbook.workloads.prepared import MOST_BYTES, PreparedCalls, Template
 from labbook.workloads.sockets import connected
 
 STAMP = 0x0123456789ABCDEF  # stands in a write's template where its time goes
+COUNT_BYTES = 4  # of a length, and of the number of a map's entries
 
 
 @cache
@@ -31,12 +32,22 @@ class ThriftCalls(PreparedCalls):
         self._thrift = TClient(idl().Cassandra, TCyBinaryProtocol(TCyFramedTransport(self._tape)))
         self._level = getattr(idl().ConsistencyLevel, spec["consistency"])
         self._requests = {"read": self._get(0), "write": self._insert(0)}
+        self._batch = None
 
     def connect(self) -> None:
         address = self.spec["address"], self.spec["port"]
         self._talk_through(connected(address, self.spec["call_seconds"]))
         self._send(self._encode("set_keyspace", keyspace=DATABASE))
         self._decode("set_keyspace", self._receive(MOST_BYTES))
+
+    def write_many(self, rows, microseconds) -> None:
+        """One batch_mutate."""
+        before, entry, after = self._batch = self._batch or self._mutations()
+        entry.at_time(_stamp(microseconds))
+        body = b"".join([before, struct.pack(">i", len(rows)),
+                         *(bytes(entry.of(row)) for row in rows), after])
+        self._send(struct.pack(">i", len(body)) + body)
+        self._decode("batch_mutate", self._receive(MOST_BYTES))
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:
@@ -49,20 +60,34 @@ class ThriftCalls(PreparedCalls):
                                      consistency_level=self._level), row)
 
     def _insert(self, row) -> Template:
-        key, types = key_of(row), idl()
-        column = types.Column(name=COLUMN, value=value_of(key, self.spec["value_bytes"]),
-                              timestamp=STAMP)
-        parent = types.ColumnParent(column_family=TABLE)
-        return Template(self._encode("insert", key=key, column_parent=parent, column=column,
-                                     consistency_level=self._level), row, _stamp(STAMP))
+        parent = idl().ColumnParent(column_family=TABLE)
+        message = self._encode("insert", key=key_of(row), column_parent=parent,
+                               column=self._column(row), consistency_level=self._level)
+        return Template(message, row, _stamp(STAMP), self._noise_bytes)
+
+    def _mutations(self) -> tuple[bytes, Template, bytes]:
+        """Of a batch_mutate's frame: what comes after its length and before the number of its
+        entries, one entry (a row's key and its mutations), and what comes after the last."""
+        types = idl()
+        mutation = types.Mutation(types.ColumnOrSuperColumn(self._column(0)))
+        none, one = (self._encode("batch_mutate", mutation_map=entries,
+                                  consistency_level=self._level)
+                     for entries in ({}, {key_of(0): {TABLE: [mutation]}}))
+        first = one.index(key_of(0)) - COUNT_BYTES  # a key's length comes before it
+        last = first + len(one) - len(none)
+        entry = Template(one[first:last], 0, _stamp(STAMP), self._noise_bytes)
+        return one[COUNT_BYTES:first - COUNT_BYTES], entry, one[last:]
+
+    def _column(self, row):
+        return idl().Column(name=COLUMN, value=self._value(row), timestamp=STAMP)
 
     def _now(self):
         return _stamp(time.time_ns() // 1000)
 
     def _checked(self, answer, row):
         found, answer = self._decode("get", answer)
-        check_value(key_of(row), found.column.value, self.spec["value_bytes"])
-        return Template(answer, row, _stamp(found.column.timestamp))
+        check_value(key_of(row), found.column.value, self.spec["value_bytes"], self._values)
+        return Template(answer, row, _stamp(found.column.timestamp), self._noise_bytes)
 
     def _done(self, op, answer):
         return self._decode("insert", answer)[1]
@@ -71,14 +96,18 @@ class ThriftCalls(PreparedCalls):
         self._thrift._send(call, **arguments)
         return self._tape.sent
 
-    def _decode(self, call, answer):
-        """The call's result and its whole frame; raises what the server raised."""
-        while len(answer) < 4 or len(answer) < 4 + struct.unpack_from(">i", answer)[0]:
+    def _completed(self, answer):
+        while (len(answer) < COUNT_BYTES
+               or len(answer) < COUNT_BYTES + struct.unpack_from(">i", answer)[0]):
             more = self._receive(MOST_BYTES) if answer else b""
             if not more:
                 raise ConnectionError("the server closed the connection")
             answer += more
-        self._tape.unread = answer
+        return answer
+
+    def _decode(self, call, answer):
+        """The call's result and its whole frame; raises what the server raised."""
+        self._tape.unread = answer = self._completed(answer)
         return self._thrift._recv(call), answer
 
 

@@ -36,6 +36,9 @@ def test_claims_are_read(root):
 RULE = {
     "greater": {"of": {"a": 1}, "than": {"a": 2}, "where": {"x": {"at_least": 3}, "y": None}},
     "equal_within": {"of": {"a": 1}, "than": {"a": 2}, "margin": 1.1},
+    "differs_over": {"along": "x", "margin": 1.2},
+    "scales_with": {"along": "x", "low": 0.8, "high": 1.25},
+    "between": {"low": 1, "high": 2, "unit": "s"},
     "grows_with": {"along": "x", "margin": 1.0},
     "grows_alike": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.5},
     "grows_less": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.1},
@@ -80,6 +83,10 @@ def test_every_rule_can_be_written(write, name):
      ["missing: margin"]),
     (lambda c: c.update(rule={"name": "always", "unit": "s"}), ["slower.rule", "low, high"]),
     (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low"]),
+    (lambda c: c.update(rule={"name": "scales_with", "along": "x"}), ["slower.rule", "low, high"]),
+    (lambda c: c.update(needs=[{"measure": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
+    (lambda c: c.update(needs=[{"measure": "m", "at_least": 1}]), ["missing: otherwise"]),
+    (lambda c: c.update(needs=[]), ["slower.needs"]),
     (lambda c: [c, c], ["slower: two claims have this id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])

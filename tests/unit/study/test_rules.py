@@ -232,3 +232,70 @@ def test_a_gain_of_one_scenario_is_below_that_of_another_by_growth_along_the_arm
     found = judged(rule, rows(lambda s, c, r: saves[s][c] + r / 100, clients=(1, 2)))
     assert found.verdict == REPLICATED
     assert found.interval.value == pytest.approx(0.88 / 0.95, abs=0.001)
+
+
+@pytest.mark.parametrize("power, ends, verdict", [
+    (1.0, {"low": 0.8, "high": 1.25}, REPLICATED), (0.5, {"low": 0.8, "high": 1.25}, NOT_REPLICATED),
+    (1.3, {"low": 1.0}, REPLICATED), (0.9, {"low": 1.0}, NOT_REPLICATED)])
+def test_a_measure_goes_with_a_power_of_a_parameter(power, ends, verdict):
+    rule = {"name": "scales_with", "along": "clients", "of": {"system": "a"}, **ends}
+    found = judged(rule, rows(lambda s, c, r: 7.0 * c**power * (1 + r / 100), clients=(1, 2, 4, 32)))
+    assert found.verdict == verdict and found.interval.value == pytest.approx(power)
+
+
+def test_of_nothing_there_is_no_power():
+    rule = {"name": "scales_with", "along": "clients", "low": 1}
+    assert "0" in judged(rule, rows(lambda *_: 0.0)).reason
+    assert judged(rule, rows(factor(1), clients=(0, 4))).verdict == NOT_TESTABLE
+    assert "fewer than two values" in judged(rule, rows(factor(1), clients=(4,))).reason
+
+
+def test_one_value_of_many_differs_from_another():
+    rule = {"name": "differs_over", "along": "op", "of": {"system": "a"}, "margin": 1.2}
+    data = rows(lambda s, c, r: 1.0 + r / 10, ops=("read", "write", "scan"))
+    for row in data:
+        row["mean_ms"] *= {"read": 1, "write": 1.5, "scan": 1.1}[row["op"]]
+    found = judged(rule, data)
+    assert (found.verdict, found.unit) == (REPLICATED, "times, write over read")
+    assert found.interval.value == pytest.approx(1.5)
+    assert judged(rule | {"margin": 1.6}, data).verdict == NOT_REPLICATED
+    assert judged(rule, rows(factor(1))).verdict == NOT_TESTABLE
+
+
+def test_noise_is_not_taken_for_a_difference():
+    """Every repeat has another largest and smallest."""
+    times = {("x", 1): 1, ("y", 1): 2, ("z", 1): 1, ("x", 2): 2, ("y", 2): 1, ("z", 2): 1,
+             ("x", 3): 1, ("y", 3): 1, ("z", 3): 2}
+    data = [{"system": "a", "op": op, "clients": 1, "repeat": r, "mean_ms": time}
+            for (op, r), time in times.items()]
+    found = judged({"name": "differs_over", "along": "op", "margin": 1.2}, data)
+    assert found.interval.low < 1
+
+
+@pytest.mark.parametrize("ends, verdict", [
+    ({"low": 1.5, "high": 2.5}, REPLICATED), ({"low": 2.5, "high": 3}, NOT_REPLICATED)])
+def test_a_measure_between_two_values(ends, verdict):
+    rule = {"name": "between", **ends, "unit": "ms", "where": {"system": "a", "clients": 1}}
+    assert judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0)).verdict == verdict
+
+
+NEEDS = [{"measure": "seek_ratio", "at_least": 4, "otherwise": "this disk does not seek"}]
+
+
+@pytest.mark.parametrize("seeks, verdict, words", [
+    ((9, 10, 11), REPLICATED, "above"), ((1, 1.2, 9), NOT_TESTABLE,
+     "this disk does not seek (seek_ratio 1.2, at least 4 needed)"),
+    ((None, math.nan, None), NOT_TESTABLE, "seek_ratio was not measured")])
+def test_what_a_claim_needs_of_the_place_is_measured_and_what_was_found_is_told(seeks, verdict, words):
+    data = [row | {"seek_ratio": seeks[row["repeat"] - 1]} for row in rows(factor(2))]
+    claim = {"id": "x", "measure": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
+    found = decide(claim, data, PARAMETERS)
+    assert found.verdict == verdict and words in found.reason
+    assert found.interval.value == pytest.approx(2)
+
+
+def test_that_the_place_lacks_something_comes_before_what_the_profile_lacks():
+    data = [row | {"seek_ratio": 1.0} for row in rows(factor(2))]
+    rule = {"name": "greater", "where": {"clients": 70}} | AB
+    found = decide({"id": "x", "measure": "mean_ms", "rule": rule, "needs": NEEDS}, data, PARAMETERS)
+    assert (found.verdict, found.interval) == (NOT_TESTABLE, None) and "does not seek" in found.reason

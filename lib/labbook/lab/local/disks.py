@@ -14,8 +14,16 @@ def make(file: Path, size: int) -> str:
     return device
 
 
+def queue(device: str) -> dict:
+    """Its scheduler and read_ahead_kb; they outlive what the loop device stands on."""
+    place = _queue(device)
+    offered = (place / "scheduler").read_text().split()
+    chosen = [name.strip("[]") for name in offered if name.startswith("[")] or offered
+    return {"scheduler": chosen[0], "read_ahead_kb": (place / "read_ahead_kb").read_text().strip()}
+
+
 def tune(device: str, disk: dict) -> None:
-    queue = Path("/sys/block", Path(device).name, "queue")
+    queue = _queue(device)
     for key, name in (("scheduler", "scheduler"), ("read_ahead_kb", "read_ahead_kb")):
         if disk.get(key) is not None:
             try:
@@ -23,6 +31,10 @@ def tune(device: str, disk: dict) -> None:
             except OSError:
                 offered = (queue / name).read_text().strip()
                 raise OSError(f"the disk does not take {key} {disk[key]} (it has: {offered})")
+
+
+def _queue(device) -> Path:
+    return Path("/sys/block", Path(device).name, "queue")
 
 
 def number(device: str) -> str:

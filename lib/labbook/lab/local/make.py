@@ -91,6 +91,7 @@ def _limit(lab, host, cores, journal) -> dict[str, Path]:
         file = folder.with_name(f"{host['name']}.disk")
         journal.write("loop", file=str(file))
         host["device"] = disks.make(file, limits["disk"]["size"])
+        journal.write("queue", file=str(file), was=disks.queue(host["device"]))
         disks.tune(host["device"], limits["disk"])
         number = disks.number(host["device"])
     places = cgroups.folders(lab, host["name"], cgroups.wanted(limits))

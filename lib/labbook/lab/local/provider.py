@@ -117,6 +117,11 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
     helper("limit", lab=lab_id, uid=os.getuid(), host=host.name, quota=quota)
 
 
+def trace(lab_id: str, host: Host) -> str:
+    """The name of the tracing instance that may be made for the host: it is in the journal."""
+    return helper("trace", lab=lab_id, uid=os.getuid(), host=host.name)["instance"]
+
+
 def down(lab_id: str) -> None:
     """Unmake all that the lab's journal names; LabError says what is left, to be tried again."""
     problems = helper("down", lab=lab_id, uid=os.getuid())["problems"]

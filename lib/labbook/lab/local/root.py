@@ -1,7 +1,8 @@
 """The privileged helper: reads one request (JSON) from standard input, answers with one.
 
 `open` gives a lab its state folder, `up` makes what a plan says, `limit` sets a host's share of
-CPU time anew, `down` unmakes what the journal names. It runs as root, by `sudo -n` for other users, and does nothing else.
+CPU time anew, `trace` writes down that a host's disk is traced, `down` unmakes what the journal
+names. It runs as root, by `sudo -n` for other users, and does nothing else.
 """
 
 import fcntl
@@ -14,7 +15,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from labbook.lab.local import blocks, kernel
+from labbook.lab.local import blocks, kernel, tracing
 from labbook.lab.local.journal import Journal
 from labbook.lab.local.layout import layout
 
@@ -86,6 +87,13 @@ def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
     return {}
 
 
+def trace(lab: str, uid: int, host: str) -> dict:
+    folder = _folder(lab)
+    _check_owner(folder, uid)
+    with _alone(folder):
+        return tracing.make(str(folder), tracing.instance(lab, host))
+
+
 def down(lab: str, uid: int) -> dict:
     from labbook.lab.local.unmake import unmake
 
@@ -144,7 +152,7 @@ def _alone(folder):
                 return
 
 
-DOES = {"open": open_state, "up": up, "limit": limit, "down": down}
+DOES = {"open": open_state, "up": up, "limit": limit, "trace": trace, "down": down}
 
 if __name__ == "__main__":
     main()

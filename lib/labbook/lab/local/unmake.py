@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from labbook.lab.local import cgroups, disks, kernel
+from labbook.lab.local import cgroups, disks, kernel, tracing
 
 PATIENCE = 20  # seconds that the kernel may take to end a host's processes
 
@@ -18,7 +18,8 @@ def unmake(journal) -> list[str]:
     problems = []
     if journal.this_boot():
         _end(journal.of("process"), problems)
-        for kind, undo in (("link", _link), ("loop", loop), ("cgroup", _cgroup)):
+        for kind, undo in (("link", _link), (tracing.KIND, _trace), ("queue", queue),
+                           ("loop", loop), ("cgroup", _cgroup)):
             for entry in reversed(journal.of(kind)):
                 _try(undo, entry, problems)
     for entry in journal.of("folder"):
@@ -53,6 +54,23 @@ def _link(entry):
     subprocess.run(["ip", "link", "delete", entry["name"]], capture_output=True)
     if Path("/sys/class/net", entry["name"]).exists():
         raise OSError(f"link {entry['name']} does not go away")
+
+
+def _trace(entry):
+    traces([entry["instance"]])
+
+
+def traces(names: list[str]) -> dict:
+    """Remove tracing instances; who read one has ended."""
+    patiently(lambda: tracing.undo(*names))
+    return {}
+
+
+def queue(entry):
+    """Leave the next disk on an entry's loop devices the scheduler and read-ahead that `was`."""
+    for device in disks.devices(entry["file"]):
+        with suppress(OSError):  # a scheduler that the kernel has no more
+            disks.tune(device, entry["was"])
 
 
 def loop(entry):

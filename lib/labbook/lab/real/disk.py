@@ -12,6 +12,7 @@ from labbook.lab.local import disks, unmake
 from labbook.lab.local.journal import Journal
 
 KIND = "disk"           # of entries in a host's journal: {"made": "disk", "file": path}
+QUEUE = "queue"         # the same with `was`: the loop device's settings before the lab's
 MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -31,6 +32,7 @@ def make(place: str, disk: dict) -> dict:
     Journal(folder.parent).write(KIND, file=str(file))
     file.touch(0o600)  # what is on the disk is not for other users of the machine
     device = disks.make(file, disk["size"])
+    Journal(folder.parent).write(QUEUE, file=str(file), was=disks.queue(device))
     disks.tune(device, disk)
     _run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev", device, str(folder))
     os.chown(folder, owner.st_uid, owner.st_gid)
@@ -44,6 +46,9 @@ def undo(file: str) -> dict:
     OSError when something still uses it.
     """
     file = os.path.realpath(file)
+    for entry in reversed(Journal(Path(file).parent).of(QUEUE)):
+        if entry["file"] == file:
+            unmake.queue(entry)
     for device in disks.devices(file):
         for place in _mounted(disks.number(device)):
             unmake.patiently(lambda place=place: _run("umount", place))

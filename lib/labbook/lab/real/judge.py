@@ -33,7 +33,8 @@ def judge(real, found, wants) -> list[Seen]:
 def _tools(real, found, wants):
     packages = dict(TOOLS)
     for kind in wants.asked.of:
-        packages |= ROOTS_TOOLS[kind]
+        for package, tools in ROOTS_TOOLS[kind].items():
+            packages[package] = f"{packages.get(package, '')} {tools}"
     lacking = {package: [tool for tool in tools.split() if tool in found.lacks]
                for package, tools in packages.items()}
     lacking = {package: tools for package, tools in lacking.items() if tools}
@@ -134,6 +135,8 @@ def _leave(real, found, wants):
         yield _feature(real, "disk", "loop devices", not found.loop and "no /dev/loop-control")
     if "shape" in kinds:
         yield _feature(real, "shape", "packets handed to a program (NFQUEUE)", found.shape)
+    if "trace" in kinds:
+        yield _feature(real, "trace", "the kernel's tracing of disks", found.trace)
 
 
 def _feature(real, kind, what, problem):

@@ -38,6 +38,8 @@ def asked(description, matched) -> dict[str, Asked]:
         if limits.get("disk"):
             mine.add("disk", f"the disk of {host.name}")
             mine.disk_bytes += limits["disk"]["size"]
+        if limits.get("disk", {}).get("trace"):
+            mine.add("trace", f"the disk of {host.name}")
         mine.memory_bytes = max(mine.memory_bytes, limits.get("memory", 0))
     for link in description.links:
         if any(value for key, value in link.items() if key != "between"):

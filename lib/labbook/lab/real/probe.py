@@ -3,6 +3,8 @@
 import shlex
 from dataclasses import dataclass, field
 
+from labbook.lab.local import tracing
+
 BEGIN = "labbook\tbegins"
 SECONDS = 60
 # What Host, Process, systems and workloads call, by the Debian package that has it.
@@ -15,6 +17,7 @@ ROOTS_TOOLS = {   # by kind of `allow`: what root calls
     "limits": {},
     "shape": {"iptables": "iptables iptables-restore"},
     "disk": {"mount": "losetup mount umount", "e2fsprogs": "mkfs.ext4"},
+    "trace": {"mount": "mount", "util-linux": "unshare"},
 }
 
 SCRIPT = r"""LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
@@ -52,6 +55,10 @@ fi
 TRY_SHAPE = r"""rule='iptables -w -t mangle -A PREROUTING -j NFQUEUE --queue-num 0'
 said=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_shape "$(echo $said)"
 """
+# With mounts of its own, which are gone with the shell.
+TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracing.TRY)} 2>&1) \\
+  && say trace works || say no_trace "$(echo $said)"
+"""
 
 
 @dataclass
@@ -79,6 +86,7 @@ class Found:
     controllers: set[str] = field(default_factory=set)
     loop: bool = False
     shape: str = ""         # empty when it works
+    trace: str = ""         # the same
 
 
 def script(real, wants) -> str:
@@ -96,6 +104,8 @@ def script(real, wants) -> str:
         text += AS_ROOT
     if "shape" in wants.asked.of:
         text += TRY_SHAPE
+    if "trace" in wants.asked.of:
+        text += TRY_TRACE
     return text + "exit 0\n"
 
 
@@ -130,8 +140,8 @@ def _take(found, key, value):
         getattr(found, "folders" if key == "folder" else key).add(value)
     elif key in ("options", "controllers"):
         getattr(found, key).update(value.replace(",", " ").replace("blkio", "io").split())
-    elif key == "no_shape":
-        found.shape = value or "it failed"
+    elif key in ("no_shape", "no_trace"):
+        setattr(found, key.removeprefix("no_"), value or "it failed")
     elif key == "package":
         status, name, version = (value.split() + ["", ""])[:3]
         if status == "installed":

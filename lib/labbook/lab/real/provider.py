@@ -56,6 +56,15 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
                  share=quota)
 
 
+def trace(lab_id: str, host: Host) -> str:
+    """The name of the tracing instance that may be made for the host: it is in its journal."""
+    from labbook.lab.local import tracing
+    from labbook.lab.real import as_root
+
+    return as_root.call(host, tracing.make, place=str(host.root.parent),
+                        name=tracing.instance(lab_id, host.name))["instance"]
+
+
 def down(lab_id: str) -> None:
     """Undo on every host what its journal names; LabError says what is left, to be tried again."""
     folder = state_folder(lab_id)

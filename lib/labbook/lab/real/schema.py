@@ -11,6 +11,7 @@ ALLOW = {
     "limits": "control groups for cores, quota and memory (sudo)",
     "shape": "delay and cut links by rules of the host's own network (sudo)",
     "disk": "a disk of its own: a file below root on a loop device (sudo)",
+    "trace": "record the requests of a disk of its own by the kernel's tracing (sudo)",
 }
 
 _LOGIN = {

@@ -8,6 +8,8 @@ import shlex
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.lab.local import tracing
+from labbook.lab.local import unmake as local
 from labbook.lab.real import as_root, disk, limits, record, shape
 from labbook.lab.real.take import claimed, ours
 from labbook.lab.real.together import each, twice
@@ -76,7 +78,7 @@ class _Unmaking:
 
     def _undo(self, entries, boot):
         of = {kind: [e for e in entries if e.get("made") == kind]
-              for kind in ("lab", limits.KIND, limits.SWITCHED, disk.KIND, shape.KIND)}
+              for kind in ("lab", limits.KIND, limits.SWITCHED, tracing.KIND, disk.KIND, shape.KIND)}
         root = self.taken.sudo
         groups = [e["folder"] for e in of[limits.KIND]]
         same_boot = any(e["boot"] == boot for e in of["lab"])
@@ -86,6 +88,9 @@ class _Unmaking:
                      .replace("@GROUPS@", shlex.join(groups)), root=root)
         for entry in of[shape.KIND]:
             self._sh("set -e\n" + "\n".join(shape.undo(entry)), root=root)
+        if of[tracing.KIND]:
+            as_root.call(self.host, local.traces, self.place,
+                         names=[entry["instance"] for entry in of[tracing.KIND]])
         for entry in of[disk.KIND]:
             as_root.call(self.host, disk.undo, self.place, file=entry["file"])
         if groups:

@@ -16,17 +16,26 @@ BLOB, VARCHAR = 3, 13
 NODE = {b"cluster_name": b"null", b"data_center": b"null", b"rack": b"null",
         b"partitioner": b"org.apache.cassandra.dht.Murmur3Partitioner",
         b"release_version": b"5.0"}
+MOST_KEPT = 4096  # answers
+MOST_BYTES = 1 << 28  # of a message
 SELECT, INSERT = (verb.ljust(16) for verb in (b"SELECT", b"INSERT"))  # numbers of the statements
 
 
+def size_of(received: bytes) -> int | None:
+    if len(received) < HEADER_BYTES:
+        return None
+    size = HEADER_BYTES + int.from_bytes(received[5:9], "big")
+    if size > MOST_BYTES:
+        raise ValueError("no message of CQL's")
+    return size
+
+
 def answers(value_of):
-    """What is sent first, and the function from messages to their answers."""
+    """What is sent first, and the function from messages to their answers: an answer holds until
+    the next one."""
     rows, void = {}, frame(RESULT, number(VOID))
 
-    def answer(message: bytes) -> bytes:
-        end = HEADER_BYTES + int.from_bytes(message[5:9], "big")
-        if len(message) > end:  # a session asks two things at once
-            return answer(message[:end]) + answer(message[end:])
+    def answer(message: bytes) -> bytearray:
         if message[0] != VERSION:
             found = frame(ERROR, number(10) + text(b"Invalid or unsupported protocol version"))
         elif message[4] != EXECUTE:
@@ -35,10 +44,13 @@ def answers(value_of):
             asked = message[29] & SKIP_METADATA, message[36:36 + message[35]]
             found = rows.get(asked)
             if not found:
+                if len(rows) == MOST_KEPT:
+                    rows.clear()
                 found = rows[asked] = value_row(value_of(asked[1]), bare=asked[0])
         else:
             found = void
-        return found[:2] + message[2:4] + found[4:]
+        found[2:4] = message[2:4]  # in place: a value may be long
+        return found
 
     return b"", answer
 
@@ -85,8 +97,8 @@ def row(cells) -> bytes:
     return number(bool(cells)) + b"".join(number(len(cell)) + cell for cell in cells)
 
 
-def frame(operation: int, body: bytes) -> bytes:
-    return struct.pack(">BBhBI", VERSION | OF_SERVER, 0, 0, operation, len(body)) + body
+def frame(operation: int, body: bytes) -> bytearray:
+    return bytearray(struct.pack(">BBhBI", VERSION | OF_SERVER, 0, 0, operation, len(body))) + body
 
 
 def number(value: int) -> bytes:

@@ -1,17 +1,32 @@
-"""Cassandra's Thrift calls `set_keyspace`, `get` and `insert`."""
+"""Cassandra's Thrift calls `set_keyspace`, `get`, `insert` and `batch_mutate`."""
 
 import struct
+
+MOST_BYTES = 1 << 24   # of a message, which Cassandra takes
+MOST_KEPT = 4096       # answers
+
+
+def size_of(received: bytes) -> int | None:
+    if len(received) < 4:
+        return None
+    size = 4 + int.from_bytes(received[:4], "big")
+    if size > MOST_BYTES:
+        raise ValueError("no message of Thrift's")
+    return size
 
 
 def answers(value_of):
     """What is sent first, and the function from a message to its answer."""
-    known, done = {}, {call: frame(call, b"\0") for call in (b"set_keyspace", b"insert")}
+    known, done = {}, {call: frame(call, b"\0")
+                       for call in (b"set_keyspace", b"insert", b"batch_mutate")}
 
     def answer(message: bytes) -> bytes:
         if message[12:15] != b"get":
             return done[message[12:12 + message[11]]]
         key = message[26:26 + message[25]]
         if key not in known:
+            if len(known) == MOST_KEPT:
+                known.clear()
             known[key] = found(value_of(key))
         return known[key]
 

@@ -1,0 +1,168 @@
+"""Loading a node with 16 KB values: labbook's loader side by side with the ordinary drivers.
+
+    .venv/bin/python benchmarks/loading.py [--mb 512] [--rounds 3] [--versions 1.0.7 5.0.8] [--json FILE]
+
+One idle node that has just come up and is empty, each time; the two take turns, with as many
+processes. The drivers as their manuals say: thriftpy2's batch_mutate of as many rows as the loader
+sends at once, cassandra-driver's execute_concurrent_with_args. MB are 10^6 bytes of values; "a
+core" is MB a second of the clients' CPU, all threads counted. Then the same against a null server,
+which is the clients' own ceiling. Root, an idle machine.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.systems.cassandra import Cassandra
+from labbook.systems.null import NullServer
+from labbook.workloads.crew import Crew
+from labbook.workloads.loading import BATCH_BYTES, CLIENTS, load_pairs
+from labbook.workloads.pairs import key_of, value_of
+
+VALUE_BYTES, HEAP_MB = 16384, {"1.0.7": 512, "5.0.8": 1024}
+WAYS = ("driver", "loader")
+HOSTS = {"server": {"site": "lan", "role": "db", "limits": {"memory": "4G"}},
+         "client": {"site": "lan", "role": "client"}}
+
+
+def main():
+    asked = _arguments()
+    if asked.one:
+        return print(json.dumps(one_process(*asked.one)))
+    rows, samples = int(asked.mb * 1e6) // VALUE_BYTES, []
+    description = LabDescription.parse({"sites": ["lan"], "hosts": HOSTS})
+    with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
+        for name, make in targets(lab, asked.versions):
+            for number in range(asked.rounds):
+                for way in WAYS[::1 if number % 2 else -1]:
+                    samples.append({"target": name, "way": way, **measured(lab, make, way, rows)})
+            report(name, [s for s in samples if s["target"] == name])
+    if asked.json:
+        machine = {"cores": os.cpu_count(), "kernel": platform.release(),
+                   "python": platform.python_version(), "load": os.getloadavg()[0]}
+        asked.json.write_text(json.dumps({"machine": machine, "samples": samples}, indent=1))
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mb", type=float, default=512)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--versions", nargs="+", default=list(HEAP_MB), choices=HEAP_MB)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples there")
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def targets(lab, versions):
+    """(name, a function that brings a fresh one up)."""
+    host = lab.host("server")
+
+    def node(version):
+        made = Cassandra(host, version=version, heap_mb=HEAP_MB[version]).up()
+        made.create_table()
+        return made
+
+    for version in versions:
+        yield f"Cassandra {version}", lambda: node(version)
+    for protocol in ("thrift", "cql"):
+        yield f"null server, {protocol}", lambda: NullServer(
+            host, protocol=protocol, value_bytes=VALUE_BYTES, values="random").up()
+
+
+def measured(lab, make, way, rows) -> dict:
+    target = make()
+    try:
+        if way == "loader":
+            found = load_pairs(Crew.of(lab), target, rows=rows, value_bytes=VALUE_BYTES).measures
+            return {key: found[key] for key in ("mb_per_s", "mb_per_s_per_client_core")}
+        return by_driver(lab.host("client"), target, rows)
+    finally:
+        target.destroy()
+
+
+def by_driver(host, target, rows) -> dict:
+    def process(number):
+        said = host.run(f"{host.python} {Path(__file__).resolve()} --one {target.protocol} "
+                        f"{target.address} {target.port} {rows * number // CLIENTS} "
+                        f"{rows * (number + 1) // CLIENTS}", timeout=3600)
+        return json.loads(said.stdout)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        found = list(pool.map(process, range(CLIENTS)))
+    mb = rows * VALUE_BYTES / 1e6
+    return {"mb_per_s": mb / (max(f["ended"] for f in found) - min(f["began"] for f in found)),
+            "mb_per_s_per_client_core": mb / sum(f["cpu_s"] for f in found)}
+
+
+def one_process(protocol, address, port, first, last) -> dict:
+    """Write rows `first` to `last`: when it began and ended, by the machine's clock, and its CPU."""
+    write = {"thrift": thrift, "cql": cql}[protocol](address, int(port))
+    began, used = time.time(), time.process_time()
+    write(range(int(first), int(last)))
+    return {"began": began, "ended": time.time(), "cpu_s": time.process_time() - used}
+
+
+def thrift(address, port):
+    from thriftpy2.protocol import TCyBinaryProtocolFactory
+    from thriftpy2.rpc import make_client
+    from thriftpy2.transport import TCyFramedTransportFactory
+
+    from labbook.workloads.thrift_calls import idl
+
+    types = idl()
+    client = make_client(types.Cassandra, address, port, timeout=60_000,
+                         proto_factory=TCyBinaryProtocolFactory(),
+                         trans_factory=TCyFramedTransportFactory())
+    client.set_keyspace("labbook")
+
+    def mutation(row):
+        column = types.Column(b"value", value(row), time.time_ns() // 1000)
+        return {"pairs": [types.Mutation(types.ColumnOrSuperColumn(column))]}
+
+    def write(rows):
+        size = BATCH_BYTES // VALUE_BYTES
+        for i in range(0, len(rows), size):
+            client.batch_mutate({key_of(row): mutation(row) for row in rows[i:i + size]},
+                                types.ConsistencyLevel.ONE)
+
+    return write
+
+
+def cql(address, port):
+    from cassandra.cluster import Cluster
+    from cassandra.concurrent import execute_concurrent_with_args
+    from cassandra.io.asyncioreactor import AsyncioConnection
+
+    session = Cluster([address], port=port, protocol_version=4,
+                      connection_class=AsyncioConnection).connect()  # libev's: ConnectionBusy
+    insert = session.prepare("INSERT INTO labbook.pairs (name, value) VALUES (?, ?)")
+
+    def write(rows):
+        execute_concurrent_with_args(session, insert, ((key_of(row), value(row)) for row in rows),
+                                     concurrency=BATCH_BYTES // VALUE_BYTES)
+
+    return write
+
+
+def value(row) -> bytes:
+    return value_of(key_of(row), VALUE_BYTES, "random")
+
+
+def report(name, samples):
+    print(name)
+    for measure, unit in (("mb_per_s", "MB/s"), ("mb_per_s_per_client_core", "MB/s a core")):
+        given = {way: [s[measure] for s in samples if s["way"] == way] for way in WAYS}
+        ratios = [ours / other for ours, other in zip(given["loader"], given["driver"])]
+        told = "   ".join(f"{way} {statistics.median(given[way]):7.1f}" for way in WAYS)
+        print(f"  {unit:12} {told}   ratio {statistics.median(ratios):.2f} "
+              f"({min(ratios):.2f} to {max(ratios):.2f})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

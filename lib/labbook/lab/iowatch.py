@@ -1,0 +1,133 @@
+"""Keeps the Linux I/O priority of a process's threads by their names, as long as it runs.
+
+It needs Python and nothing else: `python3 -I -S iowatch.py --pid 812 --threads '^Stream' --class
+idle`. A priority is a thread's own, and so is its name, which a server's thread may change; so all
+threads are looked at again and again, those to come too. A thread that no longer has such a name,
+or that got the priority from the one that made it, loses it.
+
+It prints `ready` after the first look and ends with its processes. On SIGTERM it takes the
+priorities away again.
+"""
+
+import argparse
+import ctypes
+import os
+import platform
+import re
+import signal
+import time
+
+PAUSE_S = 0.1       # reading the names of 150 threads takes about 1.5 ms
+CLASSES = {"none": 0, "realtime": 1, "best-effort": 2, "idle": 3}
+CLASS_SHIFT, OF_A_THREAD = 13, 1        # linux/ioprio.h
+CALLS = {"x86_64": (251, 252), "aarch64": (30, 31), "riscv64": (30, 31), "ppc64le": (273, 274),
+         "s390x": (282, 283)}           # ioprio_set, ioprio_get
+ENDINGS = (signal.SIGTERM, signal.SIGINT)
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def value(klass, level):
+    """As the kernel has it; classes idle and none have no levels."""
+    return CLASSES[klass] << CLASS_SHIFT | (level if klass in ("realtime", "best-effort") else 0)
+
+
+def set_priority(tid, priority):
+    """OSError when it is not permitted, ProcessLookupError when the thread has gone."""
+    _call(0, OF_A_THREAD, tid, priority)
+
+
+def priority_of(tid):
+    return _call(1, OF_A_THREAD, tid)
+
+
+def _call(which, *arguments):
+    if platform.machine() not in CALLS:
+        raise OSError(f"no ioprio calls known for {platform.machine()}")
+    done = _libc.syscall(CALLS[platform.machine()][which], *arguments)
+    if done < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"ioprio: {os.strerror(number)}")
+    return done
+
+
+def threads(pid):
+    """{tid: name} of a process; empty when it has gone."""
+    found = {}
+    try:
+        tids = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for tid in tids:
+        try:
+            with open(f"/proc/{pid}/task/{tid}/comm") as name:
+                found[int(tid)] = name.read().rstrip("\n")
+        except OSError:
+            continue    # it ended meanwhile
+    return found
+
+
+class Watch:
+    def __init__(self, pids, names, priority):
+        self.pids, self.names, self.priority = pids, re.compile(names), priority
+        self._seen = {}     # tid: name, of threads that are as they should be
+
+    def look(self):
+        """Whether any of the processes still runs; its threads are as they should be then."""
+        there = {}
+        for pid in self.pids:
+            there |= threads(pid)
+        for tid, name in there.items():
+            if self._seen.get(tid) != name:
+                self._settle(tid, name)
+        self._seen = there
+        return bool(there)
+
+    def give_back(self):
+        for tid in self._seen:
+            self._settle(tid, None)
+
+    def _settle(self, tid, name):
+        try:
+            if name is not None and self.names.search(name):
+                set_priority(tid, self.priority)
+            elif priority_of(tid) == self.priority:
+                set_priority(tid, 0)
+        except ProcessLookupError:
+            pass
+
+
+def _settings(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pid", type=int, action="append", required=True)
+    parser.add_argument("--threads", required=True, help="a regular expression, found in the name")
+    parser.add_argument("--class", dest="klass", choices=CLASSES, required=True)
+    parser.add_argument("--level", type=int, choices=range(8), default=4, help="0 goes first")
+    parser.add_argument("--show", action="store_true", help="tell what it is now, and end")
+    return parser.parse_args(arguments)
+
+
+def show(pids):
+    """A line a thread: tid, the kernel's number of the priority, name."""
+    for tid, name in sorted(pair for pid in pids for pair in threads(pid).items()):
+        try:
+            print(tid, priority_of(tid), name)
+        except ProcessLookupError:
+            pass
+
+
+def main(arguments=None):
+    asked = _settings(arguments)
+    if asked.show:
+        return show(asked.pid)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    watch = Watch(asked.pid, asked.threads, value(asked.klass, asked.level))
+    watch.look()
+    print(f"ready {time.time():.3f}", flush=True)
+    while not signal.sigtimedwait(ENDINGS, PAUSE_S):
+        if not watch.look():
+            return None
+    return watch.give_back()
+
+
+if __name__ == "__main__":
+    main()

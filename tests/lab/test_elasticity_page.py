@@ -1,0 +1,84 @@
+"""The page of the elasticity study as it is, over so few data that it takes seconds a join: without
+load and under reads, one join of each, and the donor's disk traced."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from checkout_copy import copy_checkout
+
+from labbook.lab import Lab
+from labbook.study import claims, rules
+from labbook.study.record import Records
+
+STUDY, DATA_MB, SHARE = "cassandra_elasticity", 16, 0.2
+NOTHING_ELSE = {f"{name}_repeats": 0 for name in (
+    "range", "parallel", "scheduler", "read_ahead", "delay", "priority", "whole", "dying", "leaving")}
+TINY = {"data_mb": DATA_MB, "sizes_mb": [DATA_MB], "share": SHARE, "clients": 4, "before_s": 1.0,
+        "after_s": 0.5, "ceiling_s": 1.0, "seek_s": 0.5, "repeats": 1, "loads": ["none", "read"],
+        "joiners": 1, "response_joiners": 1,
+        "warm_s": 1.0, "steady_s": 2.0, "disk_loads": ["none", "read"], **NOTHING_ELSE}
+VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A checkout once the tiny page has been made in it."""
+    checkout = copy_checkout(tmp_path_factory.mktemp("page") / "labbook")
+    run(checkout, TINY)
+    return checkout
+
+
+def run(checkout, parameters):
+    given = [word for name, value in parameters.items() for word in ("-p", name, json.dumps(value))]
+    environ = {**os.environ, "LABBOOK_ROOT": str(checkout)}
+    environ.pop("LABBOOK_RECORDS", None)
+    done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", STUDY, *given], cwd=checkout,
+                          env=environ, stdin=subprocess.DEVNULL, text=True, timeout=500,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+
+
+def recorded(checkout, experiment) -> list[dict]:
+    found = checkout.glob(f"data/records/*/{STUDY}/{experiment}/[!.]*.parquet")
+    metas = [Records(path.parent).meta(path.stem) for path in found if ".series." not in path.name]
+    return [{**meta["setup"], **meta["measure"], **meta["summary"]} for meta in metas]
+
+
+def test_each_join_has_its_bytes_and_its_parts(page):
+    found = {point["load"]: point for point in recorded(page, "size")}
+    assert set(found) == {"none", "read"}
+    for point in found.values():
+        assert point["received_mb"] == pytest.approx(SHARE * DATA_MB, rel=0.4)
+        assert point["fixed_wait_s"] > 5 and point["streaming_s"] > 0
+        assert point["join_s"] >= point["fixed_wait_s"] + point["streaming_s"]
+        assert point["seek_ratio"] > 0 and point["loader_mb_per_s"] > 0
+    assert "call_n" not in found["none"]
+    assert found["read"]["call_n"] > 0 and found["read"]["call_errors"] == 0
+    assert found["read"]["during_ms"] > 0
+
+
+def test_gets_are_told_before_while_and_after_a_node_joins(page):
+    point, = recorded(page, "response")
+    assert point["errors"] == 0 and point["n"] > 100
+    assert 0 < point["join_starts_s"][0] < point["join_ends_s"][0] < len(point["mean_ms_per_bin"])
+    assert {"before_ms", "during_ms", "after_ms", "swing", "shared_cores_busy"} <= set(point)
+
+
+def test_what_the_disk_was_asked_for_is_told_of_stream_and_gets(page):
+    found = {point["load"]: point for point in recorded(page, "disk")}
+    assert "stream" in found["none"]["request_group"] and "gets" in found["read"]["request_group"]
+    assert "gets" not in found["none"]["request_group"]
+    assert found["none"]["stream_read_mb"] == pytest.approx(SHARE * DATA_MB, rel=0.5)
+    assert 0 < found["none"]["stream_sequential"] <= 1 and found["none"]["stream_run_kb"] > 0
+    assert found["none"]["read_sequential"] > found["read"]["read_sequential"]
+
+
+def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):
+    monkeypatch.setenv("LABBOOK_ROOT", str(page))
+    judged = {one["id"]: one["verdict"] for one in claims.verdicts(STUDY)}
+    assert list(judged) == [claim["id"] for claim in claims.load(STUDY)]
+    assert set(judged.values()) <= VERDICTS
+    assert Lab.sweep() == []

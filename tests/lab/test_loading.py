@@ -1,0 +1,120 @@
+"""Many large rows into real Cassandra: all there and right, and streams of calls on them."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+from small_labs import describe, new_id
+
+from labbook.errors import SystemFailure
+from labbook.lab import Environment, Lab
+from labbook.systems.cassandra import Cassandra
+from labbook.systems.null import NullServer
+from labbook.workloads import keyvalue_host, loading, loading_host
+from labbook.workloads.crew import Crew
+from labbook.workloads.keyvalue import keyvalue
+from labbook.workloads.keyvalue_stream import begin_pairs
+from labbook.workloads.loading import load_pairs
+from labbook.workloads.outage import over_time
+
+LARGE = dict(rows=1024, value_bytes=16384)  # 16 MB
+PAIRS = dict(**LARGE, values="random")
+STREAM = dict(clients=5, seed=3, seconds_at_most=60, **PAIRS)
+VERSIONS = {"1.0.7": 256, "5.0.8": 512}  # and the heap, MB
+
+
+@pytest.fixture(scope="module")
+def lab():
+    description = describe({"server": {"memory": "2G"}, "client1": {}, "client2": {}})
+    with Lab.up(description, Environment("local"), new_id()) as lab:
+        Crew.of(lab)  # starts while the store does
+        yield lab
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def loaded(lab, request):
+    node = Cassandra(lab.host("server"), version=request.param, heap_mb=VERSIONS[request.param])
+    node.up()
+    node.create_table()
+    load = load_pairs(Crew.of(lab), node, **LARGE, seed=1)
+    yield SimpleNamespace(node=node, load=load)
+    node.destroy()
+
+
+def test_the_load_tells_what_it_did(loaded):
+    rows, measures = loaded.load.rows, loaded.load.measures
+    assert rows.rows.sum() == 1024 and set(rows.host) == {"client1", "client2"}
+    assert measures["mb_per_s"] * measures["seconds"] == pytest.approx(16.8, abs=0.1)
+    assert measures["sampled"] >= 200 and measures["server_cpu_s"] > 0
+
+
+def test_every_row_is_there_and_right(lab, loaded):
+    spec = dict(protocol=loaded.node.protocol, addresses=[str(loaded.node.address)],
+                port=loaded.node.port, consistency="ONE", call_seconds=10, **PAIRS)
+    Crew.of(lab).run(keyvalue_host.visit, [spec], ["read"], [range(1024)])
+    with pytest.raises(SystemFailure, match="no such row|NotFound"):
+        Crew.of(lab).run(keyvalue_host.visit, [spec], ["read"], [[1024]])
+    with pytest.raises(SystemFailure, match="WrongValue"):
+        Crew.of(lab).run(keyvalue_host.visit, [spec | {"values": "dots"}], ["read"], [[0]])
+
+
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_a_stream_is_begun_and_ended(lab, loaded, op):
+    stream = begin_pairs(Crew.of(lab), loaded.node, op=op, **STREAM)
+    time.sleep(1)
+    load = stream.end()
+    rows = load.rows
+    assert rows.ok.all(), rows.error.unique()
+    assert rows.groupby("host", observed=True).client.nunique().to_dict() == {
+        "client1": 3, "client2": 2}
+    assert rows.started_s.min() > -0.1 and load.measures["truncated"] == 0
+    assert over_time(rows, 0.5).calls.sum() == len(rows)
+    again = keyvalue(Crew.of(lab), loaded.node, op="read", clients=2, requests=100, warmup_requests=0,
+                     seed=1, seconds_at_most=60, **PAIRS)
+    assert again.rows.ok.all()  # what was written over is right
+
+
+def test_a_rate_is_kept(lab, loaded):
+    stream = begin_pairs(Crew.of(lab), loaded.node, op="read", **STREAM, rate_per_s=50)
+    time.sleep(1)
+    load = stream.end()
+    rows = load.rows.sort_values(["client", "started_s"])
+    due = (rows.client + rows.groupby("client").cumcount() * 5) / 50
+    assert rows.ok.all() and len(rows) > 5 and (rows.started_s >= due - 0.001).all()
+    assert load.measures["latest_s"] == pytest.approx((rows.started_s - due).max())
+
+
+def test_a_node_killed_while_it_loads_is_its_failure(lab, loaded, monkeypatch):
+    if loaded.node.protocol != "thrift":
+        pytest.skip("once is enough")
+    monkeypatch.setattr(loading, "TRIES", 2)
+    crew = Crew.of(lab)
+    run = crew.run
+
+    def run_and_kill(function, *arguments, **more):
+        found = run(function, *arguments, **more)
+        if function is loading_host.begin:
+            loaded.node.process.kill()
+        return found
+
+    monkeypatch.setattr(crew, "run", run_and_kill)
+    with pytest.raises(SystemFailure, match="refused|closed|reset") as caught:
+        load_pairs(crew, loaded.node, rows=100_000, value_bytes=16384)
+    assert caught.value.log
+    monkeypatch.undo()
+    loaded.node.start()
+
+
+@pytest.mark.parametrize("protocol", ["thrift", "cql"])
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_the_clients_ceiling_of_large_values(lab, protocol, op):
+    server = NullServer(lab.host("server"), protocol=protocol, value_bytes=16384,
+                        values="random").up()
+    try:
+        load = keyvalue(Crew.of(lab), server, op=op, clients=4, requests=1000, warmup_requests=5,
+                        seed=1, seconds_at_most=60, **PAIRS)
+        bulk = load_pairs(Crew.of(lab), server, **LARGE)
+    finally:
+        server.destroy()
+    assert load.rows.ok.all() and bulk.measures["again"] == 0
+    assert load.measures["rate_per_s"] > 0 and load.measures["server_cpu_us_per_call"] > 0

@@ -1,0 +1,76 @@
+"""Disks of foreign hosts: set, traced where that is allowed, and left as they were."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from foreign import foreign_hosts
+from real_labs import as_before
+from small_labs import describe, new_id
+from test_disk_trace import DRIVER
+from traces_left import instances
+
+from labbook.errors import InputError, LabError
+from labbook.lab import Environment, Lab, io_class
+
+HERE = Path(__file__).parent
+DISK = {"disk": {"size": "64M"}}
+TRACED = {"disk": {"size": "64M", "trace": True}}
+
+
+@pytest.fixture(scope="module")
+def place():
+    with foreign_hosts(["r1"]) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def there(place, tmp_path):
+    def allowing(*kinds):
+        return Environment.load(place.environment(tmp_path / "hosts.yml", allow=list(kinds)))
+    return allowing
+
+
+def test_requests_are_traced_and_settings_set_and_nothing_stays(place, there):
+    with as_before(place):
+        with Lab.up(describe({"h1": TRACED}), there("disk", "trace"), new_id()) as lab:
+            disk, host = lab.disk("h1"), lab.host("h1")
+            disk.set(scheduler="mq-deadline", read_ahead_kb=64)
+            assert disk.facts()["scheduler"] == "mq-deadline" and disk.facts()["direct_io"]
+            with disk.trace() as trace:
+                host.run("dd if=/dev/zero of=x bs=64k count=16 oflag=direct status=none")
+            mine = trace.requests[trace.requests["thread"] == "dd"]
+            assert mine[mine["event"] == "queue"]["size_bytes"].sum() == 16 << 16
+            disk.trace().begin()
+            assert instances(f"labbook-{lab.id}-")
+        assert not instances(f"labbook-{lab.id}-")
+
+
+def test_a_killed_driver_s_trace_goes_with_the_next_command(place, there, tmp_path):
+    lab_id = new_id()
+    with as_before(place):
+        there("disk", "trace")
+        subprocess.run([sys.executable, "-c", DRIVER, lab_id, HERE, tmp_path / "hosts.yml"])
+        assert instances(f"labbook-{lab_id}-") and "tracer.py" in place.inside("r1", "ps -eo args")
+        Lab.sweep()
+        assert not instances(f"labbook-{lab_id}-")
+
+
+def test_it_takes_leave(place, there):
+    with as_before(place):
+        with pytest.raises(InputError, match="hosts.r1.allow: .* asks for trace"):
+            Lab.up(describe({"h1": TRACED}), there("disk"), new_id())
+        with Lab.up(describe({"h1": DISK}), there("disk"), new_id()) as lab:
+            with pytest.raises(LabError, match="trace is not allowed"):
+                lab.disk("h1").trace().begin()
+            process = lab.host("h1").start("sleep", "sleep 1000")
+            with io_class(process, "^sleep$", "idle") as idle:
+                assert "idle" in {row["klass"] for row in idle.now()}
+            with pytest.raises(LabError, match="realtime takes root"):
+                io_class(process, "^sleep$", "realtime")
