@@ -6,10 +6,10 @@ What was loaded once is put aside, and the ring set back to it within seconds.
 import time
 from types import SimpleNamespace
 
-from labbook.checks import check
 from labbook.errors import InputError, SystemFailure
 from labbook.systems import cassandra_files as files
 from labbook.systems import cassandra_shares as shares
+from labbook.systems.base import Described
 from labbook.systems.cassandra import Cassandra
 from labbook.systems.cassandra_config import VERSIONS
 from labbook.systems.cassandra_growing_node import GrowingNode
@@ -24,7 +24,7 @@ QUIET_SECONDS = 3600
 ASK_SECONDS = 0.5
 
 
-class KeptRing:
+class KeptRing(Described):
     """The first host has the donor. `coordinators`: whom clients call, the donor or all nodes that
     are in the ring when a load begins."""
 
@@ -50,12 +50,10 @@ class KeptRing:
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
-        """The settings with the defaults filled in; InputError for what is not allowed."""
-        given = {key: value for key, value in settings.items()
-                 if value is not None or key == "ring_delay_ms"}
-        check(given, {"type": "object", "additionalProperties": False,
-                      "properties": cls.SETTINGS}, FILE)
-        full = {key: given.get(key, rule.get("default")) for key, rule in cls.SETTINGS.items()}
+        """As Described.checked; None stands for the default, of `ring_delay_ms` for waits as
+        shipped."""
+        full = super().checked({key: value for key, value in settings.items()
+                                if value is not None or key == "ring_delay_ms"})
         Cassandra.checked({key: value for key, value in full.items()
                            if key in Cassandra.SETTINGS and value is not None})
         return full
