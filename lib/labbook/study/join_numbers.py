@@ -14,11 +14,12 @@ def join_numbers(joins: list[dict], together: bool = False) -> dict:
     """Measures of joins in the order in which they were asked for, at once or one after another.
 
     join_s, fixed_wait_s, streaming_s, rest_s (neither of the two: Java's start and the like) and
-    moving_s (all but the fixed waits) are means over the joiners, join_1_s, moving_1_s and received_1_mb the first one's, and so on; least_join_s the
-    shortest, last_over_first the last one's moving_s over the first one's (NaN of one). all_joined_s and
-    moving_all_s: until all were there, of joins at once the longest, else their sum. received_mb:
-    all together; most_received_mb and least_received_mb of one. grown_times: the donor's files
-    after the last over those before the first. ValueError without joins.
+    moving_s (all but the fixed waits) are means over the joiners, join_1_s, moving_1_s and
+    received_1_mb the first one's, and so on; least_join_s the shortest, last_over_first the last
+    one's moving_s over the first one's (NaN of one). all_joined_s and moving_all_s: until all were
+    there, of joins at once the longest, else their sum. received_mb: all together; most_received_mb
+    and least_received_mb of one. grown_times: the donor's files after the last over those before
+    the first. ValueError without joins.
     """
     if not joins:
         raise ValueError("there are no joins")
@@ -46,6 +47,18 @@ def marks(joins: list[dict], started: float) -> dict:
             "join_ends_s": [one["normal_s"] - started for one in joins]}
 
 
+def streams(joins: list[dict], started: float) -> dict:
+    """The same of the streaming alone, which ends as a join does."""
+    return {"join_starts_s": [one["normal_s"] - one["streaming_s"] - started for one in joins],
+            "join_ends_s": [one["normal_s"] - started for one in joins]}
+
+
+def begun_while(rows, join_starts_s: list[float], join_ends_s: list[float]):
+    """Those of the calls `rows` that began while a node joined."""
+    begun, joins = rows["started_s"], zip(join_starts_s, join_ends_s)
+    return rows[sum((begun >= start) & (begun < end) for start, end in joins) > 0]
+
+
 def calls_through(rows, join_starts_s: list[float], join_ends_s: list[float],
                   since_s: float = 0.0) -> dict:
     """Mean times of the calls that came out: before_ms (began at `since_s` or later and ended before
@@ -56,10 +69,9 @@ def calls_through(rows, join_starts_s: list[float], join_ends_s: list[float],
     """
     ok = rows[rows["ok"].astype(bool)]
     begun, over = ok["started_s"], ok["started_s"] + ok["seconds"]
-    joins = list(zip(join_starts_s, join_ends_s))
-    joining = sum((begun >= start) & (begun < end) for start, end in joins) > 0
     times = {"before": ok["seconds"][(begun >= since_s) & (over < min(join_starts_s))],
-             "during": ok["seconds"][joining], "after": ok["seconds"][begun >= max(join_ends_s)]}
+             "during": begun_while(ok, join_starts_s, join_ends_s)["seconds"],
+             "after": ok["seconds"][begun >= max(join_ends_s)]}
     found = {f"{when}_ms": float(seconds.mean()) * 1000 for when, seconds in times.items()}
     return found | {f"{when}_over_before": found[f"{when}_ms"] / found["before_ms"]
                     for when in ("during", "after")}

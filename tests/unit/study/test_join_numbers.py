@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from labbook.study import request_samples
-from labbook.study.join_numbers import calls_through, in_thirds, join_numbers, marks
+from labbook.study.join_numbers import (begun_while, calls_through, in_thirds, join_numbers, marks,
+                                        streams)
 from labbook.study.swing import swings
 
 
@@ -48,8 +49,18 @@ def test_when_joins_began_and_ended_by_the_calls_clock():
                                                           "join_ends_s": [20, 45]}
 
 
+def test_streams_end_as_their_joins_do():
+    assert streams([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [16, 36],
+                                                            "join_ends_s": [20, 45]}
+
+
 def calls(*rows):
     return pd.DataFrame(rows, columns=["started_s", "seconds", "ok"])
+
+
+def test_calls_that_began_meanwhile():
+    rows = calls((4.9, 1, True), (5, 1, True), (19.9, 9, False), (20, 1, True), (30, 1, True))
+    assert list(begun_while(rows, [5, 25], [20, 45])["started_s"]) == [5, 19.9, 30]
 
 
 def test_calls_are_before_during_or_after_the_joins():
