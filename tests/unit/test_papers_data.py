@@ -136,5 +136,5 @@ def test_what_the_elasticity_paper_explains_by_seeks_needs_a_disk_that_seeks():
     for name in ("reads-lengthen-over-none", "reads-lengthen-over-writes", "scheduler-changes-join",
                  "larger-read-ahead-no-help", "smaller-read-ahead-helps", "reads-slow-the-stream"):
         assert "seek_ratio" in needs[name], name
-    for name in ("reads-cut-the-stream", "reads-shorten-the-runs", "range-proportional-none"):
+    for name in ("reads-cut-the-stream", "reads-shorten-the-stretches", "range-proportional-none"):
         assert not needs[name], name       # can be counted on any disk
