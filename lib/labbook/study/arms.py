@@ -133,14 +133,14 @@ class Chosen:
 
 def _select(rows, wanted, place, profile):
     for name, want in wanted.items():
-        if any(_matches(row[name], want) for row in rows):
+        if any(matches(row[name], want) for row in rows):
             continue
         known = sorted({row[name] for row in rows}, key=str)
         near = did_you_mean(want, known) if _is_word(want) else ""
         if near:
             raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
         raise NotTestable(f"the {profile} profile measures no {name} {_wanted(want)}")
-    return [row for row in rows if all(_matches(row[n], want) for n, want in wanted.items())]
+    return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
 
 
 def _is_word(want) -> bool:
@@ -148,7 +148,7 @@ def _is_word(want) -> bool:
     return isinstance(want, str) and want.islower() and want.replace("_", "").isalpha()
 
 
-def _matches(value, want) -> bool:
+def matches(value, want) -> bool:
     if isinstance(want, dict):
         return (not is_missing(value) and want.get("at_least", -math.inf) <= value
                 <= want.get("at_most", math.inf))

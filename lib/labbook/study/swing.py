@@ -1,38 +1,97 @@
-"""Whether a measure swings to and fro through time, by its means in bins of equal length. Pure."""
+"""Whether a measure swings to and fro through time, by its means in bins of equal length. Pure.
+
+Noise has high and low bins too, and so has a cache that warms up. An oscillation is told from them by
+coming again: the time is cut into PARTS, each loses its own straight trend, and what counts is how far
+the parts agree in what comes again after one period, with one phase: a wave and its HARMONICS, as a
+short pause has them. A step is in one part only, and agrees with none.
+"""
 
 import math
 
 import numpy as np
 
-FEWEST = 8      # bins; fewer show no swing and no period
+PARTS = 4
+FEWEST = 5 * PARTS      # bins; of fewer nothing is told
+SHORTEST = 2.5          # bins of a period: what is faster cannot be told from its mirror image
+HARMONICS = 4           # the wave itself among them
+SHUFFLES, REACHED = 200, 0.99
+LEAST_REGULAR = 0.25    # from which on it is an oscillation; courses that drift at random reach 0.1 often
+PHASES = 8              # of a period, at most: one that is up for an eighth of its time is seen so
 
 
 def swings(means, bin_s: float) -> dict:
-    """swing: how many times as high the bins are that one in twenty exceeds as those that one in
-    twenty stays below. Where they come again and again, also period_s, after how many seconds the
-    bins are most like themselves, and regularity, their correlation at that distance (1: exactly).
+    """swing: how many times as long the highest phase of the mean period is as the lowest (1: no
+    period found); period_s; regularity, from 0 to 1: the share of the variance within the parts that
+    they agree in at the best period, beyond what the same bins reach when shuffled (0: no more than 99
+    of 100 shuffles; 1: nothing but that wave); oscillates: 1.0 if regularity is LEAST_REGULAR or more,
+    else 0.0. A period is at most as long as a part.
 
-    Bins without a value (None, NaN) are passed over; of too few the swing is NaN. The distance lies
-    behind the first at which the bins are unlike (else neighbours, which are always alike, would be
-    it) and is half of the time at most; a straight trend is taken out first.
+    Bins without a value (None, NaN) are passed over; of fewer than FEWEST all are NaN. Shuffles have a
+    seed, so that the same bins give the same.
     """
-    found = np.array([value for value in means if value is not None and not math.isnan(value)], float)
-    if len(found) < FEWEST:
-        return {"swing": math.nan}
-    low, high = np.quantile(found, [0.05, 0.95])
-    return {"swing": float(high / low), **_period(found, bin_s)}
+    values = np.array([math.nan if value is None else value for value in means], float)
+    at = np.flatnonzero(~np.isnan(values))
+    if len(at) < FEWEST:
+        return dict.fromkeys(("swing", "period_s", "regularity", "oscillates"), math.nan)
+    parts = np.array_split(np.arange(len(at)), PARTS)
+    rest = np.concatenate([_without_trend(at[part], values[at[part]]) for part in parts])
+    if not rest.any():
+        return {"swing": 1.0, "period_s": math.nan, "regularity": 0.0, "oscillates": 0.0}
+    numbers, step = _frequencies(at, parts)
+    found = _agreement(at, rest[:, None], parts, numbers, step)[:, 0]
+    chance = _by_chance(at, rest, parts, numbers, step)
+    regular = float(np.clip((found.max() - chance) / (1 - chance), 0, 1)) if chance < 1 else 0.0
+    oscillates = regular >= LEAST_REGULAR
+    # What comes again after one period does so after two as well: the shortest of them counts.
+    period = 1 / (step * numbers[np.flatnonzero(found >= 0.9 * found.max())[-1]])
+    return {"swing": _swing(at, rest + values[at].mean(), period) if oscillates else 1.0,
+            "period_s": period * bin_s if oscillates else math.nan,
+            "regularity": regular, "oscillates": float(oscillates)}
 
 
-def _period(found, bin_s) -> dict:
-    steps = np.arange(len(found))
-    rest = found - np.polyval(np.polyfit(steps, found, 1), steps)
-    power = float(rest @ rest)
-    if power <= 1e-12 * float(found @ found):
-        return {}
-    alike = [float(rest[lag:] @ rest[:len(rest) - lag]) / power * len(rest) / (len(rest) - lag)
-             for lag in range(len(rest) // 2 + 1)]
-    first = next((lag for lag, value in enumerate(alike) if value < 0), len(alike))
-    best = max(alike[first:], default=0.0)
-    if best <= 0:
-        return {}
-    return {"period_s": alike.index(best, first) * bin_s, "regularity": min(1.0, best)}
+def _without_trend(at, values):
+    """What is left beside a straight line; what is left by rounding alone is 0."""
+    rest = values - np.polyval(np.polyfit(at - at[0], values, 1), at - at[0])
+    return np.where(np.abs(rest) > 1e-9 * np.abs(values).max(), rest, 0.0)
+
+
+def _frequencies(at, parts):
+    """Numbers whose multiples of a step are periods a bin: so close that none is missed."""
+    longest = min(at[part[-1]] - at[part[0]] + 1 for part in parts)
+    step = 1 / (4 * (at[-1] + 1))
+    return np.arange(math.ceil(1 / longest / step), int(1 / SHORTEST / step) + 1), step
+
+
+def _agreement(at, rests, parts, numbers, step):
+    """Of each frequency (rows) and course (columns): the mean over all pairs of parts of the product
+    of their waves, each part's variance being 1, summed over the harmonics. So what all have alike
+    is 1, and noise about 0."""
+    waves = []
+    for part in parts:
+        turns = np.exp(-2j * np.pi * step * np.outer(numbers, at[part]))
+        size = np.sqrt((rests[part] ** 2).mean(axis=0))
+        waves.append(np.sqrt(2) * (turns @ rests[part]) / len(part) / np.where(size, size, 1))
+    alone = sum(np.abs(wave) ** 2 for wave in waves)
+    each = (np.abs(sum(waves)) ** 2 - alone) / (PARTS * (PARTS - 1))
+    found = each.copy()
+    for harmonic in range(2, HARMONICS + 1):
+        there = numbers * harmonic <= numbers[-1]
+        found[there] += each[numbers[there] * harmonic - numbers[0]]
+    return np.minimum(1, found)
+
+
+def _by_chance(at, rest, parts, numbers, step) -> float:
+    """What REACHED of the shuffles do not exceed at their best frequencies. Each part is shuffled by
+    itself: where the time changes its kind, as at a step, the shuffles do too."""
+    draw = np.random.default_rng(1)
+    shuffled = np.concatenate([
+        draw.permuted(np.tile(rest[part][:, None], SHUFFLES), axis=0) for part in parts])
+    return float(np.quantile(_agreement(at, shuffled, parts, numbers, step).max(axis=0), REACHED))
+
+
+def _swing(at, course, period) -> float:
+    """The highest over the lowest mean of a phase."""
+    phases = max(2, min(PHASES, int(period)))
+    phase = (at / period % 1 * phases).astype(int)
+    means = [course[phase == one].mean() for one in range(phases) if (phase == one).any()]
+    return float(max(means) / min(means)) if min(means) > 0 else math.nan

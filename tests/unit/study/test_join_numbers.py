@@ -1,4 +1,4 @@
-"""Numbers of joins, of the calls made meanwhile, of swings and of a disk's requests."""
+"""Numbers of joins, of the calls made meanwhile and of a disk's requests."""
 
 import math
 
@@ -9,7 +9,6 @@ import pytest
 from labbook.study import request_samples
 from labbook.study.join_numbers import (begun_while, calls_through, in_thirds, join_numbers, marks,
                                         streams)
-from labbook.study.swing import swings
 
 
 def join(asked, join_s, waits=10.0, received=100, before=1000, after=1000):
@@ -91,21 +90,6 @@ def test_without_a_join_the_thirds_stand_for_before_during_and_after():
     rows = calls((0, 1, True), (5, 1, True), (17, 2, True), (30, 3, True))
     found = in_thirds(rows, 5, 30)
     assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 2000, 3000)
-
-
-def test_a_swing_is_told_by_the_high_bins_over_the_low():
-    assert swings([2.0] * 20, 1) == {"swing": 1}
-    assert swings([1.0, 3.0] * 20, 1)["swing"] == 3
-    assert swings([1.0, None, 3.0, math.nan] * 20, 1)["swing"] == 3
-    assert math.isnan(swings([1, 2, 3, None], 1)["swing"])
-
-
-def test_a_period_is_found_under_a_trend():
-    t = np.arange(60)
-    found = swings(5 + 0.1 * t + np.sin(2 * np.pi * t / 12), 0.5)
-    assert found["period_s"] == pytest.approx(6, abs=0.5) and found["regularity"] > 0.7
-    noise = np.random.default_rng(1).normal(10, 1, 200)
-    assert swings(noise, 1).get("regularity", 0) < 0.4
 
 
 def requests(number):
