@@ -144,8 +144,46 @@ def test_the_program_on_a_host_from_begin_to_end(tmp_path):
         with io_class(process, "^sleep$", "idle") as idle, io_class(process, "^sh$", "best-effort", 6):
             found = {row["name"]: (row["klass"], row["level"]) for row in idle.now()}
             assert found["sleep"] == ("idle", 0) and found["sh"][0] == "best-effort"
-            assert idle.facts() == {"threads": "^sleep$", "io_class": "idle", "level": 4}
         assert {row["klass"] for row in idle.now()} == {"none"}
+    finally:
+        process.kill()
+
+
+def test_what_threads_had_at_once_is_known_when_they_are_gone(tmp_path):
+    host = here_host(tmp_path, "h1")
+    process = host.start("server", "sh -c 'sleep 0.6; sleep 0.6 & sleep 100'")
+    try:
+        with io_class(process, "^sleep$", "best-effort", 2) as given:
+            assert sorted(pair["klass"] for pair in given.seen()) == ["best-effort", "none"]
+        process.kill()
+        assert sorted((pair["klass"], pair["level"]) for pair in given.seen()) == [
+            ("best-effort", 2), ("none", 0)]
+    finally:
+        process.kill()
+
+
+def test_one_class_for_all_is_seen_as_one(tmp_path):
+    host = here_host(tmp_path, "h1")
+    process = host.start("sleep", "sleep 100")
+    try:
+        with io_class(process, "^nobody$", "idle") as given:
+            assert given.seen() == [{"klass": "none", "level": 0}]
+    finally:
+        process.kill()
+
+
+def test_an_error_in_the_block_is_not_hidden_by_one_of_its_end(tmp_path, monkeypatch):
+    process = here_host(tmp_path, "h1").start("sleep", "sleep 100")
+
+    def gone():
+        raise LabError("the host is gone")
+
+    try:
+        with pytest.raises(ValueError, match="first"), io_class(process, "^sleep$", "idle") as given:
+            stop = given._watch.stop
+            monkeypatch.setattr(given._watch, "stop", gone)
+            raise ValueError("first")
+        stop()
     finally:
         process.kill()
 

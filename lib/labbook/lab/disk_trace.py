@@ -2,9 +2,10 @@
 
 import json
 import shlex
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from labbook.errors import LabError, SystemFailure
+from labbook.errors import LabbookError, LabError, SystemFailure
 from labbook.lab import trace_text
 from labbook.lab.local import tracing
 from labbook.lab.transfer import say
@@ -72,7 +73,8 @@ class Trace:
     def __exit__(self, kind, *_):
         if kind is None:
             self.end()
-        else:
+            return
+        with suppress(LabbookError):    # which would hide what went wrong
             self._process.stop(END_SECONDS)
             self._forget()
 

@@ -5,9 +5,10 @@ The schedulers bfq and mq-deadline go by them; none and kyber do not.
 
 import re
 import shlex
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from labbook.errors import InputError, LabError, SystemFailure
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.lab import iowatch
 
 WATCH = Path(iowatch.__file__)
@@ -66,14 +67,19 @@ class IoClass:
         return [{"tid": int(tid), "name": name, **_words(int(priority))}
                 for tid, priority, name in rows]
 
-    def facts(self) -> dict:
-        return {"threads": self.threads, "io_class": self.klass, "level": self.level}
+    def seen(self) -> list[dict]:
+        """Each klass and level that threads of the process had at once, at that look since `begin()`
+        at which they had the most of them; also after the end, and of threads that are gone."""
+        told = self._watch.log_tail().splitlines()
+        most = [line for line in told if line.startswith("most ")][-1]
+        return [_words(int(priority)) for priority in most.split()[1:]]
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.end()
+    def __exit__(self, kind, *_):
+        with suppress(LabbookError) if kind else nullcontext():     # it would hide what went wrong
+            self.end()
 
     def _command(self) -> str:
         host = self.host

@@ -5,11 +5,13 @@ idle`. A priority is a thread's own, and so is its name, which a server's thread
 threads are looked at again and again, those to come too. A thread that no longer has such a name,
 or that got the priority from the one that made it, loses it.
 
-It prints `ready` after the first look and ends with its processes. On SIGTERM it takes the
+It prints `ready` after the first look, and `most` with the kernel's numbers of the priorities that the
+threads had at once, whenever these are more than before. It ends with its processes. On SIGTERM it takes the
 priorities away again.
 """
 
 import argparse
+import contextlib
 import ctypes
 import os
 import platform
@@ -70,6 +72,7 @@ class Watch:
     def __init__(self, pids, names, priority):
         self.pids, self.names, self.priority = pids, re.compile(names), priority
         self._seen = {}     # tid: name, of threads that are as they should be
+        self._most = set()  # priorities that threads had at once
 
     def look(self):
         """Whether any of the processes still runs; its threads are as they should be then."""
@@ -80,11 +83,22 @@ class Watch:
             if self._seen.get(tid) != name:
                 self._settle(tid, name)
         self._seen = there
+        self._note(there)
         return bool(there)
 
     def give_back(self):
         for tid in self._seen:
             self._settle(tid, None)
+
+    def _note(self, tids):
+        """Tell of the priorities that these threads have where they are more than at any time before."""
+        found = set()
+        for tid in tids:
+            with contextlib.suppress(ProcessLookupError):
+                found.add(priority_of(tid))
+        if len(found) > len(self._most):
+            self._most = found
+            print("most", *sorted(found), flush=True)
 
     def _settle(self, tid, name):
         try:
