@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labbook.study.disk_numbers import NUMBERS, by_thread, numbers, sizes_over_time, who_asked
+from labbook.study.disk_numbers import NUMBERS, numbers, who_asked
 
 KB128 = 128 << 10
 SECTORS = KB128 // 512
@@ -68,6 +68,7 @@ def test_a_stream_cut_up_by_another_s_reads_is_sequential_by_itself_and_not_on_t
     alone = of(trace(*stream), "streaming", streaming="^stream")
     assert alone["sequential_on_disk"] == 1
     assert of(mixed)["sequential_share"] == 0
+    assert mine["run_on_disk_requests"] == 1 and mine["run_on_disk_bytes"] == KB128
 
 
 def test_writes_in_between_do_not_cut_a_run_of_reads():
@@ -76,6 +77,37 @@ def test_writes_in_between_do_not_cut_a_run_of_reads():
     found = of(trace(*both))
     assert found["sequential_share"] == 1 and found["run_requests"] == 5
     assert found["read_share"] == 0.5
+
+
+def test_together_writes_come_between_reads_and_cut_their_runs():
+    rows = [row for i in range(4) for row in (("r", i * SECTORS, KB128, False),
+                                              ("w", 10**6 + i * SECTORS, KB128, True))]
+    found = numbers(trace(*rows), {"r": "^r"}, together=True).set_index("group")
+    assert found.loc["all", "sequential_share"] == 0 and found.loc["all", "read_share"] == 0.5
+    assert found.loc["r", "sequential_on_disk"] == 0 and found.loc["r", "run_on_disk_requests"] == 1
+    assert found.loc["r", "sequential_share"] == 1 and found.loc["r", "run_requests"] == 4
+    # from the write's end at 10**6 + (i + 1) * SECTORS to the read at (i + 1) * SECTORS
+    assert found.loc["r", "seek_median_bytes"] == 10**6 * 512
+
+
+def test_a_read_may_go_on_where_another_s_write_ended():
+    frame = trace(("w", 0, 512, True), ("r", 1, 512, False), ("r", 2, 512, False))
+    found = numbers(frame, {"r": "^r"}, together=True).set_index("group").loc["r"]
+    assert found["sequential_on_disk"] == 1 and found["run_on_disk_requests"] == 2
+
+
+def test_another_s_request_ends_a_run_on_the_disk_though_it_lies_in_the_way():
+    frame = trace(*reads("a", 0, SECTORS), *reads("b", 2 * SECTORS), *reads("a", 3 * SECTORS))
+    mine = of(frame, "a", a="^a$")
+    assert mine["run_on_disk_requests"] == 1.5 and mine["run_on_disk_bytes"] == 1.5 * KB128
+    assert mine["sequential_on_disk"] == 1 and mine["sequential_share"] == 0.5
+    assert of(frame)["run_on_disk_requests"] == 4
+
+
+def test_seeks_are_told_of_each_group():
+    frame = trace(*reads("a", 0, 11, size=512), *reads("b", 112, size=512), *reads("a", 13, size=512))
+    groups = numbers(frame, {"a": "^a$", "b": "^b$"}).set_index("group")["seek_median_bytes"]
+    assert groups["b"] == 100 * 512 and groups["a"] == (10 + 100) / 2 * 512
 
 
 def test_a_group_that_no_thread_is_in_has_no_requests_and_no_numbers():
@@ -126,25 +158,3 @@ def test_a_write_asked_for_where_another_reads_is_told_apart():
     frame = trace(("writer", 0, 4096, True, "queue"), ("reader", 0, 4096, False, "queue"),
                   ("k", 0, 4096, False), ("k", 0, 4096, True))
     assert list(who_asked(frame)["asked_by"]) == ["reader", "writer"]
-
-
-def test_sizes_over_time():
-    frame = trace(*reads("a", 0, 8, size=4096), *reads("a", 100, 400, size=KB128),
-                  ("w", 0, 1 << 20, True), *reads("b", 9, size=512))
-    found = sizes_over_time(frame, 0.2)
-    assert list(found["t_s"].round(6)) == [0, 0.2, 0.4] and list(found["requests"]) == [2, 2, 1]
-    assert list(found["mean_bytes"]) == [4096, KB128, 512]
-    assert sizes_over_time(frame, 10, write=True)["max_bytes"].tolist() == [1 << 20]
-    alone = sizes_over_time(frame, 10, threads="^a$")
-    assert alone["requests"].tolist() == [4] and alone["max_bytes"].tolist() == [KB128]
-    assert alone["median_bytes"].tolist() == [(4096 + KB128) / 2]
-    assert len(sizes_over_time(frame.iloc[:0], 1)) == 0
-
-
-def test_bytes_by_thread_the_most_first():
-    frame = trace(("a", 0, 4096, False, "queue"), ("b", 8, 8192, True, "queue"),
-                  ("a", 9, 512, True, "queue"), ("k", 0, 9999, False))
-    found = by_thread(frame)
-    assert found.to_dict("records") == [
-        {"thread": "b", "read_bytes": 0, "write_bytes": 8192, "requests": 1},
-        {"thread": "a", "read_bytes": 4096, "write_bytes": 512, "requests": 2}]
