@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from labbook.figures.legend import entry, head
+from labbook.figures.lists import with_lists
 from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.theme import FAINT, MARKERS, PALETTE, PANEL_INCHES, theme
 from labbook.figures.words import in_order, name, number, plural
@@ -22,10 +23,7 @@ def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=
     from each request to the next is drawn too. `groups`: all that there are, in the order of the
     legend, so that a group has one colour on a page.
     """
-    column = f"{of}_t_s"
-    if column not in summary:
-        return NOT_MEASURED
-    found = summary[summary[column].map(_is_list).astype(bool)]
+    found = with_lists(summary, f"{of}_t_s")
     if not len(found):
         return NOT_MEASURED
     chosen = {value: found[found[by] == value].sort_values("repeat").iloc[0]
@@ -40,10 +38,6 @@ def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=
     words = AXES[y].partition(",")[0]
     return Picture(tuple(panels), f"A dot for each request to the disk: its {words}, through "
                                   f"time{lines}.")
-
-
-def _is_list(value) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0
 
 
 def _panel(point, title, of, y, path, groups, limits):

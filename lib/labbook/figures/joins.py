@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from labbook.figures.legend import head
 from labbook.figures.lines import with_measure
+from labbook.figures.lists import is_list, middle, with_lists
 from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.repeats import over_repeats
 from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
@@ -27,13 +28,11 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -
     `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin; None where nobody called), their
     width bin_s, and lists join_starts_s and join_ends_s, empty where nothing joined.
     """
-    if not {*BINS} <= set(summary):
-        return NOT_MEASURED
-    found = summary[summary["mean_ms_per_bin"].map(_is_list).astype(bool)]
+    found = with_lists(summary, *BINS)
     if not len(found):
         return NOT_MEASURED
     settings = found.groupby(by, sort=True)
-    chosen = {setting: _middle(rows) for setting, rows in settings}
+    chosen = {setting: middle(rows, "mean_ms") for setting, rows in settings}
     order = in_order([setting[0] for setting in chosen], by[0])
     top = 1.15 * max(np.nanmax(_floats(one["p95_ms_per_bin"])) for one in chosen.values())
     with theme():
@@ -66,17 +65,8 @@ def join_parts(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: s
                                   "repeat's sum.")
 
 
-def _is_list(value) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0
-
-
 def _floats(values) -> np.ndarray:
     return np.array([math.nan if value is None else value for value in values], float)
-
-
-def _middle(rows):
-    ordered = rows.sort_values("mean_ms", kind="stable")
-    return ordered.iloc[(len(ordered) - 1) // 2]
 
 
 def _through(point, title, what, top):
@@ -84,7 +74,7 @@ def _through(point, title, what, top):
     axes = figure.add_subplot()
     means, highs = (_floats(point[measure]) for measure in BINS[:2])
     edges = float(point["bin_s"]) * np.arange(len(means) + 1)
-    joins = list(zip(*(point[k] if _is_list(point.get(k)) else ()
+    joins = list(zip(*(point[k] if is_list(point.get(k)) else ()
                        for k in ("join_starts_s", "join_ends_s"))))
     for i, (start, end) in enumerate(joins):
         axes.axvspan(start, end, color=JOINING, linewidth=0, zorder=0, alpha=0.6)

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from labbook.figures.legend import head
+from labbook.figures.lists import middle, with_lists
 from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
 from labbook.figures.words import name, number
@@ -27,12 +28,10 @@ def timeline(summary: pd.DataFrame, *, by: list[str], events: dict[str, str],
     ended in each bin (lists), the bins' width, the outage. `events` are further measures, the
     seconds at which something happened, and what to call that; one that a point lacks is not drawn.
     """
-    if not {*MEASURES} <= set(summary):
-        return NOT_MEASURED
-    found = summary[summary["ok_per_bin"].map(_is_list).astype(bool)]
+    found = with_lists(summary, *MEASURES)
     if not len(found):
         return NOT_MEASURED
-    chosen = [(setting, _middle(rows)) for setting, rows in found.groupby(by, sort=True)]
+    chosen = [(setting, middle(rows, "outage_s")) for setting, rows in found.groupby(by, sort=True)]
     shared = {"calls": calls, "seconds": max(_length(point) for _, point in chosen),
               "top": _top([point for _, point in chosen], len(events))}
     with theme():
@@ -42,15 +41,6 @@ def timeline(summary: pd.DataFrame, *, by: list[str], events: dict[str, str],
     which = "of each set-up the repeat with the middle outage" if several else "one repeat each"
     return Picture(tuple(panels), f"{calls[0].upper()}{calls[1:]} through time, {which}; shaded: "
                                   "the longest time without a success.")
-
-
-def _is_list(value) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0
-
-
-def _middle(rows):
-    ordered = rows.sort_values("outage_s", kind="stable")
-    return ordered.iloc[(len(ordered) - 1) // 2]
 
 
 def _length(point) -> float:
