@@ -15,7 +15,7 @@ FEWEST = 5 * PARTS      # bins; of fewer nothing is told
 SHORTEST = 2.5          # bins of a period: what is faster cannot be told from its mirror image
 HARMONICS = 4           # the wave itself among them
 SHUFFLES, REACHED = 200, 0.99
-LEAST_REGULAR = 0.25    # from which on it is an oscillation; courses that drift at random reach 0.1 often
+LEAST_REGULAR = 0.25    # of an oscillation; what drifts at random may reach 0.1
 PHASES = 8              # of a period, at most: one that is up for an eighth of its time is seen so
 
 
