@@ -75,13 +75,16 @@ def test_a_stream_is_begun_and_ended(lab, loaded, op):
 
 
 def test_a_rate_is_kept(lab, loaded):
+    """Five clients, 50 calls a second: call i of client n is due at (n + 5 i) / 50 s."""
     stream = begin_pairs(Crew.of(lab), loaded.node, op="read", **STREAM, rate_per_s=50)
-    time.sleep(1)
+    time.sleep(2)
     load = stream.end()
-    rows = load.rows.sort_values(["client", "started_s"])
-    due = (rows.client + rows.groupby("client").cumcount() * 5) / 50
-    assert rows.ok.all() and len(rows) > 5 and (rows.started_s >= due - 0.001).all()
-    assert load.measures["latest_s"] == pytest.approx((rows.started_s - due).max())
+    for client, rows in load.rows.groupby("client"):
+        assert rows.ok.all()
+        early = [(client + 5 * i) / 50 - at for i, at in enumerate(sorted(rows.started_s))]
+        assert max(early) < 0.001
+    # At least half of what fell due: clients that wait for more than their times make far fewer.
+    assert len(load.rows) >= 50
 
 
 def test_a_node_killed_while_it_loads_is_its_failure(lab, loaded, monkeypatch):
