@@ -11,6 +11,7 @@ import pytest
 
 from labbook.errors import LabError
 from labbook.lab.host import Host, Login, Result
+from labbook.workloads import stores
 
 
 class HereHost(Host):
@@ -81,6 +82,24 @@ def null_server():
     for server in started:
         server.kill()
         server.wait()
+
+
+@pytest.fixture
+def wire():
+    """Calls connected to a server, and a list of what they send."""
+    made = []
+
+    def connect(server, **more):
+        calls, sent = stores.calls(calls_spec(server, **more)), []
+        calls.connect()
+        send = calls._send
+        calls._send = lambda message: (sent.append(bytes(message)), send(message))
+        made.append(calls)
+        return calls, sent
+
+    yield connect
+    for calls in made:
+        calls.close()
 
 
 def target(port: int, protocol: str, **more) -> SimpleNamespace:

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from here import calls_spec, null_server, target  # noqa: F401 (a fixture)
+from here import calls_spec, null_server, target, wire  # noqa: F401 (fixtures)
 
 from labbook.workloads import stores
 from labbook.workloads.pairs import WrongValue, key_of, value_of
@@ -44,21 +44,9 @@ def test_client_hosts_need_few_packages():
 
 
 @pytest.fixture
-def wired(null_server):  # noqa: F811
+def wired(null_server, wire):  # noqa: F811
     """Calls of a protocol connected to a null server, and a list of what they send."""
-    made = []
-
-    def make(protocol, **more):
-        calls, sent = stores.calls(calls_spec(null_server(protocol), **more)), []
-        calls.connect()
-        send = calls._send
-        calls._send = lambda message: (sent.append(bytes(message)), send(message))
-        made.append(calls)
-        return calls, sent
-
-    yield make
-    for calls in made:
-        calls.close()
+    return lambda protocol, **more: wire(null_server(protocol), **more)
 
 
 def sent_for_row_7(wired, protocol, op, **more):

@@ -44,6 +44,22 @@ def server():
     process.wait()
 
 
+@pytest.fixture
+def started(tmp_path):
+    """Starts a process on a host of its own, here."""
+    processes = []
+
+    def start(command, **host_has):
+        host = here_host(tmp_path, "h1")
+        vars(host).update(host_has)
+        processes.append(host.start("server", command))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+
+
 def until(true, seconds=20):
     end = time.monotonic() + seconds
     while not true():
@@ -116,76 +132,48 @@ def test_it_ends_with_the_process(server):
     (dict(threads="a", klass="fast"), "klass: no I/O class 'fast' .allowed: none, realtime"),
     (dict(threads="a", klass="best-effort", level=8), "level: no I/O level 8 .allowed: 0"),
     (dict(threads="a", klass="best-effort", level=True), "no I/O level")])
-def test_what_cannot_be_is_refused(tmp_path, given, told):
-    process = here_host(tmp_path, "h1").start("sleep", "sleep 100")
-    try:
-        with pytest.raises(InputError, match=told):
-            io_class(process, **given)
-    finally:
-        process.kill()
+def test_what_cannot_be_is_refused(started, given, told):
+    with pytest.raises(InputError, match=told):
+        io_class(started("sleep 100"), **given)
 
 
-def test_realtime_takes_leave_on_a_user_s_own_host(tmp_path):
-    host = here_host(tmp_path, "h1")
-    host.allow = frozenset({"disk"})
-    process = host.start("sleep", "sleep 100")
-    try:
-        with pytest.raises(LabError, match="realtime takes root.*Add limits"):
-            io_class(process, "sleep", "realtime", 0)
-    finally:
-        process.kill()
+def test_realtime_takes_leave_on_a_user_s_own_host(started):
+    with pytest.raises(LabError, match="realtime takes root.*Add limits"):
+        io_class(started("sleep 100", allow=frozenset({"disk"})), "sleep", "realtime", 0)
 
 
-def test_the_program_on_a_host_from_begin_to_end(tmp_path):
+def test_the_program_on_a_host_from_begin_to_end(started):
     """Of a server below a shell: the whole session counts."""
-    host = here_host(tmp_path, "h1")
-    process = host.start("server", "sh -c 'sleep 100; true'")
-    try:
-        with io_class(process, "^sleep$", "idle") as idle, io_class(process, "^sh$", "best-effort", 6):
-            found = {row["name"]: (row["klass"], row["level"]) for row in idle.now()}
-            assert found["sleep"] == ("idle", 0) and found["sh"][0] == "best-effort"
-        assert {row["klass"] for row in idle.now()} == {"none"}
-    finally:
+    process = started("sh -c 'sleep 100; true'")
+    with io_class(process, "^sleep$", "idle") as idle, io_class(process, "^sh$", "best-effort", 6):
+        found = {row["name"]: (row["klass"], row["level"]) for row in idle.now()}
+        assert found["sleep"] == ("idle", 0) and found["sh"][0] == "best-effort"
+    assert {row["klass"] for row in idle.now()} == {"none"}
+
+
+def test_what_threads_had_at_once_is_known_when_they_are_gone(started):
+    process = started("sh -c 'sleep 100; true'")
+    with io_class(process, "^sleep$", "best-effort", 2) as given:
         process.kill()
+    assert sorted((pair["klass"], pair["level"]) for pair in given.seen()) == [
+        ("best-effort", 2), ("none", 0)]
 
 
-def test_what_threads_had_at_once_is_known_when_they_are_gone(tmp_path):
-    host = here_host(tmp_path, "h1")
-    process = host.start("server", "sh -c 'sleep 0.6; sleep 0.6 & sleep 100'")
-    try:
-        with io_class(process, "^sleep$", "best-effort", 2) as given:
-            assert sorted(pair["klass"] for pair in given.seen()) == ["best-effort", "none"]
-        process.kill()
-        assert sorted((pair["klass"], pair["level"]) for pair in given.seen()) == [
-            ("best-effort", 2), ("none", 0)]
-    finally:
-        process.kill()
+def test_one_class_for_all_is_seen_as_one(started):
+    with io_class(started("sleep 100"), "^nobody$", "idle") as given:
+        assert given.seen() == [{"klass": "none", "level": 0}]
 
 
-def test_one_class_for_all_is_seen_as_one(tmp_path):
-    host = here_host(tmp_path, "h1")
-    process = host.start("sleep", "sleep 100")
-    try:
-        with io_class(process, "^nobody$", "idle") as given:
-            assert given.seen() == [{"klass": "none", "level": 0}]
-    finally:
-        process.kill()
-
-
-def test_an_error_in_the_block_is_not_hidden_by_one_of_its_end(tmp_path, monkeypatch):
-    process = here_host(tmp_path, "h1").start("sleep", "sleep 100")
-
+def test_an_error_in_the_block_is_not_hidden_by_one_of_its_end(started, monkeypatch):
     def gone():
         raise LabError("the host is gone")
 
-    try:
-        with pytest.raises(ValueError, match="first"), io_class(process, "^sleep$", "idle") as given:
-            stop = given._watch.stop
-            monkeypatch.setattr(given._watch, "stop", gone)
-            raise ValueError("first")
-        stop()
-    finally:
-        process.kill()
+    with pytest.raises(ValueError, match="first"), \
+            io_class(started("sleep 100"), "^sleep$", "idle") as given:
+        monkeypatch.setattr(given._watch, "stop", gone)
+        raise ValueError("first")
+    monkeypatch.undo()
+    given.end()
 
 
 def test_it_needs_python_alone():

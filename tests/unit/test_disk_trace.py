@@ -142,6 +142,19 @@ def test_the_file_never_lies_on_the_traced_disk():
     assert Trace(yours, "7:0", None)._file == place.parent / "h1.trace"
 
 
+def test_an_error_while_it_traces_is_not_hidden_by_one_of_its_end(monkeypatch):
+    def gone(*_):
+        raise LabError("the host is gone")
+
+    trace = Trace(SimpleNamespace(run=gone), "7:0", None)
+    trace._process = SimpleNamespace(stop=gone)
+    monkeypatch.setattr(Trace, "begin", lambda self: self)
+    with pytest.raises(ValueError, match="first"), trace:
+        raise ValueError("first")
+    with pytest.raises(LabError, match="gone"), trace:
+        pass
+
+
 def test_an_instance_is_written_down_once_before_it_is_made(tmp_path):
     name = tracing.instance("t1", "h1")
     for _ in range(2):

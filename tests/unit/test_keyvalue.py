@@ -1,13 +1,11 @@
 """The clients' process and its rows, against null servers on loopback."""
 
-import json
-import subprocess
-import sys
 import threading
 import time
 from types import SimpleNamespace
 
 import pytest
+import runners
 from here import (  # noqa: F401 (a fixture)
     HereCrew, calls_spec, free_port, here_host, null_server, target)
 
@@ -211,20 +209,5 @@ def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  #
 @pytest.mark.parametrize("end", ["input closed", "killed"])
 def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
     waiting = calls_spec(null_server("thrift")) | LOAD | {"first_client": 0}
-    runner = subprocess.Popen(
-        [sys.executable, "-m", "labbook.workloads.keyvalue_runner", json.dumps(waiting), "out"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        start_new_session=True)
-    with runner:
-        assert runner.stdout.readline() == b"ready\n"
-        assert len(_session(runner.pid)) == 1 + LOAD["clients"]
+    with runners.ready("keyvalue_runner", waiting, clients=LOAD["clients"]) as runner:
         runner.stdin.close() if end == "input closed" else runner.kill()
-    until = time.monotonic() + 20
-    while _session(runner.pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _session(runner.pid)
-
-
-def _session(leader: int) -> list[str]:
-    return subprocess.run(["pgrep", "-s", str(leader)], capture_output=True,
-                          text=True).stdout.split()

@@ -1,12 +1,11 @@
 """Clients that call until they are stopped: their rows, their rate, and their end."""
 
 import json
-import subprocess
-import sys
 import time
 
 import pandas as pd
 import pytest
+import runners
 from here import (  # noqa: F401 (a fixture)
     HereCrew, calls_spec, free_port, here_host, null_server, target)
 
@@ -211,27 +210,10 @@ def test_hosts_whose_clocks_differ_start_together(crew, serve):
 def test_clients_end_with_what_started_them(serve, tmp_path, end):
     spec = calls_spec(serve()) | STREAM | dict(
         first_client=0, all_clients=3, warmup_requests=0, rate_per_s=None)
-    runner = subprocess.Popen(
-        [sys.executable, "-m", "labbook.workloads.keyvalue_stream_runner", json.dumps(spec),
-         str(tmp_path / "out")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        start_new_session=True)
-    with runner:
-        assert runner.stdout.readline() == b"ready\n"
-        assert len(_session(runner.pid)) == 4
+    with runners.ready("keyvalue_stream_runner", spec, tmp_path / "out", clients=3) as runner:
         if end == "input closed":
-            runner.stdin.write(b"0\n")
-            runner.stdin.flush()
+            runners.begin(runner)
             time.sleep(0.2)
             runner.stdin.close()
         else:
             runner.kill()
-    until = time.monotonic() + 20
-    while _session(runner.pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _session(runner.pid)
-
-
-def _session(leader: int) -> list[str]:
-    return subprocess.run(["pgrep", "-s", str(leader)], capture_output=True,
-                          text=True).stdout.split()

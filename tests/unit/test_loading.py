@@ -1,12 +1,11 @@
 """Loading many rows: every one as asked, what failed again, and what is told meanwhile."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
+import runners
 from here import HereCrew, calls_spec, free_port, here_host, null_server, target  # noqa: F401
 
 from labbook.errors import InputError, SystemFailure
@@ -161,25 +160,10 @@ def test_loaders_end_with_what_started_them(null_server, end):  # noqa: F811
     spec = calls_spec(server) | dict(rows=900_000, value_bytes=4096, values="random", clients=2,
                                      all_clients=2, first_client=0, rows_a_batch=1, tries=1,
                                      op="write", seed=1)
-    runner = subprocess.Popen(
-        [sys.executable, "-m", "labbook.workloads.loading_runner", json.dumps(spec), "out"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        start_new_session=True)
-    with runner:
-        assert runner.stdout.readline() == b"ready\n"
+    with runners.ready("loading_runner", spec, clients=2) as runner:
         if end == "input closed":
-            runner.stdin.write(b"0\n")
-            runner.stdin.flush()
+            runners.begin(runner)
             assert int(runner.stdout.readline()) > 0
             runner.stdin.close()
         else:
             runner.kill()
-    until = time.monotonic() + 20
-    while _session(runner.pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _session(runner.pid)
-
-
-def _session(leader: int) -> list[str]:
-    return subprocess.run(["pgrep", "-s", str(leader)], capture_output=True,
-                          text=True).stdout.split()

@@ -4,10 +4,9 @@ import struct
 import zlib
 
 import pytest
-from here import calls_spec, null_server  # noqa: F401 (a fixture)
+from here import null_server, wire  # noqa: F401 (fixtures)
 
 from labbook.errors import InputError
-from labbook.workloads import stores
 from labbook.workloads.keyvalue_spec import check_load
 from labbook.workloads.pairs import (MOST_RANDOM_BYTES, MOST_ROWS, NOISE_PLACES, NOISE_STRIDE,
                                        WrongValue, check_value, key_of, value_of)
@@ -65,22 +64,13 @@ def test_what_is_not_allowed_is_named(given, key):
 
 
 @pytest.fixture
-def wired(null_server):  # noqa: F811
+def wired(null_server, wire):  # noqa: F811
     """Calls of a protocol connected to a null server, and a list of what they send."""
-    made = []
-
     def make(protocol, server_values="random", **more):
         server = null_server(protocol, value_bytes=SIZE, values=server_values)
-        calls, sent = stores.calls(calls_spec(server, **LARGE | more)), []
-        calls.connect()
-        send = calls._send
-        calls._send = lambda message: (sent.append(bytes(message)), send(message))
-        made.append(calls)
-        return calls, sent
+        return wire(server, **LARGE | more)
 
-    yield make
-    for calls in made:
-        calls.close()
+    return make
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
