@@ -120,11 +120,21 @@ def test_the_heap_fits_the_memory(asked, memory, heap):
     assert heap_mb(asked, memory) == heap
 
 
+@pytest.mark.parametrize("asked, memory, heap", [
+    (256, 768, 256), (None, 3072, 512), (None, 1024, 426), (None, 480, 64)])
+def test_todays_heap_leaves_it_what_it_needs_beside(asked, memory, heap):
+    assert heap_mb(asked, memory, VERSIONS["5.0.8"]["beside_heap_mb"]) == heap
+
+
 def test_a_heap_that_does_not_fit():
     with pytest.raises(InputError, match=r"heap_mb: 2000 does not .*3072 MB \(allowed: 64 to 1536"):
         node(heap_mb=2000)
     with pytest.raises(LabError, match="100 MB of memory are too few.*128M"):
         heap_mb(None, 100)
+    with pytest.raises(LabError, match="450 MB of memory are too few.*480M"):
+        heap_mb(None, 450, beside=384)
+    with pytest.raises(InputError, match=r"64 does not fit .*450 MB \(allowed: with 480 MB and more"):
+        heap_mb(64, 450, beside=384)
 
 
 def test_the_command_line():

@@ -1,7 +1,14 @@
 """What is read out of what Cassandra writes and says: logs, names of files, nodetool."""
 
+import re
+import shutil
+import subprocess
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+
 import pytest
 
+from labbook.errors import SystemFailure
 from labbook.systems import cassandra_files as files
 from labbook.systems import cassandra_logs as logs
 from labbook.systems.cassandra_nodetool import busy_told, ring_told, size
@@ -14,12 +21,23 @@ OLD_JOIN = """ INFO [main] 2026-11-21 18:34:00,100 Starting up server gossip
  INFO [main] 2026-11-21 18:34:10,230 JOINING: Starting to bootstrap...
  INFO [main] 2026-11-21 18:34:13,730 Bootstrap/Replace/Move completed! Now serving reads.
 """
-NEW_JOIN = """INFO  [main] 2026-11-21 23:59:58,000 JOINING: waiting for ring information
-INFO  [main] 2026-11-21 23:59:58,500 JOINING: schema complete, ready to bootstrap
-INFO  [main] 2026-11-21 23:59:59,000 JOINING: sleeping 5000 ms for pending range setup
-INFO  [Stream-Deserializer-/198.18.0.2:7000-ab] 2026-11-22 00:00:01,000 [Stream #1] JOINING is no
-INFO  [main] 2026-11-22 00:00:04,000 JOINING: Starting to bootstrap...
-INFO  [main] 2026-11-22 00:00:06,250 Bootstrap completed for tokens [17]
+# What 5.0.8 said of a join with its waits as shipped.
+NEW_JOIN = """INFO  [main] 2026-11-21 22:02:24,546 Starting up server gossip
+INFO  [main] 2026-11-21 22:02:26,064 JOINING: waiting for ring information
+INFO  [GossipStage:1] 2026-11-21 22:02:26,990 InetAddress /198.18.1.10:7000 is now UP
+INFO  [main] 2026-11-21 22:02:32,085 Waiting for gossip to settle...
+INFO  [main] 2026-11-21 22:02:40,091 No gossip backlog; proceeding
+INFO  [main] 2026-11-21 22:02:40,093 JOINING: schema complete, ready to bootstrap
+INFO  [main] 2026-11-21 22:02:40,093 JOINING: waiting for pending range calculation
+INFO  [main] 2026-11-21 22:02:40,094 JOINING: calculation complete, ready to bootstrap
+INFO  [main] 2026-11-21 22:02:40,096 JOINING: getting bootstrap token
+INFO  [main] 2026-11-21 22:02:40,209 JOINING: sleeping 30000 ms for pending range setup
+INFO  [main] 2026-11-21 22:03:10,216 JOINING: Starting to bootstrap...
+INFO  [main] 2026-11-21 22:03:10,500 [Stream #56dcf4c0, ID#0] Beginning stream session with /198.18.1.10:7000
+INFO  [Stream-Deserializer-/198.18.1.10:7000-145f0adc] 2026-11-21 22:03:10,673 [Stream #56dcf4c0 ID#0] Prepare completed. Receiving 11 files(101.102MiB), sending 0 files(0B)
+INFO  [main] 2026-11-21 22:03:15,144 Bootstrap completed for tokens [7378697629483820646]
+INFO  [main] 2026-11-21 22:03:15,272 JOINING: Finish joining ring
+INFO  [main] 2026-11-21 22:03:15,378 Waiting for gossip to settle...
 """
 OLD_LEAVE = """ INFO [RMI TCP Connection(4)] 2026-11-21 18:00:00,000 LEAVING: sleeping 5000 ms for pending ra
  INFO [RMI TCP Connection(4)] 2026-11-21 18:00:05,000 LEAVING: streaming data to other nodes
@@ -29,7 +47,7 @@ OLD_LEAVE = """ INFO [RMI TCP Connection(4)] 2026-11-21 18:00:00,000 LEAVING: sl
 
 
 @pytest.mark.parametrize("log, spans, waits, streaming", [
-    (OLD_JOIN, logs.JOINING, 10.02, 3.5), (NEW_JOIN, logs.JOINING, 5.5, 2.25),
+    (OLD_JOIN, logs.JOINING, 10.02, 3.5), (NEW_JOIN, logs.JOINING, 44.036, 4.928),
     (OLD_LEAVE, logs.LEAVING, 10, 2)])
 def test_waits_and_streaming_by_a_nodes_log(log, spans, waits, streaming):
     assert logs.seconds(log, spans["waits"]) == pytest.approx(waits)
@@ -41,6 +59,38 @@ def test_a_node_that_has_not_come_so_far_tells_nothing():
     assert logs.seconds(early, logs.JOINING["waits"]) == pytest.approx(5)
     assert logs.seconds(early, logs.JOINING["streaming"]) is None
     assert logs.seconds("", logs.JOINING["waits"]) is None
+
+
+def joiner(log):
+    def run(*words, check=True):
+        lines = [line for line in log.splitlines() if re.search(words[2], line)]
+        said = str(len(lines)) if "c" in words[1] else "\n".join(lines)
+        return SimpleNamespace(stdout=said, exit_code=0)
+
+    process = SimpleNamespace(log="a.log", log_tail=lambda: "its end")
+    return SimpleNamespace(run=run, process=process, host=SimpleNamespace(name="node2"))
+
+
+def test_what_a_nodes_log_does_not_tell_is_a_failure():
+    assert logs.told(joiner(NEW_JOIN), logs.JOINING) == {
+        "fixed_wait_s": pytest.approx(44.036), "streaming_s": 4.928}
+    early = "\n".join(OLD_JOIN.splitlines()[:5])
+    assert logs.told(joiner(early), logs.JOINING, partly=True) == {
+        "fixed_wait_s": 5.0, "streaming_s": None}
+    with pytest.raises(SystemFailure, match="node2: its log a.log does not tell streaming_s\n") as e:
+        logs.told(joiner(early), logs.JOINING)
+    assert e.value.log == "its end"
+
+
+def test_files_that_came_whole():
+    begin = "INFO  [Stream-Deserializer-/198.18.1.10:7000-263b2a2b] 2026-11-21 22:08:34,847"
+    place = "/srv/labbook/cassandra/data/{}-ed920a90/nb-1-big-{}.db length 4.009MiB"
+    log = "\n".join(f"{begin} {how.format(part)} to {place.format(table, part)}"
+                    for how in ("Writing component {}.db", "Block Writing component")
+                    for part in ("Data", "Index")
+                    for table in ("system_auth/roles", "labbook/pairs"))
+    assert logs.whole_files(joiner(log)) == 1
+    assert logs.whole_files(joiner(OLD_JOIN)) == 0
 
 
 OLD_FILES = """file 100 pairs-hc-1-Data.db
@@ -72,6 +122,23 @@ def test_only_whole_files_that_are_to_stay_count():
     going_on = NEW_FILES.replace("COMMIT:[,0,0][3]\n", "")
     assert files.live_bytes(going_on) == 100 + 10 + 200
     assert files.live_bytes("") == 0
+    assert files.table_files(listing(NEW_FILES)) == [400, 100]
+
+
+def listing(listed):
+    run = lambda command, **more: SimpleNamespace(stdout=listed)
+    return SimpleNamespace(host=SimpleNamespace(run=run), home=PurePosixPath("/srv/x"))
+
+
+def test_what_is_free_is_the_least_of_a_disk_and_what_it_lies_on(tmp_path):
+    def run(command):
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+        return SimpleNamespace(stdout=done.stdout)
+
+    here = files.free_bytes(SimpleNamespace(root=tmp_path, run=run))
+    assert here == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.2)
+    told = lambda command: SimpleNamespace(stdout="   Avail\n500\n   Avail\n300\n")
+    assert files.free_bytes(SimpleNamespace(root=tmp_path, run=told)) == 300
 
 
 OLD_RING = """Address         DC          Rack        Status State   Load            Owns    Token

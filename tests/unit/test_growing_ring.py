@@ -1,5 +1,6 @@
 """What a growing ring's nodes are told, and when a join is one; its servers are in tests/lab."""
 
+from contextlib import nullcontext
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
@@ -51,6 +52,41 @@ def test_todays_nodes_are_told_when_they_join_together_and_wait_as_shipped_when_
     assert "settle" not in shipped.donor.command() and "ring_delay" not in shipped.donor.command()
 
 
+def test_todays_nodes_have_a_bound_on_their_memory_beside_the_heap():
+    command = GrowingRing(hosts(1), version="5.0.8", heap_mb=256).donor.command().split()
+    assert command[:2] == ["java", "-XX:MaxDirectMemorySize=128M"]
+    assert "-Dio.netty.maxDirectMemory=67108864" in command
+    assert "Direct" not in GrowingRing(hosts(1)).donor.command()
+
+
+@pytest.mark.parametrize("files, strategy", [
+    ("by_size", "'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'"),
+    ("by_range", "'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '4', 'enabled': 'false'")])
+def test_how_files_are_merged(files, strategy, monkeypatch):
+    said = []
+    client = nullcontext(SimpleNamespace(query=said.append))
+    ring = GrowingRing(hosts(1), version="5.0.8", files=files)
+    monkeypatch.setattr(ring.donor.admin, "client", lambda: client)
+    monkeypatch.setattr(ring.donor, "await_agreed", lambda what: None)
+    ring.compaction(False)
+    assert said == [f"ALTER TABLE labbook.pairs WITH compaction = {{{strategy}}}"]
+
+
+def test_merging_leaves_compaction_as_it_was(monkeypatch):
+    ring, said = GrowingRing(hosts(1)), []
+    monkeypatch.setattr(files, "table_bytes", lambda node: 5)
+    monkeypatch.setattr(files, "free_bytes", lambda host: 5)
+    monkeypatch.setattr(files, "table_files", lambda node: [4, 1])
+    monkeypatch.setattr(ring.donor, "nodetool", lambda *words: said.append(words))
+    monkeypatch.setattr(ring, "compaction", lambda on: said.append(on))
+    monkeypatch.setattr(ring, "quiet", lambda seconds: said.append("quiet"))
+    monkeypatch.setattr(ring.donor.admin, "look_for_merges", lambda *table: said.append(table))
+    ring._compacting = False
+    assert ring.merge() == [4, 1]
+    assert said == [("setcompactionthroughput", 0), True, ("labbook", "pairs"), "quiet",
+                    ("setcompactionthroughput", 16), False]
+
+
 def test_clients_call_the_donor_or_all_that_are_in_the_ring():
     ring, spread = (GrowingRing(hosts(3), coordinators=who) for who in ("donor", "all"))
     for one in (ring, spread):
@@ -66,6 +102,9 @@ def test_clients_call_the_donor_or_all_that_are_in_the_ring():
     (2, {"whole_files": True}, "whole_files: Cassandra 1.0.7 has no such"),
     (2, {"disk_access": "mmap"}, "disk_access: .*cannot map files on Java 17"),
     (2, {"coordinators": "some"}, "coordinators: 'some' is not allowed .*donor, all"),
+    (2, {"files": "by_age"}, "files: 'by_age' is not allowed .*by_size, by_range"),
+    (2, {"files": "by_range"}, "files: Cassandra 1.0.7 has none .*by_size"),
+    (2, {"version": "5.0.8", "heap_mb": 1200}, "heap_mb: 1200 does not fit .*64 to 1024"),
     (2, {"ring_delay": 5}, "did you mean 'ring_delay_ms'"),
     (2, {"ring_delay_ms": -1}, "ring_delay_ms"),
     (2, {"compression": "lz4"}, "compression"),
@@ -93,7 +132,9 @@ def test_what_asks_for_too_much_ends_before_anything_starts(monkeypatch):
     with pytest.raises(InputError, match="leave: 'node1' cannot leave"):
         ring.leave("node1")
     with pytest.raises(InputError, match="no node on a host 'node9' .*node1, node2, node3"):
-        ring.kill("node9")
+        ring.data_bytes("node9")
+    with pytest.raises(InputError, match="merge: 104857600 bytes are to be merged, and node1 has 3145"):
+        ring.merge()
 
 
 def node(name, alive=True):
@@ -116,7 +157,8 @@ def on_disk(monkeypatch):
     found = {}
     for ask in ("table_bytes", "arriving_bytes"):
         monkeypatch.setattr(files, ask, lambda node: found.get(node.host.name, 0))
-    monkeypatch.setattr(logs, "told", lambda node, spans: {"fixed_wait_s": 10.0, "streaming_s": 1.0})
+    monkeypatch.setattr(logs, "told", lambda *_, **more: {"fixed_wait_s": 10.0, "streaming_s": 1.0})
+    monkeypatch.setattr(logs, "whole_files", lambda node: 3)
     monkeypatch.setattr(logs, "failed", lambda node: node.host.name == "stuck")
     return found
 
@@ -138,7 +180,7 @@ def test_a_join_is_done_when_the_donor_says_so_and_the_bytes_are_there(on_disk):
     assert (row["node"], row["token"], row["share"]) == ("node2", 7, 0.2)
     assert row["received_bytes"] == row["expected_bytes"] == 20 * MB
     assert row["join_s"] == row["normal_s"] > 0 and row["killed_s"] is None
-    assert (row["fixed_wait_s"], row["streaming_s"]) == (10.0, 1.0)
+    assert (row["fixed_wait_s"], row["streaming_s"], row["whole_files_sent"]) == (10.0, 1.0, 3)
     assert row["donor_bytes_before"] == row["donor_bytes_after"] == 100 * MB
 
 

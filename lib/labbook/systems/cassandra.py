@@ -43,7 +43,8 @@ class Cassandra(System):
     def __init__(self, host, **settings):
         super().__init__(host, **settings)
         s = self.settings
-        s.heap_mb = config.heap_mb(s.heap_mb, memory_mb(host))
+        s.heap_mb = config.heap_mb(s.heap_mb, memory_mb(host),
+                                   self.version.get("beside_heap_mb", 0))
         s.sync_ms = config.sync_ms(s.version, s.durability, s.sync_ms)
         s.token = s.token or 0
         self.START_SECONDS = self.version["start_seconds"]

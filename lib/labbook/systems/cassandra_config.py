@@ -53,17 +53,22 @@ def sync_ms(version: str, durability: str, asked: int | None) -> int:
     return asked or usual
 
 
-def heap_mb(asked: int | None, memory: int) -> int:
-    """The heap in MB: what was asked or 512, if at least as much again stays for all else."""
-    most = memory // 2
+def heap_mb(asked: int | None, memory: int, beside: int = 0) -> int:
+    """The heap in MB: what was asked or 512, if at least as much again stays for all else. A
+    version that needs `beside` MB whatever the heap gets half of the heap more, for buffers."""
+    most, least = memory // 2, 2 * SMALLEST_HEAP_MB
+    if beside:
+        most = min(most, (memory - beside) * 2 // 3)
+        least = beside + SMALLEST_HEAP_MB * 3 // 2
     if asked is None:
         if most < SMALLEST_HEAP_MB:
             raise LabError(f"{memory} MB of memory are too few for Cassandra",
-                           remedy=f"Give the host at least {2 * SMALLEST_HEAP_MB}M")
+                           remedy=f"Give the host at least {least}M")
         return min(HEAP_MB, most)
     if asked > most:
         raise InputError(f"{asked} does not fit the host's memory of {memory} MB",
-                         file=FILE, key="heap_mb", allowed=f"{SMALLEST_HEAP_MB} to {most}")
+                         file=FILE, key="heap_mb", allowed=f"{SMALLEST_HEAP_MB} to {most}"
+                         if most >= SMALLEST_HEAP_MB else f"with {least} MB and more")
     return asked
 
 

@@ -7,7 +7,9 @@ HEADER_BYTES = 9
 EMPTY = "system_auth.network_permissions"  # one copy of each range, no rows without logins
 # Of its thread pools, those that merge SSTables and write new ones.
 MERGING_OR_FLUSHING = ("CompactionExecutor", "MemtableFlushWriter", "MemtablePostFlush")
-COMPACTION = "SizeTieredCompactionStrategy"
+BY_SIZE = "'class': 'SizeTieredCompactionStrategy'"
+# Small files, so that a range of some percent of a gigabyte has many whole ones.
+BY_RANGE = "'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '4'"
 
 
 class CQLAdmin:
@@ -43,10 +45,16 @@ class CQLAdmin:
                          f"(name blob PRIMARY KEY, value blob){plain}")
 
     def compaction(self, keyspace: str, table: str, on: bool) -> None:
-        """Whether SSTables of the table are merged, on all nodes and on those to come."""
+        """Whether SSTables of the table are merged, on all nodes and on those to come: by their
+        sizes, or where the node says so into many of a range each."""
+        strategy = BY_RANGE if getattr(self.node, "by_range", False) else BY_SIZE
         with self.client() as client:
             client.query(f"ALTER TABLE {keyspace}.{table} WITH compaction = "
-                         f"{{'class': '{COMPACTION}', 'enabled': '{str(on).lower()}'}}")
+                         f"{{{strategy}, 'enabled': '{str(on).lower()}'}}")
+
+    def look_for_merges(self, keyspace: str, table: str) -> None:
+        """Have the node look whether SSTables are to be merged, as it does after a flush."""
+        self.node.nodetool("enableautocompaction", keyspace, table)
 
     def busy(self) -> list[str]:
         """Compactions and flushes that the node has under way, in words."""

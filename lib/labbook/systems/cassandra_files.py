@@ -13,6 +13,16 @@ LIST = """cd {folder} 2> /dev/null || exit 0
 find . -maxdepth 2 -type f -printf 'file %s %f\\n' 2> /dev/null
 find . -maxdepth 2 -name '*_txn_*.log' -exec sh -c 'echo log; cat "$0"' {{}} \\; 2> /dev/null
 true"""
+# A disk of one's own is a file behind a loop device. What is nearest to it of what can be seen from
+# here tells the disk below.
+FREE = """df -B1 --output=avail {place}
+number=$(stat -c %d {place}) || exit 0
+below=/sys/dev/block/$((number >> 8 & 0xfff)):$((number & 0xff | number >> 12 & 0xfff00))
+[ -e $below/loop/backing_file ] || exit 0
+file=$(cat $below/loop/backing_file)
+while [ ! -e "$file" ] && [ "$file" != / ]; do file=$(dirname "$file"); done
+df -B1 --output=avail -- "$file"
+"""
 RECORD = re.compile(r"^(ADD|REMOVE|COMMIT|ABORT):\[([^,\]]*)", re.IGNORECASE)
 FORGET = """import os, sys
 for folder, _, names in os.walk(sys.argv[1]):
@@ -40,13 +50,23 @@ def arriving_bytes(node) -> int:
     return sum(_sizes(_listed(node)).values())
 
 
+def table_files(node) -> list[int]:
+    """Bytes of the data of each of the table's live SSTables, the largest first."""
+    return sorted((size for name, size in live(_listed(node)).items() if name.endswith("-Data.db")),
+                  reverse=True)
+
+
 def live_bytes(listed: str) -> int:
-    """Of what LIST tells, without files that are not whole yet or are to go."""
+    return sum(live(listed).values())
+
+
+def live(listed: str) -> dict[str, int]:
+    """Bytes by name of what LIST tells, without files that are not whole yet or are to go."""
     sizes = _sizes(listed)
     gone = {name.removesuffix("Compacted") for name in sizes if name.endswith("-Compacted")}
     gone |= _not_counting(listed)
-    return sum(size for name, size in sizes.items()
-               if "-tmp-" not in name and name.rpartition("-")[0] + "-" not in gone)
+    return {name: size for name, size in sizes.items()
+            if "-tmp-" not in name and name.rpartition("-")[0] + "-" not in gone}
 
 
 def keep(node) -> None:
@@ -67,9 +87,10 @@ def forget(node) -> None:
 
 
 def free_bytes(host) -> int:
-    """Of the disk that the host's folder is on."""
-    said = host.run(f"df -B1 --output=avail {shlex.quote(str(host.root))}").stdout
-    return int(said.split()[-1])
+    """Of the disk that the host's folder is on; where that is a file, which may be sparse, and the
+    disk that it lies on has less, of that one."""
+    said = host.run(FREE.format(place=shlex.quote(str(host.root)))).stdout
+    return min(int(line) for line in said.split() if line.isdigit())
 
 
 def _listed(node) -> str:

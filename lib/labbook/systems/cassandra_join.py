@@ -53,10 +53,11 @@ class Joins:
         """Returns when the donor has all of them as owners of their ranges, with their bytes.
 
         One row a joiner: node, token, share, asked_s, normal_s, join_s, fixed_wait_s, streaming_s,
-        received_bytes, expected_bytes (at least: who joins together with others gets more than it
-        owns), donor_bytes_before, donor_bytes_after; of one that was killed also killed_s, and
-        None for what it did not come to. SystemFailure when one ends, fails, is not there in
-        time, or has joined without its bytes.
+        whole_files_sent (SSTables that came as they were), received_bytes, expected_bytes (at
+        least: who joins together with others gets more than it owns), donor_bytes_before,
+        donor_bytes_after; of one that was killed also killed_s, and None for what it did not come
+        to. SystemFailure when one ends, fails, is not there in time, has joined without its bytes,
+        or does not tell in its log what it waited for.
         """
         begun, look = time.monotonic(), 0.0
         while self._under_way():
@@ -140,7 +141,8 @@ class Joins:
             "node": joiner.name, "token": joiner.token, "share": joiner.share,
             "asked_s": joiner.asked_s, "normal_s": joiner.normal_s, "killed_s": joiner.killed_s,
             "join_s": joiner.normal_s - joiner.asked_s if done else None,
-            **logs.told(joiner.node, logs.JOINING),
+            **logs.told(joiner.node, logs.JOINING, partly=not done),
+            "whole_files_sent": logs.whole_files(joiner.node),
             "received_bytes": joiner.received_bytes,
             "expected_bytes": round(joiner.share * self.held_bytes),
             "donor_bytes_before": self.donor_bytes, "donor_bytes_after": after,

@@ -9,34 +9,19 @@ from types import SimpleNamespace
 from labbook.errors import InputError, SystemFailure
 from labbook.systems import cassandra_files as files
 from labbook.systems import cassandra_shares as shares
-from labbook.systems.base import Described
-from labbook.systems.cassandra import Cassandra
 from labbook.systems.cassandra_config import VERSIONS
 from labbook.systems.cassandra_growing_node import GrowingNode
+from labbook.systems.cassandra_merge import merge
 from labbook.systems.cassandra_ring import HEAP_MB, KEYSPACE, TABLE
+from labbook.systems.cassandra_ring_settings import FILE, RingSettings
 from labbook.systems.several import each
 
-FILE = "settings of growing_ring"
-OLD, NEW = "1.0.7", "5.0.8"
-COORDINATORS = ("donor", "all")
-RING_DELAY_MS = 5000    # at 1000 a node was seen to join empty
 QUIET_SECONDS = 3600
 ASK_SECONDS = 0.5
 
 
-class KeptRing(Described):
-    """The first host has the donor. `coordinators`: whom clients call, the donor or all nodes that
-    are in the ring when a load begins."""
-
-    NAME = "growing_ring"
-    SETTINGS = {
-        "version": {"enum": [OLD, NEW], "default": OLD},
-        "ring_delay_ms": {**Cassandra.SETTINGS["ring_delay_ms"], "default": RING_DELAY_MS},
-        **{key: Cassandra.SETTINGS[key] for key in ("heap_mb", "stream_mbit", "whole_files",
-                                                    "disk_access")},
-        "compression": {"type": "boolean", "default": False},
-        "coordinators": {"enum": list(COORDINATORS), "default": "donor"},
-    }
+class KeptRing(RingSettings):
+    """The first host has the donor; settings as in RingSettings."""
 
     def __init__(self, hosts, **settings):
         if not hosts:
@@ -47,16 +32,6 @@ class KeptRing(Described):
         self.port, self.protocol = self.donor.port, self.donor.protocol
         self._running, self._joined = [], {}
         self._compacting, self._kept = True, None
-
-    @classmethod
-    def checked(cls, settings: dict) -> dict:
-        """As Described.checked; None stands for the default, of `ring_delay_ms` for waits as
-        shipped."""
-        full = super().checked({key: value for key, value in settings.items()
-                                if value is not None or key == "ring_delay_ms"})
-        Cassandra.checked({key: value for key, value in full.items()
-                           if key in Cassandra.SETTINGS and value is not None})
-        return full
 
     @property
     def donor(self) -> GrowingNode:
@@ -109,6 +84,8 @@ class KeptRing(Described):
         self.donor.deploy()
         self._start_donor()
         self.donor.create_table(KEYSPACE, TABLE, 1, compression=self.settings.compression)
+        if self.settings.files == "by_range":
+            self.compaction(True)
         return self
 
     def stop(self) -> None:
@@ -121,7 +98,7 @@ class KeptRing(Described):
 
     def facts(self) -> dict:
         """The donor's, and how the ring stands."""
-        own = ("compression", "coordinators")
+        own = ("compression", "coordinators", "files")
         return {**self.donor.facts(), "system": self.NAME, "nodes": self.joined,
                 **{key: getattr(self.settings, key) for key in own}}
 
@@ -135,6 +112,11 @@ class KeptRing(Described):
         self.donor.admin.compaction(KEYSPACE, TABLE, on)
         self.donor.await_agreed("all nodes to know about compaction")
         self._compacting = on
+
+    @property
+    def compacting(self) -> bool:
+        """Whether SSTables are merged."""
+        return self._compacting
 
     def data_bytes(self, node=None) -> int:
         """On disk of the table's live SSTables, on a node or the host of this name (the donor)."""
@@ -158,9 +140,9 @@ class KeptRing(Described):
                 raise SystemFailure(f"not quiet within {seconds:g} s: {busy}")
             time.sleep(ASK_SECONDS)
 
-    def forget(self) -> None:
-        """Have the nodes read what they have from disk, and not from the page cache."""
-        each(self.running, files.forget)
+    def merge(self, seconds: float = QUIET_SECONDS) -> list[int]:
+        """Have the donor's files merged to rest, and compaction as it was: as cassandra_merge."""
+        return merge(self, seconds)
 
     def keep(self, seconds: float = QUIET_SECONDS) -> int:
         """Keep what the donor, alone, has for `reset`: its bytes. It is started again by this."""
@@ -198,7 +180,7 @@ class KeptRing(Described):
             version=s.version, token=token, seeds=[self.host.address],
             heap_mb=s.heap_mb or HEAP_MB[VERSIONS[s.version]["protocol"]],
             ring_delay_ms=s.ring_delay_ms, stream_mbit=s.stream_mbit, whole_files=s.whole_files,
-            disk_access=s.disk_access)
+            disk_access=s.disk_access, by_range=s.files == "by_range")
 
     def _start_donor(self) -> None:
         self.donor.start()

@@ -9,6 +9,7 @@ from labbook.systems.cassandra_idl import idl
 from labbook.systems.cassandra_nodetool import busy_told
 
 AS_SHIPPED = 4, 32  # SSTables of about one size that are merged, at least and at most
+FLUSH_SECONDS = 600
 LOCATION = "LocationInfo"  # of keyspace system: what a node knows of itself (L) and others (Ring)
 
 
@@ -60,6 +61,20 @@ class ThriftAdmin:
             definition.min_compaction_threshold, definition.max_compaction_threshold = (
                 AS_SHIPPED if on else (0, 0))
             client.system_update_column_family(definition)
+
+    def look_for_merges(self, keyspace: str, table: str) -> None:
+        """Have the node look whether SSTables are to be merged, which it does after a flush alone:
+        a row is written once more as it is."""
+        types = idl()
+        everything = types.SlicePredicate(slice_range=types.SliceRange(b"", b"", False, 10))
+        parent, one = types.ColumnParent(table), types.ConsistencyLevel.ONE
+        with self.client() as client:
+            client.set_keyspace(keyspace)
+            for row in client.get_range_slices(parent, everything,
+                                               types.KeyRange(b"", b"", count=1), one):
+                for found in row.columns:
+                    client.insert(row.key, parent, found.column, one)
+        self.node.nodetool("flush", keyspace, seconds=FLUSH_SECONDS)
 
     def busy(self) -> list[str]:
         """Compactions and flushes that the node has under way, in words."""

@@ -12,8 +12,9 @@ from labbook.systems import cassandra_shares as shares
 from labbook.systems.cassandra import Cassandra
 from labbook.systems.cassandra_config import VERSIONS
 from labbook.systems.cassandra_join import Joiner, Joins
-from labbook.systems.cassandra_kept_ring import OLD, KeptRing
+from labbook.systems.cassandra_kept_ring import KeptRing
 from labbook.systems.cassandra_leave import leave
+from labbook.systems.cassandra_ring_settings import OLD
 from labbook.systems.several import each
 
 JOIN_SECONDS = LEAVE_SECONDS = 3600
@@ -21,7 +22,7 @@ JOIN_SECONDS = LEAVE_SECONDS = 3600
 
 class GrowingRing(KeptRing):
     """`hosts` are a node each, the first is the donor. `ring_delay_ms` None: waits as shipped; what
-    else may be set is as in KeptRing and Cassandra. A target for workloads, also while it grows.
+    else may be set is as in RingSettings and Cassandra. A target for workloads, also while it grows.
     """
 
     NEEDS = Cassandra.needs(version=OLD)
@@ -61,8 +62,7 @@ class GrowingRing(KeptRing):
         return rows
 
     def leave(self, name: str, seconds: float = LEAVE_SECONDS) -> dict:
-        """Have a node give its range away and end: as cassandra_leave tells, and `ring`, as it is
-        then."""
+        """Have a node give its range away and end: as cassandra_leave tells."""
         node, able = self.node(name), [n for n in self._running if n in self._joined][1:]
         if name not in able:
             raise InputError(f"{name!r} cannot leave", file="growing ring", key="leave",
@@ -70,12 +70,7 @@ class GrowingRing(KeptRing):
         told = leave(self, node, seconds)
         self.ended(name)
         self._joined.pop(name)
-        return {**told, "ring": self.ring()}
-
-    def kill(self, name: str) -> None:
-        """SIGKILL to a node."""
-        self.node(name).process.kill()
-        self.ended(name)
+        return told
 
     def ring(self) -> dict[str, dict]:
         """By name, as the donor tells it: state (as NORMAL, JOINING), up, token, load_bytes."""
