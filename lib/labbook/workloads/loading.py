@@ -25,7 +25,8 @@ END_SECONDS, READ_BACK_SECONDS = 60, 300
 
 
 def load_pairs(crew, target, *, rows: int, value_bytes: int, values: str = RANDOM, seed: int = 0,
-               clients: int = CLIENTS, consistency: str = "ONE") -> Load:
+               clients: int = CLIENTS, consistency: str = "ONE",
+               most_mb_per_s: float | None = None) -> Load:
     """Write every row of the table once, and read a sample back; SystemFailure where a row cannot
     be written in several tries, or holds something else.
 
@@ -34,9 +35,12 @@ def load_pairs(crew, target, *, rows: int, value_bytes: int, values: str = RANDO
     client: client, host, started_s, seconds, rows, again (batches written again), cpu_s. Measures:
     seconds, rows_per_s, mb_per_s (10^6 bytes of values), mb_per_s_per_client_core (MB for each
     second of the clients' CPU), clients_cpu_share, again, sampled (rows that were read back), and
-    where the target has processes server_cpu_s.
+    where the target has processes server_cpu_s. `most_mb_per_s` holds them back, for a store that
+    would rather run out of memory than make them wait.
     """
     spec = _spec(target, rows, value_bytes, values, seed, clients, consistency)
+    if most_mb_per_s is not None:
+        spec["client_bytes_per_s"] = most_mb_per_s * 1e6 / spec["all_clients"]
     specs = shares(spec, spec["clients"], len(crew.hosts))
     what = f"{rows} rows, {rows * value_bytes / 1e6:.0f} MB"
     cpu_before = server_cpu(target)

@@ -48,12 +48,21 @@ class Loader:
                       file)
 
     def _write_all(self, rows: range) -> None:
-        size = self._spec["rows_a_batch"]
+        size, due = self._spec["rows_a_batch"], 0.0
         for first in range(rows.start, rows.stop, size):
             batch = range(first, min(first + size, rows.stop))
+            due = self._held_back(due, len(batch))
             written = time.time_ns() // 1000  # the same again, so that a store has no second value
             self._insist(lambda: self._write(batch, written))
             self._done[self._at] += len(batch)
+
+    def _held_back(self, due: float, rows: int) -> float:
+        """Wait until the batch is due: when the one after it is; what was late is not made up for."""
+        rate = self._spec.get("client_bytes_per_s")
+        if rate is None:
+            return due
+        time.sleep(max(0, due - time.monotonic()))
+        return time.monotonic() + rows * self._spec["value_bytes"] / rate
 
     def _insist(self, what) -> None:
         """A server that is short of something, or not yet there, gets more time."""
