@@ -12,7 +12,7 @@ from labbook.systems.cassandra_thrift import idl
 from labbook.systems.growing_ring import GrowingRing
 
 NODES = ["node1", "node2", "node3"]
-MEMORY, HEAP_MB = "768M", 256      # as in the study
+MEMORY, HEAP_MB = "768M", 256      # as little as both versions take
 ROWS, VALUE_BYTES = 600, 16384   # ten megabytes
 SLOW_MBIT = 8                    # a megabyte a second
 SECONDS = 300                    # at most, on a busy machine
