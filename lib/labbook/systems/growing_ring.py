@@ -5,7 +5,7 @@ after that of the one before, so that all data comes from the donor. One copy of
 token a node. What was loaded once is kept, and a ring set back to it within seconds.
 """
 
-from labbook.errors import InputError
+from labbook.errors import InputError, SystemFailure
 from labbook.systems import cassandra_files as files
 from labbook.systems import cassandra_nodetool as nodetool
 from labbook.systems import cassandra_shares as shares
@@ -60,6 +60,20 @@ class GrowingRing(KeptRing):
         for share in asked:
             rows += self.join([share]).wait(seconds)
         return rows
+
+    def join_again(self, asked, seconds: float, tries: int) -> tuple[list[dict], int]:
+        """Nodes join as in `join`, and where that fails once more, at most `tries` times: rows of
+        the join that came out, none if none did, and how many it took."""
+        for number in range(1, tries + 1):
+            joins = self.join(asked)
+            try:
+                return joins.wait(seconds), number
+            except SystemFailure:
+                for joiner in joins.joiners:
+                    if joiner.killed_s is None:
+                        joins.kill(joiner.name)
+                    self._joined.pop(joiner.name, None)
+        return [], tries
 
     def leave(self, name: str, seconds: float = LEAVE_SECONDS) -> dict:
         """Have a node give its range away and end: as cassandra_leave tells."""
