@@ -21,7 +21,7 @@ TINY = {"data_mb": DATA_MB, "sizes_mb": [DATA_MB], "share": SHARE, "clients": 4,
         "loads": ["none", "read"], "more_loads": ["none"], "joiners": 1, "response_joiners": 1,
         "warm_s": 1.0, "steady_s": 2.0, "disk_loads": ["none", "read"], "numbers": [2],
         "parallel_delays_ms": [2500], "priorities": ["stream_first"],
-        "looking_s": 25.0, "again_within_s": 15.0, **ONCE, **AS_OTHERS}
+        "looking_s": 60.0, "again_within_s": 45.0, **ONCE, **AS_OTHERS}
 VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
 
 
