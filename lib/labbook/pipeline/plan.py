@@ -88,13 +88,15 @@ def privileged(lab: LabDescription) -> list[str]:
         shape = f" shaped to {asked}" if asked else ""
         actions.append(f"a link {' - '.join(link['between'])}{shape}")
     for host in lab.hosts:
-        limits = [k for k, v in host.limits.items() if v and k != "disk"]
+        limits = [k for k, v in host.limits.items() if v and k not in ("disk", "fuse")]
         if limits:
             actions.append(f"control group of {host.name}: {', '.join(limits).replace('cores_of', 'cores')}")
         if host.limits.get("disk"):
             actions.append(f"a file system on a loop device for {host.name}")
         if host.limits.get("disk", {}).get("trace"):
             actions.append(f"the kernel's trace of the requests of {host.name}'s disk")
+        if host.limits.get("fuse"):
+            actions.append(f"file systems of programs (FUSE), seen by {host.name} alone")
     return actions
 
 

@@ -1,14 +1,33 @@
 """A Ceph file system mounted on a client host by ceph-fuse, which can be ended whatever hangs."""
 
-from labbook.systems.base import Described, Needs
+import shlex
+import time
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from labbook.errors import LabbookError, LabError, SystemFailure
+from labbook.lab import fuse
+from labbook.lab.apart import run_apart
+from labbook.systems.base import Needs, System
+from labbook.systems.ceph_asking import ask, put_tools
+from labbook.systems.ceph_config import CONF, KEYRING, MON_PORTS
+from labbook.systems.ceph_daemon import SOCKET
+
+MOUNTS = "mounts"
+# Of the root directory, which the client has in its cache, this is asked of an MDS each time.
+ASK_MDS = "import os; print(os.getxattr('.', 'ceph.dir.rctime').decode())"
+IS_MOUNTED = "while read -r _ _ _ _ place _; do [ \"$place\" != {path} ] || exit 0; done < " \
+             "/proc/self/mountinfo; exit 1"
+END_SECONDS = 5     # that ceph-fuse has for its good-byes once nothing is mounted
 
 
-class CephMount(Described):
-    """One mount on one host, named by `name`; a host may have several, each a client of its own.
+class CephMount(System):
+    """One mount on one host, called `name`; a host may have several, each a client of its own.
 
-    `ceph` gives `client_files()`: {"ceph.conf": text, "keyring": text} by which client.admin finds
-    and reaches the cluster. `path` is the folder on the host where the file system is seen, below
-    the host's own folder: for programs there, and never for this process.
+    `ceph` gives `client_config(**options)` and `client_keyring`, the texts by which client.admin
+    finds and reaches the cluster. `path` is the folder on the host where the file system is seen,
+    below the host's own: for programs there, and never for this process. Whoever calls there
+    waits as long as the MDS does not answer, and SIGKILL does not end that: so see `call`.
 
     cache_inodes: client_cache_size, how many inodes the client keeps (None: as shipped, 16384).
     The host must be let use FUSE: `limits: {fuse: true}` in lab.yml.
@@ -17,58 +36,168 @@ class CephMount(Described):
     NAME = "ceph_mount"
     SETTINGS = {
         "name": {"type": "string", "pattern": "^[a-z][a-z0-9-]{0,15}$", "default": "client1"},
-        "cache_inodes": {"type": "integer", "minimum": 1},
-        "data_cache_mb": {"type": "integer", "minimum": 0},
+        "cache_inodes": {"type": ["integer", "null"], "minimum": 1, "default": None},
     }
-    NEEDS = Needs(packages=("ceph-fuse", "procps"), commands=("ceph-fuse", "ps"))
-    protocol = "file"
+    NEEDS = Needs(packages=("ceph-fuse", "mount", "procps"), commands=("ceph-fuse", "ps"))
+    START_SECONDS = 30
+    protocol = "cephfs"
+    port = MON_PORTS["v2"]
 
     def __init__(self, host, ceph, **settings):
-        self.host, self.ceph, self.settings = host, ceph, self.checked(settings)
+        super().__init__(host, **settings)
+        self.ceph, self.name = ceph, self.settings.name
+        self.home = host.root / f"{self.NAME}-{self.name}"
+        self._path = shlex.quote(str(self.path))
 
     @property
-    def path(self):
-        """A PurePosixPath on the host."""
+    def address(self) -> str:
+        """The monitor's."""
+        return self.ceph.address
+
+    @property
+    def path(self) -> PurePosixPath:
+        # Not below its home, which is deleted with all that is in it.
+        return self.host.root / MOUNTS / self.name
 
     @property
     def process(self):
-        """ceph-fuse's; None when it never was up. `process.pid` is a pid of the host's."""
+        """ceph-fuse's; None when it never was up."""
+        if self._process is None:
+            self._process = self.host.process(self.home.name)
+        return self._process
 
-    def up(self, seconds: float = 30) -> "CephMount":
-        """Take away what an earlier one of this name left, mount, and return once the root
-        directory answers. SystemFailure with ceph-fuse's log when it does not in `seconds`, and
-        then nothing is mounted; LabError before anything starts where FUSE cannot be used."""
+    def up(self, seconds: float | None = None) -> "CephMount":
+        """Take away what an earlier one of this name left, mount, and return once an MDS answers
+        through it. SystemFailure with ceph-fuse's log when it does not in `seconds` (30), and then
+        nothing is mounted; LabError before anything starts where FUSE cannot be used."""
+        self._require_fuse()
+        self.destroy()
+        self.provide()
+        self.deploy()
+        self.begin()
+        self.await_answer(seconds)
+        return self
+
+    def deploy(self) -> None:
+        self.run("mkdir", "-p", self.home, self.path)
+        self.put(self.ceph.client_config(**self._options()), CONF)
+        self.host.put(self.ceph.client_keyring, self.home / KEYRING, 0o600)
+        put_tools(self.host, self.home)
+
+    def command(self) -> str:
+        return shlex.join(("ceph-fuse", "-f", "--id", "admin", "-c", f"{self.home}/{CONF}",
+                           "-k", f"{self.home}/{KEYRING}", str(self.path)))
+
+    def begin(self) -> None:
+        self._process = self.host.start(self.home.name, self.command(), cwd=str(self.home),
+                                        root=True)
+
+    def answers(self) -> None:
+        if not self.mounted():
+            raise ConnectionError("nothing is mounted yet")
+        if not self.alive(END_SECONDS):
+            raise ConnectionError("no MDS answers through the mount")
+
+    def stop(self) -> None:
+        self.end()
+
+    def mounted(self) -> bool:
+        return not self.host.run(IS_MOUNTED.format(path=self._path), check=False).exit_code
 
     def alive(self, seconds: float = 5) -> bool:
-        """Whether a stat of the root directory is answered within `seconds`; the process that
-        asks is left alone after them."""
+        """Whether an MDS answers through the mount within `seconds`."""
+        done = self.call(shlex.join((self.host.python, "-I", "-S", "-c", ASK_MDS)), seconds)
+        return done is not None and done.exit_code == 0
 
     def call(self, command: str, seconds: float):
-        """Run a shell command that may hang on the mount, with $PWD the mount's own path: its
-        Result, or None when it had not ended after `seconds`. It is then killed, and ends at the
-        latest when the mount does."""
+        """The Result of a shell command that may hang on the mount, run in the mounted folder;
+        None when it had not ended after `seconds`. It is then left behind, and ends at the latest
+        when the mount does."""
+        return run_apart(self.host, f"cd {self._path} && {command}", seconds)
 
-    def ask(self, prefix: str, **args) -> dict:
-        """What ceph-fuse says at its admin socket: `mds_sessions`, `status`, `perf dump`,
-        `dump cache`, ... It answers also when the mount hangs. LabError when nobody answers."""
+    def ask(self, prefix: str, seconds: float = 10, **arguments):
+        """What ceph-fuse says at its admin socket, also when the mount hangs: `mds_sessions`,
+        `status`, `perf dump`, `dump_cache`, `mds_requests` (calls that wait), ... SystemFailure
+        when it does not answer."""
+        return ask(self.host, self.home, f"{self.home.name}/{SOCKET}",
+                   {"prefix": prefix, **arguments}, seconds)
 
     def sessions(self) -> dict[int, str]:
-        """{rank: state} of the client's sessions with MDSs: opening, open, stale, closed,
-        rejected, ..."""
+        """{rank: state} of the client's sessions with MDSs: opening, open, stale, closed, ..."""
+        return {each["mds"]: each["state"] for each in self.ask("mds_sessions")["sessions"]}
 
     def cut(self) -> bool:
-        """Whether the cluster has shut this client out (evicted, blocklisted), by its own words."""
+        """Whether the cluster has shut this client out, as far as the client knows."""
+        return bool(self.ask("status")["blocklisted"])
 
     def inodes(self) -> int:
         """How many inodes the client's cache holds now."""
+        return self.ask("status")["inode_count"]
 
     def end(self, seconds: float = 10) -> None:
-        """Unmount: in order when that takes no more than `seconds`; else the connection to the
-        kernel is aborted, at which all callers end with an error, and ceph-fuse is killed.
-        Returns within about twice `seconds`, and nothing is mounted then."""
+        """Unmount, in order if that takes no more than `seconds`; else the connection between
+        kernel and ceph-fuse is aborted, at which all callers end with an error. ceph-fuse then
+        takes leave of the MDSs, and is killed when they do not answer. Nothing is mounted then."""
+        if self.process is None:
+            return
+        if not self.mounted():
+            self.process.kill()
+            return
+        began = time.monotonic()
+        done = run_apart(self.host, f"umount -i -c {self._path}", seconds, root=True)
+        in_order = done is not None and done.exit_code == 0
+        if not in_order:
+            self._abort()
+        left = seconds - (time.monotonic() - began) if in_order else 0
+        self._await_end(max(END_SECONDS, left))
 
     def destroy(self) -> None:
         """End it at once, hung or not, and take its files away."""
+        self._abort()
+        if self.process is not None:
+            self.process.kill()
+        self._process = None
+        self.host.run(f"rm -rf --one-file-system {shlex.quote(str(self.home))}; "
+                      f"[ ! -e {self._path} ] || rmdir {self._path}", root=True)
 
-    def facts(self) -> dict:
-        """name, version, settings, resident_mb."""
+    def server_facts(self) -> dict:
+        return {"version": self.ask("version")["version"]}
+
+    def _options(self) -> dict:
+        options = {"admin_socket": SOCKET, "admin_socket_mode": "0666",
+                   "client_cache_size": self.settings.cache_inodes}
+        return {key: value for key, value in options.items() if value is not None}
+
+    def _require_fuse(self):
+        if self.host.allow is not None and "fuse" not in self.host.allow:
+            raise LabError(f"{self.host.name}: to mount file systems of programs is not allowed",
+                           remedy="Add it if you agree, in the environment file: allow: [fuse]")
+        if self.host.run(f"test -c {fuse.DEVICE}", check=False).exit_code:
+            raise LabError(f"{self.host.name}: no {fuse.DEVICE}, which ceph-fuse needs",
+                           remedy="Type there: modprobe fuse; `labbook doctor` tells more")
+
+    def _abort(self):
+        self.host.run(fuse.unmount(self.path), root=True)
+
+    def _await_end(self, seconds):
+        """Of ceph-fuse, by itself if it does."""
+        with suppress(SystemFailure):
+            self.host.wait_for(lambda: not self.process.alive(), "ceph-fuse to end", seconds,
+                               interval=0.05)
+            return
+        self.process.kill()
+
+    def _ready(self) -> bool:
+        try:
+            self.answers()
+        except LabbookError:
+            raise
+        except ConnectionError as error:
+            self._refusal = error
+            return False
+        return True
+
+    def _server_pid(self) -> int | None:
+        """It has no port of its own."""
+        process = self.process
+        return process.pid if process is not None and process.alive() else None
