@@ -46,7 +46,7 @@ def _panel(point, title):
     t, rank, inodes = (np.asarray(point[f"cached_{part}"]) for part in ("t_s", "rank", "inodes"))
     figure = Figure(figsize=WIDE_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    top = 1.3 * max(1, inodes.max())
+    top = 1.5 * max(1, inodes.max())      # room for the phases' words
     phases = list(zip(*(_listed(point[f"phase_{part}"]) for part in ("name", "from_s", "to_s"))))
     moved = [(at, n) for at, n in zip(*(_listed(point[f"move_{part}"]) for part in ("t_s", "inodes")))
              if n >= LEAST_SHARE * inodes.max()]
@@ -61,7 +61,8 @@ def _panel(point, title):
     end = max(phases[-1][2], t.max()) if phases else t.max()
     axes.set(xlim=(min(0, t.min()), end), ylim=(-0.2 * top if moved else 0, top), xlabel="time, s",
              ylabel="cached metadata, inodes")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}" if value >= 0 else ""))
+    axes.set_yticks([value for value in axes.get_yticks() if 0 <= value <= top])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.tick_params(length=0)
     axes.grid(axis="x", visible=False)
     head(figure, title, [entry(f"rank {one}", PALETTE[one % len(PALETTE)], "") for one in ranks])

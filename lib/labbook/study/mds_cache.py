@@ -130,6 +130,18 @@ def asked_numbers(seen: pd.DataFrame, phases: pd.DataFrame, counter: str = "requ
     return found
 
 
+def both_orders(measures: dict) -> dict:
+    """Of a benchmark's rates ({order}_{op}_per_s, both orders of as many operations): {op}_per_s of
+    both together, and {op}_random_over_sequential. NaN where one of them is missing."""
+    found = {}
+    for op in ("create", "stat", "delete"):
+        one, other = (measures.get(f"{order}_{op}_per_s", math.nan) for order in ("sequential", "random"))
+        there = one > 0 and other > 0       # false for NaN, too
+        found[f"{op}_per_s"] = 2 / (1 / one + 1 / other) if there else math.nan
+        found[f"{op}_random_over_sequential"] = other / one if there else math.nan
+    return found
+
+
 def migrating_over_quiet(rows: pd.DataFrame, seen: pd.DataFrame) -> float:
     """How many times as long operations took that were under way while metadata migrated, in the
     mean, as the others. rows: started_s (epoch), seconds. NaN where one of the two is none."""

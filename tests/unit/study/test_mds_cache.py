@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from labbook.study.mds_cache import (asked_numbers, cache_numbers, drawn, grown,
+from labbook.study.mds_cache import (asked_numbers, both_orders, cache_numbers, drawn, grown,
                                      migrating_over_quiet, moves, shared_out)
 
 FILES = 1000
@@ -90,6 +90,13 @@ def test_requests_for_each_operation_of_a_phase():
     assert found["sequential_create_asked"] == pytest.approx(2)
     assert found["sequential_create_cached"] == 0
     assert found["sequential_stat_asked"] == 0 and found["sequential_stat_cached"] == 1
+
+
+def test_rates_of_both_orders_together():
+    found = both_orders({"sequential_create_per_s": 100.0, "random_create_per_s": 300.0,
+                         "sequential_stat_per_s": math.nan, "random_stat_per_s": 50.0})
+    assert found["create_per_s"] == pytest.approx(150) and found["create_random_over_sequential"] == 3
+    assert all(math.isnan(found[f"{op}_per_s"]) for op in ("stat", "delete"))
 
 
 def test_operations_in_a_migration_are_told_from_the_others():
