@@ -1,6 +1,24 @@
 """A Ceph cluster with its file system: one monitor, OSDs, and metadata servers that come and go."""
 
+import time
+from contextlib import contextmanager, suppress
+
+from labbook.errors import InputError, LabbookError, SystemFailure
+from labbook.systems import ceph_config as config
 from labbook.systems.base import Described, Needs
+from labbook.systems.ceph_daemon import Cluster
+from labbook.systems.ceph_faults import Faults, fault_log
+from labbook.systems.ceph_map import ACTIVE, Daemon, FsMap, parsed
+from labbook.systems.ceph_mds import CephMDS
+from labbook.systems.ceph_mon import CephMon
+from labbook.systems.ceph_osd import CephOSD
+from labbook.systems.ceph_watch import Watch
+from labbook.systems.several import each, together
+
+FS = "labbook"
+UP_SECONDS = 60
+ASK_SECONDS = 0.1   # between two looks at the map, of which each costs the monitor a ms
+PARTS = {"mon": CephMon, "osd": CephOSD, "mds": CephMDS}
 
 
 class Ceph(Described):
@@ -9,126 +27,258 @@ class Ceph(Described):
 
     osds: where the OSDs keep their objects, in `memory` or on their hosts' `disk` (BlueStore).
     active: MDSs with a rank. standby: further ones that wait. replay: the spares follow the ranks,
-    one a rank; without `standby` there are then as many as ranks. cache_mb: mds_cache_memory_limit.
-    balancer: as shipped (every 10 s), or never. beacon_grace_s: after how long without a word an
-    MDS counts as dead. propose_s: paxos_propose_interval; None: both as shipped.
+    one a rank, and can take over that rank alone; without `standby` there are as many as ranks.
+    cache_mb: mds_cache_memory_limit. balancer: as shipped (every 10 s), or never. beacon_grace_s:
+    after how long without a word an MDS counts as dead. propose_s: paxos_propose_interval, how long
+    the monitor gathers changes. None: as shipped.
 
     An MDS is called by the name of its host. InputError for what cannot be a cluster.
     """
 
     NAME = "ceph"
-    SETTINGS = {
-        "osds": {"enum": ["memory", "disk"], "default": "memory"},
-        "replication": {"type": "integer", "minimum": 1, "default": 1},
-        "active": {"type": "integer", "minimum": 1, "default": 1},
-        "standby": {"type": "integer", "minimum": 0, "default": 0},
-        "replay": {"type": "boolean", "default": False},
-        "cache_mb": {"type": ["integer", "null"], "minimum": 16, "default": None},
-        "balancer": {"type": "boolean", "default": True},
-        "beacon_grace_s": {"type": ["number", "null"], "exclusiveMinimum": 0, "default": None},
-        "propose_s": {"type": ["number", "null"], "exclusiveMinimum": 0, "default": 0.2},
-    }
-    NEEDS = Needs(packages=("ceph-mon", "ceph-osd", "ceph-mds", "ceph-common", "python3-rados"))
+    SETTINGS = config.SETTINGS
+    NEEDS = Needs(*(tuple(dict.fromkeys(one for part in PARTS.values()
+                                        for one in getattr(part.NEEDS, kind)))
+                    for kind in ("packages", "artifacts", "commands", "made")))
+    PARTS = {role: part.NAME for role, part in PARTS.items()}
     protocol = "cephfs"
-    fs_name = "labbook"
+    fs_name = FS
 
     def __init__(self, hosts, **settings):
-        """.host .hosts .settings (a dict) .address .port: the monitor's; .mdss: by name."""
-        raise NotImplementedError
+        self.settings = self.checked(settings)
+        self.hosts = list(hosts)
+        by_role = {role: [h for h in self.hosts if h.role == role] for role in PARTS}
+        config.check_hosts(self.settings, {role: len(found) for role, found in by_role.items()})
+        self.host, = by_role["mon"]
+        mdss = by_role["mds"][:self.settings["active"] + self.settings["standby"]]
+        self._cluster = Cluster(self.host.address, config.options(self.settings))
+        self.mon = CephMon(self.host, "a", self._cluster)
+        self.osds = [CephOSD(host, str(i), self._cluster, self.settings["osds"])
+                     for i, host in enumerate(by_role["osd"])]
+        self.mdss = {host.name: CephMDS(host, host.name, self._cluster) for host in mdss}
+        self.address, self.port = self.mon.address, self.mon.port
+        self._killed: dict[str, float] = {}     # by name, when
 
-    # --- life
+    @classmethod
+    def checked(cls, settings: dict) -> dict:
+        settings = super().checked(settings)
+        if settings["replay"] and not settings["standby"]:
+            settings["standby"] = settings["active"]
+        return settings
 
-    def up(self) -> "Ceph":
-        """Take away what earlier runs left and make a fresh cluster; returns when the file system
-        has all ranks up:active and the spares are there; SystemFailure with a log's tail if not."""
-
-    def stop(self) -> None:
-        """End all daemons at once (SIGKILL to the OSDs and MDSs: nothing is kept)."""
-
-    def destroy(self) -> None:
-        """End what runs and take its files away."""
-
-    def facts(self) -> dict:
-        """Settings, versions as the daemons tell them, and settings as the running MDS has them."""
+    def daemons(self) -> dict:
+        """All by name: `a` for the monitor, osd.0 and so on, MDSs by their hosts."""
+        return {"mon": self.mon, **{osd.name: osd for osd in self.osds}, **self.mdss}
 
     @property
     def process(self):
         """The monitor's."""
+        return self.mon.process
 
     @property
     def processes(self) -> list:
-        """Those of all daemons: .daemons("mds") for one kind, a dict by name."""
+        return [daemon.process for daemon in self.daemons().values()]
 
-    # --- what clients need
+    # its life
 
-    def mount(self, host, **settings) -> "CephMount":
-        """A mount of the file system on a client host, not yet up: see CephMount."""
+    def up(self) -> "Ceph":
+        """Take away what earlier runs left and make a new cluster; returns when all ranks are
+        active and the spares are there. SystemFailure with a log's tail if not: nothing runs then.
+        """
+        self.destroy()
+        each(self.daemons().values(), lambda daemon: daemon.provide())
+        self._cluster.renew(daemon.name for daemon in self.daemons().values())
+        with self._or_none():
+            self.mon.deploy()
+            self.mon.start()
+            each([*self.osds, *self.mdss.values()], _deploy_and_begin)
+            self._await_osds()
+            self.mon.tell_all(config.file_system(FS, self.settings))
+            self._await_all(UP_SECONDS)
+        return self
+
+    def stop(self) -> None:
+        """End all at once, in no order: nothing is to be kept."""
+        each(self.daemons().values(), lambda daemon: daemon.kill())
+
+    def destroy(self) -> None:
+        """End what runs and take its files away."""
+        each(self.daemons().values(), lambda daemon: daemon.destroy())
+        self._killed = {}
+
+    def facts(self) -> dict:
+        """Settings, the version as each daemon tells it, and what a running MDS goes by."""
+        mds = self.mdss[next(iter(self.ranks().values())).name]
+        own = {key: mds.ask("config get", var=key)[key] for key in config.MDS_FACTS}
+        found = together(each(self.daemons().values(), lambda daemon: daemon.facts()))
+        return {"system": self.NAME, **self.settings, "osd_count": len(self.osds),
+                "version": found["version"], "resident_mb": found["resident_mb"], **own}
+
+    # what clients need
+
+    def mount(self, host, **settings):
+        """A CephMount of the file system on a client host, not yet up."""
+        from labbook.systems.ceph_mount import CephMount
+
+        return CephMount(host, self, **settings)
 
     def client_config(self, **options) -> str:
-        """Text of a ceph.conf for a client: monitors, keyring file `keyring` beside it, and these
-        options (with _ for blanks) in section [client]."""
+        """Text of a client's ceph.conf, with these options; the file `keyring` is beside it."""
+        return config.client_text(self._cluster.fsid, self.address, **options)
 
     @property
     def client_keyring(self) -> str:
-        """Text of a keyring with client.admin."""
+        """Of client.admin."""
+        return config.keyring({config.ADMIN: self._cluster.keys[config.ADMIN]})
 
-    # --- who has which rank
+    # who has which rank
 
-    def fs_map(self) -> "FsMap":
-        """One cheap call: epoch, modified_s, max_mds, ranks {rank: Daemon}, standbys [Daemon],
-        followers {rank: Daemon} (standby-replay), failed [rank], damaged [rank].
+    def fs_map(self) -> FsMap:
+        """As the monitor has it now."""
+        return parsed(self.mon.tell("fs dump"))
 
-        Daemon: name, rank (None: standby), state (such as `active`, `replay`, without `up:`),
-        gid, address, laggy.
-        """
+    def ranks(self) -> dict[int, Daemon]:
+        return self.fs_map().ranks
 
-    def ranks(self) -> "dict[int, Daemon]": ...
+    def standbys(self) -> list[Daemon]:
+        return self.fs_map().standbys
 
-    def standbys(self) -> "list[Daemon]": ...
+    def active(self, count: int, seconds: float = UP_SECONDS) -> FsMap:
+        """Have `count` ranks from now on; returns when that many are active."""
+        if not 1 <= count <= len(self.mdss):
+            raise InputError(f"{count} metadata servers of {len(self.mdss)}", file=config.FILE,
+                             key="active", allowed=f"1 to {len(self.mdss)}")
+        self._set("max_mds", count)
+        return self.await_active(count, seconds)
 
-    def active(self, count: int, seconds=60) -> None:
-        """Set max_mds and wait."""
+    def await_active(self, count: int | None = None, seconds: float = UP_SECONDS) -> FsMap:
+        """The map once that many ranks (as in the settings) are active, and there are no others."""
+        count = count or self.settings["active"]
+        return self._await(lambda seen: seen.settled(count), f"{count} ranks to be active", seconds)
 
-    def await_active(self, count: int | None = None, seconds=60) -> "FsMap":
-        """Returns the map once `count` ranks (settings' `active`) are up:active and no other has a
-        rank; SystemFailure that tells how they stand if not."""
-
-    def kill(self, rank: int) -> "tuple[str, float]":
-        """SIGKILL to the MDS that has this rank: its name, and when it was sent (epoch)."""
+    def kill(self, rank: int) -> tuple[str, float]:
+        """SIGKILL to the MDS that has this rank: its name, and when (epoch seconds)."""
+        mds = self._of_rank(rank)
+        at_s = self._killed[mds.id] = time.time()
+        mds.process.kill()
+        return mds.id, at_s
 
     def start_mds(self, name: str) -> float:
-        """Start the MDS of that name again, with the same id; when (epoch). Does not wait."""
+        """Start the MDS of that name again, and do not wait: when (epoch seconds)."""
+        mds, at_s = self._mds(name), time.time()
+        mds.begin()
+        return at_s
 
     def fail(self, rank: int) -> float:
-        """`ceph mds fail`: the monitor takes the rank away at once; when it was asked (epoch)."""
+        """Have the monitor take the rank away now: when that was asked (epoch seconds)."""
+        at_s = time.time()
+        self.mon.tell("mds fail", role_or_gid=f"{FS}:{rank}")
+        return at_s
 
-    def standby_replay(self, on: bool, seconds=60) -> None:
-        """Have spares follow ranks or not; returns when those that can do."""
+    def standby_replay(self, on: bool, seconds: float = UP_SECONDS) -> FsMap:
+        """Have spares follow ranks or not; returns when all do that can, or none does."""
+        self._set("allow_standby_replay", on)
 
-    def pin(self, mount_path, rank) -> None:
-        """(not here: setfattr ceph.dir.pin on the mount is the workload's)"""
+        def settled(seen):
+            spares = len(seen.followers) + len(seen.standbys)
+            return len(seen.followers) == (min(spares, len(seen.ranks)) if on else 0)
 
-    # --- what daemons tell
+        return self._await(settled, f"spares {'' if on else 'not '}to follow", seconds)
 
-    def ask(self, name: str, prefix: str, seconds=10, **arguments) -> "dict | list":
-        """A daemon's admin socket; `name` of its host: `perf dump`, `status`, `get subtrees`,
-        `session ls`, `dump_ops_in_flight`, `config get` (var="mds_cache_memory_limit")."""
+    # what they tell
 
-    def command(self, prefix: str, seconds=10, **arguments) -> "dict | list":
-        """The monitor's commands: `fs dump`, `osd dump`, `osd blocklist ls`, `mds fail`
-        (role_or_gid="labbook:1"). Integers and strings as `ceph` would send them."""
+    def ask(self, name: str, prefix: str, seconds: float = 10, **arguments):
+        """What a daemon's admin socket answers; `name` as in `daemons`. SystemFailure if nothing."""
+        known = self.daemons()
+        if name not in known:
+            raise InputError(f"no daemon {name!r}", allowed=list(known))
+        return known[name].ask(prefix, seconds, **arguments)
 
-    def watch(self, seconds_between=0.5) -> "Watch":
-        """Begin to sample all MDSs, one sampler process a host; `.end()` gives a DataFrame, one row
-        a sample and daemon: t_s (epoch), daemon, rank, state, inodes, dentries, dirs, exported,
-        imported (directory trees since its start), exported_inodes, imported_inodes, requests,
-        forward, subtrees (how many it owns), owned (their paths, a list). Usable as `with`.
-        A dead daemon has no rows; a daemon started again is sampled again."""
+    def command(self, prefix: str, seconds: float = 30, **arguments):
+        """What the monitor answers to a command, as the `ceph` command would send it."""
+        return self.mon.tell(prefix, seconds, **arguments)
 
-    def fault_log(self, since_s: float) -> "Faults":
-        """What monitor and MDSs told since then: .states (DataFrame: t_s, epoch, rank, daemon,
-        state: each change of the map, exact, as the monitor dated it), .noticed_s (rank, daemon,
-        t_s of each death that the monitor noticed, or that was failed by hand), .evicted (client
-        ids, t_s), .blocklisted (addresses), .crashes (daemon, t_s, words, log tail: asserts,
-        signals, `respawn`, `suicide`, other than daemons that were killed here), .map_updated
-        (False: noticed, and the map never changed), .exports_unfinished (daemon, path)."""
+    def watch(self, seconds_between: float = 0.5) -> Watch:
+        """Begin to sample all MDSs; see Watch."""
+        return Watch(self.mdss.values(), seconds_between).begin()
+
+    def fault_log(self, since_s: float) -> Faults:
+        """What happened since then (epoch seconds); see Faults."""
+        return fault_log(self, since_s)
+
+    def killed(self) -> dict[str, float]:
+        """By name, when `kill` ended an MDS last (epoch seconds)."""
+        return dict(self._killed)
+
+    def _set(self, var: str, value) -> None:
+        self.mon.tell("fs set", fs_name=FS, var=var, val=str(value).lower())
+
+    def _mds(self, name: str) -> CephMDS:
+        if name not in self.mdss:
+            raise InputError(f"no metadata server {name!r}", allowed=list(self.mdss))
+        return self.mdss[name]
+
+    def _of_rank(self, rank: int) -> CephMDS:
+        ranks = self.ranks()
+        if rank not in ranks:
+            raise InputError(f"nobody has rank {rank}", allowed=sorted(ranks))
+        return self._mds(ranks[rank].name)
+
+    def _await_osds(self):
+        def up():
+            stat = self.mon.tell("osd stat")
+            return stat["num_up_osds"] == len(self.osds)
+
+        for osd in self.osds:
+            osd.await_answer()
+        self.host.wait_for(up, f"{len(self.osds)} OSDs to be up", UP_SECONDS, self.osds[-1].process)
+
+    def _await_all(self, seconds):
+        s = self.settings
+
+        def settled(seen):
+            following = min(s["standby"], s["active"]) if s["replay"] else 0
+            return (seen.settled(s["active"]) and len(seen.followers) == following
+                    and len(seen.standbys) == s["standby"] - following)
+
+        self._await(settled, f"{s['active']} ranks and {s['standby']} spares", seconds)
+
+    def _await(self, settled, what, seconds) -> FsMap:
+        """The first map that is; SystemFailure with the last one, and a rank's log, if none is."""
+        seen = None
+
+        def look():
+            nonlocal seen
+            seen = self.fs_map()
+            return settled(seen)
+
+        try:
+            self.host.wait_for(look, what, seconds, interval=ASK_SECONDS)
+        except SystemFailure as error:
+            error.message += f"; it is {seen.told()}" if seen else ""
+            error.log = self._log_of_the_last(seen)
+            raise
+        return seen
+
+    def _log_of_the_last(self, seen) -> str | None:
+        """Of the MDS that is not there, or of one of those that are not active."""
+        there = seen.daemons if seen else {}
+        wanted = sorted(self.mdss, key=lambda name: (name in there, name in there
+                                                     and there[name].state == ACTIVE))
+        process = self.mdss[wanted[0]].process
+        return process.log_tail() if process else None
+
+    @contextmanager
+    def _or_none(self):
+        """Nothing is left running when it does not come up."""
+        try:
+            yield
+        except BaseException:
+            with suppress(LabbookError):  # what went wrong first is what must be told
+                self.stop()
+            raise
+
+
+def _deploy_and_begin(daemon) -> None:
+    daemon.deploy()
+    daemon.begin()

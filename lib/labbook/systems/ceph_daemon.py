@@ -1,6 +1,8 @@
 """What all daemons of a Ceph cluster share: files, a life, and an admin socket."""
 
 import shlex
+import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -13,12 +15,17 @@ SOCKET = "socket"  # a relative path, as a whole one may be longer than a socket
 
 @dataclass
 class Cluster:
-    """What its daemons have in common; `keys` by name, `options` for all ceph.conf."""
+    """What its daemons have in common: the monitor's `address`, `options` for all ceph.conf, and,
+    new with each life, its id and the `keys` by name."""
 
-    fsid: str
     address: str
-    keys: dict[str, str]
-    options: dict = field(default_factory=dict)
+    options: dict
+    fsid: str = ""
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def renew(self, names) -> None:
+        self.fsid, now = str(uuid.uuid4()), time.time()
+        self.keys = {name: config.new_key(now) for name in (config.ADMIN, *names)}
 
 
 class CephDaemon(System):
@@ -27,6 +34,7 @@ class CephDaemon(System):
 
     KIND: str
     SHARED_KEYS: tuple[str, ...] = ()
+    port = 6800     # the first that it tries
 
     def __init__(self, host, id: str, cluster: Cluster):
         super().__init__(host)
@@ -38,13 +46,22 @@ class CephDaemon(System):
         return f"{self.KIND}.{self.id}"
 
     @property
+    def socket(self) -> str:
+        """The admin socket's path, from the host's root folder."""
+        return f"{self.home.name}/{SOCKET}"
+
+    @property
     def data(self) -> PurePosixPath:
         return self.home / "data"
 
-    def destroy(self) -> None:
-        """End it if it runs, at once, and take its files away: nothing of it is kept."""
+    def kill(self) -> None:
+        """End it if it runs, at once."""
         if self.process is not None:
             self.process.kill()
+
+    def destroy(self) -> None:
+        """End it if it runs, and take its files away: nothing of it is kept."""
+        self.kill()
         self._process = None
         self.run("rm", "-rf", self.home)
 
@@ -52,9 +69,13 @@ class CephDaemon(System):
         self.run("mkdir", "-p", self.data)
         self.put(self.configuration(), config.CONF)
         names = (self.name, *self.SHARED_KEYS)
-        self.put(config.keyring({name: self.cluster.keys[name] for name in names}), config.KEYRING)
-        self.host.run(f"chmod 600 {self.home / config.KEYRING}")
+        self.put_secret(config.keyring({name: self.cluster.keys[name] for name in names}),
+                        config.KEYRING)
         put_tools(self.host, self.home)
+
+    def put_secret(self, text: str, name: str) -> None:
+        """A file that only its user can read."""
+        self.host.put(text, self.home / name, mode=0o600)
 
     def configuration(self) -> str:
         return config.text(self.cluster.fsid, self.cluster.address, self.home, **{
@@ -69,18 +90,14 @@ class CephDaemon(System):
                            f"{self.home}/{config.CONF}"))
 
     def ask(self, prefix: str, seconds: float = 10, **arguments):
-        """What its admin socket answers; LabError when it does not."""
-        return ask(self.host, self.home, f"{self.NAME}/{SOCKET}",
-                   {"prefix": prefix, **arguments}, seconds)
+        """What its admin socket answers; SystemFailure when nothing."""
+        return ask(self.host, self.home, self.socket, {"prefix": prefix, **arguments}, seconds)
 
     def answers(self) -> None:
         self.ask("version", 5)
 
     def server_facts(self) -> dict:
         return {"version": self.ask("version")["version"]}
-
-    def _ready(self) -> bool:
-        return super()._ready()
 
     def _server_pid(self) -> int | None:
         """Its ports are the system's to choose, so it is asked for by its process."""

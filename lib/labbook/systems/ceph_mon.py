@@ -5,52 +5,40 @@ import shlex
 from labbook.errors import LabbookError, SystemFailure
 from labbook.systems import ceph_asking as asking
 from labbook.systems.base import Needs
-from labbook.systems.ceph_config import CONF, MON_PORTS, monitors
+from labbook.systems.ceph_config import ADMIN, CONF, MON_PORTS, keyring, monitors
 from labbook.systems.ceph_daemon import CephDaemon
 
 TELLER = "ceph_teller"  # the process's name
 PYTHON = "/usr/bin/python3"  # Debian's, which has librados's package
 MAKE = """set -e; cd {home}
 monmaptool --create --clobber --fsid {fsid} --addv {id} '{where}' monmap
-osdmaptool --createsimple {osds} --clobber osdmap
-ceph-mon --mkfs -i {id} -c {conf} --monmap monmap --osdmap osdmap --keyring keyring"""
+ceph-mon --mkfs -i {id} -c {conf} --monmap monmap --keyring {every}"""
+EVERY = "all-keys"
 
 
 class CephMon(CephDaemon):
-    """It starts from a map that has the OSDs, and from all keys."""
+    """It starts from the keys of all; OSDs make themselves known to it."""
 
     NAME, KIND = "ceph_mon", "mon"
-    NEEDS = Needs(packages=("ceph-mon", "ceph-base", "ceph-common", "python3-rados", "procps"),
+    SHARED_KEYS = (ADMIN,)  # the teller's
+    NEEDS = Needs(packages=("ceph-mon", "ceph-common", "python3-rados", "procps"),
                   commands=("ps",))
     port = MON_PORTS["v2"]
-
-    def __init__(self, host, id, cluster, osds: int):
-        super().__init__(host, id, cluster)
-        self.osds = osds
 
     @property
     def name(self) -> str:
         return "mon."
 
-    @property
-    def teller(self):
-        return self.host.process(TELLER)
-
-    def destroy(self) -> None:
-        if (teller := self.teller) is not None:
+    def kill(self) -> None:
+        if (teller := self.host.process(TELLER)) is not None:
             teller.kill()
-        super().destroy()
-
-    def stop(self) -> None:
-        if (teller := self.teller) is not None:
-            teller.kill()
-        super().stop()
+        super().kill()
 
     def deploy(self) -> None:
         super().deploy()
+        self.put_secret(keyring(self.cluster.keys), EVERY)
         self.host.run(MAKE.format(home=shlex.quote(str(self.home)), fsid=self.cluster.fsid,
-                                  id=self.id, where=monitors(self.address), osds=self.osds,
-                                  conf=CONF))
+                                  id=self.id, where=monitors(self.address), every=EVERY, conf=CONF))
 
     def start(self) -> None:
         """Start it and the teller; returns when the teller can ask it."""

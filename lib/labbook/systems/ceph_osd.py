@@ -1,5 +1,7 @@
 """A daemon that keeps Ceph's objects: in memory, or on its host's disk."""
 
+from uuid import uuid4
+
 from labbook.systems.base import Needs
 from labbook.systems.ceph_config import CONF
 from labbook.systems.ceph_daemon import CephDaemon
@@ -23,8 +25,9 @@ class CephOSD(CephDaemon):
         self.store = store
 
     def own_options(self) -> dict:
-        return STORES[self.store]
+        return {**STORES[self.store], "crush_location": f"root=default host={self.host.name}"}
 
     def deploy(self) -> None:
         super().deploy()
-        self.run("ceph-osd", "--mkfs", "-i", self.id, "-c", self.home / CONF, timeout=120)
+        self.run("ceph-osd", "--mkfs", "-i", self.id, "-c", self.home / CONF,
+                 "--osd-uuid", uuid4(), timeout=120)
