@@ -13,29 +13,34 @@ class Wide(Plan):
             own = "" if self.spec["shared"] else f"-{self.number}"
             self._path = f"{self.spec['path']}/{self.spec['folder']}/trees{own}"
             self._trees = yield OPEN, 0, None, self._path, None
-        for made in self.sets if phase == "create" else ():
-            made.names.extend(file_names(self.spec["files"], len(made.places), self.draw, True))
 
     def repeats(self, phase):
-        return phase not in (*ONCE, "create")   # mkdir: a further tree
+        return phase not in (*ONCE, "mkdir")
 
     def places(self):
         return [f"{number:x}" for number in range(self.spec["directories"])]
 
-    def mkdir(self, _):
+    def mkdir(self, phase):
+        yield from self.new_set(phase)
+
+    def new_set(self, _):
+        """A further tree: whether it is there. Its files are named when they are made."""
         top, places = f"{len(self.sets):x}-{self.number}", self.places()
         if not (yield MKDIR, 0, self._trees, top, None):
-            return
+            return False
         path = f"{self._path}/{top}"
         folder = yield OPEN, 0, None, path, None
         if folder is None:
-            return
+            return False
         for number, place in enumerate(places):
             yield MKDIR, number, folder, place, self.pin(number)
         self.sets.append(Files(folder, path, places, []))
+        return True
 
     def create(self, _):
-        for made in self.sets:
+        """All files of the last tree, if there is one."""
+        for made in self.sets[-1:]:
+            made.names.extend(file_names(self.spec["files"], len(made.places), self.draw, True))
             for number, name in made.all():
                 yield CREATE, number, made.folder, name, None
 
@@ -44,7 +49,7 @@ class Wide(Plan):
             for number, place in enumerate(made.places):
                 yield NAMES, number, made.folder, place, None
 
-    def own(self) -> bool:
+    def own(self):
         return True
 
 
