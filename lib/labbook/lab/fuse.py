@@ -35,7 +35,8 @@ UNMOUNT = BELOW + f"""below @FOLDER@ | while read -r number place; do
   umount -l "$place" || exit 1
 done"""
 # The whole way: a file system without a server is mounted, seen, aborted and unmounted.
-TRY = f"""exec 3<> {DEVICE}
+TRY = f"""[ -c {DEVICE} ] || {{ echo "no {DEVICE}" >&2; exit 1; }}
+exec 3<> {DEVICE}
 mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 labbook-probe /mnt
 set -- /mnt; number=$(while read -r _ _ device _ place _; do
   [ "$place" != /mnt ] || echo "${{device#*:}}"; done < /proc/self/mountinfo)
