@@ -26,16 +26,17 @@ def main(path, seconds_between, out):
             if found := look(path):
                 file.write(json.dumps(found) + "\n")
             due = max(due + between, time.monotonic())
-            time.sleep(due - time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
 
 
 def look(path):
     """What the MDS at that socket says; None when it does not."""
     began = time.time()
     try:
-        status, counters, subtrees = (json.loads(ask(path, {"prefix": question}, ASK_S))
+        status, counters, subtrees = (ask(path, {"prefix": question}, ASK_S)
                                       for question in QUESTIONS)
-        return {"t_s": (began + time.time()) / 2, **read(status, counters, subtrees)}
+        t_s = (began + time.time()) / 2
+        return {"t_s": t_s, **read(json.loads(status), json.loads(counters), listed(subtrees))}
     except (OSError, ValueError, KeyError):     # gone, or not yet there as a whole
         return None
 
@@ -47,11 +48,18 @@ def read(status: dict, counters: dict, subtrees: list) -> dict:
             **found, "owned": owned(subtrees, rank)}
 
 
+def listed(subtrees: bytes) -> list:
+    """None when it has no rank, and says so in words."""
+    try:
+        found = json.loads(subtrees)
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []
+
+
 def owned(subtrees: list, rank: int) -> list:
     """Paths of the directories from which on this rank is in charge; `/` is the root, and
     `dir#0*` a part of a directory. Each rank's own `~mds0` is left out."""
-    if not isinstance(subtrees, list):
-        return []       # it has no rank
     return sorted(named(each["dir"]) for each in subtrees
                   if each["auth_first"] == rank and not each["dir"]["path"].startswith("~"))
 
