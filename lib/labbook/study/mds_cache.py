@@ -72,16 +72,22 @@ def _least(looks, from_s, to_s) -> float:
 
 
 def shared_out(seen: pd.DataFrame) -> int:
-    """How many paths two MDSs owned at once, in two looks that followed one another: directories
-    of which each has a part. One look may tell of a path on its way."""
-    owners, twice, last = {}, set(), set()
-    for look in seen.sort_values("t_s").itertuples():
-        owners[look.daemon] = set(look.owned)
-        several = list(owners.values())
-        both = {path for i, one in enumerate(several) for other in several[:i] for path in one & other}
-        twice |= both & last
-        last = both
-    return len(twice)
+    """How many directories an MDS owned a part of and not the whole, in two looks that followed one
+    another; one may tell of parts on their way. `/x#01*` is the quarter of /x of that name."""
+    found = set()
+    for _, looks in _each(seen):
+        parts = [_in_part(owned) for owned in looks["owned"]]
+        found.update(path for one, other in zip(parts, parts[1:]) for path in one & other)
+    return len(found)
+
+
+def _in_part(owned) -> set[str]:
+    shares = {}
+    for name in owned:
+        path, mark, part = name.partition("#")
+        if mark:
+            shares[path] = shares.get(path, 0) + 0.5 ** len(part.rstrip("*"))
+    return {path for path, share in shares.items() if share < 1}
 
 
 def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame, files: int) -> dict:
@@ -160,7 +166,7 @@ def drawn(seen: pd.DataFrame, phases: pd.DataFrame, most: int = 400) -> dict:
     cached_rank, cached_inodes (thinned to about `most` looks), phase_name, phase_from_s, phase_to_s,
     move_t_s, move_inodes."""
     zero, end = float(phases["from_s"].min()), float(phases["to_s"].max())
-    looks = seen[seen["t_s"].between(zero - SLACK_S, end + SLACK_S) & (seen["rank"] >= 0)].sort_values("t_s")
+    looks = seen[seen["t_s"].between(zero - SLACK_S, end + SLACK_S) & seen["rank"].notna()].sort_values("t_s")
     looks = looks.iloc[::max(1, math.ceil(len(looks) / most))] if len(looks) else looks
     moved = moves(seen)
     moved = moved[moved["to_s"].between(zero, end)]

@@ -74,14 +74,15 @@ def test_without_a_migration_there_is_none_to_tell_of():
     assert math.isnan(found["left_after_move"])
 
 
-@pytest.mark.parametrize("of_a, of_b, found", [
-    ("/x /x /x -", "- /x /x /x", 1),
-    ("/x /x - -", "- /x /x /x", 0),     # seen at both once, on its way
-    ("/x /y - -", "- - /x /y", 0)])
-def test_a_path_that_two_own_for_longer_than_a_look_is_shared_out(of_a, of_b, found):
-    rows = [look(i + later, daemon, 0, owned=[] if path == "-" else [path])
-            for daemon, paths, later in (("a", of_a, 0.0), ("b", of_b, 0.1))
-            for i, path in enumerate(paths.split())]
+@pytest.mark.parametrize("owned, found", [
+    ([["/x#0*"], ["/x#0*"]], 1),
+    ([["/", "/x#00*", "/y#1*"], ["/x#00*", "/y#1*"], []], 2),
+    ([["/x#0*", "/x#1*"], ["/x#0*", "/x#1*"]], 0),      # the whole, in parts
+    ([["/x#0*"], ["/x#0*", "/x#1*"], ["/x#1*"]], 0),    # on its way
+    ([["/x"], ["/x"]], 0)])
+def test_a_directory_that_one_has_a_part_of_is_shared_out(owned, found):
+    rows = [look(float(i), "a", 0, owned=paths) for i, paths in enumerate(owned)]
+    rows += [look(float(i), "b", 0, owned=["/x"]) for i in range(3)]
     assert shared_out(pd.DataFrame(rows)) == found
 
 
