@@ -26,7 +26,7 @@ RIGHT, WRONG = "right", "wrong"
 MORE_SECONDS = 30   # beyond the time for asking: to start, and to write what was found
 
 
-def take(host, path: str, names=None, *, call_seconds: float = 5, seconds: float = 60
+def take(host, path: str, names=None, *, call_seconds: float = 30, seconds: float = 90
          ) -> pd.DataFrame:
     """The inventory of `names` below `path` on a client host; of all that is below it, where None.
 
@@ -34,7 +34,7 @@ def take(host, path: str, names=None, *, call_seconds: float = 5, seconds: float
     `call_seconds` is unobtainable; so are others of its directory once several of them are, and all
     that were not asked within `seconds`. SystemFailure when the process fails.
     """
-    spec = {"path": str(path), "names": None if names is None else list(names),
+    spec = {"path": str(path), "names": None if names is None else list(dict.fromkeys(names)),
             "call_seconds": call_seconds, "seconds": seconds}
     process_name = f"inventory-{uuid.uuid4().hex[:8]}"
     given, found = f"{process_name}.json", f"{process_name}.out"
@@ -55,8 +55,8 @@ def take(host, path: str, names=None, *, call_seconds: float = 5, seconds: float
 
 
 def table(rows: list[dict]) -> pd.DataFrame:
-    """Of what the runner found; whole numbers stay so, also beside names that have none."""
-    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    """Of what the runner found; whole numbers stay exact, also beside names that have none."""
+    found = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     return found.astype({**{name: "Int64" for name in NUMBERS}, "seconds": float})
 
 

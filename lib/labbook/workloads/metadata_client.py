@@ -16,6 +16,7 @@ PLANS = {"bonnie": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
 GATE_SECONDS = 0.003   # between looks whether a phase may begin
 LOST_SECONDS = 0.05    # after an error that comes at once, again and again
 AT_ONCE = {errno.ENOTCONN, errno.ESHUTDOWN, errno.EIO, errno.EROFS, errno.ENOSPC, errno.EACCES}
+TOLD_EVERY = 256       # calls, between two notes of the CPU time used
 NAP_NS = 200_000_000   # how long a client that is ahead of its times does not look whether to stop
 
 
@@ -48,7 +49,7 @@ class Client:
 
     def _measure(self, start):
         self._gates[0] = start
-        used = cpu_seconds()
+        self._used = cpu_seconds()
         time.sleep(max(0, start - time.time()))
         self._zero = time.perf_counter_ns() + int((start - time.time()) * 1e9)
         self._deadline = self._zero + int(self.spec["seconds_at_most"] * 1e9)
@@ -61,8 +62,7 @@ class Client:
                     break
             if not self._through(number, phase):
                 break
-            self._sheet.used(cpu_seconds() - used)
-        self._sheet.used(cpu_seconds() - used)
+        self._tell_cpu()
         self._sheet.finish()
 
     def _before(self, phase: str, number: int = 0) -> None:
@@ -90,7 +90,7 @@ class Client:
         clock, sheet, stopped, zero = time.perf_counter_ns, self._sheet, self._stopped, self._zero
         until, deadline, answer = clock() + int(self.spec["phase_s"] * 1e9), self._deadline, None
         calls = self._plan.calls(phase, lambda: clock() < until)
-        for_next = calls.send
+        for_next, made = calls.send, 0
         while True:
             try:
                 code, directory, *arguments = for_next(answer)
@@ -109,9 +109,14 @@ class Client:
                 answer, failed = None, error.errno
             if not sheet.add(began_s, (clock() - begin) / 1e9, directory, failed, number, code):
                 return False
+            if not (made := made + 1) % TOLD_EVERY:
+                self._tell_cpu()
             if failed in AT_ONCE:
                 sheet.rest()
                 time.sleep(LOST_SECONDS)
+
+    def _tell_cpu(self) -> None:
+        self._sheet.used(cpu_seconds() - self._used)
 
     def _wait_for_turn(self) -> None:
         """Calls have times of their own, all equally far apart; who is late does not wait."""
