@@ -29,7 +29,7 @@ class CephMount(System):
     below the host's own: for programs there, and never for this process. Whoever calls there
     waits as long as the MDS does not answer, and SIGKILL does not end that: so see `call`.
 
-    cache_inodes: client_cache_size, how many inodes the client keeps (None: as shipped, 16384).
+    cache_inodes: client_cache_size, how many files the client keeps (None: as shipped, 16384).
     The host must be let use FUSE: `limits: {fuse: true}` in lab.yml.
     """
 
@@ -76,6 +76,7 @@ class CephMount(System):
         self.deploy()
         self.begin()
         self.await_answer(seconds)
+        self._give()
         return self
 
     def deploy(self) -> None:
@@ -130,9 +131,10 @@ class CephMount(System):
         """Whether the cluster has shut this client out, as far as the client knows."""
         return bool(self.ask("status")["blocklisted"])
 
-    def inodes(self) -> int:
-        """How many inodes the client's cache holds now."""
-        return self.ask("status")["inode_count"]
+    def cached(self) -> int:
+        """How many entries of directories the client's cache holds now, which is what
+        cache_inodes limits, some seconds late. (Their inodes stay as long as the kernel likes.)"""
+        return self.ask("status")["dentry_count"]
 
     def end(self, seconds: float = 10) -> None:
         """Unmount, in order if that takes no more than `seconds`; else the connection between
@@ -164,7 +166,7 @@ class CephMount(System):
         return {"version": self.ask("version")["version"]}
 
     def _options(self) -> dict:
-        options = {"admin_socket": SOCKET, "admin_socket_mode": "0666",
+        options = {"run_dir": self.home, "admin_socket": SOCKET, "admin_socket_mode": "0666",
                    "client_cache_size": self.settings.cache_inodes}
         return {key: value for key, value in options.items() if value is not None}
 
@@ -175,6 +177,14 @@ class CephMount(System):
         if self.host.run(f"test -c {fuse.DEVICE}", check=False).exit_code:
             raise LabError(f"{self.host.name}: no {fuse.DEVICE}, which ceph-fuse needs",
                            remedy="Type there: modprobe fuse; `labbook doctor` tells more")
+
+    def _give(self):
+        """The root directory, to the host's user where that is not root."""
+        user = self.host.login.user
+        if user != "root":
+            done = run_apart(self.host, f"chown {shlex.quote(user)} {self._path}", END_SECONDS, True)
+            if done is None or done.exit_code:
+                raise SystemFailure(f"{self.host.name}: {user} was not given {self.path}")
 
     def _abort(self):
         self.host.run(fuse.unmount(self.path), root=True)
