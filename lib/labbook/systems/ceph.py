@@ -12,6 +12,7 @@ from labbook.systems.ceph_map import ACTIVE, Daemon, FsMap, parsed
 from labbook.systems.ceph_mds import CephMDS
 from labbook.systems.ceph_mon import CephMon
 from labbook.systems.ceph_osd import CephOSD
+from labbook.systems.ceph_tools import reading
 from labbook.systems.ceph_watch import Watch
 from labbook.systems.several import each, together
 
@@ -58,6 +59,7 @@ class Ceph(Described):
         self.mdss = {host.name: CephMDS(host, host.name, self._cluster) for host in mdss}
         self.address, self.port = self.mon.address, self.mon.port
         self._killed: dict[str, float] = {}     # by name, when
+        self._dead: set[int] = set()            # lives of MDSs that the map may still have
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
@@ -104,7 +106,7 @@ class Ceph(Described):
     def destroy(self) -> None:
         """End what runs and take its files away."""
         each(self.daemons().values(), lambda daemon: daemon.destroy())
-        self._killed = {}
+        self._killed, self._dead = {}, set()
 
     def facts(self) -> dict:
         """Settings, the version as each daemon tells it, and what a running MDS goes by."""
@@ -152,13 +154,17 @@ class Ceph(Described):
         return self.await_active(count, seconds)
 
     def await_active(self, count: int | None = None, seconds: float = UP_SECONDS) -> FsMap:
-        """The map once that many ranks (as in the settings) are active, and there are no others."""
+        """The map once that many ranks (as in the settings) are active, and there are no others;
+        what was killed or failed here does not count, although the map may still have it."""
         count = count or self.settings["active"]
-        return self._await(lambda seen: seen.settled(count), f"{count} ranks to be active", seconds)
+        return self._await(lambda seen: seen.settled(count, self._dead),
+                           f"{count} ranks to be active", seconds)
 
     def kill(self, rank: int) -> tuple[str, float]:
         """SIGKILL to the MDS that has this rank: its name, and when (epoch seconds)."""
-        mds = self._of_rank(rank)
+        found = self._of_rank(rank)
+        mds = self._mds(found.name)
+        self._dead.add(found.gid)
         at_s = self._killed[mds.id] = time.time()
         mds.process.kill()
         return mds.id, at_s
@@ -171,8 +177,9 @@ class Ceph(Described):
 
     def fail(self, rank: int) -> float:
         """Have the monitor take the rank away now: when that was asked (epoch seconds)."""
-        at_s = time.time()
-        self.mon.tell("mds fail", role_or_gid=f"{FS}:{rank}")
+        found, at_s = self._of_rank(rank), time.time()
+        self._dead.add(found.gid)
+        self.mon.tell("mds fail", role_or_gid=str(found.gid))
         return at_s
 
     def standby_replay(self, on: bool, seconds: float = UP_SECONDS) -> FsMap:
@@ -206,6 +213,23 @@ class Ceph(Described):
         """What happened since then (epoch seconds); see Faults."""
         return fault_log(self, since_s)
 
+    def owned(self) -> dict[int, list[str]]:
+        """By rank, from which directories on it is in charge, as each says; `/` is the root."""
+        return {rank: reading.owned(self.ask(one.name, "get subtrees"), rank)
+                for rank, one in sorted(self.ranks().items())}
+
+    def export(self, path: str, rank: int, seconds: float = 30) -> None:
+        """Have a directory, such as `/a/b`, move to another rank; returns when that one has it.
+
+        The balancer may take it back. SystemFailure when it does not come within `seconds`.
+        """
+        had = {one: paths for one, paths in self.owned().items() if one != rank}
+        giver = max(had, key=lambda one: max((len(p) for p in had[one] if _within(path, p)),
+                                             default=-1))
+        self.ask(self.ranks()[giver].name, "export dir", path=path, rank=rank)
+        self.host.wait_for(lambda: path in self.owned()[rank], f"{path} to move to rank {rank}",
+                           seconds, interval=ASK_SECONDS)
+
     def killed(self) -> dict[str, float]:
         """By name, when `kill` ended an MDS last (epoch seconds)."""
         return dict(self._killed)
@@ -218,11 +242,11 @@ class Ceph(Described):
             raise InputError(f"no metadata server {name!r}", allowed=list(self.mdss))
         return self.mdss[name]
 
-    def _of_rank(self, rank: int) -> CephMDS:
+    def _of_rank(self, rank: int) -> Daemon:
         ranks = self.ranks()
         if rank not in ranks:
             raise InputError(f"nobody has rank {rank}", allowed=sorted(ranks))
-        return self._mds(ranks[rank].name)
+        return ranks[rank]
 
     def _await_osds(self):
         def up():
@@ -277,6 +301,10 @@ class Ceph(Described):
             with suppress(LabbookError):  # what went wrong first is what must be told
                 self.stop()
             raise
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder == "/" or path == folder or path.startswith(f"{folder}/")
 
 
 def _deploy_and_begin(daemon) -> None:

@@ -47,8 +47,8 @@ def ask_all(host, home, socket: str, questions: list[dict], seconds: float = 10)
 
 def _read(host, question, text):
     """An answer's JSON, or its text where it is none."""
-    try:
-        found = json.loads(text) if text.strip() else {}
+    try:  # the monitor adds a second one to some
+        found = json.JSONDecoder().raw_decode(text.lstrip())[0] if text.strip() else {}
     except ValueError:
         return text
     if isinstance(found, dict) and ("refused" in found or set(found) == {"error"}):

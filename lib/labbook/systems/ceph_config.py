@@ -34,9 +34,9 @@ LOGS = {"log_to_stderr": "true", "err_to_stderr": "true", "log_file": ""}
 CLUSTER = {
     **SAFE, **LOGS,
     "mon_allow_pool_size_one": "true", "osd_pool_default_pg_autoscale_mode": "off",
-    "mon_max_pg_per_osd": 500, "mon_data_avail_warn": 1, "mon_data_avail_crit": 1,
-    # the machine's disk may be fuller than Ceph likes, and is not the cluster's
-    "mon_osd_full_ratio": 0.99, "mon_osd_nearfull_ratio": 0.98, "mon_osd_backfillfull_ratio": 0.985,
+    "mon_max_pg_per_osd": 500,
+    # the machine's disk may be fuller than a monitor likes
+    "mon_data_avail_warn": 1, "mon_data_avail_crit": 1,
     "mon_warn_on_insecure_global_id_reclaim": "false",
     "ms_async_op_threads": 1, "ms_bind_ipv6": "false",
     "osd_op_num_shards": 1, "osd_op_num_threads_per_shard": 2, "osd_crush_initial_weight": 1,
@@ -44,6 +44,7 @@ CLUSTER = {
     "mds_beacon_mon_down_grace": 0,
     "mon_cluster_log_to_stderr": "true", "mon_cluster_log_to_file": "false",
     "debug_mds_migrator": "7/7",    # each migration of a directory, begun and ended
+    "log_max_recent": 200,          # what a daemon that dies or is made anew tells beside
 }
 CAPS = {"mon": {"mon": "allow *"},
         "osd": {"mon": "allow profile osd", "osd": "allow *"},

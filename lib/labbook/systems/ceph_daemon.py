@@ -6,11 +6,17 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from labbook.errors import SystemFailure
 from labbook.systems import ceph_config as config
 from labbook.systems.base import System
 from labbook.systems.ceph_asking import ask, put_tools
 
+EARLIER = "earlier.log"
 SOCKET = "socket"  # a relative path, as a whole one may be longer than a socket's can be
+
+
+def quoted(path) -> str:
+    return shlex.quote(str(path))
 
 
 @dataclass
@@ -54,6 +60,20 @@ class CephDaemon(System):
     def data(self) -> PurePosixPath:
         return self.home / "data"
 
+    def begin(self) -> None:
+        """Start, and do not wait. What it said in earlier lives is kept."""
+        if self.process is not None:
+            self.host.run(f"cat {quoted(self.process.log)} >> {quoted(self.home / EARLIER)}",
+                          check=False)
+        super().begin()
+
+    def said(self, pattern: str) -> str:
+        """The lines of all its lives that match; its logs can be long."""
+        now = self.process.log if self.process is not None else "/dev/null"
+        told = self.host.run(f"cat {quoted(self.home / EARLIER)} {quoted(now)} 2> /dev/null | "
+                             f"grep -aE {quoted(pattern)}", check=False)
+        return told.stdout
+
     def kill(self) -> None:
         """End it if it runs, at once."""
         if self.process is not None:
@@ -94,7 +114,10 @@ class CephDaemon(System):
         return ask(self.host, self.home, self.socket, {"prefix": prefix, **arguments}, seconds)
 
     def answers(self) -> None:
-        self.ask("version", 5)
+        try:
+            self.ask("version", 5)
+        except SystemFailure as failure:  # not yet
+            raise ConnectionError(failure.message) from None
 
     def server_facts(self) -> dict:
         return {"version": self.ask("version")["version"]}

@@ -43,9 +43,11 @@ class FsMap:
         every = [*self.ranks.values(), *self.followers.values(), *self.standbys]
         return {one.name: one for one in sorted(every, key=lambda one: one.gid)}
 
-    def settled(self, count: int) -> bool:
-        """Whether `count` ranks are active, and no other rank or state there is."""
-        return (sorted(self.ranks) == list(range(count)) and not self.failed and not self.damaged
+    def settled(self, count: int, dead=()) -> bool:
+        """Whether `count` ranks are active, and no other rank or state there is; those of the gids
+        `dead` are not."""
+        gids = {one.gid for one in self.ranks.values()}
+        return (gids.isdisjoint(dead) and sorted(self.ranks) == list(range(count)) and not self.failed and not self.damaged
                 and all(one.state == ACTIVE and not one.laggy for one in self.ranks.values()))
 
     def told(self) -> str:
