@@ -2,7 +2,6 @@
 
 import json
 import math
-from types import SimpleNamespace
 
 import pytest
 from here import here_host
@@ -113,11 +112,10 @@ def test_a_run_is_a_row_a_phase_with_both_clocks(acting):
     assert load.csv.startswith("1.98,2.00a,lab") and load.started > 1e9
 
 
-def test_its_start_is_told_by_our_clock(acting, tmp_path):
-    host = acting(speaks())
-    ahead = SimpleNamespace(hosts=[host], clock_offsets=lambda: [(1000.0, 0.0)])
-    here = bonnie(host, "/mnt/x", directories=8, seconds_at_most=10).started
-    assert bonnie(ahead, "/mnt/x", directories=8, seconds_at_most=10).started - here < -900
+def test_its_start_is_told_by_our_clock(acting):
+    host, more = acting(speaks()), dict(directories=8, seconds_at_most=10)
+    here = bonnie(host, "/mnt/x", **more).started
+    assert bonnie(host, "/mnt/x", **more, clock_offset_s=1000).started - here < -900
 
 
 @pytest.mark.parametrize("text, words", [

@@ -26,7 +26,7 @@ for number in "$@"; do
 done"""
 # Of FUSE file systems at or below the folder $1, the inner ones first: `number path`.
 BELOW = r"""below() { while read -r _ _ device _ place rest; do
-  case "$place/ $rest" in "$1"/*' - fuse'[.\ ]*) echo "${device#*:} $place";; esac
+  case "$place/ $rest" in "$1"/*' - fuse'[.\ ]*) printf '%s %b\n' "${device#*:}" "$place";; esac
 done < /proc/self/mountinfo | sort -rk 2; }
 """
 # Nothing may look at their paths before: whoever looks may hang.
@@ -38,7 +38,7 @@ done"""
 TRY = f"""[ -c {DEVICE} ] || {{ echo "no {DEVICE}" >&2; exit 1; }}
 exec 3<> {DEVICE}
 mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 labbook-probe /mnt
-set -- /mnt; number=$(while read -r _ _ device _ place _; do
+number=$(while read -r _ _ device _ place _; do
   [ "$place" != /mnt ] || echo "${{device#*:}}"; done < /proc/self/mountinfo)
 {MOUNT} || true
 [ -e {CONNECTIONS}/$number/abort ] || {{ echo "no {CONNECTIONS}" >&2; exit 1; }}

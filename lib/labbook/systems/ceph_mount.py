@@ -18,6 +18,7 @@ MOUNTS = "mounts"
 ASK_MDS = "import os; print(os.getxattr('.', 'ceph.dir.rctime').decode())"
 IS_MOUNTED = "while read -r _ _ _ _ place _; do [ \"$place\" != {path} ] || exit 0; done < " \
              "/proc/self/mountinfo; exit 1"
+ASK_SECONDS = 2
 END_SECONDS = 5     # that ceph-fuse has for its good-byes once nothing is mounted
 
 
@@ -96,7 +97,7 @@ class CephMount(System):
     def answers(self) -> None:
         if not self.mounted():
             raise ConnectionError("nothing is mounted yet")
-        if not self.alive(END_SECONDS):
+        if not self.alive(ASK_SECONDS):
             raise ConnectionError("no MDS answers through the mount")
 
     def stop(self) -> None:
@@ -106,7 +107,8 @@ class CephMount(System):
         return not self.host.run(IS_MOUNTED.format(path=self._path), check=False).exit_code
 
     def alive(self, seconds: float = 5) -> bool:
-        """Whether an MDS answers through the mount within `seconds`."""
+        """Whether the MDS that has the root directory (rank 0) answers through the mount within
+        `seconds`."""
         done = self.call(shlex.join((self.host.python, "-I", "-S", "-c", ASK_MDS)), seconds)
         return done is not None and done.exit_code == 0
 
@@ -114,7 +116,7 @@ class CephMount(System):
         """The Result of a shell command that may hang on the mount, run in the mounted folder;
         None when it had not ended after `seconds`. It is then left behind, and ends at the latest
         when the mount does."""
-        return run_apart(self.host, f"cd {self._path} && {command}", seconds)
+        return run_apart(self.host, f"cd {self._path} || exit 1\n{command}", seconds)
 
     def ask(self, prefix: str, seconds: float = 10, **arguments):
         """What ceph-fuse says at its admin socket, also when the mount hangs: `mds_sessions`,
@@ -154,7 +156,10 @@ class CephMount(System):
         self._await_end(max(END_SECONDS, left))
 
     def destroy(self) -> None:
-        """End it at once, hung or not, and take its files away."""
+        """End it, at once where no MDS answers, and take its files away. (An MDS keeps what it
+        gave to a client that goes without a word, for a minute, and others wait for that.)"""
+        if self._server_pid() is not None and self.mounted() and self.alive(1):
+            self.end(END_SECONDS)
         self._abort()
         if self.process is not None:
             self.process.kill()
@@ -184,6 +189,7 @@ class CephMount(System):
         if user != "root":
             done = run_apart(self.host, f"chown {shlex.quote(user)} {self._path}", END_SECONDS, True)
             if done is None or done.exit_code:
+                self.end()
                 raise SystemFailure(f"{self.host.name}: {user} was not given {self.path}")
 
     def _abort(self):

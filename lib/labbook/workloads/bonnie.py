@@ -9,7 +9,6 @@ import pandas as pd
 
 from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.workloads import bonnie_host
-from labbook.workloads.common_start import clocks
 
 PROGRAM = Path(__file__).with_name("bonnie_progress.py")
 NAME = "bonnie"
@@ -34,16 +33,15 @@ class Load:
     started: float
 
 
-def bonnie(crew, path, *, directories: int, files: int = 1024, seconds_at_most: float) -> Load:
-    """Let bonnie++ on the crew's first host, or on the host that is given in its place, go through
-    its phases in the folder `path`, which may be a mounted one: with `directories` of `files` empty
-    files each, in all a multiple of 1024.
+def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: float,
+           clock_offset_s: float = 0) -> Load:
+    """Let bonnie++ on the host go through its phases in the folder `path`, which may be a mounted
+    one: with `directories` of `files` empty files each, in all a multiple of 1024.
 
-    SystemFailure, with how far it came, when it fails or is not done within `seconds_at_most`; what
+    clock_offset_s: how far the host's clock is ahead of ours. SystemFailure, with how far it came, when it fails or is not done within `seconds_at_most`; what
     it made is then left there, and on a mount that hangs also its process, until the mount ends.
     It has the kernel write out all file systems of the machine (sync) now and again.
     """
-    host, offset_s = (crew.hosts[0], clocks(crew)[0][0]) if hasattr(crew, "hosts") else (crew, 0.0)
     if not bonnie_host.fits(directories, files):
         raise InputError(f"{directories!r} directories of {files!r} files", key="files",
                          allowed=f"in all a multiple of {bonnie_host.THOUSAND}")
@@ -59,7 +57,7 @@ def bonnie(crew, path, *, directories: int, files: int = 1024, seconds_at_most: 
         raise SystemFailure(f"{host.name}: bonnie++ went through other phases", log=log)
     began = float(rows.started_s.iloc[0])
     rows = rows.assign(started_s=rows.started_s - began)
-    return Load(rows, _measures(rows), csv, began - offset_s)
+    return Load(rows, _measures(rows), csv, began - clock_offset_s)
 
 
 def _measures(rows) -> dict:
