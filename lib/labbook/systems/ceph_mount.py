@@ -5,9 +5,9 @@ import time
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from labbook.errors import LabbookError, LabError, SystemFailure
+from labbook.errors import LabError, SystemFailure
 from labbook.lab import fuse
-from labbook.lab.apart import run_apart
+from labbook.lab.mount_point import MountPoint
 from labbook.systems.base import Needs, System
 from labbook.systems.ceph_asking import ask, put_tools
 from labbook.systems.ceph_config import CONF, KEYRING, MON_PORTS
@@ -16,8 +16,6 @@ from labbook.systems.ceph_daemon import SOCKET
 MOUNTS = "mounts"
 # Of the root directory, which the client has in its cache, this is asked of an MDS each time.
 ASK_MDS = "import os; print(os.getxattr('.', 'ceph.dir.rctime').decode())"
-IS_MOUNTED = "while read -r _ _ _ _ place _; do [ \"$place\" != {path} ] || exit 0; done < " \
-             "/proc/self/mountinfo; exit 1"
 ASK_SECONDS = 2
 END_SECONDS = 5     # that ceph-fuse has for its good-byes once nothing is mounted
 
@@ -48,17 +46,14 @@ class CephMount(System):
         super().__init__(host, **settings)
         self.ceph, self.name = ceph, self.settings.name
         self.home = host.root / f"{self.NAME}-{self.name}"
-        self._path = shlex.quote(str(self.path))
+        # Not below its home, which is deleted with all that is in it.
+        self.path: PurePosixPath = host.root / MOUNTS / self.name
+        self._point = MountPoint(host, self.path)
 
     @property
     def address(self) -> str:
         """The monitor's."""
         return self.ceph.address
-
-    @property
-    def path(self) -> PurePosixPath:
-        # Not below its home, which is deleted with all that is in it.
-        return self.host.root / MOUNTS / self.name
 
     @property
     def process(self):
@@ -94,17 +89,11 @@ class CephMount(System):
         self._process = self.host.start(self.home.name, self.command(), cwd=str(self.home),
                                         root=True)
 
-    def answers(self) -> None:
-        if not self.mounted():
-            raise ConnectionError("nothing is mounted yet")
-        if not self.alive(ASK_SECONDS):
-            raise ConnectionError("no MDS answers through the mount")
-
     def stop(self) -> None:
         self.end()
 
     def mounted(self) -> bool:
-        return not self.host.run(IS_MOUNTED.format(path=self._path), check=False).exit_code
+        return self._point.mounted()
 
     def alive(self, seconds: float = 5) -> bool:
         """Whether the MDS that has the root directory (rank 0) answers through the mount within
@@ -116,7 +105,7 @@ class CephMount(System):
         """The Result of a shell command that may hang on the mount, run in the mounted folder;
         None when it had not ended after `seconds`. It is then left behind, and ends at the latest
         when the mount does."""
-        return run_apart(self.host, f"cd {self._path} || exit 1\n{command}", seconds)
+        return self._point.call(command, seconds)
 
     def ask(self, prefix: str, seconds: float = 10, **arguments):
         """What ceph-fuse says at its admin socket, also when the mount hangs: `mds_sessions`,
@@ -148,24 +137,23 @@ class CephMount(System):
             self.process.kill()
             return
         began = time.monotonic()
-        done = run_apart(self.host, f"umount -i -c {self._path}", seconds, root=True)
-        in_order = done is not None and done.exit_code == 0
-        if not in_order:
-            self._abort()
-        left = seconds - (time.monotonic() - began) if in_order else 0
-        self._await_end(max(END_SECONDS, left))
+        if self._point.unmount(seconds):
+            self._await_end(max(END_SECONDS, seconds - (time.monotonic() - began)))
+        else:
+            self._point.abort()
+            self._await_end(END_SECONDS)
 
     def destroy(self) -> None:
         """End it, at once where no MDS answers, and take its files away. (An MDS keeps what it
         gave to a client that goes without a word, for a minute, and others wait for that.)"""
         if self._server_pid() is not None and self.mounted() and self.alive(1):
             self.end(END_SECONDS)
-        self._abort()
+        self._point.abort()
         if self.process is not None:
             self.process.kill()
         self._process = None
-        self.host.run(f"rm -rf --one-file-system {shlex.quote(str(self.home))}; "
-                      f"[ ! -e {self._path} ] || rmdir {self._path}", root=True)
+        self.run("rm", "-rf", self.home, root=True)
+        self._point.remove()
 
     def server_facts(self) -> dict:
         return {"version": self.ask("version")["version"]}
@@ -186,14 +174,9 @@ class CephMount(System):
     def _give(self):
         """The root directory, to the host's user where that is not root."""
         user = self.host.login.user
-        if user != "root":
-            done = run_apart(self.host, f"chown {shlex.quote(user)} {self._path}", END_SECONDS, True)
-            if done is None or done.exit_code:
-                self.end()
-                raise SystemFailure(f"{self.host.name}: {user} was not given {self.path}")
-
-    def _abort(self):
-        self.host.run(fuse.unmount(self.path), root=True)
+        if user != "root" and not self._point.give(user, END_SECONDS):
+            self.end()
+            raise SystemFailure(f"{self.host.name}: {user} was not given {self.path}")
 
     def _await_end(self, seconds):
         """Of ceph-fuse, by itself if it does."""
@@ -204,14 +187,7 @@ class CephMount(System):
         self.process.kill()
 
     def _ready(self) -> bool:
-        try:
-            self.answers()
-        except LabbookError:
-            raise
-        except ConnectionError as error:
-            self._refusal = error
-            return False
-        return True
+        return self.mounted() and self.alive(ASK_SECONDS)
 
     def _server_pid(self) -> int | None:
         """It has no port of its own."""

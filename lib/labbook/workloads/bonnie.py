@@ -38,9 +38,10 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
     """Let bonnie++ on the host go through its phases in the folder `path`, which may be a mounted
     one: with `directories` of `files` empty files each, in all a multiple of 1024.
 
-    clock_offset_s: how far the host's clock is ahead of ours. SystemFailure, with how far it came, when it fails or is not done within `seconds_at_most`; what
-    it made is then left there, and on a mount that hangs also its process, until the mount ends.
-    It has the kernel write out all file systems of the machine (sync) now and again.
+    clock_offset_s: how far the host's clock is ahead of ours. SystemFailure, with how far it came,
+    when it fails or is not done within `seconds_at_most`; what it made is then left there, and on a
+    mount that hangs also its process, until the mount ends. It has the kernel write out all file
+    systems of the machine (sync) now and again.
     """
     if not bonnie_host.fits(directories, files):
         raise InputError(f"{directories!r} directories of {files!r} files", key="files",
