@@ -10,6 +10,7 @@ FILE = "settings of ceph"
 KEYRING, CONF = "keyring", "ceph.conf"
 SHIPPED = {"grace": 15, "beacon": 4, "tick": 5}  # s: an MDS is dead, it tells, the monitor looks
 MON_PORTS = {"v2": 3300, "v1": 6789}
+FS_NAME = "labbook"
 POOLS = ("meta", "data")
 PGS = 16    # a pool
 ADMIN = "client.admin"
@@ -43,7 +44,6 @@ CLUSTER = {
     # else a monitor that is younger than a minute takes an MDS for alive for a minute
     "mds_beacon_mon_down_grace": 0,
     "mon_cluster_log_to_stderr": "true", "mon_cluster_log_to_file": "false",
-    "debug_mds_migrator": "7/7",    # each migration of a directory, begun and ended
     "log_max_recent": 200,          # what a daemon that dies or is made anew tells beside
 }
 CAPS = {"mon": {"mon": "allow *"},
@@ -136,12 +136,12 @@ def check_hosts(settings: dict, found: dict[str, int]) -> None:
                          allowed=f"together 1 to {found['mds']}")
 
 
-def file_system(name: str, settings: dict) -> list[dict]:
+def file_system(settings: dict) -> list[dict]:
     """The commands that make it."""
     metadata, data = POOLS
     made = [{"prefix": "osd pool create", "pool": pool, "pg_num": PGS} for pool in POOLS]
-    made.append({"prefix": "fs new", "fs_name": name, "metadata": metadata, "data": data})
+    made.append({"prefix": "fs new", "fs_name": FS_NAME, "metadata": metadata, "data": data})
     changed = {"max_mds": settings["active"],
                "allow_standby_replay": str(settings["replay"]).lower()}
-    return made + [{"prefix": "fs set", "fs_name": name, "var": key, "val": str(value)}
+    return made + [{"prefix": "fs set", "fs_name": FS_NAME, "var": key, "val": str(value)}
                    for key, value in changed.items()]

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from labbook.errors import SystemFailure
+from labbook.errors import InputError, SystemFailure
 from labbook.systems import ceph_config as config
 from labbook.systems.base import System
 from labbook.systems.ceph_asking import ask, put_tools
@@ -35,16 +35,18 @@ class Cluster:
 
 
 class CephDaemon(System):
-    """One daemon of `cluster`, called `id` there. A kind gives KIND, `own_options()` and, where it
-    must make its store first, `make()`."""
+    """One daemon of `cluster`, called `id` there; a kind gives KIND and `own_options()`."""
 
     KIND: str
     SHARED_KEYS: tuple[str, ...] = ()
     port = 6800     # the first that it tries
 
-    def __init__(self, host, id: str, cluster: Cluster):
+    def __init__(self, host, id: str | None = None, cluster: Cluster | None = None):
         super().__init__(host)
-        self.id, self.cluster = id, cluster
+        if cluster is None:
+            raise InputError(f"{self.NAME} is a part of ceph, and none by itself", key="systems",
+                             allowed="ceph")
+        self.id, self.cluster, self._lives = id, cluster, 0
 
     @property
     def name(self) -> str:
@@ -62,9 +64,9 @@ class CephDaemon(System):
 
     def begin(self) -> None:
         """Start, and do not wait. What it said in earlier lives is kept."""
-        if self.process is not None:
-            self.host.run(f"cat {quoted(self.process.log)} >> {quoted(self.home / EARLIER)}",
-                          check=False)
+        if self._lives:
+            self.host.run(f"cat {quoted(self.process.log)} >> {quoted(self.home / EARLIER)}")
+        self._lives += 1
         super().begin()
 
     def said(self, pattern: str) -> str:
@@ -82,7 +84,7 @@ class CephDaemon(System):
     def destroy(self) -> None:
         """End it if it runs, and take its files away: nothing of it is kept."""
         self.kill()
-        self._process = None
+        self._process, self._lives = None, 0
         self.run("rm", "-rf", self.home)
 
     def deploy(self) -> None:

@@ -68,11 +68,12 @@ def fault_log(ceph, since_s: float) -> Faults:
     names = {one.gid: one.name for each_map in maps for one in each_map.daemons.values()}
     mon = ceph.mon.said(OF_MON)
     said = dict(zip(ceph.mdss, each(ceph.mdss.values(), lambda mds: mds.said(OF_MDS))))
-    crashed = pd.concat([crashes(said, since_s, by_hand(mon)), _ended(ceph)], ignore_index=True)
+    changed = states(maps)
     return Faults(
-        states=states(maps).query("t_s >= @since_s").reset_index(drop=True),
+        states=changed[changed["t_s"] >= since_s].reset_index(drop=True),
         noticed=noticed(mon, names, since_s), evicted=evictions(said, since_s),
-        blocklisted=clients_of(ceph.mon.tell("osd blocklist ls")), crashes=crashed,
+        blocklisted=clients_of(ceph.mon.tell("osd blocklist ls")),
+        crashes=crashes(said, since_s, by_hand(mon), _ended(ceph)),
         complaints=complaints({"mon": mon, **said}, since_s), moving=_moving(ceph))
 
 
@@ -111,11 +112,13 @@ def by_hand(mon: str) -> list[tuple[float, str]]:
     return [(t_s, match[1]) for t_s, words in lines(mon) if (match := BY_HAND.search(words))]
 
 
-def crashes(said: dict[str, str], since_s: float = 0, asked=()) -> pd.DataFrame:
-    """Of the MDSs' logs; `asked`: (when, name) of those that were failed by hand."""
+def crashes(said: dict[str, str], since_s: float = 0, asked=(), ended=()) -> pd.DataFrame:
+    """Of the MDSs' logs; `asked`: (when, name) of those that were failed by hand, `ended`: (name,
+    exit code) of processes that nobody killed."""
     rows = [(t_s, daemon, words) for daemon, text in said.items()
             for t_s, words in lines(text, since_s)
             if CRASH.search(words) and not _was_asked(t_s, daemon, words, asked)]
+    rows += [(float("nan"), name, f"ended with exit code {code}") for name, code in ended]
     return pd.DataFrame(rows, columns=list(FRAMES["crashes"])).sort_values("t_s")
 
 
@@ -162,12 +165,11 @@ def _maps(mon, since_s) -> list[FsMap]:
     return maps
 
 
-def _ended(ceph) -> pd.DataFrame:
-    """MDSs whose process is gone although nobody killed it here."""
-    rows = [(float("nan"), name, f"ended with exit code {mds.process.exit_code()}")
-            for name, mds in ceph.mdss.items()
-            if not mds.process.alive() and name not in ceph.killed()]
-    return pd.DataFrame(rows, columns=list(FRAMES["crashes"]))
+def _ended(ceph) -> list[tuple[str, int]]:
+    """MDSs whose process is gone although nobody killed it here, with their exit codes."""
+    killed = ceph.killed()
+    return [(name, mds.process.exit_code()) for name, mds in ceph.mdss.items()
+            if name not in killed and not mds.process.alive()]
 
 
 def _moving(ceph) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 import shlex
 
-from labbook.errors import LabbookError, SystemFailure
+from labbook.errors import SystemFailure
 from labbook.systems import ceph_asking as asking
 from labbook.systems.base import Needs
 from labbook.systems.ceph_config import ADMIN, CONF, MON_PORTS, keyring, monitors
@@ -12,7 +12,7 @@ TELLER = "ceph_teller"  # the process's name
 PYTHON = "/usr/bin/python3"  # Debian's, which has librados's package
 MAKE = """set -e; cd {home}
 monmaptool --create --clobber --fsid {fsid} --addv {id} '{where}' monmap
-ceph-mon --mkfs -i {id} -c {conf} --monmap monmap --keyring {every}"""
+ceph-mon --mkfs -i {id} -c {conf} --monmap monmap --keyring {every} --log-to-stderr=false"""
 EVERY = "all-keys"
 
 
