@@ -5,7 +5,7 @@ import os
 import time
 
 from labbook.workloads.forks import cpu_seconds
-from labbook.workloads.metadata_calls import FUNCTIONS
+from labbook.workloads.metadata_calls import FUNCTIONS, RMDIR
 from labbook.workloads.metadata_patterns import Mixed, Renames
 from labbook.workloads.metadata_plans import Hot, Plan
 from labbook.workloads.metadata_sheet import Sheet
@@ -32,8 +32,8 @@ class Client:
         self._at, self._parent = number - spec["first_client"], os.getppid()
         paths = spec["paths"]
         place = dict(spec, path=paths[self._at % len(paths)])
-        folder = f"{place['path']}/{spec['folder']}"
-        os.makedirs(folder, exist_ok=True)
+        self._folder = f"{place['path']}/{spec['folder']}"
+        os.makedirs(self._folder, exist_ok=True)
         self._plan = PLANS[spec["pattern"]](place, number)
         rate = spec["rate_per_s"]
         self._every = spec["all_clients"] / rate * 1e9 if rate else 0
@@ -62,19 +62,36 @@ class Client:
                     break
             if not self._through(number, phase):
                 break
+        else:
+            self._leave_nothing(number, phase)
         self._tell_cpu()
         self._sheet.finish()
 
     def _before(self, phase: str, number: int = 0) -> None:
-        """What must be there when the phase begins; no rows. OSError when it cannot be made."""
-        calls, answer = self._plan.before(phase), None
+        """What must be there when the phase begins. OSError when it cannot be made."""
+        self._without_rows(self._plan.before(phase), number)
+
+    def _leave_nothing(self, number: int, phase: str) -> None:
+        """After a last delete: the folders too, as far as nobody is at work in them."""
+        if phase.endswith("delete"):
+            self._without_rows(self._plan.emptied(), number)
+            self._without_rows((call for call in [(RMDIR, 0, None, self._folder, None)]), number)
+
+    def _without_rows(self, calls, number: int) -> None:
+        """Calls that do not count. A directory that is not empty stays."""
+        answer = None
         while True:
             try:
                 code, directory, *arguments = calls.send(answer)
             except StopIteration:
                 return self._sheet.rest()
             self._sheet.busy((time.perf_counter_ns() - self._zero) / 1e9, directory, number, code)
-            answer = FUNCTIONS[code](*arguments)
+            answer = None
+            try:
+                answer = FUNCTIONS[code](*arguments)
+            except OSError:
+                if code != RMDIR:
+                    raise
 
     def _gate(self, number: int) -> bool:
         """Wait until the phase may begin; False when it never will."""
@@ -107,8 +124,10 @@ class Client:
                 answer = FUNCTIONS[code](*arguments)
             except OSError as error:
                 answer, failed = None, error.errno
-            if not sheet.add(began_s, (clock() - begin) / 1e9, directory, failed, number, code):
+            took_s = (clock() - begin) / 1e9
+            if not sheet.add(began_s, took_s, directory, failed, number, code):
                 return False
+            sheet.busy(began_s + took_s, directory, number, code)   # the plan may read a directory
             if not (made := made + 1) % TOLD_EVERY:
                 self._tell_cpu()
             if failed in AT_ONCE:

@@ -13,8 +13,8 @@ import random
 import string
 from typing import NamedTuple
 
-from labbook.workloads.metadata_calls import (CREATE, ENTER, MKDIR, MKDIR_ONCE, OPEN, RMDIR, STAT,
-                                              UNLINK)
+from labbook.workloads.metadata_calls import (CREATE, ENTER, MKDIR, MKDIR_ONCE, NAMES, OPEN,
+                                              RMDIR, STAT, UNLINK)
 
 LETTERS = string.ascii_letters + string.digits
 MOST_LETTERS = 12
@@ -62,7 +62,7 @@ class Plan:
     def before(self, phase: str):
         """Calls to be made before the phase begins, which do not count."""
         if phase.endswith("create"):
-            self.sets = []
+            yield from self.emptied()
             yield from self.new_set(phase)
 
     def calls(self, phase: str, more):
@@ -112,19 +112,25 @@ class Plan:
 
     def delete(self, phase):
         yield from self._through(UNLINK, phase)
-        for made in self.sets if self.own() else ():
-            yield from self._without(made)
+        if self.own():
+            yield from self._folders_too()
+
+    def emptied(self):
+        """Take away what is left of what others may have worked in; the last one can."""
+        yield from self._folders_too()
 
     def own(self) -> bool:
         """Whether no other client works in the directories."""
         return not self.spec["shared"]
 
-    def _without(self, made: Files):
+    def _folders_too(self):
         """Take directories away, the last one first, as one may lie in another."""
-        for number, place in reversed([*enumerate(made.places)]):
-            yield RMDIR, number, made.folder, place, None
-        os.close(made.folder)
-        yield RMDIR, 0, None, made.path, None
+        while self.sets:
+            made = self.sets.pop(0)
+            for number, place in reversed([*enumerate(made.places)]):
+                yield RMDIR, number, made.folder, place, None
+            os.close(made.folder)
+            yield RMDIR, 0, None, made.path, None
 
     def _through(self, code: int, phase: str):
         """A call for each file, in the order of the directories or of chance."""
@@ -149,6 +155,8 @@ class Plan:
                     for entry in entries:
                         if entry.name in mine:
                             yield code, number, opened, entry.name, None
+            except OSError:   # of reading on: asked once more, it is a row
+                yield NAMES, number, made.folder, place, None
             finally:
                 os.close(opened)
 

@@ -1,6 +1,6 @@
 """Metadata clients' plans for trees: directories beside each other or each in the one before."""
 
-from labbook.workloads.metadata_calls import CREATE, MKDIR, NAMES, OPEN
+from labbook.workloads.metadata_calls import CREATE, MKDIR, NAMES, OPEN, RMDIR
 from labbook.workloads.metadata_plans import ONCE, Files, Plan, file_names
 
 
@@ -48,6 +48,9 @@ class Wide(Plan):
         for made in self.sets:
             for number, place in enumerate(made.places):
                 yield NAMES, number, made.folder, place, None
+
+    def emptied(self):
+        yield RMDIR, 0, None, self._path, None
 
     def own(self):
         return True
