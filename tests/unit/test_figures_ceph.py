@@ -65,3 +65,11 @@ def test_without_runs_that_is_told():
     for lacking in (pd.DataFrame(), pd.DataFrame(columns=["spare", "right"])):
         table = figures.counted(lacking, by={"spare": "Spare"}, outcomes=OUTCOMES, label="runs")
         assert table.rows == (("Not measured in this profile.", "–", "–", "–"),)
+
+
+def test_a_repeat_that_has_no_value_is_left_out_of_numbers_in_prose():
+    frame = pd.DataFrame([{"mds": mds, "repeat": repeat, "stat_per_s": value}
+                          for mds, values in ((1, (100.0, math.nan, 100.0)), (2, (50.0, 50.0, math.nan)))
+                          for repeat, value in enumerate(values, 1)])
+    assert figures.times(frame, "stat_per_s", {"mds": 2}, {"mds": 1}) == "0.500 times"
+    assert figures.measured(frame, "stat_per_s", "files/s", mds=1) == "100 files/s (100 to 100)"
