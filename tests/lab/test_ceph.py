@@ -44,7 +44,7 @@ def test_up_with_two_ranks_and_a_spare(ceph):
     assert all(process.alive() for process in ceph.processes) and len(ceph.processes) == 6
     facts = ceph.facts()
     assert facts["version"].split(".")[0].isdigit() and facts["replication"] == 2
-    assert float(facts["mds_beacon_grace"]) == GRACE_S and facts["mds_bal_interval"] == "10"
+    assert facts["mds_beacon_grace"] == GRACE_S and facts["mds_bal_interval"] == 10
     assert {pool["size"] for pool in ceph.command("osd dump")["pools"]} == {2}
     assert ceph.ask(seen.ranks[1].name, "status")["whoami"] == 1
     with pytest.raises(InputError, match="mds9"):
@@ -92,6 +92,9 @@ def test_without_a_spare_the_rank_waits_for_the_same_daemon(hosts):
     assert ceph.await_active(1).ranks[0].name == name
     told = ceph.fault_log(since_s)
     assert told.noticed["laggy_s"].notna().all() and told.map_updated
+    first, *_, last = told.states.to_dict("records")
+    assert (first["daemon"], first["state"]) == (name, "active laggy") and last["state"] == "active"
+    assert since_s < first["t_s"] < last["t_s"]
     with pytest.raises(InputError, match="active: 2 metadata servers of 1"):
         ceph.active(2)
     ceph.destroy()
@@ -120,7 +123,7 @@ def test_an_ordinary_user_may_start_one_and_nothing_is_left(hosts, monkeypatch):
         monkeypatch.setattr(each, "run", as_nobody(each.run))
     ceph = Ceph(hosts, osds="disk", balancer=False, cache_mb=64).up()
     facts = ceph.facts()
-    assert facts["mds_bal_interval"] == "0" and facts["mds_cache_memory_limit"] == str(64 << 20)
+    assert facts["mds_bal_interval"] == 0 and facts["mds_cache_memory_limit"] == 64 << 20
     pid = ceph.mdss["mds1"].process.pid
     assert hosts[-3].run(f"stat -c %u /proc/{pid}").stdout.strip() == NOBODY
     ceph.destroy()

@@ -16,7 +16,8 @@ PGS = 16    # a pool
 ADMIN = "client.admin"
 # What an MDS is asked about itself for the facts.
 MDS_FACTS = ("mds_cache_memory_limit", "mds_bal_interval", "mds_beacon_interval",
-             "mds_beacon_grace")
+             "mds_beacon_grace", "mds_beacon_mon_down_grace", "mon_tick_interval",
+             "paxos_propose_interval")
 SECONDS = {"type": ["number", "null"], "exclusiveMinimum": 0}
 SETTINGS = {
     "osds": {"enum": ["memory", "disk"], "default": "memory"},
