@@ -36,7 +36,6 @@ LIMITS = {
         "quota": {"type": "number", "minimum": LEAST_QUOTA},
         "memory": SIZE,
         "disk": DISK,
-        "fuse": {"type": "boolean"},    # file systems of programs are mounted there
     },
 }
 HOST = {
