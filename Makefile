@@ -1,5 +1,5 @@
 # make book      the quick profile of every notebook, and the book      (STUDIES="a b", PROFILE=full)
-# make test      all tests                                             (PYTEST="-k delay")
+# make test      all tests                                             (PYTEST="-k delay -n 0")
 # make published the book from data/published/: no lab, no root
 # make clean     take away .venv and build; records and downloads stay
 STUDIES ?=
@@ -31,7 +31,7 @@ published:
 test:
 	@lib/bootstrap.sh test
 	@$(LABBOOK) install --tests
-	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest tests/unit tests/lab tests/book $(PYTEST)
+	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest -n 2 --dist loadgroup tests/unit tests/lab tests/book $(PYTEST)
 
 clean:
 	rm -rf .venv build

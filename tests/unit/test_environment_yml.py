@@ -21,7 +21,8 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
             if not line.startswith("#"))
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
-PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout"}
+PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
+            "pytest-xdist"}
 IMPORT_NAMES = {"yaml": "pyyaml", "IPython": "ipython", "cassandra": "cassandra-driver",
                 # the second one is the first one's own half
                 "keystoneclient": "python-keystoneclient", "keystoneauth1": "python-keystoneclient"}
