@@ -28,15 +28,6 @@ def _privileged() -> bool:
         ["sudo", "-n", "true"], capture_output=True).returncode
 
 
-@pytest.hookimpl(tryfirst=True)     # before pytest-xdist looks at the groups
-def pytest_collection_modifyitems(items):
-    """For `-n`: what shares a lab, or the built book, goes to one worker."""
-    for item in items:
-        path = Path(item.fspath)
-        of_book = (HERE / "book") in path.parents
-        item.add_marker(pytest.mark.xdist_group("book" if of_book else path.stem))
-
-
 def pytest_runtest_setup(item):
     """Skip lab tests without root; where they are required (make test), that is a failure."""
     if _needs_lab(item) and not _privileged():
