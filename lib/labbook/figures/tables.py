@@ -110,6 +110,7 @@ _CONDITIONS = {
     "system": "System", "python": "Python", "environment": "Environment", "profile": "Profile",
     "commit": "Commit of the code", "from": "First measurement", "to": "Last measurement",
     "points": "Measurements", "stale": "of these, made by earlier code",
+    "failed_first": "of these, came out when tried again",
     "cpu_pressure": "Most of a measurement's time in which something waited for a processor",
     "steal": "Most of a measurement's time taken by other virtual machines",
 }

@@ -130,13 +130,14 @@ class Attempt:
     def _meta(self) -> dict:
         if self._recorded is None:
             raise LabbookError("the attempt ended without record()")
-        links = {}
+        links, failed = {}, self.study.records(self.point.experiment).failure(self.point.key)
         if self._lab:
             links = {"before": self._links_before, "after": self._lab.check_links()}
         about = self._about() | {"summary": self._recorded["summary"],
                                  "facts": self._recorded["facts"],
                                  "provenance": self._provenance(self.study.stage.facts())
-                                 | {"links": links}}
+                                 | {"links": links}
+                                 | ({"failed_first": failed["message"]} if failed else {})}
         return self._veil(about | {"took_s": time.time() - self._start["time"]})
 
     def _about(self) -> dict:

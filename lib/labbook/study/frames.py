@@ -34,7 +34,8 @@ def conditions(study, experiments) -> dict:
     """What the points were measured on, in a few lines; empty when there are none.
 
     machine, cpu, cores, memory_gib, kernel, system, python, environment, profile, commit, from, to
-    (local time), points, stale, cpu_pressure and steal (the highest share of a point's time).
+    (local time), points, stale, failed_first (how many failed before; left out when none did),
+    cpu_pressure and steal (the highest share of a point's time).
     Of hosts that are machines of their own also `hosts`: their names in the lab, of one kind
     together -> cpu, cores, memory_gib, kernel, system; the rest is then of the machine that drove
     them.
@@ -57,6 +58,7 @@ def _digest(told: list[dict]) -> dict:
     last = max(told, key=lambda one: one["during"]["ended"])
     machine = last["machine"]
     hosts = _kinds(last.get("lab", {}).get("hosts", {}))
+    failed_first = sum("failed_first" in one for one in told)
     return {
         **({"hosts": hosts} if hosts else {}),
         **{k: machine[k] for k in ("cpu", "cores", "memory_gib", "kernel", "system", "python")},
@@ -67,6 +69,7 @@ def _digest(told: list[dict]) -> dict:
         "from": _when(min(one["during"]["started"] for one in told)),
         "to": _when(last["during"]["ended"]),
         "points": len(told), "stale": sum(one["stale"] for one in told),
+        **({"failed_first": failed_first} if failed_first else {}),
         "cpu_pressure": max(one["during"]["pressure"].get("cpu", 0.0) for one in told),
         "steal": max(one["during"]["steal"] for one in told),
     }

@@ -8,7 +8,7 @@ from labbook.errors import InputError
 from labbook.study.record import Records, write_whole
 
 OWN = ["facts", "provenance"]    # columns that a summary does not show
-KEPT = ("machine", "code", "during", "links", "lab")
+KEPT = ("machine", "code", "during", "links", "lab", "failed_first")
 
 
 def path(study: str, experiment: str):

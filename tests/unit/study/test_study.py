@@ -160,6 +160,18 @@ def test_a_failed_point_is_tried_once_more_on_a_fresh_lab(make, labs):
     assert speed.failures() == []
 
 
+def test_a_point_keeps_how_it_failed_before_it_came_out(make):
+    study, speed = make()
+    point = speed.points()[0]
+    assert "failed_first" not in study.conditions()
+    failing(study, speed, {0}, SystemFailure("it died"))
+    kept = study.records("speed").meta(point.key)["provenance"]
+    assert kept["failed_first"] == "SystemFailure: it died"
+    assert study.conditions()["failed_first"] == 1
+    other = study.records("speed").meta(speed.points()[1].key)["provenance"]
+    assert "failed_first" not in other
+
+
 def test_a_point_that_fails_twice_fails_the_study_which_says_why(make):
     study, speed = make()
     point = speed.points()[0]
