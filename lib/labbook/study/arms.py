@@ -139,7 +139,7 @@ def _select(rows, wanted, place, profile):
         near = did_you_mean(want, known) if _is_word(want) else ""
         if near:
             raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
-        raise NotTestable(f"the {profile} profile measures no {name} {_wanted(want)}")
+        raise NotTestable(f"this run of the {profile} profile measured no {name} {_wanted(want)}")
     return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
 
 

@@ -146,7 +146,7 @@ def test_what_is_missing_in_one_repeat_is_left_out_of_all():
 
 
 @pytest.mark.parametrize("rule, words", [
-    ({"name": "greater", "where": {"clients": 70}}, "quick profile measures no clients 70"),
+    ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no clients 70"),
     ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no clients at least 60"),
     ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "from 1 to 50 only"),
     ({"name": "not_testable", "reason": "one core only"}, "one core only"),
@@ -160,7 +160,7 @@ def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
 def test_a_name_with_a_number_and_an_abbreviation_are_not_taken_for_others(want, known):
     found = [row | {"system": known} for row in rows(factor(2))]
     rule = {"name": "below", "value": 3, "where": {"system": want}}
-    assert judged(rule, found).reason == f"the quick profile measures no system {want}"
+    assert judged(rule, found).reason == f"this run of the quick profile measured no system {want}"
 
 
 def test_a_ratio_of_nothing_is_not_testable():
