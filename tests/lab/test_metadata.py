@@ -1,0 +1,127 @@
+"""Metadata clients, inventories and a crash, on mounts of a small Ceph cluster."""
+
+import time
+
+import pytest
+from small_labs import new_id
+
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.study.crash_outcomes import outcome
+from labbook.study.mds_recovery import recovery, through
+from labbook.systems.ceph import Ceph
+from labbook.workloads.bonnie import bonnie
+from labbook.workloads.crew import Crew
+from labbook.workloads.inventory import compare, take
+from labbook.workloads.metadata import begin_metadata, metadata
+
+LAB = {"sites": ["room"], "hosts": {
+    "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
+    "mds[1-3]": {"site": "room", "role": "mds"},
+    "client[1-2]": {"site": "room", "role": "client", "limits": {"fuse": True}}}}
+LOAD = dict(directories=4, files=64, seed=1, seconds_at_most=120)
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def ceph(lab):
+    return Ceph(lab.hosts.values(), active=2, standby=1).up()
+
+
+@pytest.fixture
+def mounts(lab, ceph):
+    """A mount on each client host, gone after the test whatever became of the cluster."""
+    made = [ceph.mount(host) for host in lab.role("client")]
+    try:
+        yield [mount.up() for mount in made]
+    finally:
+        for mount in made:
+            mount.destroy()
+
+
+def paths(mounts):
+    return [str(mount.path) for mount in mounts]
+
+
+def test_files_come_and_go_in_directories_of_both_ranks(lab, ceph, mounts):
+    load = metadata(Crew.of(lab), paths(mounts), pattern="bonnie", clients=2, pins=(0, 1), **LOAD)
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert load.rows.groupby("host", observed=True).size().nunique() == 1
+    done = load.rows[load.rows.op == "create"].groupby("directory").size()
+    assert list(done) == [4 * 65] * 3 + [4 * 61]
+    found = take(mounts[0].host, mounts[0].path)
+    assert list(found.name) == ["."] and load.measures["truncated"] == 0
+
+
+def test_clients_share_directories(lab, mounts):
+    load = metadata(Crew.of(lab), paths(mounts), pattern="hot", clients=4, **LOAD)
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert (load.rows.op == "create").sum() == (load.rows.op == "unlink").sum() == 4 * 64
+
+
+def test_our_calls_are_bonnies(ceph, lab, mounts):
+    """As many requests to the servers as bonnie++ makes for the same files."""
+    asked = {}
+    for name, act in (("bonnie", lambda: bonnie(mounts[0].host, mounts[0].path, directories=2,
+                                                files=512, seconds_at_most=100)),
+                      ("own", lambda: metadata(Crew.of(lab), paths(mounts)[:1], pattern="bonnie",
+                                               **LOAD | {"directories": 2, "files": 512}))):
+        before = requests(ceph)
+        act()
+        asked[name] = requests(ceph) - before
+    assert asked["own"] == pytest.approx(asked["bonnie"], rel=0.1)
+
+
+def requests(ceph) -> int:
+    return sum(ceph.ask(mds.name, "perf dump")["mds_server"]["handle_client_request"]
+               for mds in ceph.ranks().values())
+
+
+def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
+    stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, pins=(0, 1), **LOAD)
+    # made apart from the load, so that nothing but the crash can change it
+    host, path = mounts[0].host, f"{mounts[0].path}/kept"
+    mounts[0].call("mkdir kept && cd kept && touch a b && ln -s a link && mkdir sub && chmod 640 b", 20)
+    before = take(host, path)
+    name, killed_s = ceph.kill(1)
+    ceph.await_active(2)
+    deadline = time.monotonic() + 60
+    while not mounts[1].alive(20) and time.monotonic() < deadline:
+        pass
+    load = stream.end()
+    assert load.rows.ok.any() and load.measures["blocked"] == 0
+    came = recovery(ceph.fault_log(killed_s).states, 1, killed_s)
+    assert 0 < came["detection_s"] < came["recovery_s"] and came["takeover_s"] > 0
+    had = through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)
+    assert had["longest_blocked_s"] > came["takeover_s"] and had["errors"] == 0
+    fresh = ceph.mount(host, name="fresh").up()
+    try:
+        for place in (path, f"{fresh.path}/kept"):
+            counts = compare(before, take(host, place, list(before.name)))
+            assert outcome(counts) == "right" and counts["asked"] == len(before) == 5, counts
+    finally:
+        fresh.destroy()
+
+
+def test_no_answer_at_all_is_told_and_nothing_hangs(lab, ceph, mounts):
+    stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, call_seconds=1, **LOAD)
+    stopped = [ceph.mdss[mds.name].process for mds in ceph.ranks().values()]
+    try:
+        for process in stopped:
+            process.signal("STOP")
+        time.sleep(1)
+        load = stream.end()
+        blocked = load.rows[load.rows.error == "blocked"]
+        assert sorted(blocked.client) == [0, 1] and load.rows.ok.any()
+        found = take(mounts[0].host, mounts[0].path, ["a", "b"], call_seconds=1, seconds=5)
+        assert set(found.state) == {"unobtainable"}
+        for mount in mounts:
+            mount.destroy()
+            assert not mount.mounted()
+    finally:
+        for process in stopped:
+            process.signal("CONT")
