@@ -74,7 +74,7 @@ def test_no_answer_and_a_refusal_are_told(host):
     with pytest.raises(SystemFailure, match="`mds fail` was refused: no such rank"):
         asking.ask(host, host.root, "refuses", {"prefix": "mds fail"})
     (Path(host.root) / "ceph_tools" / "asking.py").unlink()
-    with pytest.raises(LabError, match="asking one failed.*asking"):
+    with pytest.raises(LabError, match=r"(?s)asking one failed.*No module named .asking"):
         asking.ask(host, host.root, "one", {"prefix": "x"})
 
 
