@@ -3,16 +3,17 @@
 import errno
 import json
 import os
+import re
 import time
 
 import pytest
 from here import here_host
 
 from labbook.errors import InputError, SystemFailure
-from labbook.workloads import inventory_runner
+from labbook.workloads import inventory_calls, inventory_runner
 from labbook.workloads.inventory import ATTRIBUTES, compare, table, take, verdicts
 
-ALL = {"wrong": 0, "missing": 0, "unobtainable": 0, "differing": {}}
+ALL = {"wrong": 0, "missing": 0, "unobtainable": 0, "unasked": 0, "differing": {}}
 
 
 @pytest.fixture
@@ -65,20 +66,20 @@ def test_what_has_an_error_is_not_missing(tree, monkeypatch):
     def attributes(place):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(inventory_runner, "attributes", attributes)
+    monkeypatch.setattr(inventory_calls, "attributes", attributes)
     row, = asked(tree, ["a/1"]).itertuples()
     assert (row.state, row.error) == ("unobtainable", "EIO")
 
 
 def test_a_name_that_hangs_is_left_and_the_others_are_told(tree, monkeypatch):
-    real = inventory_runner.attributes
+    real = inventory_calls.attributes
 
     def attributes(place):
         if "/a/" in place:
             time.sleep(60)
         return real(place)
 
-    monkeypatch.setattr(inventory_runner, "attributes", attributes)
+    monkeypatch.setattr(inventory_calls, "attributes", attributes)
     names = [f"a/{i}" for i in range(9)] + ["b/1", "b/2", "link"]
     found = asked(tree, names, call_seconds=0.3).set_index("name")
     assert list(found.index) == names
@@ -86,20 +87,57 @@ def test_a_name_that_hangs_is_left_and_the_others_are_told(tree, monkeypatch):
     assert set(found.error[:9]) == {"timeout", "like others of its directory"}
 
 
-def test_what_there_was_no_time_for_is_unobtainable(tree):
+def test_what_there_was_no_time_for_is_told_as_such(tree):
+    before = asked(tree, ["a/1", "a/2"])
     found = asked(tree, ["a/1", "a/2"], seconds=0)
-    assert set(found.state) == {"unobtainable"} and set(found.error) == {"no time left to ask"}
+    assert set(found.state) == {"not asked"} and set(found.error) == {"no time left to ask"}
+    counts = compare(before, found)
+    assert counts["unasked"] == 2 and not counts["unobtainable"] and not counts["right"]
+    assert set(verdicts(before, found).verdict) == {"unasked"}
+
+
+@pytest.fixture
+def half_dead(tmp_path, monkeypatch):
+    """Eight directories of five files; a server has those with an odd number, and is dead."""
+    top, real = tmp_path / "top", inventory_calls.attributes
+    for number in range(8):
+        (top / f"d{number}").mkdir(parents=True)
+        for i in range(5):
+            (top / f"d{number}" / f"f{i}").touch()
+
+    def attributes(place):
+        if int(re.search(r"/d(\d)", place + "/d0")[1]) % 2:
+            time.sleep(60)
+        return real(place)
+
+    monkeypatch.setattr(inventory_calls, "attributes", attributes)
+    return top
+
+
+@pytest.mark.parametrize("seconds", [1.5, 1000])
+def test_names_of_a_living_server_are_asked_for_whatever_the_dead_one_had(half_dead, seconds):
+    """Calls that hang hold up no others: neither those in other directories, nor those directories
+    themselves, though all lie in the same one."""
+    names = [".", *(name for number in range(8) for name in
+                    (f"d{number}", *(f"d{number}/f{i}" for i in range(5))))]
+    began = time.monotonic()
+    found = asked(half_dead, names, call_seconds=1, seconds=seconds).set_index("name")
+    assert time.monotonic() - began < 10
+    assert list(found.index) == names
+    dead = [name for name in names if name != "." and int(name[1]) % 2]
+    assert (found.state[dead] == "unobtainable").all() and (found.state.drop(dead) == "there").all()
+    assert {found.error[f"d{number}"] for number in (1, 3, 5, 7)} == {"timeout"}
 
 
 def test_a_slow_answer_does_not_condemn_its_directory(tree, monkeypatch):
-    real = inventory_runner.attributes
+    real = inventory_calls.attributes
 
     def attributes(place):
         if place.endswith("a/1"):
             time.sleep(60)
         return real(place)
 
-    monkeypatch.setattr(inventory_runner, "attributes", attributes)
+    monkeypatch.setattr(inventory_calls, "attributes", attributes)
     found = asked(tree, ["a/1", "a/2", "a/3"], call_seconds=0.3).set_index("name")
     assert list(found.state) == ["unobtainable", "there", "there"]
 

@@ -1,8 +1,8 @@
 """All metadata of files as one client sees them, and how two such inventories differ.
 
 An inventory is a table, a row a name: name (relative to the mounted folder), state ("there",
-"missing": ENOENT; "unobtainable": no answer in time, EIO and the like), error (errno's name,
-"timeout", or why it was not asked; "" else), seconds (what its calls took), and ATTRIBUTES where it
+"missing": ENOENT; "unobtainable": no answer in time, EIO and the like; "not asked": there was no
+time left to), error (errno's name, "timeout", or why it was not asked; "" else), seconds (what its calls took), and ATTRIBUTES where it
 is there: kind ("file", "directory", "link", "other"), ino, mode, uid, gid, nlink, size, mtime_ns,
 ctime_ns, xattrs (JSON), target (of a link), entries (of a directory: JSON of its sorted names).
 """
@@ -16,13 +16,13 @@ import pandas as pd
 
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.workloads import inventory_runner
-from labbook.workloads.inventory_runner import MISSING, THERE, UNOBTAINABLE
+from labbook.workloads.inventory_calls import MISSING, NOT_ASKED, THERE, UNOBTAINABLE
 
-__all__ = ["ATTRIBUTES", "MISSING", "THERE", "UNOBTAINABLE", "compare", "take", "verdicts"]
+__all__ = ["ATTRIBUTES", "MISSING", "NOT_ASKED", "THERE", "UNOBTAINABLE", "compare", "take", "verdicts"]
 NUMBERS = ("ino", "mode", "uid", "gid", "nlink", "size", "mtime_ns", "ctime_ns")
 ATTRIBUTES = ("kind", *NUMBERS, "xattrs", "target", "entries")
 COLUMNS = ("name", "state", "error", "seconds", *ATTRIBUTES)
-RIGHT, WRONG = "right", "wrong"
+RIGHT, WRONG, UNASKED = "right", "wrong", "unasked"
 MORE_SECONDS = 30   # beyond the time for asking: to start, and to write what was found
 
 
@@ -31,8 +31,9 @@ def take(host, path: str, names=None, *, call_seconds: float = 30, seconds: floa
     """The inventory of `names` below `path` on a client host; of all that is below it, where None.
 
     Asked by a process on the host that can be left behind: a name whose calls have no answer within
-    `call_seconds` is unobtainable; so are others of its directory once several of them are, and all
-    that were not asked within `seconds`. SystemFailure when the process fails.
+    `call_seconds` is unobtainable; so are others of its directory once several of them are, while
+    other directories are asked on. For `seconds` names are asked for; what is left then was not
+    asked. SystemFailure when the process fails.
     """
     spec = {"path": str(path), "names": None if names is None else list(dict.fromkeys(names)),
             "call_seconds": call_seconds, "seconds": seconds}
@@ -62,7 +63,7 @@ def table(rows: list[dict]) -> pd.DataFrame:
 
 def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     """Of each name of `before`: name, verdict (RIGHT, all ATTRIBUTES equal; WRONG; MISSING;
-    UNOBTAINABLE), differing (the attributes that are not equal, by commas), error.
+    UNOBTAINABLE; UNASKED), differing (the attributes that are not equal, by commas), error.
 
     InputError where a name was not there before, or was not asked for after.
     """
@@ -74,7 +75,7 @@ def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     after = after.loc[before.index]
     unlike = pd.DataFrame({name: _unlike(before[name], after[name]) for name in ATTRIBUTES})
     there = after.state == THERE
-    verdict = after.state.mask(there & unlike.any(axis=1), WRONG).mask(
+    verdict = after.state.replace(NOT_ASKED, UNASKED).mask(there & unlike.any(axis=1), WRONG).mask(
         there & ~unlike.any(axis=1), RIGHT)
     differing = [",".join(unlike.columns[row]) if asked else ""
                  for row, asked in zip(unlike.to_numpy(), there)]
@@ -83,12 +84,12 @@ def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict:
-    """How the names of `before` are in `after`: how many are right, wrong, missing, unobtainable;
-    `asked`: of how many; `differing`: {attribute: in how many names that are there}."""
+    """How the names of `before` are in `after`: how many are right, wrong, missing, unobtainable,
+    unasked; `asked`: of how many; `differing`: {attribute: in how many names that are there}."""
     found = verdicts(before, after)
     differing = found.differing[found.differing != ""].str.split(",").explode().value_counts()
     return {**{verdict: int((found.verdict == verdict).sum())
-               for verdict in (RIGHT, WRONG, MISSING, UNOBTAINABLE)},
+               for verdict in (RIGHT, WRONG, MISSING, UNOBTAINABLE, UNASKED)},
             "asked": len(found), "differing": {name: int(differing[name]) for name in ATTRIBUTES
                                                if name in differing}}
 

@@ -1,65 +1,35 @@
 """Asks for all metadata of names: `python -m labbook.workloads.inventory_runner SPEC OUT`.
 
 SPEC is a JSON file (see inventory.take), OUT a JSON list of rows. Forked workers ask, each for one
-name at a time; one that gets no answer is left behind, and another takes its place.
+name at a time; while one waits long others take its place, so that what hangs keeps nothing else
+from being asked for, and in the end it is left behind.
+
+Names are asked for by directories, a directory itself with what lies in it: that is what a server of
+metadata has, and what hangs or does not.
 """
 
-import errno
 import json
 import os
 import select
 import signal
-import stat
 import sys
 import time
 from collections import Counter, deque
 
-THERE, MISSING, UNOBTAINABLE = "there", "missing", "unobtainable"
+from labbook.workloads.inventory_calls import NOT_ASKED, UNOBTAINABLE, asked
+
 TIMEOUT, LIKE_OTHERS, NO_TIME = "timeout", "like others of its directory", "no time left to ask"
-WORKERS = 4
-ENOUGH = 2   # timeouts in a directory that gave nothing after them: the rest of it is not asked
-KINDS = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link"))
-
-
-def asked(path: str, name: str) -> dict:
-    """The row of a name."""
-    began = time.monotonic()
-    try:
-        row = {"state": THERE, "error": "", **attributes(os.path.join(path, name))}
-    except OSError as error:
-        word = errno.errorcode.get(error.errno, str(error.errno))
-        row = {"state": MISSING if error.errno == errno.ENOENT else UNOBTAINABLE, "error": word}
-    return {"name": name, "seconds": time.monotonic() - began, **row}
-
-
-def attributes(place: str) -> dict:
-    found = os.lstat(place)
-    kind = next((word for is_it, word in KINDS if is_it(found.st_mode)), "other")
-    return {
-        "kind": kind, "ino": found.st_ino, "mode": found.st_mode, "uid": found.st_uid,
-        "gid": found.st_gid, "nlink": found.st_nlink, "size": found.st_size,
-        "mtime_ns": found.st_mtime_ns, "ctime_ns": found.st_ctime_ns, "xattrs": xattrs(place),
-        "target": os.readlink(place) if kind == "link" else None,
-        "entries": json.dumps(sorted(os.listdir(place))) if kind == "directory" else None,
-    }
-
-
-def xattrs(place: str) -> str:
-    try:
-        names = os.listxattr(place, follow_symlinks=False)
-    except OSError as error:
-        if error.errno != errno.ENOTSUP:
-            raise
-        names = []
-    return json.dumps({name: os.getxattr(place, name, follow_symlinks=False).decode("latin-1")
-                       for name in sorted(names)})
+WORKERS = 4          # at work at once, but for those whose call is slow
+SLOW_SECONDS = 0.25
+MOST_WORKERS = 64
+ENOUGH = 3           # calls at once in a directory; where all time out, the rest is not asked
 
 
 class Worker:
     """A process that is given a name and answers with its row, `name` while it is at it."""
 
     def __init__(self, path: str):
-        self.name, self.until = None, 0.0
+        self.name, self.since, self.until = None, 0.0, 0.0
         to_it, self._names = os.pipe()
         self.rows, from_it = os.pipe()
         if (pid := os.fork()) == 0:
@@ -70,8 +40,9 @@ class Worker:
             os.close(end)
         self._pid, self._kept = pid, b""
 
-    def ask(self, name: str, until: float) -> None:
-        self.name, self.until = name, until
+    def ask(self, name: str, seconds: float) -> None:
+        self.name, self.since = name, time.monotonic()
+        self.until = self.since + seconds
         os.write(self._names, json.dumps(name).encode() + b"\n")
 
     def answer(self) -> dict | None:
@@ -105,8 +76,16 @@ class Inventory:
 
     def __init__(self, spec: dict):
         self._spec, self._walks = spec, spec["names"] is None
-        self._queue = deque(["."] if self._walks else spec["names"])
-        self._later, self._hung, self._workers, self.rows = deque(), Counter(), [], []
+        names = ["."] if self._walks else spec["names"]
+        self._folders = {os.path.dirname(name) for name in names}
+        self._waiting: dict[str, deque] = {}    # names to ask for, by directory
+        self._hung, self._workers, self.rows = Counter(), [], []
+        for name in names:
+            self._waiting.setdefault(self._folder(name), deque()).append(name)
+
+    def _folder(self, name) -> str:
+        """With which directory it is asked for."""
+        return name if name in self._folders else os.path.dirname(name) or "."
 
     def run(self) -> list[dict]:
         """All rows, the given names' in their order."""
@@ -114,8 +93,9 @@ class Inventory:
         until = time.monotonic() + self._spec["seconds"]
         while self._hand_out(until) or self._at_work():
             self._collect()
-        for name in (*self._queue, *self._later):
-            self._without(name, NO_TIME)
+        for names in self._waiting.values():
+            for name in names:
+                self._without(name, NOT_ASKED, NO_TIME)
         for worker in self._workers:
             worker.leave()
         return sorted(self.rows, key=lambda row: order.get(row["name"], row["name"]))
@@ -123,56 +103,68 @@ class Inventory:
     def _at_work(self):
         return [worker for worker in self._workers if worker.name is not None]
 
+    def _room(self) -> bool:
+        """Whether one more may work: those whose call is slow do not count."""
+        at_work, now = self._at_work(), time.monotonic()
+        quick = sum(now - worker.since < SLOW_SECONDS for worker in at_work)
+        return quick < WORKERS and len(at_work) < MOST_WORKERS
+
     def _hand_out(self, until) -> bool:
         """Give names to whoever is free: whether one was given."""
         given = False
-        while time.monotonic() < until and len(self._at_work()) < WORKERS:
+        while time.monotonic() < until and self._room():
             if (name := self._next()) is None:
                 break
             free = next((worker for worker in self._workers if worker.name is None), None)
             if free is None:
                 free = Worker(self._spec["path"])
                 self._workers.append(free)
-            free.ask(name, time.monotonic() + self._spec["call_seconds"])
+            free.ask(name, self._spec["call_seconds"])
             given = True
         return given
 
     def _next(self) -> str | None:
         """A name to ask for; those of directories with timeouts come last."""
-        while self._queue:
-            if not self._hung[os.path.dirname(self._queue[0])]:
-                return self._queue.popleft()
-            self._later.append(self._queue.popleft())
-        while self._later:
-            name = self._later.popleft()
-            if self._hung[os.path.dirname(name)] < ENOUGH:
-                return name
-            self._without(name, LIKE_OTHERS)
+        busy = Counter(self._folder(worker.name) for worker in self._at_work())
+        for folder in sorted(self._waiting, key=lambda one: self._hung[one] > 0):
+            if not self._waiting[folder]:
+                del self._waiting[folder]
+            elif busy[folder] + self._hung[folder] < ENOUGH:
+                return self._waiting[folder].popleft()
         return None
 
     def _collect(self) -> None:
         """Answers, as soon as there are some, and the end of waiting for others."""
-        busy = {worker.rows: worker for worker in self._at_work()}
-        left = min(worker.until for worker in busy.values()) - time.monotonic()
-        for ready in select.select([*busy], [], [], max(0, left))[0]:
+        busy, now = {worker.rows: worker for worker in self._at_work()}, time.monotonic()
+        soon = [worker.until for worker in busy.values()]
+        soon += [slow for worker in busy.values() if (slow := worker.since + SLOW_SECONDS) > now]
+        for ready in select.select([*busy], [], [], max(0, min(soon) - now))[0]:
             if (row := busy[ready].answer()) is not None:
                 self._add(row)
         for worker in self._at_work():
             if worker.until < time.monotonic():
-                self._without(worker.name, TIMEOUT)
-                self._hung[os.path.dirname(worker.name)] += 1
+                self._without(worker.name, UNOBTAINABLE, TIMEOUT)
+                self._hangs(self._folder(worker.name))
                 worker.leave()
                 self._workers.remove(worker)
 
+    def _hangs(self, folder: str) -> None:
+        """Once more."""
+        self._hung[folder] += 1
+        if self._hung[folder] >= ENOUGH:
+            for name in self._waiting.pop(folder, ()):
+                self._without(name, UNOBTAINABLE, LIKE_OTHERS)
+
     def _add(self, row) -> None:
         self.rows.append(row)
-        self._hung.pop(os.path.dirname(row["name"]), None)
+        self._hung.pop(self._folder(row["name"]), None)
         if self._walks and row.get("kind") == "directory":
-            self._queue.extend(os.path.normpath(os.path.join(row["name"], entry))
-                               for entry in json.loads(row["entries"]))
+            entries = [os.path.normpath(os.path.join(row["name"], entry))
+                       for entry in json.loads(row["entries"])]
+            self._waiting.setdefault(row["name"], deque()).extend(entries)
 
-    def _without(self, name, why) -> None:
-        self.rows.append({"name": name, "state": UNOBTAINABLE, "error": why, "seconds": 0.0})
+    def _without(self, name, state, why) -> None:
+        self.rows.append({"name": name, "state": state, "error": why, "seconds": 0.0})
 
 
 def main(spec_path: str, out: str) -> int:
