@@ -167,7 +167,9 @@ def drawn(seen: pd.DataFrame, phases: pd.DataFrame, most: int = 400) -> dict:
     move_t_s, move_inodes."""
     zero, end = float(phases["from_s"].min()), float(phases["to_s"].max())
     looks = seen[seen["t_s"].between(zero - SLACK_S, end + SLACK_S) & seen["rank"].notna()].sort_values("t_s")
-    looks = looks.iloc[::max(1, math.ceil(len(looks) / most))] if len(looks) else looks
+    # Of each rank by itself: the looks take turns, and every second one of all is one rank's.
+    nth = looks.groupby("rank").cumcount() % max(1, math.ceil(len(looks) / most))
+    looks = looks[nth == 0]
     moved = moves(seen)
     moved = moved[moved["to_s"].between(zero, end)]
     return {"cached_t_s": _rounded(looks["t_s"] - zero), "cached_rank": [int(r) for r in looks["rank"]],
