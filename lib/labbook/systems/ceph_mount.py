@@ -160,7 +160,10 @@ class CephMount(System):
 
     def _options(self) -> dict:
         options = {"run_dir": self.home, "admin_socket": SOCKET, "admin_socket_mode": "0666",
-                   "client_cache_size": self.settings.cache_inodes}
+                   "client_cache_size": self.settings.cache_inodes,
+                   # else a directory's size is that of all below it, which servers tell each
+                   # other late: it would change by itself
+                   "client_dirsize_rbytes": "false"}
         return {key: value for key, value in options.items() if value is not None}
 
     def _require_fuse(self):
