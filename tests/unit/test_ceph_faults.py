@@ -63,19 +63,20 @@ def test_deaths_that_the_monitor_noticed():
     assert faults.noticed("", {}).empty
 
 
-@pytest.mark.parametrize("log, updated", [
-    (MON, True),
-    ("\n".join(MON.split("\n\n")[:2]), True),   # nobody to take over: marked as dead
-    (MON.split("\n\n")[0], False),              # the paper's fourth way
-    ("", True),
+@pytest.mark.parametrize("log, changes, updated", [
+    (MON, [(0.1, 1, "replay"), (7.1, 0, "failed")], True),
+    (MON, [(0.1, 1, "active laggy"), (7.1, 0, "failed")], True),   # nobody to take over
+    (MON, [(0.1, 1, "replay")], False),     # the paper's fourth way, whatever the log tells
+    (MON, [(-20, 1, "active"), (7.1, 0, "failed")], False),
+    ("", [], True),
 ])
-def test_whether_a_death_that_was_noticed_came_into_the_map(log, updated):
-    assert with_noticed(faults.noticed(log + "\n", NAMES)).map_updated is updated
-
-
-def with_noticed(found) -> faults.Faults:
+def test_whether_a_death_that_was_noticed_came_into_the_map(log, changes, updated):
+    """`changes` of the map: seconds from the first death's notice, rank, state."""
+    states = pd.DataFrame([(BEGAN_S + s, rank, state) for s, rank, state in changes],
+                          columns=["t_s", "rank", "state"])
     none = pd.DataFrame()
-    return faults.Faults(none, found, none, [], none, none, {})
+    told = faults.Faults(states, faults.noticed(log, NAMES), none, [], none, none)
+    assert told.map_updated is updated
 
 
 def test_only_an_mds_that_nobody_asked_to_is_a_crash_when_it_makes_itself_anew():

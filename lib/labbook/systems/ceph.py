@@ -1,8 +1,9 @@
 """A Ceph cluster with its file system: one monitor, OSDs, and metadata servers that come and go."""
 
 import time
+from contextlib import suppress
 
-from labbook.errors import InputError
+from labbook.errors import InputError, LabbookError
 from labbook.systems import ceph_config as config
 from labbook.systems.base import Needs
 from labbook.systems.ceph_cluster import ASK_SECONDS, PARTS, UP_SECONDS, CephCluster
@@ -62,10 +63,13 @@ class Ceph(CephCluster):
         return self._await(lambda seen: seen.settled(count, self._dead),
                            f"{count} ranks to be active", seconds)
 
-    def kill(self, rank: int) -> tuple[str, float]:
-        """SIGKILL to the MDS that has this rank: its name, and when (epoch seconds)."""
+    def kill(self, rank: int, before=None) -> tuple[str, float]:
+        """SIGKILL to the MDS that has this rank: its name, and when (epoch seconds). `before()` is
+        called once it is known who that is, right before."""
         found = self._of_rank(rank)
         mds = self._mds(found.name)
+        if before is not None:
+            before()
         self._dead.add(found.gid)
         at_s = self._killed[mds.id] = time.time()
         mds.process.kill()
@@ -102,6 +106,14 @@ class Ceph(CephCluster):
         """By rank, from which directories on it is in charge, as each says; `/` is the root."""
         return {rank: reading.owned(self.ask(one.name, "get subtrees"), rank)
                 for rank, one in sorted(self.ranks().items())}
+
+    def moving(self) -> dict[str, list[str]]:
+        """By MDS that has a rank and answers, directories on their way to another rank, as it says."""
+        found = {}
+        for one in self.ranks().values():
+            with suppress(LabbookError):    # killed, and still in the map
+                found[one.name] = reading.moving(self.ask(one.name, "get subtrees"))
+        return found
 
     def export(self, path: str, rank: int, seconds: float = 30) -> None:
         """Have a directory, such as `/a/b`, move to another rank; returns when that one has it.

@@ -9,9 +9,8 @@ from datetime import datetime
 
 import pandas as pd
 
-from labbook.errors import LabbookError, SystemFailure
+from labbook.errors import SystemFailure
 from labbook.systems.ceph_map import FsMap, parsed, states
-from labbook.systems.ceph_tools.reading import moving
 from labbook.systems.several import each
 
 MAPS_AT_ONCE = 20
@@ -26,6 +25,7 @@ CRASH = re.compile(r"Caught signal|FAILED ceph_assert|respawn!|suicide")
 # What the hosts are asked for of their logs, to bring no more than that.
 OF_MON = r"no beacon from|laggy|fail_mds_gid|marked failed by|log \[(WRN|ERR)\]"
 OF_MDS = r"victing|Caught signal|FAILED ceph_assert|respawn!|suicide|log \[(WRN|ERR)\]"
+MAP_S = 0.5         # between a line in the log and the time that a map has
 BY_HAND_S = 5       # within which an MDS that was failed by hand is made anew
 NOTICED = ("t_s", "rank", "daemon", "gid", "by_hand", "laggy_s", "taken_s")
 FRAMES = {"evicted": ("t_s", "client", "address", "by"), "crashes": ("t_s", "daemon", "words"),
@@ -43,8 +43,7 @@ class Faults:
     evicted: t_s, client (id), address, by (the MDS). blocklisted: clients' addresses, now.
     crashes: t_s, daemon, words: asserts, signals, made anew (respawn) without having been asked to,
     processes that ended though nobody killed them here (t_s NaN).
-    complaints: t_s, daemon, level (WRN, ERR), words. moving: by daemon, directories now on their
-    way to another rank.
+    complaints: t_s, daemon, level (WRN, ERR), words.
     """
 
     states: pd.DataFrame
@@ -53,13 +52,13 @@ class Faults:
     blocklisted: list[str]
     crashes: pd.DataFrame
     complaints: pd.DataFrame
-    moving: dict[str, list[str]]
 
     @property
     def map_updated(self) -> bool:
-        """Whether each death that was noticed came into the map: the rank taken, or marked."""
-        known = self.noticed[["laggy_s", "taken_s"]].notna().any(axis=1)
-        return bool(known.all())
+        """Whether each death that was noticed came into the map, whatever the monitor's log says
+        that it does about it: another state of the rank since then, or another daemon in it."""
+        return all(((self.states["rank"] == one.rank) & (self.states["t_s"] >= one.t_s - MAP_S)).any()
+                   for one in self.noticed.itertuples())
 
 
 def fault_log(ceph, since_s: float) -> Faults:
@@ -74,7 +73,7 @@ def fault_log(ceph, since_s: float) -> Faults:
         noticed=noticed(mon, names, since_s), evicted=evictions(said, since_s),
         blocklisted=clients_of(ceph.mon.tell("osd blocklist ls")),
         crashes=crashes(said, since_s, by_hand(mon), _ended(ceph)),
-        complaints=complaints({"mon": mon, **said}, since_s), moving=_moving(ceph))
+        complaints=complaints({"mon": mon, **said}, since_s))
 
 
 def lines(text: str, since_s: float = 0):
@@ -170,13 +169,3 @@ def _ended(ceph) -> list[tuple[str, int]]:
     killed = ceph.killed()
     return [(name, mds.process.exit_code()) for name, mds in ceph.mdss.items()
             if name not in killed and not mds.process.alive()]
-
-
-def _moving(ceph) -> dict[str, list[str]]:
-    found = {}
-    for one in ceph.ranks().values():
-        try:
-            found[one.name] = moving(ceph.ask(one.name, "get subtrees"))
-        except LabbookError:    # killed, and still in the map
-            continue
-    return {name: paths for name, paths in found.items() if paths}
