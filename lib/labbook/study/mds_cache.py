@@ -126,13 +126,17 @@ def _one_has(seen, phases) -> float:
     return max(cached) / sum(cached) if sum(cached) else math.nan
 
 
-def asked_numbers(seen: pd.DataFrame, phases: pd.DataFrame, counter: str = "requests") -> dict:
-    """Of each phase with its number of `operations`: {phase}_asked, requests that reached an MDS for
-    each operation, and {phase}_cached, the share of operations that took none."""
+def asked_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
+    """Of each phase with its number of `operations`: {phase}_asked, requests that MDSs had for each
+    operation, but for those that they sent on to another: {phase}_forwarded; and {phase}_cached, the
+    share of operations that took none. Phases that follow one another sooner than two looks do are
+    not told apart to the last request."""
     found = {}
     for one in phases.itertuples():
-        asked = grown(seen, counter, one.from_s, one.to_s) / one.operations if one.operations else math.nan
-        found |= {f"{one.phase}_asked": asked, f"{one.phase}_cached": 1 - min(1.0, asked)}
+        came, sent = (grown(seen, counter, one.from_s, one.to_s) / one.operations if one.operations
+                      else math.nan for counter in ("requests", "forward"))
+        found |= {f"{one.phase}_asked": came - sent, f"{one.phase}_forwarded": sent,
+                  f"{one.phase}_cached": 1 - min(1.0, came - sent)}
     return found
 
 

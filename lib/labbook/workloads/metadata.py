@@ -30,7 +30,7 @@ WRITE_SECONDS = 60
 
 
 def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, files: int,
-             shared: bool = False, phase_s: float = 0, pins=None, seed: int,
+             shared: bool = False, phase_s: float = 0, pause_s: float = 0, pins=None, seed: int,
              seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, go through the pattern's phases.
 
@@ -39,7 +39,8 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
     same directories ("hot": always one directory, shared). All begin a phase together. A phase that
     is over sooner than `phase_s` goes on: a stat, readdir or rename with further passes, mixed
     calls with more of them; a create (of trees: mkdir) with further sets of as many directories,
-    which the phases behind it then go through as well. `pins`: ranks to which directory i is pinned
+    which the phases behind it then go through as well. For `pause_s` before each phase but the first
+    nothing is called, so that what is counted meanwhile tells one from the other. `pins`: ranks to which directory i is pinned
     in turn (ceph.dir.pin), that of client n's own to the (i+n)th. After `seconds_at_most` no new
     call is made; one that does not come back within `call_seconds` after that is a row with the
     error "blocked".
@@ -49,7 +50,7 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
         phase_s=phase_s, pins=pins, rate_per_s=None, seed=seed, seconds_at_most=seconds_at_most,
         call_seconds=call_seconds))
     clients.begin()
-    clients.lead()
+    clients.lead(pause_s)
     return clients.end()
 
 
@@ -105,7 +106,7 @@ class _Clients:
         self.started = self._next()
         return self.started
 
-    def lead(self) -> None:
+    def lead(self, pause_s: float) -> None:
         """Let them begin each phase together; returns when they have ended, or do not come back."""
         until = self.started + self._spec["seconds_at_most"]
         for _ in self._spec["phases"]:
@@ -113,6 +114,7 @@ class _Clients:
             heard = self._run(host.await_phase, seconds, timeout=seconds + 30)
             if AT_END in heard or None in heard:
                 return
+            time.sleep(pause_s)
             self._next()
 
     def end(self) -> Load:

@@ -17,7 +17,7 @@ PHASES = pd.DataFrame([
 
 def look(t_s, daemon, inodes, exported=0, **more):
     return {"t_s": t_s, "daemon": daemon, "rank": {"a": 0, "b": 1}[daemon], "inodes": inodes, "dirs": 1,
-            "exported_inodes": exported, "requests": 0, "owned": [], **more}
+            "exported_inodes": exported, "requests": 0, "forward": 0, "owned": [], **more}
 
 
 def run(moved=950, at_s=114.0, directories=8):
@@ -87,8 +87,12 @@ def test_a_directory_that_one_has_a_part_of_is_shared_out(owned, found):
 
 
 def test_requests_for_each_operation_of_a_phase():
-    found = asked_numbers(run(), PHASES)
-    assert found["sequential_create_asked"] == pytest.approx(2)
+    seen = run()
+    found = asked_numbers(seen, PHASES)
+    assert found["sequential_create_asked"] == pytest.approx(2) and found["sequential_create_forwarded"] == 0
+    sent_on = asked_numbers(seen.assign(forward=seen["requests"] // 2), PHASES)
+    assert sent_on["sequential_create_asked"] == pytest.approx(1, abs=0.01)
+    assert sent_on["sequential_create_forwarded"] == pytest.approx(1, abs=0.01)
     assert found["sequential_create_cached"] == 0
     assert found["sequential_stat_asked"] == 0 and found["sequential_stat_cached"] == 1
 
