@@ -109,6 +109,7 @@ def test_a_run_is_a_row_a_phase_with_both_clocks(acting):
     assert load.measures["random_delete_per_s"] == 1175
     assert math.isnan(load.measures["sequential_stat_per_s"])
     assert 0 < load.measures["by_clock_sequential_stat_per_s"] < 8192 / 0.01
+    assert 0 < load.measures["clients_cpu_s"] < 10
     assert load.csv.startswith("1.98,2.00a,lab") and load.started > 1e9
 
 

@@ -23,7 +23,7 @@ class Load:
     `measures`: {phase}_per_s, as bonnie++ tells it: NaN for a phase of less than half a second,
     which it does not tell; by_clock_{phase}_per_s of all phases, by what its progress says and our
     clock, the files' names made up and sync() included; seconds, from the first phase's begin to
-    the last one's end. `csv`: bonnie++'s own line. `started`: seconds since the epoch, by our
+    the last one's end; clients_cpu_s, of bonnie++ itself. `csv`: bonnie++'s own line. `started`: seconds since the epoch, by our
     clock, at which started_s is 0.
     """
 
@@ -58,7 +58,8 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
         raise SystemFailure(f"{host.name}: bonnie++ went through other phases", log=log)
     began = float(rows.started_s.iloc[0])
     rows = rows.assign(started_s=rows.started_s - began)
-    return Load(rows, _measures(rows), csv, began - clock_offset_s)
+    made = _measures(rows) | {"clients_cpu_s": last["cpu_s"]}
+    return Load(rows, made, csv, began - clock_offset_s)
 
 
 def _measures(rows) -> dict:

@@ -2,12 +2,14 @@
 
 Python and nothing else, so that it can be put on any host: `python3 -I -S bonnie_progress.py WORDS`,
 where WORDS are bonnie++'s command line. A line of JSON on standard output for each phase, with
-seconds since the epoch by the host's clock, and at the end one with all that bonnie++ printed.
+seconds since the epoch by the host's clock, and at the end one with all that bonnie++ printed
+and the processor's seconds that it took.
 """
 
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -38,7 +40,8 @@ def main(words):
     while heard := os.read(bonnie.stderr.fileno(), 65536):
         phases.hear(heard.decode(errors="replace"), time.time())
     printed = bonnie.stdout.read().decode(errors="replace")
-    tell(printed=printed, said=phases.said[-2000:], exit=bonnie.wait())
+    code, used = bonnie.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    tell(printed=printed, said=phases.said[-2000:], exit=code, cpu_s=used.ru_utime + used.ru_stime)
 
 
 def tell(**words):

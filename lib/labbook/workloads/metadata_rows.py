@@ -31,8 +31,8 @@ class Load:
     operations and rate_per_s (of what the phase is there for, such as the unlinks of a delete; from
     its first call's begin to its last one's end), errors. `measures`: {phase}_per_s and
     {phase}_p99_ms of each phase (NaN where it was not come to), rate_per_s (of all), longest_s,
-    errors, blocked, truncated (1 when the time limit ended it), start_spread_s, clients_cpu_share,
-    clients_cpu_us_per_call. `started`: seconds since the epoch, by our clock, at which started_s is
+    errors, blocked, truncated (1 when the time limit ended it), start_spread_s, clients_cpu_s,
+    clients_cpu_share, clients_cpu_us_per_call. `started`: seconds since the epoch, by our clock, at which started_s is
     0. `folder`: what is left lies there, below each path.
     """
 
@@ -97,7 +97,7 @@ def measures(rows: pd.DataFrame, phases: pd.DataFrame, names, used, hosts) -> di
     found = {
         **{f"{phase}_per_s": rates.get(phase, math.nan) for phase in names},
         **{f"{phase}_p99_ms": _p99_ms(rows[rows.phase == phase], phase) for phase in names},
-        **of_calls(rows, used, hosts),
+        **of_calls(rows, used, hosts), "clients_cpu_s": sum(used),
         "longest_s": rows.seconds.max(), "errors": (~rows.ok).sum(),
         "blocked": (rows.error == BLOCKED_WORD).sum(),
     }
