@@ -4,15 +4,19 @@ import base64
 import struct
 import sys
 from pathlib import PurePosixPath
+from types import SimpleNamespace
 
 import pytest
+from here import here_host
 
 from labbook import systems
-from labbook.errors import InputError
+from labbook.errors import InputError, LabError
 from labbook.lab.host import Host, Login
 from labbook.systems import ceph_config as config
 from labbook.systems.ceph import Ceph
+from labbook.systems.ceph_daemon import Cluster
 from labbook.systems.ceph_mds import CephMDS
+from labbook.systems.ceph_osd import MOST_BYTES, CephOSD
 
 
 def hosts(mon=1, osd=2, mds=3, client=1) -> list[Host]:
@@ -116,3 +120,15 @@ def test_the_file_system_has_as_many_ranks_as_asked():
     assert [each["prefix"] for each in made] == ["osd pool create"] * 2 + ["fs new"] + ["fs set"] * 2
     assert {each["var"]: each["val"] for each in made[3:]} == {"max_mds": "2",
                                                                "allow_standby_replay": "true"}
+
+
+def test_osds_on_one_disk_share_what_is_free(tmp_path, monkeypatch):
+    osd = CephOSD(here_host(tmp_path, "osd1"), "0", Cluster("10.0.0.1", {}), "disk", sharing=8)
+    free = 9 << 30
+    monkeypatch.setattr(osd, "run", lambda *_: SimpleNamespace(stdout=f"Avail\n{free}\n"))
+    assert 1 << 30 < osd._room() < free // 8
+    free = 900 << 30
+    assert osd._room() == MOST_BYTES
+    free = 8 << 30
+    with pytest.raises(LabError, match="osd1: 8192 MB of disk are free, and 8 OSDs need 8448"):
+        osd._room()

@@ -1,5 +1,6 @@
 """A Ceph cluster as a whole: its parts, its life from up to destroy, and whom to ask what."""
 
+import time
 from contextlib import contextmanager, suppress
 
 from labbook.errors import InputError, LabbookError, SystemFailure
@@ -34,10 +35,11 @@ class CephCluster(Described):
         self._cluster = Cluster(self.host.address, config.options(self.settings))
         mdss = by_role["mds"][:self.settings["active"] + self.settings["standby"]]
         self.mon = CephMon(self.host, "a", self._cluster)
-        self.osds = [CephOSD(host, str(i), self._cluster, self.settings["osds"])
+        self.osds = [CephOSD(host, str(i), self._cluster, self.settings["osds"], len(by_role["osd"]))
                      for i, host in enumerate(by_role["osd"])]
         self.mdss = {host.name: CephMDS(host, host.name, self._cluster) for host in mdss}
         self.address, self.port = self.mon.address, self.mon.port
+        self.up_s: float | None = None  # how long `up` took the last time
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
@@ -63,6 +65,7 @@ class CephCluster(Described):
         """Take away what earlier runs left and make a new cluster; returns when all ranks are
         active and the spares are there. SystemFailure with a log's tail if not: nothing runs then.
         """
+        began = time.monotonic()
         self.destroy()
         each(self.daemons().values(), lambda daemon: daemon.provide())
         self._cluster.renew(daemon.name for daemon in self.daemons().values())
@@ -73,6 +76,7 @@ class CephCluster(Described):
             self._await_osds()
             self.mon.tell_all(config.file_system(self.settings))
             self._await_all()
+        self.up_s = time.monotonic() - began
         return self
 
     def stop(self) -> None:

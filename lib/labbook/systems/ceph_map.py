@@ -47,7 +47,8 @@ class FsMap:
         """Whether `count` ranks are active, and no other rank or state there is; those of the gids
         `dead` are not."""
         gids = {one.gid for one in self.ranks.values()}
-        return (gids.isdisjoint(dead) and sorted(self.ranks) == list(range(count)) and not self.failed and not self.damaged
+        return (gids.isdisjoint(dead) and sorted(self.ranks) == list(range(count))
+                and not self.failed and not self.damaged
                 and all(one.state == ACTIVE and not one.laggy for one in self.ranks.values()))
 
     def told(self) -> str:

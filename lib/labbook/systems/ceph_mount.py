@@ -159,7 +159,7 @@ class CephMount(System):
         return {"version": self.ask("version")["version"]}
 
     def _options(self) -> dict:
-        options = {"run_dir": self.home, "admin_socket": SOCKET, "admin_socket_mode": "0666",
+        options = {"run_dir": self.home, "admin_socket": SOCKET, "admin_socket_mode": "0600",
                    "client_cache_size": self.settings.cache_inodes,
                    # else a directory's size is that of all below it, which servers tell each
                    # other late: it would change by itself
@@ -175,9 +175,12 @@ class CephMount(System):
                            remedy="Type there: modprobe fuse; `labbook doctor` tells more")
 
     def _give(self):
-        """The root directory, to the host's user where that is not root."""
+        """The root directory and the admin socket, to the host's user where that is not root."""
         user = self.host.login.user
-        if user != "root" and not self._point.give(user, END_SECONDS):
+        if user == "root":
+            return
+        self.run("chown", user, self.home / SOCKET, root=True)
+        if not self._point.give(user, END_SECONDS):
             self.end()
             raise SystemFailure(f"{self.host.name}: {user} was not given {self.path}")
 
