@@ -15,6 +15,9 @@ Evidence of a run is a dict:
   spare              whether another server was there for the rank, or came back for it
 """
 
+import math
+from collections import Counter
+
 OUTCOMES = ("right", "wrong", "missing", "unobtainable")   # from good to bad
 UNASKED = "unasked"     # no outcome: there was no time to ask
 PARTS = ("dead", "below", "living")
@@ -23,6 +26,26 @@ CLIENTS = ("survivor", "fresh")
 KEYS = (*CLIENTS, "others_died", "client_cut", "migrations_failed", "noticed_s", "map_updated_s",
         "active_s", "spare")
 OPEN = "open"
+
+
+def parts_of(names, owned: dict, killed: int) -> dict:
+    """{part: those of `names` that are in it}. names: paths from the root of the file system on,
+    such as `a/b`. `owned`: by rank, from which directories on it is in charge before the crash, `/`
+    among them; `killed`: the rank that was killed."""
+    found = {part: [] for part in PARTS}
+    for name in names:
+        whole = [part for part in name.split("/") if part not in ("", ".")]
+        ranks = [_owner("/" + "/".join(whole[:i]), owned) for i in range(len(whole) + 1)]
+        part = "dead" if ranks[-1] == killed else "below" if killed in ranks else "living"
+        found[part].append(name)
+    return found
+
+
+def _owner(path: str, owned: dict) -> int | None:
+    """The rank that is in charge of the nearest directory above, or of that one itself."""
+    above = {folder: rank for rank, folders in owned.items() for folder in folders
+             if folder == "/" or path == folder or path.startswith(f"{folder}/")}
+    return above[max(above, key=len)] if above else None
 
 
 def together(parts: dict) -> dict:
@@ -96,6 +119,51 @@ def classify(evidence: dict) -> dict:
     bad = worst not in ("right", UNASKED)
     return {**of_clients, "outcome": worst, **{way: int(seen) for way, seen in ways.items()},
             "rank_unserved": int(unserved), "unexplained": int(bad and not why)}
+
+
+def measures(evidence: dict, last: dict) -> dict:
+    """Of a run, for its record: {name: number or text}; numbers are NaN of what was not to be had.
+
+    {client}_{word}: how many names were right, wrong, missing, unobtainable, unasked;
+    {client}_{word}_dead and _living: of those that were the dead server's and of the living ones';
+    {client}_differing: attributes that were not as before; {client}_outcome_{word} and
+    outcome_{word}: 1 of the one that it was; not_as_before: names that were wrong or missing, for
+    either client, also at last. WAYS, ways_seen: how many of them; rank_unserved, unexplained;
+    fresh_mounted; right_again: 1 where `last`, the same of what both clients got at last (None: no
+    more asked), is all right; noticed_s, map_updated_s, active_s.
+    """
+    found = classify(evidence)
+    marks = (*WAYS, "rank_unserved", "unexplained")
+    told = {mark: float(found[mark]) for mark in marks}
+    for client in CLIENTS:
+        told |= {f"{client}_{name}": value for name, value in _of_client(evidence[client]).items()}
+        told |= {f"{client}_outcome_{word}": float(found[client] == word) for word in OUTCOMES}
+    looks = [together(parts) for parts in (*(evidence[client] for client in CLIENTS), *last.values())
+             if parts]
+    return told | {
+        **{f"outcome_{word}": float(found["outcome"] == word) for word in OUTCOMES},
+        "not_as_before": float(sum(look["wrong"] + look["missing"] for look in looks)),
+        "ways_seen": sum(told[way] for way in WAYS),
+        "fresh_mounted": float(evidence["fresh"] is not None),
+        "right_again": float(all(parts is not None and outcome(together(parts)) == "right"
+                                 for parts in last.values())),
+        **{name: math.nan if evidence[name] is None else float(evidence[name])
+           for name in ("noticed_s", "map_updated_s", "active_s")}}
+
+
+def _of_client(parts: dict | None) -> dict:
+    """What it got; NaN where it could not ask."""
+    words = (*OUTCOMES, UNASKED)
+    if parts is None:
+        return {name: math.nan for word in words for name in (word, f"{word}_dead", f"{word}_living")}
+    every, dead = together(parts), together({"dead": parts["dead"]})
+    differing = Counter()
+    for counts in parts.values():
+        differing.update(counts.get("differing", {}))
+    return {name: float(number) for word in words for name, number in (
+        (word, every[word]), (f"{word}_dead", dead[word]),
+        (f"{word}_living", every[word] - dead[word]))} | {
+        "differing": ", ".join(f"{name} ({number})" for name, number in differing.items())}
 
 
 def _waits_for_the_dead(parts: dict | None) -> bool:

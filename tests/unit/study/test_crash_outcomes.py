@@ -1,9 +1,12 @@
 """A crash's outcome, from made-up evidence that each leaves nothing else to say."""
 
+import math
+
 import pytest
 
 from labbook.study.crash_outcomes import (OUTCOMES, WAYS, classify, counted, cut_off,
-                                          failed_migrations, outcome, together, worse)
+                                          failed_migrations, measures, outcome, parts_of, together,
+                                          worse)
 
 
 def counts(**given):
@@ -108,6 +111,50 @@ def test_who_cut_a_client_off(after, more, ranks):
     ({"kept": False}, [])])
 def test_a_migration_that_failed(given, failed):
     assert failed_migrations(**{"moving": {"mds1": []}, "owned": {0: ["/"], 1: ["/a"]}, **given}) == failed
+
+
+OWNED = {0: ["/", "/tree/d0"], 1: ["/tree/d1"]}
+
+
+@pytest.mark.parametrize("killed, dead, below, living", [
+    (1, ["tree/d1", "tree/d1/f"], [], ["tree", "tree/d0/f", "tree/d10/f"]),
+    (0, ["tree", "tree/d0/f", "tree/d10/f"], ["tree/d1", "tree/d1/f"], [])])
+def test_names_are_told_apart_by_who_had_them(killed, dead, below, living):
+    """What lies in a living server's directory is reached through those above."""
+    names = ["tree", "tree/d0/f", "tree/d1", "tree/d1/f", "tree/d10/f"]
+    assert parts_of(names, OWNED, killed) == {"dead": dead, "below": below, "living": living}
+
+
+def test_a_run_in_numbers():
+    survivor = parts(dead=counts(right=2, unobtainable=3), below=counts(right=4),
+                     living=counts(right=1) | {"wrong": 2, "unasked": 1, "differing": {"size": 2}})
+    again = {"survivor": parts(), "fresh": parts()}
+    found = measures(evidence(survivor=survivor, fresh=None, map_updated_s=None, **ALONE), again)
+    assert (found["survivor_right"], found["survivor_right_dead"], found["survivor_right_living"]) == (7, 2, 5)
+    assert (found["survivor_unobtainable_dead"], found["survivor_unasked_living"]) == (3, 1)
+    assert found["survivor_differing"] == "size (2)" and found["not_as_before"] == 2
+    assert found["survivor_outcome_unobtainable"] == found["outcome_unobtainable"] == 1
+    assert found["outcome_right"] == found["survivor_outcome_right"] == found["fresh_mounted"] == 0
+    assert math.isnan(found["fresh_right"]) and math.isnan(found["fresh_right_dead"])
+    assert found["map_not_updated"] == found["ways_seen"] == found["right_again"] == 1
+    assert math.isnan(found["map_updated_s"]) and math.isnan(found["active_s"]) and found["noticed_s"] == 12
+    assert all(isinstance(value, (float, str)) for value in found.values())
+
+
+def test_what_is_told_of_does_not_depend_on_what_came_of_it():
+    """A claim is judged by a measure that is there in each run."""
+    numbers = [{name for name, value in measures(evidence(fresh=fresh), {"survivor": fresh}).items()
+                if isinstance(value, float)} for fresh in (None, parts())]
+    assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("last, again", [
+    ({"survivor": parts(), "fresh": parts()}, 1), ({"survivor": parts(), "fresh": None}, 0),
+    ({"survivor": parts(living=counts(wrong=1)), "fresh": parts()}, 0)])
+def test_all_is_right_again_for_both_clients_or_not(last, again):
+    found = measures(evidence(), last)
+    assert found["right_again"] == again and found["outcome_right"] == 1
+    assert found["not_as_before"] == (not again and last["fresh"] is not None)
 
 
 def test_a_death_nobody_noticed_is_no_map_that_was_not_updated():
