@@ -73,6 +73,18 @@ def test_a_stream_at_a_rate_until_it_is_ended(crew, tmp_path):
     assert (tmp_path / "a" / load.folder).is_dir() and (tmp_path / "b" / load.folder).is_dir()
 
 
+def test_a_stream_does_not_outlive_its_block(crew, tmp_path):
+    with pytest.raises(KeyError), begin_metadata(crew, [tmp_path], **LOAD) as stream:
+        raise KeyError
+    assert clients_process._running is None and len(stream.end().rows)
+
+
+def test_phases_may_lie_apart(crew, tmp_path):
+    load = metadata(crew, [tmp_path], pattern="bonnie", pause_s=0.3, **LOAD)
+    gaps = load.phases.started_s.to_numpy()[1:] - load.phases.ended_s.to_numpy()[:-1]
+    assert len(gaps) == 5 and (gaps > 0.3).all()
+
+
 def test_failures_are_rows(crew, tmp_path):
     stream = begin_metadata(crew, [tmp_path], **LOAD)
     for folder, _, names in os.walk(tmp_path):

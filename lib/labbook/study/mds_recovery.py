@@ -7,6 +7,7 @@ import pandas as pd
 
 ACTIVE = "active"
 STEPS = ("replay", "resolve", "reconnect", "rejoin", "clientreplay")   # to active, in their order
+ORDER = ("replay", "resolve", "reconnect", "rejoin", ACTIVE)    # that the paper has
 
 
 def recovery(states: pd.DataFrame, rank: int, killed_s: float) -> dict:
@@ -38,6 +39,14 @@ def recovery(states: pd.DataFrame, rank: int, killed_s: float) -> dict:
                     "active_at_s": active,
                     "unserved_s": float(lasted[~way.state.isin(STEPS)].sum()),
                     **{f"{step}_s": float(steps.get(step, 0.0)) for step in STEPS}}
+
+
+def in_order(states: pd.DataFrame, rank: int, killed_s: float) -> bool:
+    """Whether the rank went through all of the paper's steps, one after the other, to be active."""
+    mine = states[(states["rank"] == rank) & (states.t_s >= killed_s)].sort_values(
+        "t_s", kind="stable")
+    came = [state for state in mine.state if state in ORDER]
+    return came == list(ORDER)
 
 
 def through(rows, killed_s: float, active_s: float, *, settle_s: float = 2.0) -> dict:

@@ -2,8 +2,9 @@
 
 import time
 import uuid
+from contextlib import suppress
 
-from labbook.errors import InputError, SystemFailure
+from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.workloads import metadata_host as host
 from labbook.workloads.common_start import clocks, notice_seconds, shares
 from labbook.workloads.keyvalue_stream import PIECE_BYTES, PIECE_SECONDS
@@ -70,6 +71,16 @@ class Stream:
         if self._load is None:
             self._load = self._clients.end()
         return self._load
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.end()
+        else:
+            with suppress(LabbookError, RuntimeError):  # what went wrong first is what must be told
+                self.end()
 
 
 def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, directories: int,

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from labbook.study.mds_recovery import recovery, through
+from labbook.study.mds_recovery import in_order, recovery, through
 
 KILLED = 1000.0
 
@@ -33,6 +33,16 @@ def test_detection_and_takeover_are_told_apart():
     assert found["detection_s"] == 12 and found["takeover_s"] == 2 and found["recovery_s"] == 14
     assert found["replay_s"] == found["rejoin_s"] == 0.5 and found["clientreplay_s"] == 0
     assert found["unserved_s"] == 0 and found["active_at_s"] == 1014
+
+
+def test_all_steps_in_their_order_and_nothing_less():
+    assert in_order(SPARE, 1, KILLED)
+    assert not in_order(SPARE[SPARE.state != "resolve"], 1, KILLED)
+    swapped = SPARE.assign(state=SPARE.state.replace({"rejoin": "reconnect", "reconnect": "rejoin"}))
+    assert not in_order(swapped, 1, KILLED)
+    assert not in_order(SPARE, 0, KILLED) and not in_order(SPARE[SPARE.t_s < 1014], 1, KILLED)
+    more = pd.concat([SPARE, states((1013.7, "mds3", "clientreplay"), (1005, "mds2", "active laggy"))])
+    assert in_order(more, 1, KILLED)
 
 
 def test_a_rank_that_nobody_had_for_a_while():
