@@ -3,8 +3,9 @@
 import pytest
 from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
 
-from labbook.workloads.ceiling import client_limited, cpus_together
+from labbook.workloads.ceiling import client_limited
 from labbook.workloads.keyvalue import keyvalue
+from labbook.workloads.shared_cpus import cpus_together
 
 
 @pytest.mark.parametrize("rate, ceiling_rate, cpu_share, limited", [

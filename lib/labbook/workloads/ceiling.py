@@ -6,19 +6,8 @@ in the measures) and has a core to itself, it does not limit; where it does, the
 out too low, and too many points are marked, never too few.
 """
 
-from labbook.workloads.common_start import cpus
-
 # The share of the clients' ceiling, or of their CPU, above which a result tells of the clients.
 THRESHOLD = 0.7
-
-
-def cpus_together(hosts) -> float:
-    """How many CPUs' time hosts were given together. Those that a lab made are of one machine, and
-    may have the same CPUs."""
-    if any(host.allow is not None for host in hosts):
-        return sum(map(cpus, hosts))
-    every = set().union(*(host.cores or () for host in hosts))
-    return len(every) if all(host.cores for host in hosts) else max(map(cpus, hosts))
 
 
 def client_limited(rate: float, ceiling_rate: float, cpu_share: float,
