@@ -11,6 +11,7 @@ import pandas as pd
 
 from labbook.errors import SystemFailure
 from labbook.systems.ceph_map import FsMap, parsed, states
+from labbook.systems.host_clock import ahead_s
 from labbook.systems.several import each
 
 MAPS_AT_ONCE = 20
@@ -62,18 +63,26 @@ class Faults:
 
 
 def fault_log(ceph, since_s: float) -> Faults:
-    """Ask the cluster for all that happened since then."""
+    """Ask the cluster for all that happened since then (by our clock, as are the monitor's times)."""
+    ahead = ahead_s(ceph.host)
+    since_s += ahead
     maps = _maps(ceph.mon, since_s)
     names = {one.gid: one.name for each_map in maps for one in each_map.daemons.values()}
     mon = ceph.mon.said(OF_MON)
     said = dict(zip(ceph.mdss, each(ceph.mdss.values(), lambda mds: mds.said(OF_MDS))))
     changed = states(maps)
     return Faults(
-        states=changed[changed["t_s"] >= since_s].reset_index(drop=True),
-        noticed=noticed(mon, names, since_s), evicted=evictions(said, since_s),
+        states=_by_ours(changed[changed["t_s"] >= since_s].reset_index(drop=True), ahead),
+        noticed=_by_ours(noticed(mon, names, since_s), ahead), evicted=evictions(said, since_s),
         blocklisted=clients_of(ceph.mon.tell("osd blocklist ls")),
         crashes=crashes(said, since_s, by_hand(mon), _ended(ceph)),
         complaints=complaints({"mon": mon, **said}, since_s))
+
+
+def _by_ours(frame, ahead_s: float):
+    """The times of the monitor's clock by ours."""
+    times = [name for name in ("t_s", "laggy_s", "taken_s") if name in frame]
+    return frame.assign(**{name: frame[name] - ahead_s for name in times})
 
 
 def lines(text: str, since_s: float = 0):

@@ -7,6 +7,7 @@ import pandas as pd
 
 from labbook.errors import LabbookError
 from labbook.systems.ceph_asking import tools
+from labbook.systems.host_clock import ahead_s
 from labbook.systems.several import each
 
 SAMPLER = "ceph_sampler"    # the process's and the file's name
@@ -20,7 +21,7 @@ COLUMNS = {"t_s": float, "daemon": object, "rank": "Int64", "state": object, "in
 class Watch:
     """A look at each MDS about every `seconds_between`, until `end`.
 
-    Rows: t_s (epoch, by the host's clock), daemon, rank (None: a spare's), state, inodes, dentries,
+    Rows: t_s (epoch, by our clock), daemon, rank (None: a spare's), state, inodes, dentries,
     dirs (cached now), exported and imported (trees, since its start), exported_inodes,
     imported_inodes, requests, forward, subtrees (how many it is in charge of), owned (a list of
     their paths; see the sampler's `owned`). None of an MDS that does not run; one that is started
@@ -39,7 +40,10 @@ class Watch:
         """The rows of all, in the order of time."""
         if self.rows is None:
             told = each(self.mdss, self._end)
+            ahead = each(self.mdss, lambda mds: ahead_s(mds.host))
             self.rows = rows({mds.id: text for mds, text in zip(self.mdss, told)})
+            self.rows["t_s"] -= self.rows["daemon"].map(
+                {mds.id: one for mds, one in zip(self.mdss, ahead)}).astype(float)
         return self.rows
 
     def __enter__(self):
