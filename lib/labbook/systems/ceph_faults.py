@@ -35,7 +35,8 @@ FRAMES = {"evicted": ("t_s", "client", "address", "by"), "crashes": ("t_s", "dae
 
 @dataclass(frozen=True)
 class Faults:
-    """Times in epoch seconds, by the clocks of the hosts; each DataFrame a row an event.
+    """Times in epoch seconds, the monitor's by our clock, others by their hosts'; each DataFrame a
+    row an event.
 
     states: t_s, epoch, rank, daemon, state: every change of the map (ceph_map.states).
     noticed: each death that the monitor noticed: t_s (when it first missed a word, or was told by
@@ -63,7 +64,7 @@ class Faults:
 
 
 def fault_log(ceph, since_s: float) -> Faults:
-    """Ask the cluster for all that happened since then (by our clock, as are the monitor's times)."""
+    """Ask the cluster for all that happened since then (by our clock)."""
     ahead = ahead_s(ceph.host)
     since_s += ahead
     maps = _maps(ceph.mon, since_s)
