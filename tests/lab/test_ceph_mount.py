@@ -65,7 +65,7 @@ def said(mount, command):
     return done.stdout
 
 
-def test_what_one_client_makes_another_one_sees(mounts):
+def test_what_one_client_makes_another_one_sees(there, mounts):
     first, second = mounts("client1").up(), mounts("client2").up()
     said(first, "mkdir -p a/b && touch a/b/file && ln -s file a/b/link && chmod 640 a/b/file && "
                 "touch -d @1000000000 a/b/file")
@@ -75,6 +75,9 @@ def test_what_one_client_makes_another_one_sees(mounts):
     said(second, "rm -r a")
     assert said(first, "ls") == ""
     assert first.sessions() == {0: "open"} and not first.cut()
+    number, address = first.identity()
+    listed, = (one for one in there[1].ask("mds1", "session ls") if one["id"] == number)
+    assert address in listed["inst"]
     first.end()
     assert not first.mounted() and second.alive()
 

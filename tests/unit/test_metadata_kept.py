@@ -42,7 +42,7 @@ def test_names_that_are_lost_and_that_came_back_are_told_apart():
                           columns=["client", "directory", "least", "most"])
     entries = {(0, 0): json.dumps(["a"]), (0, 1): json.dumps(["a", "b"]), (0, 2): json.dumps(["a", "b", "c"]),
                (0, 3): None}
-    assert off(wanted, entries) == {"load_names": 6.0, "load_lost": 3.0, "load_back": 2.0}
+    assert off(wanted, entries) == {"load_names": 6.0, "load_lost": 3.0, "load_back": 2.0, "load_off": 5.0}
 
 
 @pytest.fixture

@@ -122,6 +122,11 @@ class CephMount(System):
         """Whether the cluster has shut this client out, as far as the client knows."""
         return bool(self.ask("status")["blocklisted"])
 
+    def identity(self) -> tuple[int, str]:
+        """Its number and its address, by which servers' logs and the list of those shut out name it."""
+        told = self.ask("status")
+        return told["id"], told["inst_str"].rpartition(" ")[2]
+
     def cached(self) -> int:
         """How many entries of directories the client's cache holds now, which is what
         cache_inodes limits, some seconds late. (Their inodes stay as long as the kernel likes.)"""

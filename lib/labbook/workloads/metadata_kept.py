@@ -34,11 +34,12 @@ def off(wanted: pd.DataFrame, entries: dict) -> dict[str, float]:
     """`entries`: {(client, directory): JSON of the names in it, None where it is not there}.
 
     load_names: names that there are; load_lost: that must be there beside them; load_back: that
-    cannot all be there, since they were deleted or never made.
+    cannot all be there, since they were deleted or never made; load_off: both.
     """
     lost = back = names = 0
     for one in wanted.itertuples():
         told = entries[one.client, one.directory]
         there = len(json.loads(told)) if isinstance(told, str) else 0
         names, lost, back = names + there, lost + max(0, one.least - there), back + max(0, there - one.most)
-    return {"load_names": float(names), "load_lost": float(lost), "load_back": float(back)}
+    return {"load_names": float(names), "load_lost": float(lost), "load_back": float(back),
+            "load_off": float(lost + back)}
