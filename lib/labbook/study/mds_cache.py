@@ -90,8 +90,9 @@ def _in_part(owned) -> set[str]:
     return {path for path, share in shares.items() if share < 1}
 
 
-def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame, files: int) -> dict:
-    """Figure 5 in numbers; shares are of all `files` that were made each time.
+def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
+    """Figure 5 in numbers; shares are of all files that there were, which are the `operations` of the
+    last create before: phases that go on for long make more files.
 
     one_has_after_create: the share of all that is cached then which one MDS has. moved_creating,
     moved_reading, moved_deleting: inodes that migrated in these phases, in the mean of a phase.
@@ -101,11 +102,11 @@ def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame, files: int) -> dict:
     """
     found = moves(seen)
     largest = found.loc[found["inodes"].idxmax()] if len(found) else None
-    told = {f"moved_{word}": _moved(seen, phases, ends) / files for word, ends in
+    told = {f"moved_{word}": _moved(seen, phases, ends) for word, ends in
             (("creating", "create"), ("reading", "stat"), ("deleting", "delete"))}
     return told | {
         "one_has_after_create": _one_has(seen, phases), "migrations": float(len(found)),
-        "moved_at_once": float(largest["inodes"]) / files if len(found) else 0.0,
+        "moved_at_once": float(largest["inodes"]) / _files(phases, largest["from_s"]) if len(found) else 0.0,
         "left_after_move": float(largest["left"]) if len(found) else math.nan,
         "most_directories_at_once": float(found["directories"].max()) if len(found) else 0.0,
         "shared_out": float(shared_out(seen))}
@@ -114,8 +115,16 @@ def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame, files: int) -> dict:
 def _moved(seen, phases, ends) -> float:
     """By the counters, which tell to whom a migration belongs that goes on at a phase's end."""
     which = phases[phases["phase"].str.endswith(ends)]
-    found = [grown(seen, "exported_inodes", one.from_s, one.to_s) for one in which.itertuples()]
+    found = [grown(seen, "exported_inodes", one.from_s, one.to_s) / _files(phases, one.from_s)
+             for one in which.itertuples()]
     return sum(found) / len(found) if found else math.nan
+
+
+def _files(phases, at_s) -> float:
+    """How many files the last create made that had begun by then; of none, the first's."""
+    made = phases[phases["phase"].str.endswith("create")]
+    begun = made[made["from_s"] <= at_s]
+    return float((begun["operations"].iloc[-1:] if len(begun) else made["operations"].iloc[:1]).sum()) or math.nan
 
 
 def _one_has(seen, phases) -> float:

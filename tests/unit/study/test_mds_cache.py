@@ -60,7 +60,7 @@ def test_a_server_that_starts_anew_counts_from_zero_and_gave_nothing():
 
 
 def test_figure_five_in_numbers():
-    found = cache_numbers(run(), PHASES, FILES)
+    found = cache_numbers(run(), PHASES)
     assert found["one_has_after_create"] == pytest.approx(1010 / 1015)
     assert found["moved_creating"] == found["moved_reading"] == 0
     assert found["moved_deleting"] == found["moved_at_once"] == pytest.approx(0.95)
@@ -68,8 +68,18 @@ def test_figure_five_in_numbers():
     assert found["left_after_move"] < 0.1 and found["shared_out"] == 0
 
 
+def test_shares_are_of_the_files_that_there_were():
+    """Phases that go on for long make more files, each half of a benchmark as many as it comes to."""
+    seen = run()
+    second = PHASES.assign(phase=PHASES["phase"].str.replace("sequential", "random"), operations=10 * FILES,
+                           from_s=PHASES["from_s"] - 60, to_s=PHASES["to_s"] - 60)
+    found = cache_numbers(seen, pd.concat([second, PHASES]))
+    assert found["moved_deleting"] == pytest.approx(0.95 / 2) and found["moved_at_once"] == pytest.approx(0.95)
+    assert cache_numbers(seen, PHASES.assign(operations=2 * FILES))["moved_deleting"] == pytest.approx(0.475)
+
+
 def test_without_a_migration_there_is_none_to_tell_of():
-    found = cache_numbers(run(moved=0), PHASES, FILES)
+    found = cache_numbers(run(moved=0), PHASES)
     assert found["moved_deleting"] == found["moved_at_once"] == found["migrations"] == 0
     assert math.isnan(found["left_after_move"])
 
