@@ -1,5 +1,5 @@
 """The page of the metadata study as it is, over so few files that a point takes seconds: both tools
-with one metadata server and with two, what they cache, a crash with a spare, a recovery."""
+with one metadata server and with two, what they cache, the paper's crash with no spare, a recovery."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from labbook.study.record import Records
 STUDY = "ceph_mds"
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 NOTHING_ELSE = {f"{name}_repeats": 0 for name in ("why_delete", "cache", "why16", "clients", "patterns")}
-TINY = {"directories": [1], "repeats": 1, "cached_directories": 2, "spares": [True], "ranks": [1],
-        "crash_directories": 4, "crash_files": 10, "ways_back": ["mds_fail"], "before_s": 2.0, "after_s": 3.0,
-        **NOTHING_ELSE}
+TINY = {"directories": [1], "repeats": 1, "cached_directories": 2, "spares": [False], "ranks": [1],
+        "crash_directories": 4, "crash_files": 10, "crash_loads": ["load"], "ways_back": ["mds_fail"],
+        "before_s": 2.0, "after_s": 3.0, **NOTHING_ELSE}
 VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
 
 
@@ -54,6 +54,7 @@ def test_both_tools_tell_the_rates_of_one_server_and_of_two(page):
         assert all(point[f"{prefix}{phase}_per_s"] > 0 for phase in PHASES)
         assert point["sequential_create_asked"] == pytest.approx(1, abs=0.3)
         assert point["ceph_version"] and point["fuse_version"]
+        assert 0 < point["fuse_cpu_share"] and 0 < point["up_s"] < 100 and point["rested"] == 1
     assert all(point["errors"] == point["blocked"] == 0 for (_, tool), point in found.items() if tool == "own")
 
 
@@ -64,19 +65,25 @@ def test_what_is_cached_is_told_through_the_phases(page):
     assert 0.4 < point["one_has_after_create"] <= 1 and point["sequential_over_random"] > 0
 
 
-def test_after_a_crash_with_a_spare_every_name_is_accounted_for(page):
+def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_again_at_last(page):
     point, = recorded(page, "crash")
-    for who in ("survivor", "fresh"):
-        assert sum(point[f"{who}_{what}"] for what in ("right", "wrong", "missing", "unobtainable")) == point["names"]
-    assert 0 < point["names_on_the_dead"] < point["names"] == 4 * (1 + 10 + 2)
-    assert sum(point[f"outcome_{what}"] for what in ("right", "wrong", "missing", "unobtainable")) == 1
-    assert point["outcome_right"] == point["right_again"] == 1 and point["unexplained"] == 0
-    assert 0 < point["noticed_s"] <= point["map_updated_s"] + 1 and point["active_s"] > 0
+    words = ("right", "wrong", "missing", "unobtainable")
+    assert sum(point[f"survivor_{word}"] for word in (*words, "unasked")) == point["names"]
+    assert 0 < point["names_on_the_dead"] < point["names"] == 1 + 4 * (1 + 10 + 2)
+    for who in ("", "survivor_", "fresh_"):
+        assert sum(point[f"{who}outcome_{word}"] for word in words) == 1
+    assert point["survivor_right_living"] == point["names"] - point["names_on_the_dead"]
+    assert point["rank_unserved"] == point["map_keeps_dead"] == 1 and point["unexplained"] == 0
+    assert point["ways_seen"] == point["not_as_before"] == 0
+    assert 0 < point["noticed_s"] <= point["map_updated_s"] + 1
+    assert point["came_back"] == point["right_again"] == point["load_went_on"] == 1
+    assert point["load_names"] > 0 == point["load_off"]
 
 
 def test_a_recovery_is_told_in_its_parts(page):
     point, = recorded(page, "recovery")
-    assert point["how"] == "mds_fail" and point["kept"] == 1 and point["failed_calls"] == 0
+    assert point["how"] == "mds_fail" and point["kept"] == point["came_back"] == 1
+    assert point["failed_calls"] == 0
     assert point["detection_s"] >= 0 and point["takeover_s"] > 0 and point["in_order"] == 1
     assert point["longest_blocked_s"] > 0
     assert point["rate_before"] > 0 and point["rate_after"] > 0
