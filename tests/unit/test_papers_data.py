@@ -160,6 +160,18 @@ def test_the_metadata_papers_claims_have_the_numbers_that_it_prints():
     assert printed["migrated"] / files > known["migration-at-once"]["rule"]["value"]
 
 
+def test_what_bonnie_may_be_too_fast_to_tell_of_the_paper_the_other_clients_are_judged_by_too():
+    known = {claim["id"]: claim for claim in claims.load("ceph_mds")}
+    rates = {name: claim for name, claim in known.items() if claim["experiment"] == "rates"
+             and claim["rule"].get("where", {}).get("tool") == "bonnie"}
+    own = {name: known.get(f"own-{name}") for name in rates if name not in ("delete-sequential-slower",
+                                                                            "delete-random-slower")}
+    assert own and all(own.values()), own
+    for name, claim in own.items():
+        assert claim["rule"] == rates[name]["rule"] | {"where": {"tool": "own"}}
+        assert claim["measure"] == rates[name]["measure"]
+
+
 def test_the_metadata_papers_four_ways_are_each_judged_as_it_had_no_spare():
     ways = {claim["measure"]: claim for claim in claims.load("ceph_mds") if "way to fail" in claim["statement"]}
     assert set(ways) == set(crash_outcomes.WAYS) and len(ways) == 4

@@ -145,6 +145,21 @@ def test_what_is_missing_in_one_repeat_is_left_out_of_all():
     assert judged({"name": "greater"} | AB, data).verdict == NOT_TESTABLE
 
 
+def test_that_points_have_no_value_is_told_with_the_verdict():
+    """Such as what a benchmark was too fast to tell."""
+    data = rows(factor(2))
+    for row in data:
+        if row["clients"] == 50 and row["system"] == "b" and row["repeat"] > 1:
+            row["mean_ms"] = math.nan
+    found = judged({"name": "greater"} | AB, data)
+    assert found.verdict == REPLICATED
+    assert found.reason.endswith("; 2 points have no mean_ms, and their settings are left out of all repeats")
+    found = judged({"name": "always", "low": 0, "where": {"system": "b"}}, data)
+    assert (found.verdict, found.interval.n) == (REPLICATED, 3) and found.reason.endswith("; 2 points have no mean_ms")
+    assert "have no" not in judged({"name": "always", "low": 0, "where": {"system": "a"}}, data).reason
+    assert "have no" not in judged({"name": "greater", "where": {"clients": 1}} | AB, data).reason
+
+
 @pytest.mark.parametrize("rule, words", [
     ({"name": "greater", "where": {"clients": 70}}, "quick profile measures no clients 70"),
     ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no clients at least 60"),
