@@ -1,7 +1,7 @@
 """What metadata servers (MDSs) cached through a benchmark's phases, and what moved between them. Pure.
 
 `seen` has a row a look at one MDS: t_s (epoch), daemon, rank, inodes, dirs (cached now),
-exported_inodes and further counters since its start, owned (paths of the subtrees that it owns).
+exported (trees), exported_inodes and further counters since its start, owned (paths of the subtrees that it owns).
 `phases` has a row a phase that came to its end, in order: phase, from_s, to_s (epoch).
 """
 
@@ -10,84 +10,17 @@ import math
 import numpy as np
 import pandas as pd
 
-SLACK_S = 1.0       # between two looks at all MDSs, so that no step seems to end before it began
+from labbook.study.mds_moves import SLACK_S, cached_at, each_mds, migrating_over_quiet, moves, shared_out
+
+__all__ = ["asked_numbers", "both_orders", "cache_numbers", "drawn", "grown", "migrating_over_quiet", "moves",
+           "shared_out"]
 
 
 def grown(seen: pd.DataFrame, counter: str, from_s: float, to_s: float) -> float:
     """How much a counter of all MDSs together grew between two moments, which looks taken a moment
     before and after are interpolated for. NaN where nobody looked."""
-    found = [np.interp([from_s, to_s], one["t_s"], one[counter]) for _, one in _each(seen)]
+    found = [np.interp([from_s, to_s], one["t_s"], one[counter]) for _, one in each_mds(seen)]
     return float(sum(late - early for early, late in found)) if found else math.nan
-
-
-def moves(seen: pd.DataFrame) -> pd.DataFrame:
-    """Migrations, a row each: from_s, to_s, source, target (daemons), inodes, directories, and
-    left: the share of what the source had cached that it still has. What is given away in looks
-    that follow one another is one migration."""
-    steps = _steps(seen)
-    number = (steps["gap_s"] > SLACK_S).cumsum()
-    return pd.DataFrame([_move(seen, part) for _, part in steps.groupby(number)],
-                        columns=["from_s", "to_s", "source", "target", "inodes", "directories", "left"])
-
-
-def _each(seen):
-    for daemon, looks in seen.groupby("daemon"):
-        yield daemon, looks.sort_values("t_s")
-
-
-def _steps(seen) -> pd.DataFrame:
-    """Of each two looks at an MDS that gave something away meanwhile: daemon, since_s, t_s, inodes,
-    and gap_s, how long nobody had given anything; in the order of time."""
-    parts = []
-    for daemon, looks in _each(seen):
-        given = looks["exported_inodes"].diff().clip(lower=0)       # began anew: nothing is known
-        parts.append(pd.DataFrame({
-            "daemon": daemon, "since_s": looks["t_s"].shift(), "t_s": looks["t_s"],
-            "inodes": given}).dropna())
-    steps = pd.concat(parts) if parts else pd.DataFrame(columns=["daemon", "since_s", "t_s", "inodes"])
-    steps = steps[steps["inodes"] > 0].sort_values("t_s", ignore_index=True)
-    return steps.assign(gap_s=(steps["since_s"] - steps["t_s"].cummax().shift()).fillna(0))
-
-
-def _move(seen, part) -> dict:
-    source = part.groupby("daemon")["inodes"].sum().idxmax()
-    since, to = float(part["since_s"].min()), float(part["t_s"].max())
-    others = {daemon: _at(looks, "dirs", to + SLACK_S) - _at(looks, "dirs", since)
-              for daemon, looks in _each(seen) if daemon != source}
-    target = max(others, key=others.get, default="")
-    own = seen[seen["daemon"] == source].sort_values("t_s")
-    before, after = _at(own, "inodes", since), _least(own, to, to + 2 * SLACK_S)
-    return {"from_s": since, "to_s": to, "source": source, "target": target,
-            "inodes": float(part["inodes"].sum()), "directories": max(0.0, others.get(target, 0.0)),
-            "left": after / before if before else math.nan}
-
-
-def _at(looks, column, t_s) -> float:
-    return float(np.interp(t_s, looks["t_s"], looks[column]))
-
-
-def _least(looks, from_s, to_s) -> float:
-    within = looks["inodes"][looks["t_s"].between(from_s, to_s)]
-    return float(within.min()) if len(within) else _at(looks, "inodes", to_s)
-
-
-def shared_out(seen: pd.DataFrame) -> int:
-    """How many directories an MDS owned a part of and not the whole, in two looks that followed one
-    another; one may tell of parts on their way. `/x#01*` is the quarter of /x of that name."""
-    found = set()
-    for _, looks in _each(seen):
-        parts = [_in_part(owned) for owned in looks["owned"]]
-        found.update(path for one, other in zip(parts, parts[1:]) for path in one & other)
-    return len(found)
-
-
-def _in_part(owned) -> set[str]:
-    shares = {}
-    for name in owned:
-        path, mark, part = name.partition("#")
-        if mark:
-            shares[path] = shares.get(path, 0) + 0.5 ** len(part.rstrip("*"))
-    return {path for path, share in shares.items() if share < 1}
 
 
 def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
@@ -97,7 +30,9 @@ def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
     one_has_after_create: the share of all that is cached then which one MDS has. moved_creating,
     moved_reading, moved_deleting: inodes that migrated in these phases, in the mean of a phase.
     moved_at_once: in the largest migration, left_after_move: what of its cache the one that gave
-    still had then, most_directories_at_once: directories in one migration. migrations: how many.
+    still had then, most_directories_at_once: directories in one migration; directories_a_tree: the
+    most that moved as one tree, while names were gone through in order, so that one directory alone
+    was worked in. migrations: how many.
     shared_out: directories of which two MDSs had a part. NaN where there was none to tell of.
     """
     found = moves(seen)
@@ -109,7 +44,15 @@ def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
         "moved_at_once": float(largest["inodes"]) / _files(phases, largest["from_s"]) if len(found) else 0.0,
         "left_after_move": float(largest["left"]) if len(found) else math.nan,
         "most_directories_at_once": float(found["directories"].max()) if len(found) else 0.0,
-        "shared_out": float(shared_out(seen))}
+        "directories_a_tree": _untouched(found, phases), "shared_out": float(shared_out(seen))}
+
+
+def _untouched(found, phases) -> float:
+    """Directories of the largest tree that moved while one alone of all was worked in."""
+    in_order = phases[phases["phase"].str.startswith("sequential")]
+    sizes = [one.directories / one.trees for one in found.itertuples() if one.trees
+             and ((in_order["from_s"] <= one.from_s) & (one.from_s <= in_order["to_s"])).any()]
+    return max(sizes, default=math.nan)
 
 
 def _moved(seen, phases, ends) -> float:
@@ -131,7 +74,7 @@ def _one_has(seen, phases) -> float:
     made = phases[phases["phase"].str.endswith("create")]
     if not len(made):
         return math.nan
-    cached = [_at(looks, "inodes", made["to_s"].iloc[0]) for _, looks in _each(seen)]
+    cached = [cached_at(looks, "inodes", made["to_s"].iloc[0]) for _, looks in each_mds(seen)]
     return max(cached) / sum(cached) if sum(cached) else math.nan
 
 
@@ -151,27 +94,18 @@ def asked_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
 
 def both_orders(measures: dict) -> dict:
     """Of a benchmark's rates ({order}_{op}_per_s, both orders of as many operations): {op}_per_s of
-    both together, and {op}_random_over_sequential. NaN where one of them is missing."""
+    both together, and {op}_random_over_sequential. NaN where one of them is missing; nothing of a
+    benchmark without orders, which has rates of that name itself."""
     found = {}
     for op in ("create", "stat", "delete"):
-        one, other = (measures.get(f"{order}_{op}_per_s", math.nan) for order in ("sequential", "random"))
+        names = [f"{order}_{op}_per_s" for order in ("sequential", "random")]
+        if not set(names) <= set(measures):
+            continue
+        one, other = map(measures.get, names)
         there = one > 0 and other > 0       # false for NaN, too
         found[f"{op}_per_s"] = 2 / (1 / one + 1 / other) if there else math.nan
         found[f"{op}_random_over_sequential"] = other / one if there else math.nan
     return found
-
-
-def migrating_over_quiet(rows: pd.DataFrame, seen: pd.DataFrame) -> float:
-    """How many times as long operations took that were under way while metadata migrated, in the
-    mean, as the others. rows: started_s (epoch), seconds. NaN where one of the two is none."""
-    begun, over = rows["started_s"].to_numpy(), (rows["started_s"] + rows["seconds"]).to_numpy()
-    during = np.zeros(len(rows), bool)
-    for one in moves(seen).itertuples():
-        during |= (begun < one.to_s) & (over > one.from_s)
-    if during.all() or not during.any():
-        return math.nan
-    seconds = rows["seconds"].to_numpy()
-    return float(seconds[during].mean() / seconds[~during].mean())
 
 
 def drawn(seen: pd.DataFrame, phases: pd.DataFrame, most: int = 400) -> dict:

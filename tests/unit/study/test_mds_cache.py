@@ -17,7 +17,7 @@ PHASES = pd.DataFrame([
 
 def look(t_s, daemon, inodes, exported=0, **more):
     return {"t_s": t_s, "daemon": daemon, "rank": {"a": 0, "b": 1}[daemon], "inodes": inodes, "dirs": 1,
-            "exported_inodes": exported, "requests": 0, "forward": 0, "owned": [], **more}
+            "exported_inodes": exported, "exported": int(exported > 0), "requests": 0, "forward": 0, "owned": [], **more}
 
 
 def run(moved=950, at_s=114.0, directories=8):
@@ -51,6 +51,27 @@ def test_looks_that_follow_one_another_are_one_migration_and_others_are_two():
     seen = pd.DataFrame([look(i / 2, "a", 100 - n, n) for i, n in enumerate(given)]
                         + [look(i / 2, "b", n) for i, n in enumerate(given)])
     assert list(moves(seen)["inodes"]) == [30, 20]
+
+
+def test_what_is_left_is_told_right_after_and_not_once_a_benchmark_has_deleted_more():
+    seen = run()
+    gone = (seen["daemon"] == "a") & (seen["t_s"] > 114.6)
+    seen.loc[gone, "inodes"] = 0
+    assert moves(seen)["left"].iloc[0] == pytest.approx(60 / 1010)
+
+
+@pytest.mark.parametrize("trees, each", [(1, 8), (4, 2), (8, 1)])
+def test_directories_that_move_as_one_tree_are_told_from_those_that_move_one_by_one(trees, each):
+    seen = run()
+    seen.loc[seen["exported"] > 0, "exported"] = trees
+    one, = moves(seen).to_dict("records")
+    assert (one["trees"], one["directories"]) == (trees, 8)
+    assert cache_numbers(seen, PHASES)["directories_a_tree"] == each
+
+
+def test_where_all_directories_are_worked_in_none_is_untouched():
+    found = cache_numbers(run(), PHASES.assign(phase=PHASES["phase"].str.replace("sequential", "random")))
+    assert math.isnan(found["directories_a_tree"]) and found["most_directories_at_once"] == 8
 
 
 def test_a_server_that_starts_anew_counts_from_zero_and_gave_nothing():
@@ -109,9 +130,15 @@ def test_requests_for_each_operation_of_a_phase():
 
 def test_rates_of_both_orders_together():
     found = both_orders({"sequential_create_per_s": 100.0, "random_create_per_s": 300.0,
-                         "sequential_stat_per_s": math.nan, "random_stat_per_s": 50.0})
+                         "sequential_stat_per_s": math.nan, "random_stat_per_s": 50.0,
+                         "sequential_delete_per_s": math.nan, "random_delete_per_s": math.nan})
     assert found["create_per_s"] == pytest.approx(150) and found["create_random_over_sequential"] == 3
     assert all(math.isnan(found[f"{op}_per_s"]) for op in ("stat", "delete"))
+
+
+def test_rates_of_a_benchmark_without_orders_are_left_as_they_are():
+    measured = {"create_per_s": 7.0, "stat_per_s": 5.0, "delete_per_s": 3.0, "mkdir_per_s": 2.0}
+    assert measured | both_orders(measured) == measured
 
 
 def test_operations_in_a_migration_are_told_from_the_others():
