@@ -158,6 +158,11 @@ def test_the_same_is_right(tree):
     assert compare(before, asked(tree)) == ALL | {"right": len(before), "asked": len(before)}
 
 
+def test_of_no_names_none_are_anything(tree):
+    before = asked(tree)
+    assert compare(before.iloc[:0], asked(tree)) == ALL | {"right": 0, "asked": 0}
+
+
 def change_size(tree):
     (tree / "a/1").write_text("longer")
 

@@ -80,7 +80,7 @@ def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     differing = [",".join(unlike.columns[row]) if asked else ""
                  for row, asked in zip(unlike.to_numpy(), there)]
     return pd.DataFrame({"name": before.index, "verdict": verdict.to_numpy(),
-                         "differing": differing, "error": after.error.to_numpy()})
+                         "differing": differing, "error": after.error.to_numpy()}, dtype=object)
 
 
 def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict:
