@@ -6,13 +6,14 @@ import pytest
 from small_labs import new_id
 
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.study.crash_outcomes import outcome
+from labbook.study.crash_outcomes import failed_migrations, outcome
 from labbook.study.mds_recovery import recovery, through
 from labbook.systems.ceph import Ceph
 from labbook.workloads.bonnie import bonnie
 from labbook.workloads.crew import Crew
 from labbook.workloads.inventory import compare, take
 from labbook.workloads.metadata import begin_metadata, metadata
+from labbook.workloads.sample_tree import sample_tree
 
 LAB = {"sites": ["room"], "hosts": {
     "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
@@ -110,6 +111,26 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
             assert outcome(counts) == "right" and counts["asked"] == len(before) == 5, counts
     finally:
         fresh.destroy()
+
+
+def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph, mounts):
+    mount = mounts[0]
+    tree = sample_tree(mount.host, mount.path, directories=1, files=200, seed=1, pins=[1])
+    path = f"/{tree.rpartition('/')[2]}/d000"
+    ceph.host.wait_for(lambda: path in ceph.owned()[1], "the directory to come to rank 1", 30)
+    before = take(mount.host, tree)
+    done = mount.call(f"{mount.host.python} -I -S -c "
+                      f"'import os; os.setxattr(\".{path}\", \"ceph.dir.pin\", b\"-1\")'", 20)
+    assert done.exit_code == 0, done.stderr
+    giver = ceph.ranks()[1].name
+    name, _ = ceph.kill(0, before=lambda: ceph.ask(giver, "export dir", path=path, rank=0))
+    assert name != giver and set(ceph.moving()) <= {giver}      # of the dead one nothing is known
+    ceph.start_mds(name)
+    ceph.await_active(2)
+    ceph.host.wait_for(lambda: not any(ceph.moving().values()), "nothing to move", 30)
+    counts = compare(before, take(mount.host, tree, list(before.name)))
+    assert outcome(counts) == "right", counts
+    assert not failed_migrations(ceph.moving(), ceph.owned(), path, counts["right"] == counts["asked"])
 
 
 def test_no_answer_at_all_is_told_and_nothing_hangs(lab, ceph, mounts):
