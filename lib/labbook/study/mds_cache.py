@@ -1,7 +1,8 @@
 """What metadata servers (MDSs) cached through a benchmark's phases, and what moved between them. Pure.
 
 `seen` has a row a look at one MDS: t_s (epoch), daemon, rank, inodes, dirs (cached now),
-exported (trees), exported_inodes and further counters since its start, owned (paths of the subtrees that it owns).
+exported (trees), exported_inodes and further counters since its start, owned (paths of the subtrees
+that it owns).
 `phases` has a row a phase that came to its end, in order: phase, from_s, to_s (epoch).
 """
 
@@ -10,10 +11,11 @@ import math
 import numpy as np
 import pandas as pd
 
-from labbook.study.mds_moves import SLACK_S, cached_at, each_mds, migrating_over_quiet, moves, shared_out
+from labbook.study.mds_moves import (SLACK_S, cached_at, each_mds, migrating_over_quiet, moves,
+                                     shared_out)
 
-__all__ = ["asked_numbers", "both_orders", "cache_numbers", "drawn", "grown", "migrating_over_quiet", "moves",
-           "shared_out"]
+__all__ = ["asked_numbers", "both_orders", "cache_numbers", "drawn", "grown",
+           "migrating_over_quiet", "moves", "shared_out"]
 
 
 def grown(seen: pd.DataFrame, counter: str, from_s: float, to_s: float) -> float:
@@ -41,7 +43,8 @@ def cache_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
             (("creating", "create"), ("reading", "stat"), ("deleting", "delete"))}
     return told | {
         "one_has_after_create": _one_has(seen, phases), "migrations": float(len(found)),
-        "moved_at_once": float(largest["inodes"]) / _files(phases, largest["from_s"]) if len(found) else 0.0,
+        "moved_at_once": (float(largest["inodes"]) / _files(phases, largest["from_s"])
+                          if len(found) else 0.0),
         "left_after_move": float(largest["left"]) if len(found) else math.nan,
         "most_directories_at_once": float(found["directories"].max()) if len(found) else 0.0,
         "directories_a_tree": _untouched(found, phases), "shared_out": float(shared_out(seen))}
@@ -67,7 +70,8 @@ def _files(phases, at_s) -> float:
     """How many files the last create made that had begun by then; of none, the first's."""
     made = phases[phases["phase"].str.endswith("create")]
     begun = made[made["from_s"] <= at_s]
-    return float((begun["operations"].iloc[-1:] if len(begun) else made["operations"].iloc[:1]).sum()) or math.nan
+    which = begun.iloc[-1:] if len(begun) else made.iloc[:1]
+    return float(which["operations"].sum()) or math.nan
 
 
 def _one_has(seen, phases) -> float:

@@ -22,7 +22,8 @@ def moves(seen: pd.DataFrame) -> pd.DataFrame:
     steps = _steps(seen)
     number = (steps["gap_s"] > SLACK_S).cumsum()
     return pd.DataFrame([_move(seen, part) for _, part in steps.groupby(number)],
-                        columns=["from_s", "to_s", "source", "target", "inodes", "trees", "directories", "left"])
+                        columns=["from_s", "to_s", "source", "target", "inodes", "trees",
+                                 "directories", "left"])
 
 
 def _steps(seen) -> pd.DataFrame:
@@ -50,7 +51,8 @@ def _move(seen, part) -> dict:
     counted = own["exported"][own["t_s"].between(since, to + LEFT_S)]     # not in the look of its inodes
     trees = float(counted.max() - counted.min())
     return {"from_s": since, "to_s": to, "source": source, "target": target,
-            "inodes": float(part["inodes"].sum()), "trees": trees, "directories": max(0.0, others.get(target, 0.0)),
+            "inodes": float(part["inodes"].sum()), "trees": trees,
+            "directories": max(0.0, others.get(target, 0.0)),
             "left": after / before if before else math.nan}
 
 

@@ -2,9 +2,10 @@
 
 An inventory is a table, a row a name: name (relative to the mounted folder), state ("there",
 "missing": ENOENT; "unobtainable": no answer in time, EIO and the like; "not asked": there was no
-time left to), error (errno's name, "timeout", or why it was not asked; "" else), seconds (what its calls took), and ATTRIBUTES where it
-is there: kind ("file", "directory", "link", "other"), ino, mode, uid, gid, nlink, size, mtime_ns,
-ctime_ns, xattrs (JSON), target (of a link), entries (of a directory: JSON of its sorted names).
+time left to), error (errno's name, "timeout", or why it was not asked; "" else), seconds (what its
+calls took), and ATTRIBUTES where it is there: kind ("file", "directory", "link", "other"), ino, mode,
+uid, gid, nlink, size, mtime_ns, ctime_ns, xattrs (JSON), target (of a link), entries (of a
+directory: JSON of its sorted names).
 """
 
 import json
@@ -18,7 +19,8 @@ from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.workloads import inventory_runner
 from labbook.workloads.inventory_calls import MISSING, NOT_ASKED, THERE, UNOBTAINABLE
 
-__all__ = ["ATTRIBUTES", "MISSING", "NOT_ASKED", "THERE", "UNOBTAINABLE", "compare", "take", "verdicts"]
+__all__ = ["ATTRIBUTES", "MISSING", "NOT_ASKED", "THERE", "UNOBTAINABLE", "compare", "take",
+           "verdicts"]
 NUMBERS = ("ino", "mode", "uid", "gid", "nlink", "size", "mtime_ns", "ctime_ns")
 ATTRIBUTES = ("kind", *NUMBERS, "xattrs", "target", "entries")
 COLUMNS = ("name", "state", "error", "seconds", *ATTRIBUTES)

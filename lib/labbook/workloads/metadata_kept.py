@@ -40,6 +40,8 @@ def off(wanted: pd.DataFrame, entries: dict) -> dict[str, float]:
     for one in wanted.itertuples():
         told = entries[one.client, one.directory]
         there = len(json.loads(told)) if isinstance(told, str) else 0
-        names, lost, back = names + there, lost + max(0, one.least - there), back + max(0, there - one.most)
+        names += there
+        lost += max(0, one.least - there)
+        back += max(0, there - one.most)
     return {"load_names": float(names), "load_lost": float(lost), "load_back": float(back),
             "load_off": float(lost + back)}
