@@ -1,0 +1,244 @@
+"""OpenStack as a user of it has it, through openstacksdk: the `api` of a Cloud."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+
+from labbook.errors import InputError
+from labbook.systems import cloud_things as things
+from labbook.systems.cloud_openstack_session import connect, telling
+from labbook.systems.cloud_things import Flavor, Image, Quota, Server, Volume
+
+TAG = "labbook"     # the key of the metadata that holds the study's id
+AT_ONCE = 16
+CONSOLE_LINES = 200
+
+SERVER_STATES = {
+    "ACTIVE": things.RUNNING, "BUILD": things.STARTING, "REBOOT": things.REBOOTING,
+    "HARD_REBOOT": things.REBOOTING, "SHUTOFF": things.STOPPED, "ERROR": things.ERROR,
+    "DELETED": things.GONE, "SOFT_DELETED": things.GONE}
+VOLUME_STATES = {"available": things.READY, "in-use": things.IN_USE}
+IMAGE_STATES = {"active": things.READY, "killed": things.ERROR, "deleted": things.GONE,
+                "pending_delete": things.GONE, "deactivated": things.ERROR}
+
+
+class OpenStackApi:
+    """`connection`: of openstacksdk. `mark`: the study's id. `network`: the id of the one that
+    servers are in, where it is not the one that the environment file names or the only one."""
+
+    kind = "openstack"
+
+    def __init__(self, connection, mark: str, own=None, network: str | None = None):
+        self._cloud, self._mark, self._own, self._network = connection, mark, own, network
+
+    @classmethod
+    def of(cls, own, mark: str) -> "OpenStackApi":
+        """For an entry of the environment file; speaks with nobody yet."""
+        return cls(connect(own), mark, own)
+
+    # what there is
+
+    def images(self):
+        with self._telling("list images"):
+            return [self._image(one) for one in self._cloud.image.images()]
+
+    def image(self, image_id):
+        with self._telling("look at an image"):
+            return next((self._image(i) for i in self._cloud.image.images(id=image_id)), None)
+
+    def flavors(self):
+        with self._telling("list flavours"):
+            return [Flavor(f.id, f.name, f.vcpus, f.ram, f.disk or None)
+                    for f in self._cloud.compute.flavors()]
+
+    def servers(self, name=None, ids=None):
+        """The study's own: all, those of one call, or those of these ids."""
+        with self._telling("list servers"):
+            found = [_server(one) for one in self._cloud.compute.servers(**_only(name))
+                     if one.metadata.get(TAG) == self._mark]
+        return [one for one in found if (name is None or _of_call(one.name, name))
+                and (ids is None or one.id in ids)]
+
+    def volume(self, volume_id):
+        return next((v for v in self.volumes() if v.id == volume_id), None)
+
+    def volumes(self):
+        with self._telling("list volumes"):
+            return [_volume(one) for one in self._cloud.block_storage.volumes()
+                    if one.metadata.get(TAG) == self._mark]
+
+    def quota(self):
+        with self._telling("ask for the quota"):
+            servers = self._cloud.compute.get_limits().absolute
+            volumes = self._cloud.block_storage.get_limits().absolute
+        return {"servers": _quota(servers.instances_used, servers.instances),
+                "cores": _quota(servers.total_cores_used, servers.total_cores),
+                "memory_mb": _quota(servers.total_ram_used, servers.total_ram),
+                "volumes": _quota(volumes.total_volumes_used, volumes.max_total_volumes),
+                "volume_gb": _quota(volumes.total_gigabytes_used,
+                                    volumes.max_total_volume_gigabytes)}
+
+    def console(self, server_id):
+        with self._telling("show a console"):
+            said = self._cloud.compute.get_server_console_output(server_id, length=CONSOLE_LINES)
+            return said["output"] or ""
+
+    def facts(self):
+        with self._telling("say what it is"):
+            data = self._cloud.compute.get_endpoint_data()
+        return {"api": "openstack", "compute_version": ".".join(map(str, data.max_microversion))}
+
+    # making
+
+    def send_image(self, name, path, disk_format, kernel, ramdisk):
+        parts = {key: part.id for key, part in (("kernel_id", kernel), ("ramdisk_id", ramdisk)) if part}
+        container = disk_format if disk_format in ("aki", "ari") else "ami" if parts else "bare"
+        with self._telling(f"take the image {path.name}"):
+            return self._cloud.image.create_image(
+                name, filename=str(path), disk_format="ami" if parts else disk_format,
+                container_format=container, allow_duplicates=True, meta={TAG: self._mark, **parts}).id
+
+    def make_flavor(self, name, flavor):
+        with self._telling(f"make the flavour {flavor}"):
+            return self._cloud.compute.create_flavor(
+                name=name, vcpus=flavor.cores, ram=flavor.memory_mb, disk=flavor.disk_gb or 0).id
+
+    def make_key(self, name, public):
+        with self._telling("take a public key"):
+            return self._cloud.compute.create_keypair(name=name, public_key=public).id
+
+    def run(self, name, n, image, flavor, key):
+        own = self._own
+        given = {"key_name": key and key.name, "availability_zone": own and own.zone,
+                 "security_groups": own and own.security_group and [{"name": own.security_group}]}
+        networks = [{"uuid": self._network_id()}]
+        with self._telling(f"start {n} servers of {flavor}"):
+            self._cloud.compute.create_server(
+                name=name, image_id=image.id, flavor_id=flavor.id, networks=networks,
+                min_count=n, max_count=n, metadata={TAG: self._mark},
+                **{key: value for key, value in given.items() if value})
+
+    def make_volume(self, name, gb):
+        zone = {"availability_zone": self._own.zone} if self._own and self._own.zone else {}
+        with self._telling(f"make a volume of {gb} GB"):
+            return self._cloud.block_storage.create_volume(
+                name=name, size=gb, metadata={TAG: self._mark}, **zone).id
+
+    def snapshot(self, server_id, name):
+        with self._telling("make an image of a server"):
+            return self._cloud.compute.create_server_image(server_id, name, {TAG: self._mark}).id
+
+    # using
+
+    def reboot(self, ids, hard):
+        """The API has no call for several."""
+        self._each(ids, "reboot a server", lambda one: self._cloud.compute.reboot_server(
+            one, "HARD" if hard else "SOFT"))
+
+    def terminate(self, ids):
+        self._each(ids, "end a server", self._cloud.compute.delete_server)
+
+    def attach(self, server_id, volume_id, device):
+        where = {"device": device} if device else {}
+        with self._telling("attach a volume"):
+            self._cloud.compute.create_volume_attachment(server_id, volume_id, **where)
+
+    def detach(self, volume_id, server_id):
+        with self._telling("detach a volume"):
+            self._cloud.compute.delete_volume_attachment(server_id, volume_id)
+
+    # removing
+
+    def find(self, kind, name, ids=()):
+        """Ids of what is there of `kind` under the name, or under one of `ids`."""
+        with self._telling(f"list its {kind}s"):
+            return [one.id for one in self._listed(kind)
+                    if one.id in ids or name and (
+                        _of_call(one.name, name) if kind == "server" else one.name == name)]
+
+    def delete(self, kind, thing_id):
+        """Ask for it; what is not there is no error."""
+        delete = {"server": self._cloud.compute.delete_server,
+                  "volume": self._cloud.block_storage.delete_volume,
+                  "image": self._cloud.image.delete_image,
+                  "key": self._cloud.compute.delete_keypair,
+                  "flavor": self._cloud.compute.delete_flavor}[kind]
+        with self._telling(f"delete a {kind}"):
+            delete(thing_id, ignore_missing=True)
+
+    def _listed(self, kind):
+        if kind in ("server", "volume"):
+            part = self._cloud.compute.servers if kind == "server" else self._cloud.block_storage.volumes
+            return part(details=False)
+        return {"image": self._cloud.image.images, "key": self._cloud.compute.keypairs,
+                "flavor": self._cloud.compute.flavors}[kind]()
+
+    def _each(self, ids, doing, job):
+        with self._telling(doing), ThreadPoolExecutor(min(AT_ONCE, len(ids) or 1)) as pool:
+            list(pool.map(job, ids))
+
+    def _telling(self, doing):
+        return telling(doing, self._own)
+
+    def _network_id(self):
+        if self._network is None:
+            wanted = self._own.network if self._own else None
+            with self._telling("list networks"):
+                there = [net for net in self._cloud.network.networks()
+                         if (net.is_router_external is not True if wanted is None
+                             else wanted in (net.id, net.name))]
+            if len(there) != 1:
+                raise InputError(
+                    f"the project sees {len(there)} networks" + (f" {wanted!r}" if wanted else ""),
+                    file=self._own and self._own.file, key=self._own and self._own.key("network"),
+                    allowed=[net.name for net in there] or "a network that the project sees")
+            self._network = there[0].id
+        return self._network
+
+    @staticmethod
+    def _image(one):
+        return Image(one.id, one.name or "", IMAGE_STATES.get(one.status, things.MAKING),
+                     size_bytes=one.size)
+
+
+def _only(name) -> dict:
+    return {"name": name} if name else {}
+
+
+def _of_call(server: str, name: str) -> bool:
+    """Of several servers in one call, each has the name with a number behind it."""
+    return bool(re.fullmatch(re.escape(name) + r"(-\d+)?", server or ""))
+
+
+def _server(one) -> Server:
+    state = SERVER_STATES.get(one.status, things.STARTING)
+    if one.task_state == "deleting" and state != things.ERROR:
+        state = things.ENDING
+    launched = {"launched": _epoch(one.launched_at)} if one.launched_at else {}
+    return Server(one.id, one.name, state, address=_address(one.addresses or {}), moments=launched,
+                  fault=(one.fault or {}).get("message"), host=one.compute_host or one.host_id)
+
+
+def _address(networks) -> str | None:
+    """IPv4; one that is reached from outside (floating) if it has one."""
+    known = [address for network in networks.values() for address in network
+             if address["version"] == 4]
+    known.sort(key=lambda address: address.get("OS-EXT-IPS:type") != "floating")
+    return known[0]["addr"] if known else None
+
+
+def _epoch(text: str) -> float:
+    return datetime.fromisoformat(text.rstrip("Z")).replace(tzinfo=timezone.utc).timestamp()
+
+
+def _volume(one) -> Volume:
+    state = VOLUME_STATES.get(one.status)
+    if state is None:
+        state = things.ERROR if one.status.startswith("error") else things.MAKING
+    at = one.attachments[0] if one.attachments else {}
+    return Volume(one.id, one.name or "", state, one.size, server=at.get("server_id"),
+                  device=at.get("device"))
+
+
+def _quota(used, limit) -> Quota:
+    return Quota(used or 0, None if limit is None or limit < 0 else limit)
