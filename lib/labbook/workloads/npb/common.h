@@ -62,7 +62,7 @@ static inline int is_power_of_2(int n)
 }
 
 /* The index among "SWABC" of the size that the command line names. */
-static int begin(int argc, char **argv)
+static inline int begin(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -95,7 +95,7 @@ static inline void compare(Report *report, double found, double published)
         report->wrong++;
 }
 
-static void listed(const char *name, const double *numbers, int count, const char *format)
+static inline void listed(const char *name, const double *numbers, int count, const char *format)
 {
     printf(", \"%s\": [", name);
     for (int i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ static void listed(const char *name, const double *numbers, int count, const cha
 }
 
 /* One line of JSON by rank 0. The time is that of the slowest rank. */
-static int end(Report *report)
+static inline int end(Report *report)
 {
     double seconds;
     MPI_Reduce(&report->seconds, &seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
