@@ -3,8 +3,10 @@ the user's own files of credentials. No secret stands in the environment file, n
 
 import configparser
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from labbook.checks import check, did_you_mean, load_yaml
 from labbook.errors import InputError
@@ -125,6 +127,16 @@ def _clouds(path, profile):
     """Names in a clouds.yaml, and whether this one's secrets are in it and not in secure.yaml."""
     clouds = (load_yaml(path) or {}).get("clouds") or {}
     return list(clouds), any(_secrets(clouds.get(profile)))
+
+
+def endpoints(cloud: OwnCloud) -> list[str]:
+    """Hosts of the cloud's API that are known here, none where its file cannot be read."""
+    urls = [cloud.endpoint, cloud.blocks]
+    if cloud.kind == "openstack":
+        with suppress(InputError, OSError, UnicodeDecodeError, AttributeError):
+            entry = load_yaml(Path(cloud.credentials))["clouds"].get(cloud.profile) or {}
+            urls.append((entry.get("auth") or {}).get("auth_url"))
+    return [host for url in urls if url and (host := urlsplit(url).hostname)]
 
 
 def _secrets(data, before=""):

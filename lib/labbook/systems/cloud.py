@@ -9,8 +9,8 @@ from labbook.errors import InputError, LabError
 from labbook.systems import cloud_waits as waits
 from labbook.systems.cloud_ledger import Ledger
 from labbook.systems.cloud_remove import remove
-from labbook.systems.cloud_things import (ERROR, GONE, IN_USE, READY, RUNNING, Flavor, Image, Key,
-                                          Quota, Server, Volume)
+from labbook.systems.cloud_things import (ERROR, GONE, IN_USE, READY, Flavor, Image, Key, Quota,
+                                          Server, Volume)
 
 VOLUME_SECONDS, IMAGE_SECONDS, END_SECONDS = 120, 900, 120
 
@@ -101,9 +101,9 @@ class Cloud:
         self._require_room(n, flavor)
         with self.ledger.making("server", label) as entry:
             called = time.time()
-            self.api.run(entry.name, n, image, flavor, key)
+            made = self.api.run(entry.name, n, image, flavor, key)
             returned = time.time()
-            made = self.api.servers(name=entry.name)
+            made = made or self.api.servers(name=entry.name)
             entry.ids = [server.id for server in made]
         for server in made:
             server.flavor = str(flavor)

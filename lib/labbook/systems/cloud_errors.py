@@ -1,6 +1,7 @@
 """What clouds answer, told as whose fault it is. Those with `refused` set say that nothing was made."""
 
 import re
+from contextlib import contextmanager
 
 from labbook.errors import InputError, LabError, SystemFailure
 
@@ -54,3 +55,14 @@ def by_words(doing: str, said: str):
     if QUOTA.search(said):
         return over_quota(doing, said)
     return no_room(f"what it takes to {doing}", said) if NO_ROOM.search(said) else None
+
+
+@contextmanager
+def by_missing(*codes: str):
+    """Nothing is raised meanwhile when the cloud answers with a code that has one of these in it."""
+    try:
+        yield
+    except Exception as error:
+        code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+        if not any(part in code for part in codes):
+            raise

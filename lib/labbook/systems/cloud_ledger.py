@@ -11,6 +11,8 @@ from pathlib import Path
 from labbook.errors import LabbookError
 from labbook.lab.local.journal import Journal
 
+JOURNAL = "journal"     # the file's name in its folder
+
 
 @dataclass
 class Entry:

@@ -44,7 +44,8 @@ class OpenStackApi:
 
     def image(self, image_id):
         with self._telling("look at an image"):
-            return next((self._image(i) for i in self._cloud.image.images(id=image_id)), None)
+            found = self._cloud.image.find_image(image_id, ignore_missing=True)
+            return found and self._image(found)
 
     def flavors(self):
         with self._telling("list flavours"):
@@ -108,6 +109,7 @@ class OpenStackApi:
             return self._cloud.compute.create_keypair(name=name, public_key=public).id
 
     def run(self, name, n, image, flavor, key):
+        """The answer tells only the first of several."""
         own = self._own
         given = {"key_name": key and key.name, "availability_zone": own and own.zone,
                  "security_groups": own and own.security_group and [{"name": own.security_group}]}
