@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.checks import load_yaml
-from labbook.errors import InputError, LabError, SystemFailure
+from labbook.errors import InputError, LabError, Lost, SystemFailure
 from labbook.paths import papers
 from labbook.systems.cloud_errors import no_room
 from labbook.systems.cloud_things import Flavor, Image, Quota, Server, Volume
@@ -177,6 +177,19 @@ def test_a_volume_is_attached_whichever_name_it_has(name, broken, as_asked):
     load, _ = tried(name, *broken)
     assert load.measures["works"] == 1
     assert load.measures["named_as_asked"] == as_asked
+
+
+@pytest.mark.parametrize("error, raised", [(LabError, False), (Lost, True)])
+def test_a_guest_that_does_not_answer_fails_and_a_lab_that_is_gone_is_raised(error, raised):
+    def run(command, timeout, check):
+        raise error("cannot be reached")
+
+    ground = Ground(Cloud(), IMAGE, FLAVOR, None, reach=lambda server: SimpleNamespace(run=run))
+    if raised:
+        with pytest.raises(Lost):
+            cloud_function("snapshot_fresh", ground)
+    else:
+        assert cloud_function("snapshot_fresh", ground).measures["snapshot_booted"] == 0
 
 
 def test_a_cloud_that_is_down_is_no_function_that_fails():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labbook.errors import LabbookError, SystemFailure
+from labbook.errors import LabbookError, LabError, Lost, SystemFailure
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 DISKS = "ls /sys/block"
@@ -59,8 +59,13 @@ class Ground:
         return self.standing[:n]
 
     def ask(self, server, command: str, timeout: float = ASK_S) -> str:
-        """What the command says in the guest; SystemFailure when it fails there."""
-        result = self.reach(server).run(command, timeout=timeout, check=False)
+        """What the command says in the guest; SystemFailure when it fails there, or nobody answers."""
+        try:
+            result = self.reach(server).run(command, timeout=timeout, check=False)
+        except Lost:        # the lab's own host
+            raise
+        except LabError as error:
+            raise SystemFailure(f"{server.name}: {error.message}") from None
         if result.exit_code:
             raise SystemFailure(f"{server.name}: `{command[:60]}` ended with exit code {result.exit_code}",
                                 log=result.stderr[-2000:])
