@@ -68,7 +68,8 @@ class Cloud:
         if "down" in self.broken:
             raise LabError("the cloud does not answer")
         made = [Server(str(len(self.guests) + i), f"s{i}", "running", moments=dict(NOW),
-                       address=f"192.0.2.{len(self.guests) + i + 1}") for i in range(n)]
+                       address=f"192.0.2.{len(self.guests) + i + 1}", flavor=str(flavor))
+                for i in range(n)]
         for server in made:
             self.made[server.id], self.guests[server.id] = server, Guest()
             if image is not IMAGE:
@@ -200,6 +201,26 @@ def test_a_cloud_that_is_down_is_no_function_that_fails():
 def test_a_name_that_is_none():
     with pytest.raises(InputError, match="reboot_several"):
         tried("reboot_all")
+
+
+def test_the_ground_keeps_servers_as_long_as_the_same_are_wanted():
+    cloud, large = Cloud(), Flavor("2", "m1.large", 2, 512)
+    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    first = list(ground.only(2, FLAVOR))
+    assert ground.only(2, FLAVOR) == first and len(cloud.servers()) == 2
+    for n, flavor in ((1, FLAVOR), (1, large)):
+        assert [one.flavor for one in ground.only(n, flavor)] == [str(flavor)]
+        assert len(cloud.servers()) == n
+    ground.clear()
+    assert not cloud.servers()
+
+
+def test_an_image_is_booted_once_to_be_cached():
+    cloud = Cloud()
+    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    for _ in range(2):
+        ground.cached(IMAGE)
+    assert len(cloud.guests) == 1 and not cloud.servers()
 
 
 def test_the_page_calls_each_by_words():

@@ -52,9 +52,7 @@ def run_several(ground):
 
 def run_all(ground):
     """As many as fit at once. The ground's own servers make room first."""
-    if ground.standing:
-        ground.cloud.terminate(ground.standing)
-        ground.standing.clear()
+    ground.clear()
     made = ground.cloud.run(ground.fit, ground.image, ground.large, ground.key)
     ground.cloud.await_running(made, ground.seconds)
     ran = sum("running" in server.moments for server in made)

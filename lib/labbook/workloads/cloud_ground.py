@@ -42,6 +42,7 @@ class Ground:
     seconds: float = 300
     reboot_seconds: float = 120
     standing: list = field(default_factory=list)
+    known: set = field(default_factory=set)
 
     def started(self, n: int, image=None, flavor=None) -> list:
         """Servers that answer on ssh, started in one call; SystemFailure when one does not."""
@@ -57,6 +58,30 @@ class Ground:
         if len(self.standing) < n:
             self.standing += self.started(n - len(self.standing))
         return self.standing[:n]
+
+    def only(self, n: int, flavor) -> list:
+        """So many of that type, and no other server of the ground's: those that are there, if they
+        are just these."""
+        if [one.flavor for one in self.standing] != [str(flavor)] * n:
+            self.clear()
+            self.standing += self.started(n, flavor=flavor)
+        return self.standing
+
+    def clear(self) -> None:
+        """End the servers that were kept."""
+        if self.standing:
+            self.cloud.terminate(self.standing)
+            self.standing.clear()
+
+    def cached(self, image) -> None:
+        """Have the cloud's host keep the image, by a boot from it; once for each image."""
+        if image.id not in self.known:
+            self.cloud.terminate(self.started(1, image=image))
+            self.known.add(image.id)
+
+    def destroy(self) -> None:
+        """All that was made on the cloud, and the cloud where it is the lab's."""
+        self.cloud.destroy()
 
     def ask(self, server, command: str, timeout: float = ASK_S) -> str:
         """What the command says in the guest; SystemFailure when it fails there, or nobody answers."""
