@@ -26,7 +26,7 @@ class Ec2Api:
 
     def __init__(self, client, mark: str, own):
         self._client, self._mark, self._own, self._zone = client, mark, own, own.zone
-        self._ec2 = client("ec2")
+        self._ec2, self._flavors = client("ec2"), []
 
     @classmethod
     def of(cls, own, mark: str) -> "Ec2Api":
@@ -51,10 +51,11 @@ class Ec2Api:
     def flavors(self):
         """Those that the cloud describes; of one that describes none, as Eucalyptus does not by
         this call, the report's five names, with the sizes that they had."""
-        found = []
-        with self._telling("list VM types"), by_missing("InvalidAction", "UnsupportedOperation"):
-            for page in self._ec2.get_paginator("describe_instance_types").paginate():
-                found += map(_flavor, page["InstanceTypes"])
+        found = self._flavors
+        if not found:
+            with self._telling("list VM types"), by_missing("InvalidAction", "UnsupportedOperation"):
+                for page in self._ec2.get_paginator("describe_instance_types").paginate():
+                    found += map(_flavor, page["InstanceTypes"])
         return found or [Flavor(f.name, f.name, f.cores, f.memory_mb, f.disk_gb)
                          for f in PAPER_FLAVORS]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labbook.errors import LabbookError
+from labbook.errors import InputError, LabbookError
 from labbook.lab.local.journal import Journal
 
 JOURNAL = "journal"     # the file's name in its folder
@@ -49,7 +49,7 @@ class Ledger:
         try:
             yield entry
         except LabbookError as error:
-            if getattr(error, "refused", False):
+            if isinstance(error, InputError) or getattr(error, "refused", False):
                 self.strike_entry(entry)
             raise
         self._write("known", name=name, ids=entry.ids)

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from labbook.errors import InputError
 from labbook.systems import cloud_things as things
-from labbook.systems.cloud_openstack_session import connect, telling
+from labbook.systems.cloud_openstack_session import connect, missing_is_none, telling
 from labbook.systems.cloud_things import Flavor, Image, Quota, Server, Volume
 
 TAG = "labbook"     # the key of the metadata that holds the study's id
@@ -44,8 +44,7 @@ class OpenStackApi:
 
     def image(self, image_id):
         with self._telling("look at an image"):
-            found = self._cloud.image.find_image(image_id, ignore_missing=True)
-            return found and self._image(found)
+            return missing_is_none(lambda: self._image(self._cloud.image.get_image(image_id)))
 
     def flavors(self):
         with self._telling("list flavours"):
@@ -143,11 +142,13 @@ class OpenStackApi:
     def attach(self, server_id, volume_id, device):
         where = {"device": device} if device else {}
         with self._telling("attach a volume"):
-            self._cloud.compute.create_volume_attachment(server_id, volume_id, **where)
+            self._cloud.compute.create_volume_attachment(server_id, volume=volume_id, **where)
 
     def detach(self, volume_id, server_id):
+        from openstack.compute.v2.server import Server as Theirs    # else it asks which id is which
+
         with self._telling("detach a volume"):
-            self._cloud.compute.delete_volume_attachment(server_id, volume_id)
+            self._cloud.compute.delete_volume_attachment(Theirs.new(id=server_id), volume_id)
 
     # removing
 

@@ -68,6 +68,16 @@ def _through(host):
     return Adapter()
 
 
+def missing_is_none(ask):
+    """ask()'s answer; None when the cloud has no such thing."""
+    from openstack.exceptions import NotFoundException
+
+    try:
+        return ask()
+    except NotFoundException:
+        return None
+
+
 @contextmanager
 def telling(doing: str, own):
     """What the SDK raises meanwhile is raised as the project's own errors."""

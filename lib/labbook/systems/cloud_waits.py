@@ -15,7 +15,7 @@ DIAL_SECONDS, TRY_AGAIN_S = 5, 0.1
 CONSOLE_LINES = 25
 
 
-def until(look, done, what: str, seconds: float, interval: float = INTERVAL_S):
+def until(look, done, what: str, seconds: float):
     """look()'s first answer that is done(); SystemFailure when there is none within `seconds`."""
     end = time.monotonic() + seconds
     while True:
@@ -26,7 +26,7 @@ def until(look, done, what: str, seconds: float, interval: float = INTERVAL_S):
             state = getattr(seen, "state", None)
             raise SystemFailure(f"waited for {what}: not within {seconds:g} s"
                                 + (f" (it is {state})" if state else ""))
-        time.sleep(interval)
+        time.sleep(INTERVAL_S)
 
 
 def require(thing, state: str) -> None:
