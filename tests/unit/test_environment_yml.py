@@ -22,8 +22,8 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
 PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
-            "pytest-xdist"}
-IMPORT_NAMES = {"yaml": "pyyaml", "IPython": "ipython", "cassandra": "cassandra-driver",
+            "pytest-xdist", "flask", "flask-cors", "moto"}
+IMPORT_NAMES = {"yaml": "pyyaml", "openstack": "openstacksdk", "IPython": "ipython", "cassandra": "cassandra-driver",
                 # the second one is the first one's own half
                 "keystoneclient": "python-keystoneclient", "keystoneauth1": "python-keystoneclient"}
 
