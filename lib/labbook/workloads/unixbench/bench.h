@@ -16,15 +16,20 @@ double now_s(void);                         /* of a clock that only goes on */
 
 double dhrystone(void);                     /* loops */
 double whetstone(void);                     /* millions of Whetstone instructions */
-double copy_1024(void);                     /* kilobytes copied */
-double copy_256(void);
-double copy_4096(void);
+double copy_files(void);                    /* kilobytes copied */
 double pipe_throughput(void);               /* 512 bytes written to a pipe, and read */
 double context_switching(void);             /* a number sent to another process, and back */
 double process_creation(void);
 double shell_1(void);                       /* rounds of so many scripts at a time */
 double shell_8(void);
 double system_calls(void);
+
+/* What is made before the time runs, in the current folder: files to copy, in blocks of that size, and what
+   the scripts work on. */
+void files_1024(void);
+void files_256(void);
+void files_4096(void);
+void text(void);
 
 /* Replaces the process by itself until `until_s`; the last one writes count and time to `result`. */
 void execl_again(const char *program, long count, double began_s, double until_s, int result)

@@ -82,6 +82,9 @@ double process_creation(void)
     return count;
 }
 
+static size_t size;                         /* of a block of the files that are copied */
+static int blocks, from, to;
+
 static int fresh(const char *name)
 {
     int file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -90,24 +93,50 @@ static int fresh(const char *name)
     return file;
 }
 
+static void prepare_files(size_t block_size, int count)
+{
+    char *block = calloc(1, block_size);
+    if (!block)
+        fail("memory");
+    memset(block, 'x', block_size);
+    size = block_size;
+    blocks = count;
+    from = fresh("from");
+    to = fresh("to");
+    for (int i = 0; i < blocks; i++)
+        if (write(from, block, size) != (ssize_t) size)
+            fail("from");
+    free(block);
+}
+
+void files_1024(void)
+{
+    prepare_files(1024, 2000);
+}
+
+void files_256(void)
+{
+    prepare_files(256, 500);
+}
+
+void files_4096(void)
+{
+    prepare_files(4096, 8000);
+}
+
 static void rewound(int file)
 {
     if (lseek(file, 0, SEEK_SET))
         fail("lseek");
 }
 
-/* Copies a file of so many blocks to another one, and from the begin again when it is through. */
-static double copy(size_t size, int blocks)
+/* Copies the one file to the other, block by block, and from the begin again when it is through. */
+double copy_files(void)
 {
-    char *block = calloc(1, size);
-    int from = fresh("from"), to = fresh("to");
+    char *block = malloc(size);
     double copied = 0;
     if (!block)
         fail("memory");
-    memset(block, 'x', size);
-    for (int i = 0; i < blocks; i++)
-        if (write(from, block, size) != (ssize_t) size)
-            fail("from");
     while (!over) {
         rewound(from);
         rewound(to);
@@ -115,25 +144,8 @@ static double copy(size_t size, int blocks)
             if (read(from, block, size) != (ssize_t) size || write(to, block, size) != (ssize_t) size)
                 fail("copy");
     }
-    close(from);
-    close(to);
     unlink("from");
     unlink("to");
     free(block);
     return copied;
-}
-
-double copy_1024(void)
-{
-    return copy(1024, 2000);
-}
-
-double copy_256(void)
-{
-    return copy(256, 500);
-}
-
-double copy_4096(void)
-{
-    return copy(4096, 8000);
 }

@@ -18,11 +18,12 @@
 
 typedef struct {double count, took_s;} Result;
 
-static const struct {const char *name; double (*run)(void);} TESTS[] = {
-    {"dhrystone", dhrystone}, {"whetstone", whetstone}, {"execl", NULL}, {"copy_1024", copy_1024},
-    {"copy_256", copy_256}, {"copy_4096", copy_4096}, {"pipe", pipe_throughput},
-    {"context", context_switching}, {"spawn", process_creation}, {"shell_1", shell_1},
-    {"shell_8", shell_8}, {"syscall", system_calls}, {NULL, NULL}};
+static const struct {const char *name; void (*prepare)(void); double (*run)(void);} TESTS[] = {
+    {"dhrystone", NULL, dhrystone}, {"whetstone", NULL, whetstone}, {"execl", NULL, NULL},
+    {"copy_1024", files_1024, copy_files}, {"copy_256", files_256, copy_files},
+    {"copy_4096", files_4096, copy_files}, {"pipe", NULL, pipe_throughput},
+    {"context", NULL, context_switching}, {"spawn", NULL, process_creation}, {"shell_1", text, shell_1},
+    {"shell_8", text, shell_8}, {"syscall", NULL, system_calls}, {NULL, NULL, NULL}};
 
 volatile sig_atomic_t over;
 
@@ -86,16 +87,21 @@ static const char *this_program(void)
     return path;
 }
 
-/* One copy: waits until `start` is closed, works, and tells. */
-static void work(int test, double seconds, int copy, int start, int result)
+/* One copy: prepares itself, says so, waits until `start` is closed, works, and tells. */
+static void work(int test, double seconds, int copy, int ready, int start, int result)
 {
-    char byte, folder[32];
+    char byte = 0, folder[32];
     const char *program = this_program();
     snprintf(folder, sizeof folder, "copy-%d", copy);
+    if (mkdir(folder, 0755) && errno != EEXIST)
+        fail(folder);
     if (chdir(folder))
         fail(folder);
-    if (read(start, &byte, 1))
+    if (TESTS[test].prepare)
+        TESTS[test].prepare();
+    if (write(ready, &byte, 1) != 1 || read(start, &byte, 1))
         fail("start");
+    close(ready);
     close(start);
     double began = now_s();
     if (!TESTS[test].run)
@@ -106,49 +112,58 @@ static void work(int test, double seconds, int copy, int start, int result)
     exit(0);
 }
 
-static void begin_copies(int test, double seconds, int copies, int *start, int *result)
+/* Starts all copies at once, when each is ready; `result` is where they tell. */
+static void begin_copies(int test, double seconds, int copies, int *result)
 {
-    if (pipe(start) || pipe(result))
+    int start[2], ready[2];
+    char byte;
+    if (pipe(start) || pipe(ready) || pipe(result))
         fail("pipe");
     for (int copy = 0; copy < copies; copy++) {
-        char folder[32];
-        snprintf(folder, sizeof folder, "copy-%d", copy);
-        if (mkdir(folder, 0755) && errno != EEXIST)
-            fail(folder);
         pid_t child = fork();
         if (child < 0)
             fail("fork");
         if (child == 0) {
             close(start[1]);
+            close(ready[0]);
             close(result[0]);
-            work(test, seconds, copy, start[0], result[1]);
+            work(test, seconds, copy, ready[1], start[0], result[1]);
         }
     }
     close(start[0]);
+    close(ready[1]);
     close(result[1]);
+    for (int copy = 0; copy < copies && read(ready[0], &byte, 1) == 1; copy++)
+        ;
+    close(ready[0]);
+    close(start[1]);
+}
+
+static void listed(const char *name, const Result *found, int copies, int times)
+{
+    printf(", \"%s\": [", name);
+    for (int i = 0; i < copies; i++)
+        printf("%s%.6f", i ? ", " : "", times ? found[i].took_s : found[i].count);
+    printf("]");
 }
 
 static int run(int test, double seconds, int copies)
 {
-    int start[2], result[2], ended, failed = 0, got = 0;
     static Result found[MOST_COPIES];
-    begin_copies(test, seconds, copies, start, result);
-    close(start[1]);                        /* all at once */
+    int result[2], ended, failed = 0, got = 0;
+    begin_copies(test, seconds, copies, result);
     while (got < copies && read(result[0], &found[got], sizeof *found) == sizeof *found)
         got++;
-    while (wait(&ended) > 0 || errno == EINTR)
+    while (wait(&ended) > 0)
         failed |= ended;
     if (failed || got != copies) {
         fprintf(stderr, "%s: %d of %d copies came to an end\n", TESTS[test].name, got, copies);
         return 2;
     }
-    printf("{\"test\": \"%s\", \"copies\": %d, \"counts\": [", TESTS[test].name, copies);
-    for (int i = 0; i < copies; i++)
-        printf("%s%.6f", i ? ", " : "", found[i].count);
-    printf("], \"took_s\": [");
-    for (int i = 0; i < copies; i++)
-        printf("%s%.6f", i ? ", " : "", found[i].took_s);
-    printf("], \"compiler\": \"%s\"}\n", __VERSION__);
+    printf("{\"test\": \"%s\", \"copies\": %d", TESTS[test].name, copies);
+    listed("counts", found, copies, 0);
+    listed("took_s", found, copies, 1);
+    printf(", \"compiler\": \"%s\"}\n", __VERSION__);
     return 0;
 }
 
