@@ -14,7 +14,8 @@ from labbook.errors import InputError
 NAME = r"^[a-z][a-z0-9.-]{0,31}$"
 SECRET = re.compile(r"pass|secret|token|access_key", re.I)
 WORDS = {"type": "object", "additionalProperties": {"type": "string"}}
-URL = {"type": "string", "pattern": r"^https?://[^\s/@]+", "description": "http:// or https://, no user"}
+URL = {"type": "string", "pattern": r"^https?://[^\s/@]+(/[^\s@]*)?$",
+       "description": "http:// or https://, without a user"}
 FILE = {"type": "string", "pattern": r"^[~/]",
         "description": "an absolute path, or one that begins with ~/"}
 TEXT = {"type": "string", "minLength": 1}
@@ -143,7 +144,8 @@ def _secrets(data, before=""):
     """Keys, with those around them, that name secrets."""
     for key, value in data.items() if isinstance(data, dict) else ():
         where = f"{before}{key}"
-        if SECRET.search(str(key)) and not isinstance(value, dict):
+        in_url = isinstance(value, str) and re.match(r"https?://[^/]*@", value)
+        if in_url or SECRET.search(str(key)) and not isinstance(value, dict):
             yield where
         yield from _secrets(value, f"{where}.")
 
