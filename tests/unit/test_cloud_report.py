@@ -43,7 +43,7 @@ def disk():
     """Medians of the five runs, also of what a percent of the processor brings."""
     runs = printed("disk")
     for what in ("put_c", "put_block", "get_c"):
-        runs[f"{what}_kb_per_cpu"] = runs[f"{what}_kb_per_s"] / runs[f"{what}_cpu_percent"]
+        runs[f"{what}_kib_per_cpu"] = runs[f"{what}_kib_per_s"] / runs[f"{what}_cpu_percent"]
     return runs.groupby(["release", "volume"]).median(numeric_only=True).reset_index(), ("release", "volume")
 
 
