@@ -41,6 +41,19 @@ def ec2_cloud(url: str, folder: Path, name="older", secret="b", **more) -> OwnCl
                     file="clouds.yml", **more)
 
 
+def there(ec2, mark: str) -> list[str]:
+    """Ids of all that is there with the study's id, but for servers that have ended."""
+    ours = [{"Name": "tag:labbook", "Values": [mark]}]
+    servers = [one for group in ec2.describe_instances(Filters=ours)["Reservations"]
+               for one in group["Instances"] if one["State"]["Name"] != "terminated"]
+    return [*(one["InstanceId"] for one in servers),
+            *(one["VolumeId"] for one in ec2.describe_volumes(Filters=ours)["Volumes"]),
+            *(one["ImageId"] for one in ec2.describe_images(Filters=ours)["Images"]),
+            *(one["SnapshotId"] for one in ec2.describe_snapshots(Filters=ours)["Snapshots"]),
+            *(one["KeyName"] for one in ec2.describe_key_pairs()["KeyPairs"]
+              if one["KeyName"].startswith(mark))]
+
+
 class LabWith(SimpleNamespace):
     """As much of a lab as taking a cloud takes."""
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from cloud_stand_ins import LabWith, ec2_cloud, moto
+from cloud_stand_ins import LabWith, ec2_cloud, moto, there
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.systems import cloud_remove, cloud_waits
@@ -172,7 +172,7 @@ def test_destroy_leaves_nothing_of_the_study_and_all_of_others(lab, tmp_path):
     cloud.attach(server, cloud.create_volume(1))
     cloud.snapshot(server)
     cloud.destroy()
-    assert {kind for kind, _ in marked(ec2, lab)} <= {"instance"} and not ec2.describe_key_pairs()["KeyPairs"]
+    assert there(ec2, f"labbook-{lab.id}") == []
     states = {i["InstanceId"]: i["State"]["Name"] for r in ec2.describe_instances()["Reservations"]
               for i in r["Instances"]}
     assert states[server.id] == "terminated" and states[foreign["InstanceId"]] == "running"

@@ -11,7 +11,8 @@ from here import here_host
 
 import labbook.workloads.npb as package
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.npb import KERNELS, build, facts, kernels, latency, mpirun, npb, upstream
+from labbook.workloads.npb import (
+    KERNELS, build, facts, kernels, latency, mpirun, npb, swap, upstream)
 from labbook.workloads.places import Place
 
 ONE_PROCESS = Path(__file__).parent / "one_process"
@@ -54,6 +55,7 @@ def test_each_kernel_comes_to_the_published_values(built, kernel):
     assert load.measures["verified"] == 1 and load.rows.ok.all()
     assert load.measures["seconds"] > 0 and load.measures["mops"] > 0
     assert len(load.rows) == {"ep": 1, "is": 10, "cg": 15, "mg": 4, "ft": 6}[kernel]
+    assert load.measures["swapped_out_mb"] >= 0
     if kernel == "cg":      # of NPB's tables, so that no table of the program's own is believed
         assert math.isclose(load.measures["zeta"], 8.5971775078648, rel_tol=1e-12)
 
@@ -133,6 +135,14 @@ def guests(host, count, **more):
     return [Place(f"vm{i}", host, f"10.0.0.{i + 4}", key="/k", **more) for i in range(count)]
 
 
+def test_what_is_swapped_out_is_added_up_over_the_places(tmp_path):
+    host = here_host(tmp_path, "c1")
+    assert swap.out_mb([Place.of(host)]) >= 0
+    assert swap.added("pswpout 1000\npswpout 500\n", 2) == 1500 * 4096 / 1e6
+    with pytest.raises(LabError, match="1 of 2 places"):
+        swap.added("pswpout 1000\nno route to host\n", 2)
+
+
 def test_mpirun_is_told_of_several_places(tmp_path):
     words = mpirun.words_at_several(guests(here_host(tmp_path, "c1"), 2), 4, "10.0.0.0/24")
     after = {words[i]: words[i + 1:i + 3] for i in range(len(words)) if words[i] != "--mca"}
@@ -155,9 +165,14 @@ def test_what_cannot_be_run_is_refused(tmp_path, change, key):
 
 def test_places_that_run_together_are_reached_alike(tmp_path):
     host = here_host(tmp_path, "c1")
-    for odd in (Place("vm9", host, "10.0.0.9", key="/other"), Place.of(host)):
-        with pytest.raises(InputError, match="more than one|over ssh"):
-            mpirun.check([*guests(host, 1), odd], 2)
+    mine = Place.of(host)
+    with pytest.raises(InputError, match="more than one key"):
+        mpirun.check([*guests(host, 1), Place("vm9", host, "10.0.0.9", key="/other")], 2)
+    with pytest.raises(InputError, match="more than one folder"):
+        mpirun.check([*guests(host, 1), mine], 2)
+    with pytest.raises(InputError, match="twice"):
+        mpirun.check([mine, mine], 2)
+    mpirun.check([mine, *guests(host, 1, folder=mine.folder)], 2)
 
 
 def test_without_its_program_what_to_do_is_told(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pandas as pd
 
 from labbook.errors import InputError, LabError
-from labbook.workloads.npb import mpirun, upstream
+from labbook.workloads.npb import mpirun, swap, upstream
 from labbook.workloads.npb.build import FOLDER
 
 KERNELS = ("ep", "is", "cg", "mg", "ft")
@@ -24,7 +24,8 @@ class Load:
     published values, of all iterations alike). `measures`: seconds (of the slowest rank, setting up
     not counted), mops (millions of operations a second, as NPB counts them), verified (1 or 0),
     error (the largest, relative; NaN where a number is none), start_s (starting and setting up),
-    and the values themselves where they are few. `started`: seconds since the epoch, by our clock.
+    swapped_out_mb (by the kernels of all places meanwhile), and the values themselves where they
+    are few. `started`: seconds since the epoch, by our clock.
     """
 
     rows: pd.DataFrame
@@ -51,11 +52,12 @@ def npb(places, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
     else:
         command = [_program(places[0], kernel), size]
     what = f"{kernel} {size} of {ranks}"
-    started, began = time.time(), time.monotonic()
+    before, started, began = swap.out_mb(places), time.time(), time.monotonic()
     said = mpirun.run(places, ranks, command, seconds_at_most, what)
-    wall = time.monotonic() - began
+    wall, swapped = time.monotonic() - began, swap.out_mb(places) - before
     told = upstream.told(said, what) if programs else mpirun.told(said, what)
-    return Load(*load(kernel, told, wall), started)
+    rows, measures = load(kernel, told, wall)
+    return Load(rows, measures | {"swapped_out_mb": swapped}, started)
 
 
 def load(kernel: str, told: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:

@@ -10,7 +10,8 @@ from labbook.workloads.places import GRACE_SECONDS, finished
 # Ethernet between places and memory within one; else it looks for other networks first.
 ALWAYS = ["--allow-run-as-root", "--bind-to", "none", "--map-by", "slot",
           "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"]
-SHARED = ("via", "user", "key", "known_hosts", "folder")
+SHARED = ("via", "folder")
+SHARED_WAY = ("user", "key", "known_hosts")     # of those that are reached over ssh
 
 
 def run(places, ranks: int, command: list[str], seconds: float, what: str) -> str:
@@ -41,7 +42,7 @@ def words_at_several(places, ranks: int, subnet: str) -> list[str]:
             "--host", ",".join(f"{place.address}:{each}" for place in places),
             "--mca", "btl_tcp_if_include", subnet, "--mca", "oob_tcp_if_include", subnet,
             "--mca", "plm_rsh_no_tree_spawn", "1",      # they have no keys for one another
-            "--mca", "plm_rsh_args", " ".join(places[0].ssh_options())]
+            "--mca", "plm_rsh_args", " ".join(_away(places)[0].ssh_options())]
 
 
 def check(places, ranks: int) -> None:
@@ -50,12 +51,16 @@ def check(places, ranks: int) -> None:
     if ranks < 1 or ranks % len(places):
         raise InputError(f"{ranks!r} ranks on {len(places)} places", key="ranks",
                          allowed=f"a multiple of {len(places)}")
-    if len(places) > 1 and any(place.here for place in places):
-        raise InputError("several places must all be reached over ssh", key="places",
-                         allowed="Place.of(host, via=another) or guests")
-    for name in SHARED:
-        if len({str(getattr(place, name)) for place in places}) > 1:
+    if len(places) - len(_away(places)) > 1:
+        raise InputError("a place is named twice", key="places")
+    for name, where in [*((name, places) for name in SHARED),
+                        *((name, _away(places)) for name in SHARED_WAY)]:
+        if len({str(getattr(place, name)) for place in where}) > 1:
             raise InputError(f"places that run together have more than one {name}", key="places")
+
+
+def _away(places) -> list:
+    return [place for place in places if not place.here]
 
 
 def common_network(addresses, host) -> str:

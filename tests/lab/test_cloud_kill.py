@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import cloud_stand_ins
 import pytest
 from cloud_stand_ins import LabWith, ec2_cloud, moto
 
@@ -52,6 +53,7 @@ cloud.attach(servers[0], volume)
 cloud.snapshot(servers[1])
 hang()
 """
+HERE = Path(cloud_stand_ins.__file__).parent
 LINES = 7   # cloud; volume, known; server, known; image, known
 
 
@@ -76,7 +78,7 @@ def own(url, tmp_path):
 
 def hung(own, line, at="after"):
     """A process that has come so far and waits there."""
-    child = subprocess.Popen([sys.executable, "-c", CHILD, str(Path(__file__).parent),
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(HERE),
                               json.dumps(own.told()), str(line), at], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "now\n", child.wait()
     return child
@@ -90,26 +92,27 @@ def killed(own, line, at="after"):
 
 
 def there(own) -> list[str]:
-    """Ids of all that is on the cloud of the study's, but for servers that have ended."""
-    ec2 = api_of(own, "")._ec2
-    tagged = ec2.describe_tags(Filters=[{"Name": "key", "Values": ["labbook"]}])["Tags"]
-    ended = {one["InstanceId"] for group in ec2.describe_instances()["Reservations"]
-             for one in group["Instances"] if one["State"]["Name"] == "terminated"}
-    return [tag["ResourceId"] for tag in tagged if tag["ResourceId"] not in ended]
+    return cloud_stand_ins.there(api_of(own, "")._ec2, "labbook-t1")
+
+
+def snapshots(own) -> set[str]:
+    """All of the account: those of images carry no id of the study."""
+    return {one["SnapshotId"] for one in api_of(own, "")._ec2.describe_snapshots()["Snapshots"]}
 
 
 def folders(tmp_path):
     return list((tmp_path / "labbook" / "clouds").iterdir())
 
 
-@pytest.mark.parametrize("at", ["before", "after"])
-@pytest.mark.parametrize("line", range(2, LINES + 1))
-def test_the_next_command_removes_what_was_made(own, tmp_path, line, at, capsys):
+@pytest.mark.parametrize("line, at, made", [
+    (2, "after", 0), (3, "before", 1), (4, "after", 1), (5, "before", 5), (7, "before", 6)])
+def test_the_next_command_removes_what_was_made(own, tmp_path, line, at, made):
+    """`made`: a volume, two servers with a disk each, an image (and its snapshot)."""
+    before = snapshots(own)
     killed(own, line, at)
-    made = there(own)
-    assert bool(made) == ((line, at) not in [(2, "before"), (2, "after")])
+    assert len(there(own)) == made and (snapshots(own) != before) == (made == 6)
     driver.sweep_labs()
-    assert there(own) == [] and folders(tmp_path) == []
+    assert there(own) == [] and folders(tmp_path) == [] and snapshots(own) == before
 
 
 def test_labbook_down_does_so_and_says_it(own, tmp_path, monkeypatch, capsys):
