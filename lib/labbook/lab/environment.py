@@ -1,12 +1,12 @@
 """Where labs live: a file under environments/."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
-from labbook.lab import clouds
+from labbook.lab import clouds, programs
 from labbook.lab.clouds import OwnCloud
 from labbook.lab.real import inventory
 from labbook.lab.real.inventory import Jump, RealHost
@@ -23,6 +23,7 @@ NAMESPACES = {
         "range": {"type": "string", "description": "an IPv4 network such as 198.18.0.0/15"},
         "state": {"type": "string", "pattern": "^/", "description": "an absolute path"},
         "clouds": clouds.SCHEMA,
+        "programs": programs.SCHEMA,
     },
 }
 
@@ -31,7 +32,8 @@ NAMESPACES = {
 class Environment:
     """`provider` namespaces: `range` is the block of addresses labs take theirs from, `state`
     where hosts' folders lie. `provider` ssh: `hosts` and the `jumps` on the way to them. `clouds`
-    of the user's own may stand in for what a study brings up in its lab."""
+    of the user's own may stand in for what a study brings up in its lab, and `programs` (name:
+    folder) for benchmarks of ours."""
 
     name: str
     provider: str = "namespaces"
@@ -40,6 +42,7 @@ class Environment:
     hosts: tuple[RealHost, ...] = ()
     jumps: tuple[Jump, ...] = ()
     clouds: tuple[OwnCloud, ...] = ()
+    programs: dict = field(default_factory=dict)
     file: str = "environment.yml"   # what errors name
 
     @classmethod
@@ -57,7 +60,8 @@ class Environment:
         own = clouds.parse(data.get("clouds", {}), file, keys)
         if data["provider"] == "ssh":
             hosts, jumps = inventory.parse(data, file, keys)
-            return cls(name, "ssh", hosts=hosts, jumps=jumps, clouds=own, file=str(file))
+            return cls(name, "ssh", hosts=hosts, jumps=jumps, clouds=own,
+                       programs=data.get("programs", {}), file=str(file))
         check(data, NAMESPACES, file)
         environment = cls(name, **{**data, "clouds": own}, file=str(file))
         _check_range(environment.range, file)

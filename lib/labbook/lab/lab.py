@@ -16,7 +16,8 @@ from labbook.lab.standing import Standing
 
 class Lab:
     """Made by `up` or `attach`; `hosts` by name, routers apart from them by site; `clouds`: those of
-    the user's own that the environment names, by name."""
+    the user's own that the environment names, by name; `programs`: folders of the benchmarks that
+    it names, by the benchmark's name."""
 
     def __init__(self, lab_id: str, provider, made: dict, ownership: Ownership):
         self.id, self.folder, self._made, self._ownership = lab_id, ownership.folder, made, ownership
@@ -27,6 +28,7 @@ class Lab:
         self._links, self._before_down = {}, []
         self.study = made.get("study", "")
         self.clouds = {told["name"]: OwnCloud(**told) for told in made.get("clouds", ())}
+        self.programs = made.get("programs", {})
 
     @classmethod
     def up(cls, description, environment, lab_id: str | None = None, keep: bool = False) -> "Lab":
@@ -45,6 +47,7 @@ class Lab:
             made["links"] = [dict(link) for link in description.links]
             made["study"] = description.name
             made["clouds"] = [cloud.told() for cloud in environment.clouds]
+            made["programs"] = dict(environment.programs)
             lab = cls(lab_id, provider, made, ownership)
             standing.write_down(made, folder)
             lab._shape_links()

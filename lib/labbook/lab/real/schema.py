@@ -1,6 +1,6 @@
 """What an environment file with `provider: ssh` may hold."""
 
-from labbook.lab import clouds
+from labbook.lab import clouds, programs
 
 ROLE = r"^[a-z][a-z0-9-]{0,11}$"
 SITE = ROLE
@@ -62,5 +62,6 @@ SCHEMA = {
                   "description": "name: {address, roles, ...}, one or more"},
         "jumps": {"type": "object", "additionalProperties": JUMP},
         "clouds": clouds.SCHEMA,
+        "programs": programs.SCHEMA,
     },
 }
