@@ -94,6 +94,19 @@ def test_without_a_compiler_what_to_install_is_told(tmp_path):
     assert "libopenmpi-dev" in refusal.value.remedy
 
 
+def test_on_a_users_own_host_nothing_is_put_without_leave(tmp_path):
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\necho cc 1\n")
+    compiler.chmod(0o755)
+    host = here_host(tmp_path, "c1")
+    host.allow = frozenset()
+    with pytest.raises(LabError, match="nothing allows") as refusal:
+        build(host, compiler=str(compiler))
+    assert "software" in refusal.value.remedy and not list((tmp_path / "c1").iterdir())
+    host.allow = frozenset({"software"})
+    assert set(build(host, compiler=str(compiler))) == {*KERNELS, "pingpong"}
+
+
 def test_what_does_not_compile_is_told_and_not_taken_for_built(tmp_path):
     compiler = tmp_path / "cc"
     compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo cc 1 || { echo no way >&2; exit 1; }\n')

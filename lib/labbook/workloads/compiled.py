@@ -16,13 +16,20 @@ def compiled(host, folder, sources: list[Path], programs: dict[str, list[str]], 
     """{program: its path on the host}.
 
     sources: put into the folder under their names. programs: what follows `compiler FLAGS -o NAME`
-    for each. LabError, with the packages to install, without the compiler, and with its words when
-    it fails.
+    for each. On a user's own host the packages are installed where that is allowed. LabError, with
+    what to do, without the compiler or where nothing may be put; with its words when it fails.
     """
     folder = PurePosixPath(host.root / folder)
+    if "packages" in (host.allow or ()):
+        from labbook.lab.real.packages import provide
+
+        provide(host, packages)
     told = {"digest": _digest(sources, programs), "compiler": _version(host, compiler, packages),
             "flags": " ".join(flags)}
     if facts(host, folder) != told:
+        if host.allow is not None and "software" not in host.allow:
+            raise LabError(f"{host.name}: {folder} has not what would be compiled now, and nothing "
+                           "allows to put it there", remedy="Add software to the host's `allow`")
         host.run(f"rm -rf {_quoted(folder)} && mkdir -p {_quoted(folder)}")
         for source in sources:
             host.put(source, folder / source.name)
