@@ -1,6 +1,7 @@
 """Where a benchmark runs: a lab host, or a guest that a lab host reaches over ssh."""
 
 import shlex
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,6 +15,10 @@ OPTIONS = ("BatchMode=yes", "IdentitiesOnly=yes", "LogLevel=ERROR", "ServerAlive
 ANY_HOST_KEY = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")
 UNREACHABLE = 255       # ssh's exit code when it was not the command that failed
 HOME = "benchmarks"     # below a lab host's own folder
+# One program that sleeps, since what is measured may run on this host: asking anew each moment over
+# ssh takes a good part of a core.
+WAIT = "timeout {seconds:.2f} tail --pid={pid} -s 0.1 -f /dev/null"
+LOOK_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -104,9 +109,15 @@ class Place:
 
 def finished(host: Host, name: str, line: str, seconds: float, what: str) -> str:
     """All that one command on a host said, within `seconds`, else SystemFailure with its tail."""
-    process = host.start(name, line)
+    process, until = host.start(name, line), time.monotonic() + seconds
+
+    def ended():
+        left = min(LOOK_SECONDS, until - time.monotonic())
+        host.run(WAIT.format(seconds=max(left, 0.1), pid=process.pid), check=False)
+        return not process.alive()
+
     try:
-        host.wait_for(lambda: not process.alive(), f"{what} to end", seconds, process, interval=0.05)
+        host.wait_for(ended, f"{what} to end", seconds, process, interval=0)
     except BaseException:
         with suppress(LabbookError):  # what went wrong first is what must be told
             process.stop()
