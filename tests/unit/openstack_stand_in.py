@@ -3,6 +3,7 @@ Cinder's and Neutron's APIs as these are. It boots nothing; the real one is in t
 
 import json
 import re
+import sys
 import threading
 import uuid
 from contextlib import contextmanager
@@ -199,7 +200,7 @@ ROUTES = [
 
 
 @contextmanager
-def openstack():
+def openstack(address="127.0.0.1", port=0):
     """The Cloud, which answers at its `url`."""
     cloud = Cloud()
 
@@ -245,11 +246,16 @@ def openstack():
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    cloud.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = ThreadingHTTPServer((address, port), Handler)
+    cloud.url = f"http://{address}:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield cloud
     finally:
         server.shutdown()
         server.server_close()
+
+
+if __name__ == "__main__":      # of a lab host: its address and a port
+    with openstack(sys.argv[1], int(sys.argv[2])):
+        threading.Event().wait()

@@ -224,3 +224,25 @@ def test_the_hardest_refusals(cloud, tmp_path):
         cloud.make_flavor(PAPER_FLAVORS[0])
     with pytest.raises(SystemFailure, match="could not attach a volume.*NotFound"):
         cloud.api.attach("i-00000000000000000", "vol-00000000", None)
+
+
+def test_a_cloud_that_asks_for_credentials_refuses_others(tmp_path, monkeypatch):
+    with moto(tmp_path, INITIAL_NO_AUTH_ACTION_COUNT="0") as url:
+        with pytest.raises(InputError, match="clouds.yml: clouds.older.credentials: the cloud refuses "
+                                             "profile 'default' of .*AuthFailure") as error:
+            own_cloud(LabWith(ec2_cloud(url, tmp_path, secret="hush-hush")), "older")
+    assert "hush-hush" not in str(error.value)
+    assert not any((tmp_path / "labbook" / "clouds").iterdir())
+    with pytest.raises(LabError, match="clouds.yml: clouds.older does not answer"):
+        own_cloud(LabWith(ec2_cloud(url, tmp_path)), "older")
+
+
+def test_what_the_users_shell_sets_for_other_clouds_does_not_count(own, tmp_path, monkeypatch):
+    for name, value in {"AWS_PROFILE": "elsewhere", "AWS_ACCESS_KEY_ID": "other", "AWS_REGION": "x-1",
+                        "AWS_SECRET_ACCESS_KEY": "other", "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}.items():
+        monkeypatch.setenv(name, value)
+    cloud = own_cloud(LabWith(own), "older")
+    client = cloud.api._ec2
+    assert client._request_signer._credentials.access_key == "a"
+    assert client.meta.endpoint_url == own.endpoint and client.meta.region_name == "us-east-1"
+    cloud.destroy()

@@ -194,6 +194,10 @@ def test_a_cloud_without_a_service_is_told(cloud, monkeypatch):
     monkeypatch.undo()
 
 
+def test_its_facts_name_no_address(cloud):
+    assert cloud.facts() == {"cloud": "newer", "api": "openstack", "compute_version": "2.96"}
+
+
 def test_networks_are_one_or_named(there, own, tmp_path):
     there.networks.append({"id": "n3", "name": "other", "router:external": False})
     cloud = own_cloud(LabWith(own), "newer")

@@ -2,9 +2,10 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timezone
 
-from labbook.errors import InputError
+from labbook.errors import InputError, SystemFailure
 from labbook.systems import cloud_things as things
 from labbook.systems.cloud_openstack_session import connect, missing_is_none, telling
 from labbook.systems.cloud_things import Flavor, Image, Quota, Server, Volume
@@ -69,14 +70,16 @@ class OpenStackApi:
 
     def quota(self):
         with self._telling("ask for the quota"):
-            servers = self._cloud.compute.get_limits().absolute
-            volumes = self._cloud.block_storage.get_limits().absolute
-        return {"servers": _quota(servers.instances_used, servers.instances),
-                "cores": _quota(servers.total_cores_used, servers.total_cores),
-                "memory_mb": _quota(servers.total_ram_used, servers.total_ram),
-                "volumes": _quota(volumes.total_volumes_used, volumes.max_total_volumes),
-                "volume_gb": _quota(volumes.total_gigabytes_used,
-                                    volumes.max_total_volume_gigabytes)}
+            limits = self._cloud.compute.get_limits().absolute
+        told = {"servers": _quota(limits.instances_used, limits.instances),
+                "cores": _quota(limits.total_cores_used, limits.total_cores),
+                "memory_mb": _quota(limits.total_ram_used, limits.total_ram)}
+        with suppress(SystemFailure), self._telling("ask for the quota of volumes"):
+            limits = self._cloud.block_storage.get_limits().absolute     # not every cloud has them
+            told |= {"volumes": _quota(limits.total_volumes_used, limits.max_total_volumes),
+                     "volume_gb": _quota(limits.total_gigabytes_used,
+                                         limits.max_total_volume_gigabytes)}
+        return told
 
     def console(self, server_id):
         with self._telling("show a console"):

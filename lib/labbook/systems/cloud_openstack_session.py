@@ -36,6 +36,7 @@ def connect_through(host, **auth):
 
     cloud = openstack.connect(load_yaml_config=False, load_envvars=False, auth=auth,
                               region_name="RegionOne", api_timeout=TIMEOUT_S, app_name="labbook")
+    cloud.session.session.trust_env = False     # no proxy of this machine's
     cloud.session.session.mount("http://", _through(host))
     return cloud
 
@@ -98,7 +99,7 @@ def _told(error, doing, own):
 
     said = _words(error)
     code = getattr(error, "status_code", None) or getattr(error, "http_status", None)
-    if isinstance(error, (sdk.ConfigException, keystone.MissingRequiredOptions)):
+    if isinstance(error, (sdk.ConfigException, keystone.AuthPluginException)):
         return InputError(f"{own.credentials}: {said}" if own else said, file=own and own.file,
                           key=own and own.key("credentials"),
                           allowed="a clouds.yaml as `openstack` takes it")
