@@ -90,7 +90,7 @@ def test_the_parts_of_an_image_of_three_are_named(cloud, there, tmp_path):
     kernel = image(cloud, tmp_path, disk_format="aki")
     whole = image(cloud, tmp_path, kernel=kernel)
     kept = there.images[whole.id]
-    assert (kept["kernel_id"], kept["disk_format"], kept["container_format"]) == (kernel.id, "ami", "ami")
+    assert (kept["kernel_id"], kept["disk_format"], kept["container_format"]) == (kernel.id, "raw", "bare")
     assert there.images[kernel.id]["disk_format"] == "aki" and kept["labbook"] == "labbook-t1"
     assert (whole.state, whole.size_bytes) == (READY, 1000)
 

@@ -1,32 +1,23 @@
 """A cloud with EC2's API (Eucalyptus, AWS, ...), through botocore: the `api` of a Cloud."""
 
-from contextlib import suppress
-
 from labbook.errors import InputError
-from labbook.systems import cloud_things as things
+from labbook.systems import cloud_ec2_told as told
 from labbook.systems.cloud_ec2_images import send_image
-from labbook.systems.cloud_ec2_session import VERSION, connect, telling
+from labbook.systems.cloud_ec2_removal import TAG, Ec2Removal
+from labbook.systems.cloud_ec2_session import VERSION, connect
+from labbook.systems.cloud_ec2_told import tags_of, where
 from labbook.systems.cloud_errors import by_missing
-from labbook.systems.cloud_things import PAPER_FLAVORS, Flavor, Image, Quota, Server, Volume
+from labbook.systems.cloud_things import PAPER_FLAVORS, Flavor, Quota
 
-TAG = "labbook"             # the key of the tag that holds the study's id
-DEVICE = "/dev/sdf"         # where none is chosen: the API wants one, and this one is for volumes
-SERVER_STATES = {
-    "pending": things.STARTING, "running": things.RUNNING, "shutting-down": things.ENDING,
-    "terminated": things.GONE, "stopping": things.ENDING, "stopped": things.STOPPED}
-IMAGE_STATES = {"available": things.READY, "pending": things.MAKING, "transient": things.MAKING}
-VOLUME_STATES = {"available": things.READY, "creating": things.MAKING, "deleting": things.ENDING,
-                 "deleted": things.GONE}
+DEVICE = "/dev/sdf"     # where none is chosen: the API wants one, and this one is for volumes
 
 
-class Ec2Api:
-    """`client(service)`: of botocore, for "ec2" and "ebs". `mark`: the study's id."""
-
+class Ec2Api(Ec2Removal):
     kind = "ec2"
 
     def __init__(self, client, mark: str, own):
-        self._client, self._mark, self._own, self._zone = client, mark, own, own.zone
-        self._ec2, self._flavors = client("ec2"), []
+        super().__init__(client, mark, own)
+        self._zone, self._flavors = own.zone, []
 
     @classmethod
     def of(cls, own, mark: str) -> "Ec2Api":
@@ -40,13 +31,13 @@ class Ec2Api:
         named = [name for name in self._own.images.values() if name[1:4] == "mi-"]  # ami-, emi-
         with self._telling("list images"):
             own = self._ec2.describe_images(Owners=["self"])["Images"]
-            others = self._ec2.describe_images(Filters=_is("image-id", named))["Images"] if named else []
-        return [_image(one) for one in {one["ImageId"]: one for one in (*own, *others)}.values()]
+            others = named and self._ec2.describe_images(Filters=where("image-id", named))["Images"]
+        return [told.image(one) for one in {one["ImageId"]: one for one in (*own, *others)}.values()]
 
     def image(self, image_id):
         with self._telling("look at an image"):
-            found = self._ec2.describe_images(Filters=_is("image-id", [image_id]))["Images"]
-        return next(map(_image, found), None)
+            found = self._ec2.describe_images(Filters=where("image-id", [image_id]))["Images"]
+        return next(map(told.image, found), None)
 
     def flavors(self):
         """Those that the cloud describes; of one that describes none, as Eucalyptus does not by
@@ -55,27 +46,27 @@ class Ec2Api:
         if not found:
             with self._telling("list VM types"), by_missing("InvalidAction", "UnsupportedOperation"):
                 for page in self._ec2.get_paginator("describe_instance_types").paginate():
-                    found += map(_flavor, page["InstanceTypes"])
+                    found += map(told.flavor, page["InstanceTypes"])
         return found or [Flavor(f.name, f.name, f.cores, f.memory_mb, f.disk_gb)
                          for f in PAPER_FLAVORS]
 
     def servers(self, name=None, ids=None):
         """The study's own that are not gone: all, those of one call, or, gone or not, of these ids."""
         with self._telling("list servers"):
-            found = self._instances(Filters=_is("instance-id", ids)) if ids is not None else [
+            found = self._instances(Filters=where("instance-id", ids)) if ids is not None else [
                 one for one in self._instances() if one["State"]["Name"] != "terminated"]
-        return [_server(one) for one in found if self._ours(one) and (
-            name is None or name in (one.get("ClientToken"), _tags(one).get("Name")))]
+        return [told.server(one) for one in found if self._ours(one) and (
+            name is None or name in (one.get("ClientToken"), tags_of(one).get("Name")))]
 
     def volume(self, volume_id):
         with self._telling("look at a volume"):
-            found = self._ec2.describe_volumes(Filters=_is("volume-id", [volume_id]))["Volumes"]
-        return next(map(_volume, found), None)
+            found = self._ec2.describe_volumes(Filters=where("volume-id", [volume_id]))["Volumes"]
+        return next(map(told.volume, found), None)
 
     def volumes(self):
         with self._telling("list volumes"):
-            found = self._ec2.describe_volumes(Filters=_is(f"tag:{TAG}", [self._mark]))["Volumes"]
-        return [_volume(one) for one in found]
+            found = self._ec2.describe_volumes(Filters=where(f"tag:{TAG}", [self._mark]))["Volumes"]
+        return [told.volume(one) for one in found]
 
     def quota(self):
         """The API tells no limit that holds: what there is of it is counted."""
@@ -115,7 +106,7 @@ class Ec2Api:
                 ImageId=image.id, InstanceType=flavor.id, MinCount=n, MaxCount=n, ClientToken=name,
                 TagSpecifications=self._tagged(name, "instance", "volume"),
                 **{key: value for key, value in given.items() if value})
-        return [_server(one) for one in made["Instances"]]
+        return [told.server(one) for one in made["Instances"]]
 
     def make_volume(self, name, gb):
         with self._telling(f"make a volume of {gb} GB"):
@@ -150,76 +141,8 @@ class Ec2Api:
         with self._telling("detach a volume"):
             self._ec2.detach_volume(VolumeId=volume_id, InstanceId=server_id)
 
-    # removing
-
-    def find(self, kind, name, ids=()):
-        """Ids of what is there of `kind` under the name, or under one of `ids`; with servers the
-        volumes, and with images the snapshots, that were made for them."""
-        with self._telling(f"list its {kind}s"):
-            return list(dict.fromkeys(getattr(self, f"_find_{kind}")(name, ids)))
-
-    def delete(self, kind, thing_id):
-        """Ask for it; what is not there is no error."""
-        delete = {"i": lambda: self._ec2.terminate_instances(InstanceIds=[thing_id]),
-                  "vol": lambda: self._ec2.delete_volume(VolumeId=thing_id),
-                  "snap": lambda: self._ec2.delete_snapshot(SnapshotId=thing_id),
-                  "key": lambda: self._ec2.delete_key_pair(KeyName=thing_id),
-                  "image": lambda: self._delete_image(thing_id)}
-        part = thing_id.partition("-")[0]
-        with self._telling(f"delete {thing_id}"), by_missing("NotFound", "Unavailable"):
-            delete[kind if kind == "key" or part not in delete else part]()
-
-    def _find_server(self, name, ids):
-        for one in self._instances():
-            known = {one["InstanceId"]} & set(ids) or name and name in (
-                one.get("ClientToken"), _tags(one).get("Name"))
-            if known and one["State"]["Name"] != "terminated":
-                yield one["InstanceId"]
-        yield from self._find_volume(name, ())
-
-    def _find_volume(self, name, ids):
-        for one in self._ec2.describe_volumes(Filters=self._named(name))["Volumes"] if name else ():
-            if one["State"] not in ("deleting", "deleted"):
-                yield one["VolumeId"]
-        for one in self._ec2.describe_volumes(Filters=_is("volume-id", ids))["Volumes"] if ids else ():
-            yield one["VolumeId"]
-
-    def _find_image(self, name, ids):
-        for filters in filter(None, (name and _is("name", [name]), ids and _is("image-id", ids))):
-            for one in self._ec2.describe_images(Owners=["self"], Filters=filters)["Images"]:
-                yield one["ImageId"]
-        if name:
-            for one in self._ec2.describe_snapshots(OwnerIds=["self"], Filters=self._named(name))[
-                    "Snapshots"]:
-                yield one["SnapshotId"]
-
-    def _find_key(self, name, ids):
-        wanted = {name, *ids} - {""}
-        for one in self._ec2.describe_key_pairs(Filters=_is("key-name", sorted(wanted)))["KeyPairs"]:
-            yield one["KeyName"]
-
-    def _find_flavor(self, name, ids):
-        return ()
-
-    def _delete_image(self, image_id):
-        """Its snapshots go with it; first they get its name, by which they are found after a kill."""
-        there = self._ec2.describe_images(Filters=_is("image-id", [image_id]))["Images"]
-        for image in there:
-            parts = [disk["Ebs"]["SnapshotId"] for disk in image.get("BlockDeviceMappings", ())
-                     if disk.get("Ebs", {}).get("SnapshotId")]
-            if parts:
-                self._ec2.create_tags(Resources=parts, Tags=self._tags(image["Name"]))
-            self._ec2.deregister_image(ImageId=image_id)
-            for part in parts:
-                with suppress(self._ec2.exceptions.ClientError):   # found again by its tag
-                    self._ec2.delete_snapshot(SnapshotId=part)
-
-    def _instances(self, **which):
-        pages = self._ec2.get_paginator("describe_instances").paginate(**which)
-        return [one for page in pages for group in page["Reservations"] for one in group["Instances"]]
-
     def _ours(self, one) -> bool:
-        return (_tags(one).get(TAG) == self._mark
+        return (tags_of(one).get(TAG) == self._mark
                 or one.get("ClientToken", "").startswith(f"{self._mark}-"))
 
     def _volumes_zone(self):
@@ -233,52 +156,5 @@ class Ec2Api:
             return there[-1] if there else zones[0]["ZoneName"]
         return self._zone
 
-    def _tags(self, name):
-        return [{"Key": "Name", "Value": name}, {"Key": TAG, "Value": self._mark}]
-
     def _tagged(self, name, *kinds):
         return [{"ResourceType": kind, "Tags": self._tags(name)} for kind in kinds]
-
-    def _named(self, name):
-        return _is(f"tag:{TAG}", [self._mark]) + _is("tag:Name", [name])
-
-    def _telling(self, doing):
-        return telling(doing, self._own)
-
-
-def _is(what, values) -> list[dict]:
-    return [{"Name": what, "Values": list(values)}]
-
-
-def _tags(one) -> dict:
-    return {tag["Key"]: tag["Value"] for tag in one.get("Tags", ())}
-
-
-def _server(one) -> Server:
-    reason = one.get("StateReason", {})
-    fault = reason.get("Message") if reason.get("Code", "").startswith("Server.") else None
-    return Server(one["InstanceId"], _tags(one).get("Name", one["InstanceId"]),
-                  SERVER_STATES.get(one["State"]["Name"], things.STARTING), fault=fault,
-                  address=one.get("PublicIpAddress") or one.get("PrivateIpAddress"),
-                  host=one.get("Placement", {}).get("HostId"))
-
-
-def _image(one) -> Image:
-    disks = [disk.get("Ebs", {}).get("VolumeSize") or 0 for disk in one.get("BlockDeviceMappings", ())]
-    return Image(one["ImageId"], one.get("Name", ""), IMAGE_STATES.get(one["State"], things.ERROR),
-                 size_bytes=sum(disks) << 30 or None)
-
-
-def _volume(one) -> Volume:
-    at = one["Attachments"][0] if one.get("Attachments") else {}
-    state = VOLUME_STATES.get(one["State"], things.ERROR)
-    if one["State"] == "in-use":    # from the call on, before it is attached and while it is detached
-        state = things.IN_USE if at.get("State", "attached") == "attached" else things.MAKING
-    return Volume(one["VolumeId"], _tags(one).get("Name", ""), state, one["Size"],
-                  server=at.get("InstanceId"), device=at.get("Device"))
-
-
-def _flavor(one) -> Flavor:
-    return Flavor(one["InstanceType"], one["InstanceType"], one["VCpuInfo"]["DefaultVCpus"],
-                  one["MemoryInfo"]["SizeInMiB"],
-                  one.get("InstanceStorageInfo", {}).get("TotalSizeInGB"))

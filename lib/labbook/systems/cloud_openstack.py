@@ -3,24 +3,15 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime, timezone
 
 from labbook.errors import InputError, SystemFailure
-from labbook.systems import cloud_things as things
+from labbook.systems import cloud_openstack_told as told
 from labbook.systems.cloud_openstack_session import connect, missing_is_none, telling
-from labbook.systems.cloud_things import Flavor, Image, Quota, Server, Volume
+from labbook.systems.cloud_things import Flavor
 
 TAG = "labbook"     # the key of the metadata that holds the study's id
 AT_ONCE = 16
 CONSOLE_LINES = 200
-
-SERVER_STATES = {
-    "ACTIVE": things.RUNNING, "BUILD": things.STARTING, "REBOOT": things.REBOOTING,
-    "HARD_REBOOT": things.REBOOTING, "SHUTOFF": things.STOPPED, "ERROR": things.ERROR,
-    "DELETED": things.GONE, "SOFT_DELETED": things.GONE}
-VOLUME_STATES = {"available": things.READY, "in-use": things.IN_USE}
-IMAGE_STATES = {"active": things.READY, "killed": things.ERROR, "deleted": things.GONE,
-                "pending_delete": things.GONE, "deactivated": things.ERROR}
 
 
 class OpenStackApi:
@@ -41,11 +32,11 @@ class OpenStackApi:
 
     def images(self):
         with self._telling("list images"):
-            return [self._image(one) for one in self._cloud.image.images()]
+            return [told.image(one) for one in self._cloud.image.images()]
 
     def image(self, image_id):
         with self._telling("look at an image"):
-            return missing_is_none(lambda: self._image(self._cloud.image.get_image(image_id)))
+            return missing_is_none(lambda: told.image(self._cloud.image.get_image(image_id)))
 
     def flavors(self):
         with self._telling("list flavours"):
@@ -55,7 +46,7 @@ class OpenStackApi:
     def servers(self, name=None, ids=None):
         """The study's own: all, those of one call, or those of these ids."""
         with self._telling("list servers"):
-            found = [_server(one) for one in self._cloud.compute.servers(**_only(name))
+            found = [told.server(one) for one in self._cloud.compute.servers(**_only(name))
                      if one.metadata.get(TAG) == self._mark]
         return [one for one in found if (name is None or _of_call(one.name, name))
                 and (ids is None or one.id in ids)]
@@ -65,21 +56,21 @@ class OpenStackApi:
 
     def volumes(self):
         with self._telling("list volumes"):
-            return [_volume(one) for one in self._cloud.block_storage.volumes()
+            return [told.volume(one) for one in self._cloud.block_storage.volumes()
                     if one.metadata.get(TAG) == self._mark]
 
     def quota(self):
         with self._telling("ask for the quota"):
             limits = self._cloud.compute.get_limits().absolute
-        told = {"servers": _quota(limits.instances_used, limits.instances),
-                "cores": _quota(limits.total_cores_used, limits.total_cores),
-                "memory_mb": _quota(limits.total_ram_used, limits.total_ram)}
+        there = {"servers": told.quota(limits.instances_used, limits.instances),
+                 "cores": told.quota(limits.total_cores_used, limits.total_cores),
+                 "memory_mb": told.quota(limits.total_ram_used, limits.total_ram)}
         with suppress(SystemFailure), self._telling("ask for the quota of volumes"):
             limits = self._cloud.block_storage.get_limits().absolute     # not every cloud has them
-            told |= {"volumes": _quota(limits.total_volumes_used, limits.max_total_volumes),
-                     "volume_gb": _quota(limits.total_gigabytes_used,
-                                         limits.max_total_volume_gigabytes)}
-        return told
+            there |= {"volumes": told.quota(limits.total_volumes_used, limits.max_total_volumes),
+                      "volume_gb": told.quota(limits.total_gigabytes_used,
+                                              limits.max_total_volume_gigabytes)}
+        return there
 
     def console(self, server_id):
         with self._telling("show a console"):
@@ -95,11 +86,11 @@ class OpenStackApi:
 
     def send_image(self, name, path, disk_format, kernel, ramdisk):
         parts = {key: part.id for key, part in (("kernel_id", kernel), ("ramdisk_id", ramdisk)) if part}
-        container = disk_format if disk_format in ("aki", "ari") else "ami" if parts else "bare"
+        container = disk_format if disk_format in ("aki", "ari") else "bare"
         with self._telling(f"take the image {path.name}"):
             return self._cloud.image.create_image(
-                name, filename=str(path), disk_format="ami" if parts else disk_format,
-                container_format=container, allow_duplicates=True, meta={TAG: self._mark, **parts}).id
+                name, filename=str(path), disk_format=disk_format, container_format=container,
+                allow_duplicates=True, meta={TAG: self._mark, **parts}).id
 
     def make_flavor(self, name, flavor):
         with self._telling(f"make the flavour {flavor}"):
@@ -201,11 +192,6 @@ class OpenStackApi:
             self._network = there[0].id
         return self._network
 
-    @staticmethod
-    def _image(one):
-        return Image(one.id, one.name or "", IMAGE_STATES.get(one.status, things.MAKING),
-                     size_bytes=one.size)
-
 
 def _only(name) -> dict:
     return {"name": name} if name else {}
@@ -214,37 +200,3 @@ def _only(name) -> dict:
 def _of_call(server: str, name: str) -> bool:
     """Of several servers in one call, each has the name with a number behind it."""
     return bool(re.fullmatch(re.escape(name) + r"(-\d+)?", server or ""))
-
-
-def _server(one) -> Server:
-    state = SERVER_STATES.get(one.status, things.STARTING)
-    if one.task_state == "deleting" and state != things.ERROR:
-        state = things.ENDING
-    launched = {"launched": _epoch(one.launched_at)} if one.launched_at else {}
-    return Server(one.id, one.name, state, address=_address(one.addresses or {}), moments=launched,
-                  fault=(one.fault or {}).get("message"), host=one.compute_host or one.host_id)
-
-
-def _address(networks) -> str | None:
-    """IPv4; one that is reached from outside (floating) if it has one."""
-    known = [address for network in networks.values() for address in network
-             if address["version"] == 4]
-    known.sort(key=lambda address: address.get("OS-EXT-IPS:type") != "floating")
-    return known[0]["addr"] if known else None
-
-
-def _epoch(text: str) -> float:
-    return datetime.fromisoformat(text.rstrip("Z")).replace(tzinfo=timezone.utc).timestamp()
-
-
-def _volume(one) -> Volume:
-    state = VOLUME_STATES.get(one.status)
-    if state is None:
-        state = things.ERROR if one.status.startswith("error") else things.MAKING
-    at = one.attachments[0] if one.attachments else {}
-    return Volume(one.id, one.name or "", state, one.size, server=at.get("server_id"),
-                  device=at.get("device"))
-
-
-def _quota(used, limit) -> Quota:
-    return Quota(used or 0, None if limit is None or limit < 0 else limit)
