@@ -157,7 +157,7 @@ def test_each_works_on_a_cloud_that_works(name):
     ("run_all", "starts", {"failed_to_run": 2}),
     ("run_all", "room", {"failed_to_run": 8}),
     ("snapshot_fresh", "snapshots", {"snapshot_booted": 0}),
-    ("snapshot_software", "snapshots", {"snapshot_booted": 0}),
+    ("installed_snapshot", "snapshots", {"snapshot_booted": 0}),
     ("attach_usual_name", "room", {"named_as_asked": 0}),
     ("run_several", "starts", {}),
     ("run_one", "room", {}),
@@ -169,7 +169,7 @@ def test_what_goes_wrong_is_told(name, broken, numbers):
 
 
 def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():
-    assert tried("reboot_one", "reboot")[0].measures["rebooted_share"] == 1
+    assert tried("each_rebooted", "reboot")[0].measures["rebooted_share"] == 1
 
 
 @pytest.mark.parametrize("name, broken, as_asked", [

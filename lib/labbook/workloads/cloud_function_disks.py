@@ -78,7 +78,7 @@ def snapshot_fresh(ground):
     return _booted(ground, server, f"cat {MARK}", "here")
 
 
-def snapshot_software(ground):
+def installed_snapshot(ground):
     """After what makes many files in it."""
     server, = ground.started(1)
     ground.ask(server, f"{ground.software} && sync", timeout=SOFTWARE_S)

@@ -69,7 +69,7 @@ def servers_listed(ground):
     return found == len(mine), f"{found} of {len(mine)} listed", {}
 
 
-def reboot_one(ground):
+def each_rebooted(ground):
     """One call for each."""
     mine = ground.servers(SEVERAL)
     before = ground.boots(mine)
