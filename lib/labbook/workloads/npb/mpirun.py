@@ -7,9 +7,11 @@ import shlex
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.places import GRACE_SECONDS, finished
 
-# Ethernet between places and memory within one; else it looks for other networks first.
+# Ethernet between places and memory within one; else it looks for other networks first. A process that
+# waits lets others go on, since places may share cores.
 ALWAYS = ["--allow-run-as-root", "--bind-to", "none", "--map-by", "slot",
-          "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"]
+          "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
+          "--mca", "mpi_yield_when_idle", "1"]
 SHARED = ("via", "folder")
 SHARED_WAY = ("user", "key", "known_hosts")     # of those that are reached over ssh
 
