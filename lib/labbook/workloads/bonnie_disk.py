@@ -42,8 +42,9 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
     """Let bonnie++ go through its tests in the folder `path` of the place, which may be a mounted one.
 
     size_mb: of what is written and read in blocks: twice the place's memory or more, unless `direct`
-    passes the page cache by. byte_mb: of what is written and read byte by byte. files: so many times
-    1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not done in
+    passes the page cache by. byte_mb: of what is written and read byte by byte, which cannot pass it
+    by; 0 leaves these out. bonnie++ 2.00 makes a system call for each byte (counted), where its
+    readme has C's putc() and getc(), as earlier ones had: these rates are of system calls. files: so many times 1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not done in
     time; its files are gone then too, if the place still answers. It has the kernel write out all
     file systems of its machine (sync) now and again.
     """
@@ -72,7 +73,7 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
 
 def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
     """Its words; `user`: root must say it."""
-    words = [PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb}", "-n", str(files), "-r", "0",
+    words = [PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files), "-r", "0",
              "-m", "lab"]
     return words + (["-D"] if direct else []) + (["-u", user] if user else [])
 
@@ -101,7 +102,9 @@ def memory_mb(place) -> int:
 
 
 def _check(place, size_mb, byte_mb, files, direct):
-    if size_mb < LEAST_MB or not 1 <= byte_mb <= size_mb:
+    if direct and byte_mb:  # it fails: the kernel takes no single byte past its cache
+        raise InputError(f"{byte_mb!r} MB byte by byte and direct", key="byte_mb", allowed="0 where direct")
+    if size_mb < LEAST_MB or not 0 <= byte_mb <= size_mb:
         raise InputError(f"{size_mb!r} MB in blocks, {byte_mb!r} MB in bytes", key="size_mb, byte_mb",
                          allowed=f"{LEAST_MB} and more, and no more bytes than blocks")
     if files < 0:
