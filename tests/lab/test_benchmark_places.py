@@ -58,8 +58,8 @@ def test_bonnie_tells_of_a_disk(lab, direct):
     load = bonnie_disk(Place.of(node), node.root / "disk", size_mb=256, byte_mb=0 if direct else 4,
                        files=1, direct=direct, seconds_at_most=300)
     assert load.csv.split(",")[5] == "256M" and len(load.rows) == 12
-    assert math.isnan(load.measures["put_c_kb_per_s"]) == direct
-    assert load.measures["rewrite_kb_per_s"] > 0
+    assert math.isnan(load.measures["put_c_kib_per_s"]) == direct
+    assert load.measures["rewrite_kib_per_s"] > 0
     assert not node.run("ls disk").stdout
 
 

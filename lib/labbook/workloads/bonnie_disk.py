@@ -16,17 +16,17 @@ PACKAGES = ("bonnie++",)
 REMEDY = "Type: apt-get install bonnie++; in the study's lab.yml name it: needs: {packages: [bonnie++]}"
 TIMES_MEMORY = 2        # bonnie++'s own rule: what fits the page cache measures that and no disk
 LEAST_MB = 16
-# K/sec of its tables is KiB; the report calls it KB.
-UNITS = {**{phase: "kb_per_s" for phase in bonnie_csv.BLOCKS}, "seeks": "per_s",
+# Its K/sec is KiB.
+UNITS = {**{phase: "kib_per_s" for phase in bonnie_csv.BLOCKS}, "seeks": "per_s",
          **{phase: "per_s" for phase in bonnie_csv.FILES}}
 
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: a row a phase: phase, unit, rate, cpu_percent. `measures`: {phase}_kb_per_s (of
-    put_c, put_block, rewrite, get_c, get_block; a KB is 1024 bytes), seeks_per_s, {phase}_per_s (of
+    """`rows`: a row a phase: phase, unit, rate, cpu_percent. `measures`: {phase}_kib_per_s (of
+    put_c, put_block, rewrite, get_c, get_block; of 1024 bytes), seeks_per_s, {phase}_per_s (of
     sequential_create, _stat, _delete and random_ alike, where files were asked for),
-    {phase}_cpu_percent of all, {phase}_kb_per_cpu (KB/s a percent of the processor), and wall_s.
+    {phase}_cpu_percent of all, {phase}_kib_per_cpu (KiB/s a percent of the processor), and wall_s.
     NaN for what took less than half a second, which bonnie++ does not tell, and for what took no
     percent. `csv`: its own line. `started`: seconds since the epoch, by our clock.
     """
@@ -89,8 +89,8 @@ def phases(csv: str, files: int) -> pd.DataFrame:
 def measures(rows: pd.DataFrame) -> dict[str, float]:
     return {**{f"{row.phase}_{row.unit}": row.rate for row in rows.itertuples()},
             **{f"{row.phase}_cpu_percent": row.cpu_percent for row in rows.itertuples()},
-            **{f"{row.phase}_kb_per_cpu": row.rate / row.cpu_percent if row.cpu_percent else math.nan
-               for row in rows.itertuples() if row.unit == "kb_per_s"}}
+            **{f"{row.phase}_kib_per_cpu": row.rate / row.cpu_percent if row.cpu_percent else math.nan
+               for row in rows.itertuples() if row.unit == "kib_per_s"}}
 
 
 def memory_mb(place) -> int:
