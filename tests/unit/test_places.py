@@ -99,6 +99,7 @@ def test_another_host_gets_the_labs_own_key_but_no_users(tmp_path):
     place = Place.of(node, cloud)
     assert place.address == "127.0.0.9" and place.data == "127.0.0.1" and place.via is cloud
     assert Path(place.key).read_text() == "a private key"
+    assert not place.key.startswith(place.folder)   # what is sent on has no key in it
     assert Path(place.key).stat().st_mode & 0o777 == 0o600
     node.allow = frozenset()
     with pytest.raises(LabError, match="no key for node"):

@@ -14,7 +14,8 @@ OPTIONS = ("BatchMode=yes", "IdentitiesOnly=yes", "LogLevel=ERROR", "ServerAlive
            "ServerAliveCountMax=4", f"ConnectTimeout={CONNECT_SECONDS}")
 ANY_HOST_KEY = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")
 UNREACHABLE = 255       # ssh's exit code when it was not the command that failed
-HOME = "benchmarks"     # below a lab host's own folder
+# Below a lab host's own folder: programs, which may be sent on, and a key, which may not.
+HOME, KEYS = "benchmarks", "keys"
 # One program that sleeps, since what is measured may run on this host: asking anew each moment over
 # ssh takes a good part of a core.
 WAIT = "timeout {seconds:.2f} tail --pid={pid} -s 0.1 -f /dev/null"
@@ -55,8 +56,8 @@ class Place:
                            "is not put there", remedy="Run it on one host")
         from pathlib import Path
 
-        key = via.root / HOME / "key"
-        via.run(f"mkdir -p {shlex.quote(str(key.parent))}")
+        key = via.root / KEYS / "places"
+        via.run(f"mkdir -p -m 700 {shlex.quote(str(key.parent))}")
         via.put(Path(host.login.key), key, 0o600)
         return cls(host.name, via, host.login.address, host.login.user, str(key),
                    data=host.address, folder=folder)
