@@ -49,6 +49,7 @@ for node in 'null 1 3' 'zero 1 5' 'full 1 7' 'random 1 8' 'urandom 1 9' 'tty 5 0
     mknod -m 666 "dev/$1" c "$2" "$3"
 done
 mknod -m 660 dev/loop-control c 10 237
+mknod -m 666 dev/fuse c 10 229
 i=0
 while [ $i -lt 64 ]; do mknod -m 660 "dev/loop$i" b 7 $i; i=$((i+1)); done
 mkdir dev/pts dev/shm

@@ -5,6 +5,7 @@ from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
 
 from labbook.workloads.ceiling import client_limited
 from labbook.workloads.keyvalue import keyvalue
+from labbook.workloads.shared_cpus import cpus_together
 
 
 @pytest.mark.parametrize("rate, ceiling_rate, cpu_share, limited", [
@@ -15,6 +16,17 @@ from labbook.workloads.keyvalue import keyvalue
 ])
 def test_above_seventy_per_cent_of_either_it_is_limited(rate, ceiling_rate, cpu_share, limited):
     assert client_limited(rate, ceiling_rate, cpu_share) is limited
+
+
+def test_hosts_of_one_machine_may_have_the_same_cpus(tmp_path):
+    one, other = here_host(tmp_path, "c1"), here_host(tmp_path, "c2")
+    one.cores = other.cores = [1]
+    assert cpus_together([one, other]) == 1
+    other.cores = [2, 3]
+    assert cpus_together([one, other]) == 3
+    one.allow = other.allow = frozenset()       # a user's own, each of which is a machine
+    other.cores = [1]
+    assert cpus_together([one, other]) == 2
 
 
 def test_clients_against_the_null_server_are_limited_by_themselves(

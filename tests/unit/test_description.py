@@ -52,6 +52,8 @@ WRONG = {
         "size": "1G", "scheduler": "cfq"}}}}), "hosts.x.limits.disk.scheduler", "bfq"),
     "a trace that is no yes or no": (changed(hosts={"x": {**HOST, "limits": {"disk": {
         "size": "1G", "trace": "blktrace"}}}}), "hosts.x.limits.disk.trace", "boolean"),
+    "a file system that is no yes or no": (changed(hosts={"x": {**HOST, "limits": {
+        "fuse": "ceph"}}}), "hosts.x.limits.fuse", "boolean"),
     "host's name": (changed(hosts={"Db_1": HOST}), "hosts.Db_1", "a-z"),
     "too long a name": (changed(hosts={"a-very-long-name": HOST}), "hosts.a-very", "12"),
     "host twice": (changed(hosts={"db[1-2]": HOST, "db2": HOST}), "hosts.db2", "twice"),

@@ -111,6 +111,15 @@ def test_a_trace_of_a_disk_asks_for_leave_of_its_own():
         require_allowed(traced, match(traced, there), there)
 
 
+def test_file_systems_of_programs_ask_for_leave():
+    mounting = lab({"client": host("client", fuse=True), "store": host("store", fuse=False)})
+    there = rack({"r1": ("lan", ["client"]), "r2": ("lan", ["store"])})
+    asks = asked(mounting, match(mounting, there))
+    assert asks["r1"].of == {"fuse": ["client"]} and asks["r2"].of == {}
+    with pytest.raises(InputError, match="hosts.r1.allow: .* asks for fuse: mount"):
+        require_allowed(mounting, match(mounting, there), there)
+
+
 def test_all_that_is_not_allowed_is_told_at_once():
     there = rack({"r1": ("lan", ALL, ["disk"]), "r2": ("lan", ["client"])})
     with pytest.raises(InputError) as error:

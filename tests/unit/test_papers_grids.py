@@ -61,6 +61,15 @@ def test_what_the_claims_compare_is_in_the_full_profile(study):
     assert not lacking
 
 
+@pytest.mark.parametrize("study", ["ceph_mds"], indirect=True)
+def test_no_two_servers_of_one_cluster_are_killed(study):
+    """The second would find a cluster that is no more as it was made."""
+    names = planned(study)
+    for experiment in (names["crash"], names["recovery"]):
+        blocks = [point.block for point in experiment.points()]
+        assert len(blocks) == len(set(blocks)) > 3
+
+
 def test_what_is_not_measured_is_told():
     points = [{"load": "none", "size": 1}, {"load": "read", "size": 1}, {"load": "read", "size": 2}]
     two = {"of": {"load": "read"}, "than": {"load": "none"}}

@@ -2,7 +2,7 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription
-from labbook.pipeline import pages, plan, publish, run
+from labbook.pipeline import doctor, pages, plan, publish, run
 
 LAB = """sites: [a, b]
 hosts:
@@ -21,6 +21,14 @@ raise Stopped("only the plan was asked for")
 """
 
 
+@pytest.fixture(autouse=True)
+def lacking(monkeypatch):
+    """What this machine lacks of the kernel's features."""
+    found = []
+    monkeypatch.setattr(doctor, "lacking_features", lambda study: found)
+    return found
+
+
 @pytest.mark.parametrize("seconds, said", [
     (None, "about 2 min, by the study's lab.yml"),
     (90, "about 1 min 30 s, by the points measured")])
@@ -32,6 +40,15 @@ def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, seconds
     assert "response: 4 points, 3 measured, 1 to do" in told and said in told
     assert "memory: 2 GB, disk: 1 GB" in told
     assert pages.note("wan") == {} and not list((book.root / "build/pages").glob("*.ipynb"))
+
+
+def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, lacking):
+    book.study("wan", PLANS.format(seconds=1))
+    book.write("data/papers/wan/lab.yml", LAB)
+    lacking.append(doctor.Finding("fuse", False, "a file system of a program is mounted", ("wan",),
+                                  "no /dev/fuse", "Type: modprobe fuse"))
+    assert plan.plan([], run.Asked()) == 0
+    assert "not yet: missing: fuse (no /dev/fuse)" in capsys.readouterr().out
 
 
 def test_a_notebook_that_fails_has_no_plan(book, capsys):

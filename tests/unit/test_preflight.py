@@ -45,6 +45,7 @@ controllers\tcpu cpuset blkio
 loop\tyes
 no_shape\tno such target
 no_trace\tno event block_rq_issue
+no_fuse\tno /dev/fuse
 """
 
 
@@ -62,7 +63,7 @@ def test_what_a_host_says_is_understood():
     assert found.packages == {"procps": "4.0"} and found.addresses == ["127.0.0.1", "192.0.2.11"]
     assert found.writable and found.root and found.loop and "noexec" in found.options
     assert found.controllers == {"cpu", "cpuset", "io"} and found.shape == "no such target"
-    assert found.trace == "no event block_rq_issue"
+    assert (found.trace, found.fuse) == ("no event block_rq_issue", "no /dev/fuse")
     assert found.folders == {"stores-1"}
 
 
@@ -88,8 +89,8 @@ GOOD = dict(system="Linux", arch=platform.machine(), kernel="6.1", user="op", ui
             memory_bytes=8 << 30, addresses=["192.0.2.11"], debian={"dpkg-query", "apt-get"},
             packages={"procps": "4.0"}, root=True, controllers={"cpu", "cpuset", "memory"}, loop=True)
 EVERYTHING = Asked({"limits": ["db (cores)"], "shape": ["link a - b"], "disk": ["the disk of db"],
-                    "trace": ["the disk of db"]}, 2, 4 << 30, 1 << 30)
-ALL = ["packages", "software", "limits", "shape", "disk", "trace"]
+                    "trace": ["the disk of db"], "fuse": ["client"]}, 2, 4 << 30, 1 << 30)
+ALL = ["packages", "software", "limits", "shape", "disk", "trace", "fuse"]
 
 
 def seen(found=None, wants=None, **entry):
@@ -139,9 +140,11 @@ LACKS = {
     "another processor": (dict(arch="riscv64"), {}, {}, ["processor", "(riscv64)"]),
     "no tracing": (dict(trace="no event block_rq_issue"), {}, {}, [
         "hosts.rack1.allow: the kernel's tracing of disks (no event block_rq_issue)"]),
+    "no FUSE": (dict(fuse="no /dev/fuse"), {}, {}, [
+        "hosts.rack1.allow: file systems of programs (FUSE) (no /dev/fuse)"]),
     "no unshare": (dict(lacks={"unshare", "setsid"}), {}, {}, [
         "without setsid, unshare", "apt-get install util-linux"]),
-    "not allowed": ({}, {}, dict(allow=["packages", "software", "limits", "shape", "trace"]),
+    "not allowed": ({}, {}, dict(allow=["packages", "software", "limits", "shape", "trace", "fuse"]),
                     ["hosts.rack1.allow: disk (not allowed)", "the disk of db", "allow: [disk]"]),
 }
 
@@ -154,8 +157,8 @@ def test_what_a_host_lacks_is_told_with_the_key_and_what_to_do(found, wants, ent
 
 
 def test_nothing_is_asked_that_a_study_does_not_need():
-    bare = dict(python="", root=False, controllers=set(), loop=False, shape="x", trace="x", arch="riscv64",
-                packages={}, memory_bytes=1, cores=1)
+    bare = dict(python="", root=False, controllers=set(), loop=False, shape="x", trace="x", fuse="x",
+                arch="riscv64", packages={}, memory_bytes=1, cores=1)
     assert not problems(bare, dict(asked=Asked(), packages={}, folders={}, python=False))
 
 

@@ -41,14 +41,15 @@ def ratios(summary: pd.DataFrame, measure: str, rows) -> Table:
 
 
 def _values(summary, measure, where) -> dict:
-    """repeat -> value at one setting; nothing where the clients limited it, were it in one repeat
-    only, as in the rules of verdicts."""
+    """repeat -> value at one setting, of repeats that have one; nothing where the clients limited
+    it, were it in one repeat only, as in the rules of verdicts."""
     chosen = summary
     for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
         chosen = chosen[chosen[name] == value]
     if not len(chosen) or client_limited(chosen).any():
         return {}
-    return dict(zip(chosen["repeat"], chosen[measure]))
+    found = chosen.dropna(subset=[measure])
+    return dict(zip(found["repeat"], found[measure]))
 
 
 def _words(found: Interval, unit: str) -> str:

@@ -36,6 +36,7 @@ LIMITS = {
         "quota": {"type": "number", "minimum": LEAST_QUOTA},
         "memory": SIZE,
         "disk": DISK,
+        "fuse": {"type": "boolean"},    # file systems of programs are mounted there
     },
 }
 HOST = {

@@ -12,7 +12,7 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from labbook.lab import delayline
+from labbook.lab import delayline, fuse
 from labbook.lab.local import disks, tracing
 from labbook.lab.shaping import TRY_NETEM
 
@@ -85,6 +85,10 @@ def _nfqueue():
     """The firewall's rule and the delay line itself."""
     line = shlex.join([sys.executable, "-I", "-S", delayline.__file__, "--queue", "7", "--try"])
     _apart(f"iptables -w -t mangle -A POSTROUTING -o lo -j NFQUEUE --queue-num 7\n{line} >&2")
+
+
+def _fuse():
+    _apart(fuse.TRY, "--mount")
 
 
 def _delay():
@@ -216,5 +220,6 @@ PROBES = {
     "cgroup io": (_cgroup("io", "blkio.throttle.read_iops_device", "io.max"), CGROUP_REMEDY),
     "loop": (_with_loop(_direct), f"{KERNEL}; in a container, run on the machine itself"),
     "schedulers": (_with_loop(_schedulers), KERNEL),
+    "fuse": (_fuse, "Type: modprobe fuse; in a container, run on the machine itself"),
     "block trace": (_with_loop(_traced), f"{KERNEL}; in a container, run on the machine itself"),
 }

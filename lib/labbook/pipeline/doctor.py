@@ -173,6 +173,12 @@ def _features(needed):
                       (probe.found or "works") if probe.ok else probe.why, probe.remedy)
 
 
+def lacking_features(study: str) -> list[Finding]:
+    """Of the kernel, for labs on this machine; none where there is no root to try them."""
+    needed = requirements([study])
+    return [one for one in _features(needed) if not one.ok] if _privilege().ok else []
+
+
 def _probes(names):
     from labbook.lab.probes import probes
 

@@ -7,7 +7,7 @@ from labbook import paths
 from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
-from labbook.pipeline import hosts, keys, notebooks, pages, run
+from labbook.pipeline import doctor, hosts, keys, notebooks, pages, run
 from labbook.pipeline.driver import Driver, Interrupts
 from labbook.pipeline.progress import Story, duration
 
@@ -57,6 +57,7 @@ def _lines(study, chosen, asked, story: Story):
         yield from hosts.plan(study, environment)
         return
     yield from (f"  as root: {action}" for action in privileged(lab))
+    yield from (f"  not yet: {one.words()}" for one in _lacking_features(study))
     missing = _missing_packages(study)
     if missing:
         yield f"  to install first: {', '.join(missing)} (labbook install {study})"
@@ -88,14 +89,23 @@ def privileged(lab: LabDescription) -> list[str]:
         shape = f" shaped to {asked}" if asked else ""
         actions.append(f"a link {' - '.join(link['between'])}{shape}")
     for host in lab.hosts:
-        limits = [k for k, v in host.limits.items() if v and k != "disk"]
+        limits = [k for k, v in host.limits.items() if v and k not in ("disk", "fuse")]
         if limits:
             actions.append(f"control group of {host.name}: {', '.join(limits).replace('cores_of', 'cores')}")
         if host.limits.get("disk"):
             actions.append(f"a file system on a loop device for {host.name}")
         if host.limits.get("disk", {}).get("trace"):
             actions.append(f"the kernel's trace of the requests of {host.name}'s disk")
+        if host.limits.get("fuse"):
+            actions.append(f"file systems of programs (FUSE), seen by {host.name} alone")
     return actions
+
+
+def _lacking_features(study) -> list:
+    try:
+        return doctor.lacking_features(study)
+    except LabbookError:
+        return []  # a study still without a lab of its own
 
 
 def _missing_packages(study) -> list[str]:

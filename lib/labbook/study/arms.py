@@ -7,6 +7,9 @@ from labbook.errors import InputError
 from labbook.study.statistics import geometric_mean, slope
 
 
+BY_POINT = ("always", "sometimes")  # rules that take whatever points there are
+
+
 class NotTestable(Exception):
     """This profile's points cannot decide the claim; the message says why."""
 
@@ -17,6 +20,7 @@ class Chosen:
     def __init__(self, rule, measure, rows, parameters, place, profile):
         where = rule.get("where", {})
         self.arms, self.limited, self.parameters = [], 0, parameters
+        self.measure, self.without, self.by_point = measure, 0, rule["name"] in BY_POINT
         self.of_successes = str(measure).endswith(("_ms", "_per_s"))
         self.operations, self.failed, spoilt = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
@@ -25,6 +29,7 @@ class Chosen:
             limited = [row for row in found if row.get("client_limited") == 1]
             self.limited += len(limited)
             spoilt |= {self._rest(row, arm) for row in limited}
+            self.without += sum(is_missing(row.get(measure)) for row in found)
             self._count(row for row in found if row.get("client_limited") != 1)
             self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[measure])
                               for row in found if not is_missing(row.get(measure))})
@@ -50,8 +55,13 @@ class Chosen:
                 self.failed += int(row["errors"])
 
     def left_out(self) -> str:
-        """What the numbers do not stand on: settings limited by the clients, failed operations."""
+        """What the numbers do not stand on: points without a value, settings limited by the clients,
+        failed operations."""
         words = ""
+        if self.without:
+            points = "1 point has" if self.without == 1 else f"{self.without} points have"
+            words += f"; {points} no {self.measure}"
+            words += "" if self.by_point else ", and their settings are left out of all repeats"
         if self.limited:
             points = "1 point" if self.limited == 1 else f"{self.limited} points"
             words += f"; settings limited by the clients ({points}) are left out of all repeats"

@@ -37,9 +37,11 @@ RULES = {
     "below": (("value",), {**ONE, "value": NUMBER, "unit": TEXT}),
     "between": (("low", "high"), {**ONE, **ENDS, "unit": TEXT}),
     "always": ((), {**ONE, **ENDS, "unit": TEXT}),
+    "sometimes": ((), {**ONE, **ENDS, "unit": TEXT}),
     "not_testable": (("reason",), {"reason": TEXT}),
 }
-WITH_AN_END = ("always", "scales_with")     # rules of which low or high may be left out, not both
+# rules of which low or high may be left out, not both
+WITH_AN_END = ("always", "scales_with", "sometimes")
 PAPER = {
     "type": "object", "additionalProperties": False, "minProperties": 1,
     "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "order": TEXT, "none": TEXT,

@@ -85,6 +85,13 @@ def _always(rule, chosen):
             (low, high), rule.get("unit", ""))
 
 
+def _sometimes(rule, chosen):
+    """1 of a repeat with a point that lies there, else 0."""
+    low, high = ends(rule)
+    return (lambda repeat: float(any(low <= one <= high for one in chosen.all(repeat))),
+            (low, high), "of all repeats")
+
+
 def ends(rule, low="low", high="high") -> tuple[float, float]:
     """The ends that a rule names; infinite where it names none."""
     return rule.get(low, -math.inf), rule.get(high, math.inf)
@@ -122,4 +129,4 @@ RULES = {"greater": _greater, "equal_within": _equal_within, "ratio_between": _r
          "differs_over": _differs_over, "grows_with": _grows_with, "scales_with": _scales_with,
          "grows_alike": _grows_alike, "grows_less": _grows_less, "grows_slower": _grows_slower,
          "crosses_near": _crosses_near, "above": _above, "below": _below, "between": _between,
-         "always": _always}
+         "always": _always, "sometimes": _sometimes}

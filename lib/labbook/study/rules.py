@@ -19,6 +19,10 @@ below          it lies below `value`
 between        it lies between `low` and `high`
 always         it lies from `low` to `high` (or on the side of the one given) in every single
                point: where a claim says "none" or "all", one that does not refutes it
+sometimes      it lies from `low` to `high` in some point: where a claim says "there are runs in
+               which", one that does confirms it, and it takes repeats to say that there is none.
+               The interval is that of the share of repeats with such a point. For what is counted
+               or is 0 or 1: of what only scatters there is such a point as soon as there are many
 Over what a rule leaves open (parameters in neither arm nor `where`) ratios are averaged
 geometrically, measures themselves plainly. A setting at which the clients were the limit in any
 repeat is left out of all: to drop only the repeats in which the server was fast would favour the
@@ -36,7 +40,7 @@ from labbook.checks import did_you_mean
 from labbook.errors import InputError
 from labbook.study.arms import Chosen, NotTestable, is_missing
 from labbook.study.rule_numbers import RULES, crossing, ends
-from labbook.study.statistics import Interval, median_interval
+from labbook.study.statistics import Interval, median_interval, share_interval
 
 __all__ = ["Outcome", "crossing", "decide", "numbers"]
 
@@ -67,6 +71,9 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
         interval = median_interval(found)
         if rule["name"] == "always":
             verdict, reason = _place_all(found, low, high, unit)
+        elif rule["name"] == "sometimes":
+            interval = share_interval(int(sum(found)), len(found))
+            verdict, reason = _place_some(chosen, low, high, rule.get("unit", ""))
         else:
             verdict, reason = _place(interval, low, high, unit)
     except NotTestable as why:
@@ -133,9 +140,26 @@ def _place_all(worst, low, high, unit):
     return REPLICATED, f"every point of {len(worst)} repeats is {wanted}"
 
 
+def _place_some(chosen, low, high, unit):
+    """By any point; the ends belong to what is claimed."""
+    wanted = _wanted(low, high, f" {unit}".rstrip())
+    points = [chosen.all(repeat) for repeat in chosen.repeats]
+    there = [sum(low <= one <= high for one in of_repeat) for of_repeat in points]
+    n, every = len(points), sum(map(len, points))
+    if any(there):
+        return REPLICATED, (f"{sum(map(bool, there))} of {_repeats(n)} had a point that is {wanted} "
+                            f"({sum(there)} of {every} points)")
+    if n < LEAST_REPEATS:
+        return _too_few(n)
+    return NOT_REPLICATED, f"none of {every} points of {n} repeats is {wanted}"
+
+
 def _too_few(n):
-    repeats = "one repeat" if n == 1 else f"{n} repeats"
-    return TOO_NOISY, f"{repeats} only; a verdict takes {LEAST_REPEATS} or more"
+    return TOO_NOISY, f"{_repeats(n)} only; a verdict takes {LEAST_REPEATS} or more"
+
+
+def _repeats(n):
+    return "one repeat" if n == 1 else f"{n} repeats"
 
 
 def _bounds(low, high, unit):

@@ -71,6 +71,28 @@ def coverage(n: int, inward: int) -> float:
     return 1 - 2 * sum(math.comb(n, i) for i in range(inward + 1)) / 2**n if n > 1 else 0.0
 
 
+def share_interval(k: int, n: int, level: float = LEVEL) -> Interval:
+    """Of k of n repeats in which something was seen: their share, and the interval that holds the
+    chance of it at `level` or more, whatever it is (Clopper and Pearson)."""
+    tail = (1 - level) / 2
+    return Interval(k / n, _chance(lambda p: 1 - _at_most(k - 1, n, p) < tail) if k else 0.0,
+                    _chance(lambda p: _at_most(k, n, p) > tail) if k < n else 1.0, level, n)
+
+
+def _chance(still) -> float:
+    """How far from 0 up `still(chance)` is true."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if still(middle) else (low, middle)
+    return low
+
+
+def _at_most(k: int, n: int, chance: float) -> float:
+    """Chance to see something k times or less often, of n."""
+    return sum(math.comb(n, i) * chance**i * (1 - chance)**(n - i) for i in range(k + 1))
+
+
 def _median(ordered) -> float:
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return low if low == high else (low + high) / 2

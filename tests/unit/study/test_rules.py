@@ -145,6 +145,21 @@ def test_what_is_missing_in_one_repeat_is_left_out_of_all():
     assert judged({"name": "greater"} | AB, data).verdict == NOT_TESTABLE
 
 
+def test_that_points_have_no_value_is_told_with_the_verdict():
+    """Such as what a benchmark was too fast to tell."""
+    data = rows(factor(2))
+    for row in data:
+        if row["clients"] == 50 and row["system"] == "b" and row["repeat"] > 1:
+            row["mean_ms"] = math.nan
+    found = judged({"name": "greater"} | AB, data)
+    assert found.verdict == REPLICATED
+    assert found.reason.endswith("; 2 points have no mean_ms, and their settings are left out of all repeats")
+    found = judged({"name": "always", "low": 0, "where": {"system": "b"}}, data)
+    assert (found.verdict, found.interval.n) == (REPLICATED, 3) and found.reason.endswith("; 2 points have no mean_ms")
+    assert "have no" not in judged({"name": "always", "low": 0, "where": {"system": "a"}}, data).reason
+    assert "have no" not in judged({"name": "greater", "where": {"clients": 1}} | AB, data).reason
+
+
 @pytest.mark.parametrize("rule, words", [
     ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no clients 70"),
     ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no clients at least 60"),
@@ -222,6 +237,40 @@ def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_a
     found = judged(rule, rows(lambda *_: 1.0, 2))
     assert found.verdict == TOO_NOISY and "3 or more" in found.reason
     assert judged(rule, rows(lambda *_: 0.5, 1)).verdict == NOT_REPLICATED
+
+
+SOMETIMES = {"name": "sometimes", "low": 1}
+
+
+def seen(where, repeats):
+    """A measure that is 1 in the points `where(system, clients, repeat)`, else 0."""
+    return rows(lambda s, c, r: float(where(s, c, r)), repeats)
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3, 10])
+def test_one_point_makes_a_claim_of_some_however_many_others_there_are(repeats):
+    found = judged(SOMETIMES, seen(lambda s, c, r: (s, c, r) == ("b", 10, 1), repeats))
+    assert (found.verdict, found.interval.value) == (REPLICATED, 1 / repeats)
+    assert (found.unit, found.interval.n) == ("of all repeats", repeats)
+    assert found.reason.startswith("1 of ") and f"1 of {6 * repeats} points" in found.reason
+
+
+def test_what_no_point_shows_is_refuted_by_as_many_repeats_as_a_verdict_takes():
+    found = judged(SOMETIMES, seen(lambda *_: False, 2))
+    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+    found = judged(SOMETIMES | {"unit": "files"}, seen(lambda *_: False, 10))
+    assert (found.verdict, found.interval.value, found.interval.low) == (NOT_REPLICATED, 0, 0)
+    assert found.interval.high == pytest.approx(1 - 0.025 ** 0.1, abs=1e-6)     # what 10 repeats can tell
+    assert found.reason == "none of 60 points of 10 repeats is at least 1 files"
+
+
+def test_a_claim_of_some_is_about_points_and_not_about_the_middle_of_them():
+    """Four of ten runs have a median of 0."""
+    data = seen(lambda s, c, r: r <= 4, 10)
+    assert judged(SOMETIMES, data).verdict == REPLICATED
+    assert judged({"name": "above", "value": 0}, data).verdict == TOO_NOISY
+    assert judged(SOMETIMES | {"where": {"system": "a", "clients": 1}}, data).interval.value == 0.4
+    assert judged({"name": "sometimes", "high": 0}, data).interval.value == 0.6
 
 
 def test_a_gain_of_one_scenario_is_below_that_of_another_by_growth_along_the_arms():

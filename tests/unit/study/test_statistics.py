@@ -7,7 +7,8 @@ import statistics as plain
 import pytest
 
 from labbook.study import rules
-from labbook.study.statistics import coverage, median_interval, ratio, repeats_needed, slope
+from labbook.study.statistics import (coverage, median_interval, ratio, repeats_needed, share_interval,
+                                      slope)
 
 
 def test_level_is_honest_for_few_repeats():
@@ -129,6 +130,45 @@ def test_a_ratio_is_placed_wrongly_no_more_often_than_stated(repeats, effect, wr
              for _ in range(RUNS // 2)]
     stated = 1 - found[0].interval.level
     assert sum(f.verdict == wrong for f in found) / len(found) <= stated
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("n", [1, 3, 10, 40])
+def test_the_interval_of_a_share_holds_it_as_often_as_stated(share, n):
+    """By all outcomes there are, each with its chance."""
+    held = 0.0
+    for k in range(n + 1):
+        found = share_interval(k, n)
+        assert 0 <= found.low <= found.value == k / n <= found.high <= 1 and (found.n, found.level) == (n, 0.95)
+        held += (found.low <= share <= found.high) * math.comb(n, k) * share**k * (1 - share)**(n - k)
+    assert held >= 0.95
+
+
+def test_the_interval_of_a_share_is_the_known_one():
+    found = share_interval(4, 10)       # Clopper and Pearson's
+    assert (found.low, found.high) == pytest.approx((0.12155, 0.73762), abs=1e-5)
+    assert share_interval(10, 10).high == 1 and share_interval(0, 10).low == 0
+
+
+SOMETIMES = {"id": "s", "measure": "seen", "rule": {"name": "sometimes", "low": 1}}
+
+
+@pytest.mark.parametrize("repeats", [3, 6, 10])
+@pytest.mark.parametrize("system", ["a", "b"])
+def test_what_befalls_equal_arms_alike_is_denied_one_of_them_no_more_often_than_stated(repeats, system):
+    """What comes in more repeats than the interval allows for is seldom missed; what never comes is
+    never found."""
+    draw = random.Random(repeats)
+    claim = SOMETIMES | {"rule": SOMETIMES["rule"] | {"where": {"system": system}}}
+    share, denied = share_interval(0, repeats).high, 0
+    for _ in range(RUNS):
+        data = [{"system": s, "repeat": r, "seen": float(draw.random() < share)}
+                for r in range(1, repeats + 1) for s in "ab"]
+        denied += rules.decide(claim, data, ["system"]).verdict == rules.NOT_REPLICATED
+    stated = 1 - share_interval(0, repeats).level
+    assert denied / RUNS <= stated
+    none = [row | {"seen": 0.0} for row in data]
+    assert rules.decide(claim, none, ["system"]).verdict == rules.NOT_REPLICATED
 
 
 def test_a_real_difference_is_found():

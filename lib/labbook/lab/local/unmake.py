@@ -8,7 +8,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from labbook.lab import fuse
 from labbook.lab.local import cgroups, disks, kernel, tracing
+from labbook.lab.local.sandbox import ROOT
 
 PATIENCE = 20  # seconds that the kernel may take to end a host's processes
 
@@ -17,7 +19,7 @@ def unmake(journal) -> list[str]:
     """Undo everything recorded; returns what could not be undone (then the journal stays)."""
     problems = []
     if journal.this_boot():
-        _end(journal.of("process"), problems)
+        _end(journal, problems)
         for kind, undo in (("link", _link), (tracing.KIND, _trace), ("queue", queue),
                            ("loop", loop), ("cgroup", _cgroup)):
             for entry in reversed(journal.of(kind)):
@@ -34,13 +36,15 @@ def _try(undo, entry, problems):
         problems.append(str(error))
 
 
-def _end(processes, problems):
+def _end(journal, problems):
     """End the first process of each host, and with it the host; pids are checked by start time."""
-    mine = [e for e in processes if e["start"] is not None
+    mine = [e for e in journal.of("process") if e["start"] is not None
             and kernel.start_time(e["pid"]) == e["start"]]
+    fuse.note(journal, mine, ROOT)
     for entry in mine:
         with suppress(ProcessLookupError):
             os.kill(entry["pid"], signal.SIGKILL)
+    _try(fuse.release, journal, problems)
     until = time.monotonic() + PATIENCE
     for entry in mine:
         while kernel.start_time(entry["pid"]) == entry["start"]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from labbook.errors import LabError
 
 LIB = Path(__file__).resolve().parents[3]
-MODULES = ("labbook", "labbook.lab", "labbook.lab.local", "labbook.lab.local.cgroups",
-           "labbook.lab.local.disks", "labbook.lab.local.journal", "labbook.lab.local.kernel",
-           "labbook.lab.local.tracing", "labbook.lab.local.unmake", "labbook.lab.real", "labbook.lab.real.disk",
+MODULES = ("labbook", "labbook.lab", "labbook.lab.fuse", "labbook.lab.local",
+           "labbook.lab.local.cgroups", "labbook.lab.local.disks", "labbook.lab.local.journal",
+           "labbook.lab.local.kernel", "labbook.lab.local.sandbox", "labbook.lab.local.tracing",
+           "labbook.lab.local.unmake", "labbook.lab.real", "labbook.lab.real.disk",
            "labbook.lab.real.limits")
 ARCHIVE = "as-root.zip"     # in the lab's folder on the host
 # In the lab's folder when it is being taken down. What a killed driver had under way there may

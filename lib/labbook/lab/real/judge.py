@@ -137,6 +137,8 @@ def _leave(real, found, wants):
         yield _feature(real, "shape", "packets handed to a program (NFQUEUE)", found.shape)
     if "trace" in kinds:
         yield _feature(real, "trace", "the kernel's tracing of disks", found.trace)
+    if "fuse" in kinds:
+        yield _feature(real, "fuse", "file systems of programs (FUSE)", found.fuse)
 
 
 def _feature(real, kind, what, problem):

@@ -40,6 +40,8 @@ def asked(description, matched) -> dict[str, Asked]:
             mine.disk_bytes += limits["disk"]["size"]
         if limits.get("disk", {}).get("trace"):
             mine.add("trace", f"the disk of {host.name}")
+        if limits.get("fuse"):
+            mine.add("fuse", host.name)
         mine.memory_bytes = max(mine.memory_bytes, limits.get("memory", 0))
     for link in description.links:
         if any(value for key, value in link.items() if key != "between"):

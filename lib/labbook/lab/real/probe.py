@@ -3,6 +3,7 @@
 import shlex
 from dataclasses import dataclass, field
 
+from labbook.lab import fuse
 from labbook.lab.local import tracing
 
 BEGIN = "labbook\tbegins"
@@ -18,6 +19,7 @@ ROOTS_TOOLS = {   # by kind of `allow`: what root calls
     "shape": {"iptables": "iptables iptables-restore"},
     "disk": {"mount": "losetup mount umount", "e2fsprogs": "mkfs.ext4"},
     "trace": {"mount": "mount", "util-linux": "unshare"},
+    "fuse": {"mount": "mount umount", "util-linux": "unshare"},
 }
 
 SCRIPT = r"""LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
@@ -59,6 +61,9 @@ said=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_sh
 TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracing.TRY)} 2>&1) \\
   && say trace works || say no_trace "$(echo $said)"
 """
+TRY_FUSE = f"""said=$(as_root unshare --mount sh -ec {shlex.quote(fuse.TRY)} 2>&1) \\
+  && say fuse works || say no_fuse "$(echo $said)"
+"""
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Found:
     loop: bool = False
     shape: str = ""         # empty when it works
     trace: str = ""         # the same
+    fuse: str = ""
 
 
 def script(real, wants) -> str:
@@ -106,6 +112,8 @@ def script(real, wants) -> str:
         text += TRY_SHAPE
     if "trace" in wants.asked.of:
         text += TRY_TRACE
+    if "fuse" in wants.asked.of:
+        text += TRY_FUSE
     return text + "exit 0\n"
 
 
@@ -140,7 +148,7 @@ def _take(found, key, value):
         getattr(found, "folders" if key == "folder" else key).add(value)
     elif key in ("options", "controllers"):
         getattr(found, key).update(value.replace(",", " ").replace("blkio", "io").split())
-    elif key in ("no_shape", "no_trace"):
+    elif key in ("no_shape", "no_trace", "no_fuse"):
         setattr(found, key.removeprefix("no_"), value or "it failed")
     elif key == "package":
         status, name, version = (value.split() + ["", ""])[:3]

@@ -12,6 +12,7 @@ ALLOW = {
     "shape": "delay and cut links by rules of the host's own network (sudo)",
     "disk": "a disk of its own: a file below root on a loop device (sudo)",
     "trace": "record the requests of a disk of its own by the kernel's tracing (sudo)",
+    "fuse": "mount file systems of programs below root (sudo)",
 }
 
 _LOGIN = {

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.lab import fuse
 from labbook.lab.local import tracing
 from labbook.lab.local import unmake as local
 from labbook.lab.real import as_root, disk, limits, record, shape
@@ -84,8 +85,10 @@ class _Unmaking:
         same_boot = any(e["boot"] == boot for e in of["lab"])
         if same_boot:
             mark = next(e["mark"] for e in of["lab"])
+            self._unmount()  # what hangs on such a mount would not end
             self._sh(END.replace("@MARK@", shlex.quote(f"{record.MARK}={mark}"))
                      .replace("@GROUPS@", shlex.join(groups)), root=root)
+            self._unmount()  # what was mounted meanwhile
         for entry in of[shape.KIND]:
             self._sh("set -e\n" + "\n".join(shape.undo(entry)), root=root)
         if of[tracing.KIND]:
@@ -97,6 +100,10 @@ class _Unmaking:
             as_root.call(self.host, limits.undo, self.place, folders=groups,
                          # after a reboot it was not the lab that switched them on
                          controllers=[e["name"] for e in of[limits.SWITCHED] if same_boot])
+
+    def _unmount(self):
+        if "fuse" in self.taken.allow:
+            self._sh(fuse.unmount(self.place), root=True)
 
     def _sh(self, script, root=False) -> str:
         for mark, word in (("@ROOT@", self.taken.root), ("@LAB@", str(self.place)),

@@ -1,0 +1,148 @@
+"""What Ceph's daemons are told at their start: ceph.conf, keys, and who may do what."""
+
+import base64
+import os
+import struct
+
+from labbook.errors import InputError
+
+FILE = "settings of ceph"
+KEYRING, CONF = "keyring", "ceph.conf"
+SHIPPED = {"grace": 15, "beacon": 4, "tick": 5}  # s: an MDS is dead, it tells, the monitor looks
+MON_PORTS = {"v2": 3300, "v1": 6789}
+FS_NAME = "labbook"
+POOLS = ("meta", "data")
+PGS = 16    # a pool
+ADMIN = "client.admin"
+# What an MDS is asked about itself for the facts.
+MDS_FACTS = ("mds_cache_memory_limit", "mds_bal_interval", "mds_beacon_interval",
+             "mds_beacon_grace", "mds_beacon_mon_down_grace", "mon_tick_interval",
+             "paxos_propose_interval")
+SECONDS = {"type": ["number", "null"], "exclusiveMinimum": 0}
+SETTINGS = {
+    "osds": {"enum": ["memory", "disk"], "default": "memory"},
+    "replication": {"type": "integer", "minimum": 1, "default": 1},
+    "active": {"type": "integer", "minimum": 1, "default": 1},
+    "standby": {"type": "integer", "minimum": 0, "default": 0},
+    "replay": {"type": "boolean", "default": False},
+    "cache_mb": {"type": ["integer", "null"], "minimum": 1, "default": None},
+    "balancer": {"type": "boolean", "default": True},
+    "beacon_grace_s": {**SECONDS, "minimum": 3, "default": None},
+    "propose_s": {**SECONDS, "default": 0.2},
+}
+SAFE = {f"auth_{what}_required": "cephx" for what in ("cluster", "service", "client")}
+LOGS = {"log_to_stderr": "true", "err_to_stderr": "true", "log_file": ""}
+# So that what a few hosts of one machine cannot have is neither waited for nor complained of.
+CLUSTER = {
+    **SAFE, **LOGS,
+    "mon_allow_pool_size_one": "true", "osd_pool_default_pg_autoscale_mode": "off",
+    "mon_max_pg_per_osd": 500,
+    # the machine's disk may be fuller than a monitor likes
+    "mon_data_avail_warn": 1, "mon_data_avail_crit": 1,
+    "mon_warn_on_insecure_global_id_reclaim": "false",
+    "ms_async_op_threads": 1, "ms_bind_ipv6": "false",
+    "osd_op_num_shards": 1, "osd_op_num_threads_per_shard": 2, "osd_crush_initial_weight": 1,
+    # else a monitor that is younger than a minute takes an MDS for alive for a minute
+    "mds_beacon_mon_down_grace": 0,
+    "mon_cluster_log_to_stderr": "true", "mon_cluster_log_to_file": "false",
+    "log_max_recent": 200,          # what a daemon that dies or is made anew tells beside
+}
+CAPS = {"mon": {"mon": "allow *"},
+        "osd": {"mon": "allow profile osd", "osd": "allow *"},
+        "mds": {"mon": "allow profile mds", "osd": "allow *", "mds": "allow *"},
+        "client": {"mon": "allow *", "osd": "allow *", "mds": "allow *", "mgr": "allow *"}}
+
+
+def monitors(address: str) -> str:
+    """As `mon host` has it."""
+    return "[" + ",".join(f"{way}:{address}:{port}" for way, port in MON_PORTS.items()) + "]"
+
+
+def text(fsid: str, address: str, home, **more) -> str:
+    """ceph.conf of a daemon in the folder `home`; `address` is the monitor's."""
+    options = {"fsid": fsid, "mon_host": monitors(address), "keyring": f"{home}/{KEYRING}",
+               "run_dir": home, **CLUSTER, **more}
+    return sections({"global": options})
+
+
+def sections(given: dict[str, dict]) -> str:
+    """Text of a ceph.conf; what is None stays as shipped."""
+    lines = []
+    for name, options in given.items():
+        lines += [f"[{name}]", *(f"{key} = {value}" for key, value in options.items()
+                                 if value is not None)]
+    return "\n".join([*lines, ""])
+
+
+def new_key(now: float) -> str:
+    """A key of cephx's: its type, when it was made, its length, 16 bytes."""
+    return base64.b64encode(struct.pack("<HIIH", 1, int(now), 0, 16) + os.urandom(16)).decode()
+
+
+def keyring(keys: dict[str, str]) -> str:
+    """`keys` by name, such as osd.3, each with what its kind may do."""
+    lines = []
+    for name, key in keys.items():
+        caps = CAPS[name.partition(".")[0]]
+        lines += [f"[{name}]", f"\tkey = {key}",
+                  *(f'\tcaps {part} = "{may}"' for part, may in caps.items())]
+    return "\n".join([*lines, ""])
+
+
+def options(settings: dict) -> dict:
+    """What the settings of Ceph make of all daemons' ceph.conf."""
+    found = {"osd_pool_default_size": settings["replication"]}
+    if settings["propose_s"] is not None:
+        found["paxos_propose_interval"] = settings["propose_s"]
+    if settings["cache_mb"] is not None:
+        found["mds_cache_memory_limit"] = settings["cache_mb"] << 20
+    if not settings["balancer"]:
+        found["mds_bal_interval"] = 0
+    return {**found, **detection(settings["beacon_grace_s"])}
+
+
+def detection(grace_s: float | None) -> dict:
+    """A monitor that looks less often than within the grace takes itself for late, and forgives;
+    so the MDSs tell, and the monitor looks, as often in a grace as shipped."""
+    if grace_s is None:
+        return {}
+    share = grace_s / SHIPPED["grace"]
+    return {"mds_beacon_grace": grace_s, "mds_beacon_interval": round(SHIPPED["beacon"] * share, 3),
+            "mon_tick_interval": max(1, int(SHIPPED["tick"] * share))}
+
+
+def client_text(fsid: str, address: str, **more) -> str:
+    """ceph.conf of a client; its keyring is called so in the folder where it runs."""
+    options = {"fsid": fsid, "mon_host": monitors(address), "keyring": KEYRING, **SAFE, **LOGS}
+    return sections({"global": options, "client": more})
+
+
+def check_hosts(settings: dict, found: dict[str, int]) -> None:
+    """InputError when so many hosts of each role do not make what the settings ask for."""
+    place = {"file": "hosts of ceph", "key": "role"}
+    if found["mon"] != 1:
+        raise InputError(f"{found['mon']} hosts of role mon", **place, allowed="mon: 1")
+    if not found["osd"]:
+        raise InputError("no OSD: no host of role osd", **place, allowed="osd: 1 and more")
+    if settings["replication"] > found["osd"]:
+        raise InputError(f"{settings['replication']} copies do not fit the OSDs, which are "
+                         f"{found['osd']}", file=FILE, key="replication",
+                         allowed=f"1 to {found['osd']}")
+    wanted = settings["active"] + settings["standby"]
+    if wanted > found["mds"]:
+        spares = f" and {settings['standby']} to spare" if settings["standby"] else ""
+        raise InputError(f"{settings['active']} metadata servers{spares} do not fit the hosts of "
+                         f"role mds, which are {found['mds']}", file=FILE,
+                         key="active" if settings["active"] > found["mds"] else "standby",
+                         allowed=f"together 1 to {found['mds']}")
+
+
+def file_system(settings: dict) -> list[dict]:
+    """The commands that make it."""
+    metadata, data = POOLS
+    made = [{"prefix": "osd pool create", "pool": pool, "pg_num": PGS} for pool in POOLS]
+    made.append({"prefix": "fs new", "fs_name": FS_NAME, "metadata": metadata, "data": data})
+    changed = {"max_mds": settings["active"],
+               "allow_standby_replay": str(settings["replay"]).lower()}
+    return made + [{"prefix": "fs set", "fs_name": FS_NAME, "var": key, "val": str(value)}
+                   for key, value in changed.items()]

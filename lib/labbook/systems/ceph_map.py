@@ -1,0 +1,106 @@
+"""The monitor's map of the file system: which MDS has which rank, and how it came to that."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pandas as pd
+
+ACTIVE, STANDBY, REPLAY = "active", "standby", "standby-replay"
+STATE_COLUMNS = ("t_s", "epoch", "rank", "daemon", "state")
+FAILED = "failed"   # a rank that nobody has
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """`name`: of its host. `rank`: that it has or follows, None: it waits. `state`: without `up:`.
+    `gid`: new with each start. `laggy`: the monitor has had no word, and nobody to take over."""
+
+    name: str
+    rank: int | None
+    state: str
+    gid: int
+    address: str
+    laggy: bool = False
+
+
+@dataclass(frozen=True)
+class FsMap:
+    """`ranks` and `followers` (standby-replay) by rank. `modified_s`: epoch seconds, when the file
+    system's part of this map was made. `failed`: ranks that nobody has, `damaged`: nor may have."""
+
+    epoch: int
+    modified_s: float
+    max_mds: int
+    ranks: dict[int, Daemon] = field(default_factory=dict)
+    standbys: list[Daemon] = field(default_factory=list)
+    followers: dict[int, Daemon] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+
+    @property
+    def daemons(self) -> dict[str, Daemon]:
+        """All by name; of two lives of one MDS the later."""
+        every = [*self.ranks.values(), *self.followers.values(), *self.standbys]
+        return {one.name: one for one in sorted(every, key=lambda one: one.gid)}
+
+    def settled(self, count: int, dead=()) -> bool:
+        """Whether `count` ranks are active, and no other rank or state there is; those of the gids
+        `dead` are not."""
+        gids = {one.gid for one in self.ranks.values()}
+        return (gids.isdisjoint(dead) and sorted(self.ranks) == list(range(count))
+                and not self.failed and not self.damaged
+                and all(one.state == ACTIVE and not one.laggy for one in self.ranks.values()))
+
+    def told(self) -> str:
+        """In words."""
+        ranks = [f"{rank}: {one.name} {one.state}{' laggy' * one.laggy}"
+                 for rank, one in sorted(self.ranks.items())]
+        return (f"epoch {self.epoch}, max_mds {self.max_mds}, ranks {{{', '.join(ranks)}}}, "
+                f"failed {self.failed}, damaged {self.damaged}, following "
+                f"{ {rank: one.name for rank, one in self.followers.items()} }, standing by "
+                f"{[one.name for one in self.standbys]}")
+
+
+def parsed(dump: dict) -> FsMap:
+    """From `fs dump` of a monitor with one file system, or none yet."""
+    standbys = [_daemon(info) for info in dump["standbys"]]
+    if not dump["filesystems"]:
+        return FsMap(dump["epoch"], 0.0, 0, standbys=standbys)
+    fs = dump["filesystems"][0]["mdsmap"]
+    infos = [_daemon(info) for info in fs["info"].values()]
+    return FsMap(dump["epoch"], seconds(fs["modified"]), fs["max_mds"],
+                 {one.rank: one for one in infos if one.state != REPLAY}, standbys,
+                 {one.rank: one for one in infos if one.state == REPLAY},
+                 list(fs["failed"]), list(fs["damaged"]))
+
+
+def _daemon(info: dict) -> Daemon:
+    state = info["state"].removeprefix("up:")
+    rank = info["rank"] if info["rank"] >= 0 else None
+    return Daemon(info["name"], rank, state, info["gid"], info["addr"], "laggy_since" in info)
+
+
+def seconds(text: str) -> float:
+    """A time as Ceph's JSON has it, such as 2026-11-21T21:54:05.779097+0000."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+
+
+def states(maps: list[FsMap]) -> pd.DataFrame:
+    """What changed from map to map, in their order: t_s, epoch, rank, daemon, state.
+
+    A rank that nobody has is `failed`, with no daemon; the first map's states are no change. Where
+    a map's own part does not change (a standby comes or goes) it keeps its time.
+    """
+    rows, before = [], None
+    for one in maps:
+        now = {rank: (d.name, d.gid, _state(d)) for rank, d in one.ranks.items()}
+        now |= {rank: (None, None, FAILED) for rank in one.failed if rank not in now}
+        for rank, (name, gid, state) in sorted(now.items()):
+            if before is not None and before.get(rank) != (name, gid, state):
+                rows.append((one.modified_s, one.epoch, rank, name, state))
+        before = now
+    return pd.DataFrame(rows, columns=list(STATE_COLUMNS))
+
+
+def _state(daemon: Daemon) -> str:
+    return f"{daemon.state} laggy" if daemon.laggy else daemon.state

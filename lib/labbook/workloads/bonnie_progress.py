@@ -1,0 +1,55 @@
+"""Runs bonnie++ and writes down when each phase began and ended, as it tells while it works.
+
+Python and nothing else, so that it can be put on any host: `python3 -I -S bonnie_progress.py WORDS`,
+where WORDS are bonnie++'s command line. A line of JSON on standard output for each phase, with
+seconds since the epoch by the host's clock, and at the end one with all that bonnie++ printed
+and the processor's seconds that it took.
+"""
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+
+# `Create files in sequential order...done.`, of which the first half comes when it begins.
+PHASE = re.compile(r"(Create|Stat|Delete) files in (sequential|random) order\.\.\.(done)?")
+
+
+class Phases:
+    """What of bonnie++'s words has been told on."""
+
+    def __init__(self, tell):
+        self.said, self.tell, self.began, self.told = "", tell, {}, set()
+
+    def hear(self, words: str, at_s: float) -> None:
+        self.said += words
+        for op, order, done in PHASE.findall(self.said):
+            name = f"{order}_{op.lower()}"
+            self.began.setdefault(name, at_s)
+            if done and name not in self.told:
+                self.told.add(name)
+                self.tell(phase=name, began_s=self.began[name], ended_s=at_s)
+
+
+def main(words):
+    bonnie = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    phases = Phases(tell)
+    while heard := os.read(bonnie.stderr.fileno(), 65536):
+        phases.hear(heard.decode(errors="replace"), time.time())
+    printed = bonnie.stdout.read().decode(errors="replace")
+    code, used = bonnie.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    tell(printed=printed, said=phases.said[-2000:], exit=code, cpu_s=used.ru_utime + used.ru_stime)
+
+
+def tell(**words):
+    print(json.dumps(words), flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"bonnie++: {error}")

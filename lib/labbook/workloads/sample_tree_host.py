@@ -1,0 +1,55 @@
+"""Run as a program on a client host: makes a tree of files whose metadata differ in every way.
+
+Words: a JSON object with folder, directories, files, pins (ranks in turn, or null), seed. Prints how
+many names there are. Without root, owners stay the caller's.
+"""
+
+import json
+import os
+import random
+import sys
+from contextlib import suppress
+
+MODES = (0o644, 0o600, 0o755, 0o4750, 0o440)
+DAY_NS, FIRST_NS = 86_400 * 10**9, 1_262_304_000 * 10**9      # the year 2010
+MOST_BYTES = 4096
+
+
+def make(folder, directories, files, pins, seed) -> int:
+    draw = random.Random(seed)
+    os.mkdir(folder)
+    names = 0
+    for number in range(directories):
+        place = f"{folder}/d{number:03d}"
+        os.mkdir(place)
+        if pins:
+            os.setxattr(place, "ceph.dir.pin", str(pins[number % len(pins)]).encode())
+        names += 1 + sum(_one(place, i, draw) for i in range(files))
+        _times(place, draw)
+    return names
+
+
+def _one(place, i, draw) -> int:
+    """A file; each tenth has a link to it of either kind as well. How many names it has."""
+    path = f"{place}/f{i:05d}"
+    with open(path, "xb") as out:
+        out.write(draw.randbytes(draw.choice((0, 0, 0, draw.randrange(MOST_BYTES)))))
+    with suppress(PermissionError):
+        os.chown(path, draw.randrange(1000, 2000), draw.randrange(1000, 2000))
+    if i % 4 == 0:
+        os.setxattr(path, "user.labbook", draw.randbytes(8).hex().encode())
+    os.chmod(path, draw.choice(MODES))      # after what needs leave to write, or takes bits away
+    if i % 10 == 0:
+        os.symlink(f"f{i:05d}", f"{place}/s{i:05d}")
+        os.link(path, f"{place}/h{i:05d}")
+    _times(path, draw)
+    return 3 if i % 10 == 0 else 1
+
+
+def _times(path, draw):
+    at = FIRST_NS + draw.randrange(1000 * DAY_NS)
+    os.utime(path, ns=(at, at + draw.randrange(DAY_NS)))
+
+
+if __name__ == "__main__":
+    print(make(**json.loads(sys.argv[1])))

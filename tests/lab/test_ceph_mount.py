@@ -1,0 +1,153 @@
+"""Mounts of a Ceph file system: metadata there and back, hung mounts ended, bonnie++ on one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_labs import new_id
+
+from labbook.errors import LabError, SystemFailure
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.systems.ceph import Ceph
+from labbook.workloads.bonnie import bonnie
+from labbook.workloads.bonnie_host import FIELD
+
+HERE = Path(__file__).parent
+SITES = {"sites": ["room"], "hosts": {
+    "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
+    "mds1": {"site": "room", "role": "mds"},
+    "client[1-2]": {"site": "room", "role": "client", "limits": {"fuse": True}}}}
+DRIVER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import os, signal, test_ceph_mount as here
+lab = here.Lab.up(here.lab(), here.Environment("local"), sys.argv[2])
+ceph = here.Ceph(lab.hosts.values()).up()
+mount = ceph.mount(lab.host("client1")).up()
+ceph.kill(0)
+print(mount.call("touch new", 1), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def lab():
+    return LabDescription.parse(SITES)
+
+
+@pytest.fixture(scope="module")
+def there():
+    """A lab with a cluster."""
+    with Lab.up(lab(), Environment("local"), new_id()) as made:
+        yield made, Ceph(made.hosts.values()).up()
+
+
+@pytest.fixture
+def mounts(there):
+    """Makes mounts that are gone after the test, whatever became of the cluster."""
+    made, (lab, ceph) = [], there
+
+    def mount(host, **settings):
+        made.append(ceph.mount(lab.host(host), **settings))
+        return made[-1]
+
+    yield mount
+    for each in made:
+        each.destroy()
+        assert not each.mounted()
+    if not ceph.mdss["mds1"].process.alive():
+        ceph.up()   # one that comes back waits long for clients that were killed
+
+
+def said(mount, command):
+    done = mount.call(command, 20)
+    assert done is not None and done.exit_code == 0, done
+    return done.stdout
+
+
+def test_what_one_client_makes_another_one_sees(there, mounts):
+    first, second = mounts("client1").up(), mounts("client2").up()
+    said(first, "mkdir -p a/b && touch a/b/file && ln -s file a/b/link && chmod 640 a/b/file && "
+                "touch -d @1000000000 a/b/file")
+    look = "stat -c '%n %i %f %u %g %h %s %Y %Z' a a/b a/b/file a/b/link; ls -a a/b"
+    assert said(second, look) == said(first, look)
+    assert "a/b/file" in said(second, look) and "1000000000" in said(second, look)
+    said(second, "rm -r a")
+    assert said(first, "ls") == ""
+    assert first.sessions() == {0: "open"} and not first.cut()
+    number, address = first.identity()
+    listed, = (one for one in there[1].ask("mds1", "session ls") if one["id"] == number)
+    assert address in listed["inst"]
+    first.end()
+    assert not first.mounted() and second.alive()
+
+
+def test_several_mounts_of_a_host_have_caches_of_their_own(there, mounts):
+    small, large = mounts("client1", name="small", cache_inodes=50).up(), mounts("client1").up()
+    said(large, "mkdir many && cd many && touch $(seq 300)")
+    for mount in (small, large):
+        said(mount, "ls -l many")
+    there[0].host("client1").wait_for(lambda: small.cached() <= 50, "the small cache's limit", 30)
+    assert large.cached() > 300
+    assert small.facts()["cache_inodes"] == 50 and small.facts()["version"].startswith("1")
+    said(small, "rm -r many")
+
+
+def test_a_mount_that_hangs_ends_and_so_does_who_waits(there, mounts):
+    made, ceph = there
+    waiting, resting = mounts("client1").up(), mounts("client2").up()
+    ceph.kill(0)
+    assert waiting.call("touch after", 1) is None and not waiting.alive(1)
+    assert waiting.ask("mds_requests") and waiting.mounted()     # it can be asked all the same
+    waiting.end(1)
+    resting.end(1)
+    for mount in (waiting, resting):
+        assert not mount.mounted() and not mount.process.alive()
+    host = made.host("client1")
+    host.wait_for(lambda: not host.run("pgrep -x touch", check=False).stdout, "touch to end", 10)
+    with pytest.raises(SystemFailure, match="to answer at .*: not within 2 s"):
+        mounts("client1").up(2)
+
+
+def test_bonnie_measures_and_hangs_no_longer_than_it_may(there, mounts):
+    made, ceph = there
+    mount = mounts("client1").up()
+    load = bonnie(made.host("client1"), mount.path, directories=4, files=256, seconds_at_most=60)
+    assert list(load.rows.phase) == list(FIELD) and (load.rows.files == 1024).all()
+    assert (load.rows.seconds > 0).all() and load.rows.started_s.is_monotonic_increasing
+    assert all(load.measures[f"by_clock_{phase}_per_s"] > 0 for phase in FIELD)
+    told = load.rows[load.rows.told_per_s > 0]      # by its own clock and by ours
+    assert ((told.files / told.seconds / told.told_per_s).between(0.5, 2)).all()
+    ceph.kill(0)
+    with pytest.raises(SystemFailure, match="bonnie.. to end"):
+        bonnie(made.host("client1"), mount.path, directories=4, files=256, seconds_at_most=1)
+    mount.end(1)
+    host = made.host("client1")
+    host.wait_for(lambda: not host.run("pgrep -f bonnie[+]", check=False).stdout, "its end", 10)
+
+
+def test_without_a_way_to_mount_nothing_starts(there):
+    made, ceph = there
+    host, mount = made.host("client2"), ceph.mount(made.host("client2"), name="nobody")
+    host.allow = frozenset()
+    try:
+        with pytest.raises(LabError, match="client2: .* not allowed"):
+            mount.up()
+    finally:
+        host.allow = None
+    host.run("touch no-device && mount --bind no-device /dev/fuse")
+    try:
+        with pytest.raises(LabError, match="client2: no /dev/fuse"):
+            mount.up()
+    finally:
+        host.run("umount /dev/fuse")
+    assert mount.process is None
+
+
+def test_a_killed_driver_s_hung_mount_is_cleared_by_the_next_command():
+    lab_id = new_id()
+    driver = subprocess.run([sys.executable, "-c", DRIVER, HERE, lab_id], capture_output=True,
+                            text=True, timeout=200)
+    assert driver.stdout == "None\n", driver.stderr
+    assert lab_id in Lab.sweep()
+    assert not Path("/run/labbook", lab_id).exists()

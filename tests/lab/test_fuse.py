@@ -1,0 +1,111 @@
+"""File systems that hang, and the end of who waits for them: by an unmount, a lab's end, the next
+command after a kill."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from foreign import foreign_hosts
+from real_labs import as_before
+from small_labs import describe, new_id
+
+from labbook.errors import InputError
+from labbook.lab import Environment, Lab, fuse
+from labbook.lab.apart import run_apart
+from labbook.lab.probes import probes
+
+HERE = Path(__file__).parent
+FUSE = {"fuse": True}
+SECONDS = 20
+LOOKUP = 1      # the kernel's word for what a stat begins with
+DRIVER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import os, signal, test_fuse
+from labbook.lab import Environment, Lab
+lab = Lab.up(test_fuse.describe({"h1": test_fuse.FUSE}), Environment("local"), sys.argv[2])
+test_fuse.hang(lab.host("h1"), "self")
+print(lab.host("h1").run("cat /proc/self/mountinfo").stdout.count("fuse.mute"), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def hang(host, *itself):
+    """Mount one that hangs, and have somebody wait for it, whom SIGKILL does not end."""
+    host.put(HERE / "mute_fs.py", host.root / "mute_fs.py")
+    host.run("mkdir fs")
+    server = host.start("mute", f"{host.python} mute_fs.py {host.root}/fs {' '.join(itself)}", root=True)
+    host.wait_for(lambda: f"asked {LOOKUP}" in server.log_tail() if itself else mounted(host),
+                  "the file system to hang", SECONDS, server)
+    assert run_apart(host, "stat fs/yours", 0.5) is None
+    waits = host.run("ps -eo stat=,args= | grep '^D.*stat fs/your[s]'", check=False).stdout
+    assert waits, "somebody must wait, or nothing is tested here"
+
+
+def mounted(host):
+    return "fuse.mute" in host.run("cat /proc/self/mountinfo").stdout
+
+
+def callers(host):
+    return host.run("ps -eo args= | grep 'stat fs/your[s]'", check=False).stdout
+
+
+def test_this_machine_has_it():
+    assert probes(["fuse"], again=True)["fuse"].ok
+
+
+def test_what_hangs_is_unmounted_and_its_callers_end():
+    with Lab.up(describe({"h1": FUSE, "h2": FUSE}), Environment("local"), new_id()) as lab:
+        first, other = lab.host("h1"), lab.host("h2")
+        hang(first)
+        hang(other)
+        first.run(fuse.unmount(first.root / "fs"), root=True)
+        first.wait_for(lambda: not callers(first), "the caller to end", SECONDS)
+        assert not mounted(first) and not first.process("mute").alive()
+        assert mounted(other) and callers(other)     # nobody else's
+
+
+def test_a_lab_with_a_mount_that_hangs_goes_down():
+    lab = Lab.up(describe({"h1": FUSE, "h2": {}}), Environment("local"), new_id())
+    try:
+        hang(lab.host("h1"), "self")
+    finally:
+        lab.down()
+    assert not lab.folder.exists()
+
+
+def test_the_next_command_after_a_kill_clears_it_too():
+    lab_id = new_id()
+    driver = subprocess.run([sys.executable, "-c", DRIVER, HERE, lab_id], capture_output=True,
+                            text=True, timeout=120)
+    assert driver.stdout == "1\n", driver.stderr
+    assert lab_id in Lab.sweep()
+    assert not Path("/run/labbook", lab_id).exists()
+
+
+@pytest.fixture(scope="module")
+def place():
+    with foreign_hosts(["r1"]) as made:
+        yield made
+
+
+def test_on_a_host_of_one_s_own_it_takes_leave_and_leaves_nothing(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def allowing(*kinds):
+        return Environment.load(place.environment(tmp_path / "hosts.yml", allow=list(kinds)))
+
+    with as_before(place):
+        with pytest.raises(InputError, match="hosts.r1.allow: .* asks for fuse: mount file systems"):
+            Lab.up(describe({"h1": FUSE}), allowing("limits"), new_id())
+        lab = Lab.up(describe({"h1": FUSE}), allowing("fuse"), new_id())
+        try:
+            hang(lab.host("h1"), "self")
+        finally:
+            lab.down()
+        until = time.monotonic() + SECONDS
+        while "mute_fs" in place.inside("r1", "ps -eo args"):
+            assert time.monotonic() < until, "the file system's server is still there"
+            time.sleep(0.1)

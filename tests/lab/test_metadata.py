@@ -1,0 +1,153 @@
+"""Metadata clients, inventories and a crash, on mounts of a small Ceph cluster."""
+
+import time
+
+import pytest
+from small_labs import new_id
+
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.study.crash_outcomes import failed_migrations, outcome
+from labbook.study.mds_recovery import recovery, through
+from labbook.systems.ceph import Ceph
+from labbook.workloads.bonnie import bonnie
+from labbook.workloads.crew import Crew
+from labbook.workloads.inventory import compare, take
+from labbook.workloads.metadata import begin_metadata, metadata
+from labbook.workloads.sample_tree import sample_tree
+
+LAB = {"sites": ["room"], "hosts": {
+    "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
+    "mds[1-3]": {"site": "room", "role": "mds"},
+    "client[1-2]": {"site": "room", "role": "client", "limits": {"fuse": True}}}}
+LOAD = dict(directories=4, files=64, seed=1, seconds_at_most=120)
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def ceph(lab):
+    return Ceph(lab.hosts.values(), active=2, standby=1).up()
+
+
+@pytest.fixture
+def mounts(lab, ceph):
+    """A mount on each client host, gone after the test whatever became of the cluster."""
+    made = [ceph.mount(host) for host in lab.role("client")]
+    try:
+        yield [mount.up() for mount in made]
+    finally:
+        for mount in made:
+            mount.destroy()
+
+
+def paths(mounts):
+    return [str(mount.path) for mount in mounts]
+
+
+def test_files_come_and_go_in_directories_of_both_ranks(lab, ceph, mounts):
+    load = metadata(Crew.of(lab), paths(mounts), pattern="bonnie", clients=2, pins=(0, 1), **LOAD)
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert load.rows.groupby("host", observed=True).size().nunique() == 1
+    done = load.rows[load.rows.op == "create"].groupby("directory").size()
+    assert list(done) == [4 * 65] * 3 + [4 * 61]
+    found = take(mounts[0].host, mounts[0].path)
+    assert list(found.name) == ["."] and load.measures["truncated"] == 0
+
+
+def test_clients_share_directories(lab, mounts):
+    load = metadata(Crew.of(lab), paths(mounts), pattern="hot", clients=4, **LOAD)
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert (load.rows.op == "create").sum() == (load.rows.op == "unlink").sum() == 4 * 64
+
+
+def test_our_calls_are_bonnies(ceph, lab, mounts):
+    """As many requests to the servers as bonnie++ makes for the same files. (One server has them: a
+    migration or a call that is sent on makes further ones.)"""
+    path, asked = mounts[0].path / "one", {}
+    done = mounts[0].call(f"mkdir {path.name} && {lab.role('client')[0].python} -I -S -c "
+                          f"'import os; os.setxattr(\"{path.name}\", \"ceph.dir.pin\", b\"0\")'", 20)
+    assert done.exit_code == 0, done.stderr
+    for name, act in (("bonnie", lambda: bonnie(mounts[0].host, path, directories=2,
+                                                files=512, seconds_at_most=100)),
+                      ("own", lambda: metadata(Crew.of(lab), [str(path)], pattern="bonnie",
+                                               **LOAD | {"directories": 2, "files": 512}))):
+        before = requests(ceph)
+        act()
+        asked[name] = requests(ceph) - before
+    assert asked["own"] == pytest.approx(asked["bonnie"], rel=0.05)
+    assert mounts[0].call(f"rmdir {path.name}", 20).exit_code == 0
+
+
+def requests(ceph) -> int:
+    return sum(ceph.ask(mds.name, "perf dump")["mds_server"]["handle_client_request"]
+               for mds in ceph.ranks().values())
+
+
+def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
+    stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, pins=(0, 1), **LOAD)
+    # made apart from the load, so that nothing but the crash can change it
+    host, path = mounts[0].host, f"{mounts[0].path}/kept"
+    mounts[0].call("mkdir kept && cd kept && touch a b && ln -s a link && mkdir sub && chmod 640 b", 20)
+    before = take(host, path)
+    name, killed_s = ceph.kill(1)
+    ceph.await_active(2)
+    deadline = time.monotonic() + 60
+    while not mounts[1].alive(20) and time.monotonic() < deadline:
+        pass
+    load = stream.end()
+    assert load.rows.ok.any() and load.measures["blocked"] == 0
+    came = recovery(ceph.fault_log(killed_s).states, 1, killed_s)
+    assert 0 < came["detection_s"] < came["recovery_s"] and came["takeover_s"] > 0
+    had = through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)
+    assert had["longest_blocked_s"] > came["takeover_s"] and had["errors"] == 0
+    fresh = ceph.mount(host, name="fresh").up()
+    try:
+        for place in (path, f"{fresh.path}/kept"):
+            counts = compare(before, take(host, place, list(before.name)))
+            assert outcome(counts) == "right" and counts["asked"] == len(before) == 5, counts
+    finally:
+        fresh.destroy()
+
+
+def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph, mounts):
+    mount = mounts[0]
+    tree = sample_tree(mount.host, mount.path, directories=1, files=200, seed=1, pins=[1])
+    path = f"/{tree.rpartition('/')[2]}/d000"
+    ceph.host.wait_for(lambda: path in ceph.owned()[1], "the directory to come to rank 1", 30)
+    before = take(mount.host, tree)
+    done = mount.call(f"{mount.host.python} -I -S -c "
+                      f"'import os; os.setxattr(\".{path}\", \"ceph.dir.pin\", b\"-1\")'", 20)
+    assert done.exit_code == 0, done.stderr
+    giver = ceph.ranks()[1].name
+    name, _ = ceph.kill(0, before=lambda: ceph.ask(giver, "export dir", path=path, rank=0))
+    assert name != giver and set(ceph.moving()) <= {giver}      # of the dead one nothing is known
+    ceph.start_mds(name)
+    ceph.await_active(2)
+    ceph.host.wait_for(lambda: not any(ceph.moving().values()), "nothing to move", 30)
+    counts = compare(before, take(mount.host, tree, list(before.name)))
+    assert outcome(counts) == "right", counts
+    assert not failed_migrations(ceph.moving(), ceph.owned(), path, counts["right"] == counts["asked"])
+
+
+def test_no_answer_at_all_is_told_and_nothing_hangs(lab, ceph, mounts):
+    stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, call_seconds=1, **LOAD)
+    stopped = [ceph.mdss[mds.name].process for mds in ceph.ranks().values()]
+    try:
+        for process in stopped:
+            process.signal("STOP")
+        time.sleep(1)
+        load = stream.end()
+        blocked = load.rows[load.rows.error == "blocked"]
+        assert sorted(blocked.client) == [0, 1] and load.rows.ok.any()
+        found = take(mounts[0].host, mounts[0].path, ["a", "b"], call_seconds=1, seconds=5)
+        assert set(found.state) == {"unobtainable"}
+        for mount in mounts:
+            mount.destroy()
+            assert not mount.mounted()
+    finally:
+        for process in stopped:
+            process.signal("CONT")

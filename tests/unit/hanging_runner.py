@@ -1,0 +1,23 @@
+"""The metadata clients' runner with calls that never come back: STAT of every name, once the file
+that HANGS names is there."""
+
+import os
+import sys
+import time
+
+from labbook.workloads import metadata_client, metadata_runner
+from labbook.workloads.metadata_calls import STAT
+
+
+def hanging(folder, name, _):
+    while os.path.exists(os.environ["HANGS"]):
+        time.sleep(60)
+    os.stat(name, dir_fd=folder)
+
+
+functions = list(metadata_client.FUNCTIONS)
+functions[STAT] = hanging
+metadata_client.FUNCTIONS = tuple(functions)
+
+if __name__ == "__main__":
+    sys.exit(metadata_runner.main(*sys.argv[1:]))
