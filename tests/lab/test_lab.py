@@ -234,3 +234,15 @@ def test_the_disk_is_its_own_and_as_slow_as_asked(limited):
     queue = "/sys/block/$(basename $(df --output=source . | tail -1))/queue"
     assert "[mq-deadline]" in limited.run(f"cat {queue}/scheduler").stdout
     assert limited.run(f"cat {queue}/read_ahead_kb").stdout.strip() == "64"
+
+
+def test_what_is_deleted_on_a_disk_does_not_stay_in_its_file(limited):
+    device = Path(limited.run("df --output=source . | tail -1").stdout.strip())
+    file = Path(Path("/sys/block", device.name, "loop/backing_file").read_text().strip())
+    limited.run("dd if=/dev/urandom of=y bs=1M count=40 oflag=direct 2> /dev/null && sync -f .")
+    full = file.stat().st_blocks
+    limited.run("rm y && sync -f .")
+    until = time.monotonic() + 30       # discards follow the journal's next commit
+    while full - file.stat().st_blocks < 35 << 11 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert full - file.stat().st_blocks >= 35 << 11

@@ -6,7 +6,8 @@ from pathlib import Path
 
 
 def make(file: Path, size: int) -> str:
-    """A sparse file with ext4 on a loop device with direct I/O: the device's path."""
+    """A sparse file with ext4 on a loop device with direct I/O: the device's path. To be mounted
+    with `discard`, or what is deleted on it stays in the file, which then grows to its full size."""
     with open(file, "wb") as disk:
         disk.truncate(size)
     device = _run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()

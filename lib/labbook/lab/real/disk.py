@@ -34,7 +34,7 @@ def make(place: str, disk: dict) -> dict:
     device = disks.make(file, disk["size"])
     Journal(folder.parent).write(QUEUE, file=str(file), was=disks.queue(device))
     disks.tune(device, disk)
-    _run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev", device, str(folder))
+    _run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard", device, str(folder))
     os.chown(folder, owner.st_uid, owner.st_gid)
     folder.chmod(owner.st_mode & 0o777)
     return {"device": device, "number": disks.number(device)}
