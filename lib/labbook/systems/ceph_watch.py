@@ -12,6 +12,7 @@ from labbook.systems.several import each
 
 SAMPLER = "ceph_sampler"    # the process's and the file's name
 END_SECONDS = 5
+FIRST_SECONDS = 20
 COLUMNS = {"t_s": float, "daemon": object, "rank": "Int64", "state": object, "inodes": int,
            "dentries": int, "dirs": int, "exported": int, "imported": int, "exported_inodes": int,
            "imported_inodes": int, "requests": int, "forward": int, "subtrees": int,
@@ -19,7 +20,7 @@ COLUMNS = {"t_s": float, "daemon": object, "rank": "Int64", "state": object, "in
 
 
 class Watch:
-    """A look at each MDS about every `seconds_between`, until `end`.
+    """A look at each MDS about every `seconds_between`, from `begin`, which makes the first, to `end`.
 
     Rows: t_s (epoch, by our clock), daemon, rank (None: a spare's), state, inodes, dentries,
     dirs (cached now), exported and imported (trees, since its start), exported_inodes,
@@ -60,8 +61,12 @@ class Watch:
         earlier = mds.host.process(SAMPLER)
         if earlier is not None:
             earlier.kill()
+        mds.host.run(f"rm -f {_file(mds)}")
         mds.host.start(SAMPLER, tools(mds.host, mds.home, "sample", mds.socket,
                                       self.seconds_between, _file(mds)))
+        if mds.process is not None and mds.process.alive():     # else what happens now would be missed
+            mds.host.wait_for(lambda: not mds.host.run(f"test -s {_file(mds)}", check=False).exit_code,
+                              "a first look at it", FIRST_SECONDS, mds.host.process(SAMPLER))
 
     def _end(self, mds) -> str:
         process = mds.host.process(SAMPLER)
