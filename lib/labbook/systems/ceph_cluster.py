@@ -127,7 +127,8 @@ class CephCluster(Described):
 
     def watch(self, seconds_between: float = 0.5) -> Watch:
         """Begin to sample all MDSs; see Watch."""
-        return Watch(self.mdss.values(), seconds_between).begin()
+        serving = [one.name for one in self.ranks().values()]
+        return Watch(self.mdss.values(), seconds_between, serving).begin()
 
     def _await_osds(self):
         for osd in self.osds:

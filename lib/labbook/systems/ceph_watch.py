@@ -20,7 +20,7 @@ COLUMNS = {"t_s": float, "daemon": object, "rank": "Int64", "state": object, "in
 
 
 class Watch:
-    """A look at each MDS about every `seconds_between`, from `begin`, which makes the first, to `end`.
+    """A look at each MDS about every `seconds_between`, from `begin`, which waits for the first, to `end`.
 
     Rows: t_s (epoch, by our clock), daemon, rank (None: a spare's), state, inodes, dentries,
     dirs (cached now), exported and imported (trees, since its start), exported_inodes,
@@ -29,8 +29,9 @@ class Watch:
     again is looked at again.
     """
 
-    def __init__(self, mdss, seconds_between: float):
-        self.mdss, self.seconds_between = list(mdss), seconds_between
+    def __init__(self, mdss, seconds_between: float, serving=()):
+        """`serving`: names of those with a rank; one that never had any has nothing to tell."""
+        self.mdss, self.seconds_between, self.serving = list(mdss), seconds_between, set(serving)
         self.rows: pd.DataFrame | None = None
 
     def begin(self) -> "Watch":
@@ -64,7 +65,7 @@ class Watch:
         mds.host.run(f"rm -f {_file(mds)}")
         mds.host.start(SAMPLER, tools(mds.host, mds.home, "sample", mds.socket,
                                       self.seconds_between, _file(mds)))
-        if mds.process is not None and mds.process.alive():     # else what happens now would be missed
+        if mds.id in self.serving and mds.process.alive():      # what comes now would be missed
             mds.host.wait_for(lambda: not mds.host.run(f"test -s {_file(mds)}", check=False).exit_code,
                               "a first look at it", FIRST_SECONDS, mds.host.process(SAMPLER))
 
