@@ -15,8 +15,9 @@ def test_a_line_cut_short_is_of_a_thing_never_made(tmp_path):
 
 
 def test_a_process_of_another_start_time_is_not_ended(tmp_path):
-    problems = []
-    unmake._end([{"pid": os.getpid(), "start": 1, "name": "not me"}], problems)
+    journal, problems = Journal(tmp_path), []
+    journal.write("process", pid=os.getpid(), start=1, name="not me")
+    unmake._end(journal, problems)
     assert problems == []  # and this test is still running
 
 
