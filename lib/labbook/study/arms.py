@@ -146,7 +146,8 @@ def _select(rows, wanted, place, profile):
         if any(matches(row[name], want) for row in rows):
             continue
         known = sorted({row[name] for row in rows}, key=str)
-        near = did_you_mean(want, known) if _is_word(want) else ""
+        others = [one for one in known if not _extends(want, one)]
+        near = did_you_mean(want, others) if _is_word(want) else ""
         if near:
             raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
         raise NotTestable(f"this run of the {profile} profile measured no {name} {_wanted(want)}")
@@ -156,6 +157,12 @@ def _select(rows, wanted, place, profile):
 def _is_word(want) -> bool:
     """Names with numbers and abbreviations are near to others that mean something else."""
     return isinstance(want, str) and want.islower() and want.replace("_", "").isalpha()
+
+
+def _extends(want, other) -> bool:
+    """Whether one is the other and a word more, as standby_replay is standby: no slip of the pen."""
+    short, long = sorted((str(want), str(other)), key=len)
+    return long.startswith(f"{short}_")
 
 
 def matches(value, want) -> bool:

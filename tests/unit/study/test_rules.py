@@ -171,8 +171,9 @@ def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
     assert found.verdict == NOT_TESTABLE and words in found.reason and found.interval is None
 
 
-@pytest.mark.parametrize("want, known", [("db2", "db5"), ("SST", "IST")])
-def test_a_name_with_a_number_and_an_abbreviation_are_not_taken_for_others(want, known):
+@pytest.mark.parametrize("want, known", [("db2", "db5"), ("SST", "IST"), ("standby_replay", "standby"),
+                                         ("standby", "standby_replay")])
+def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_others(want, known):
     found = [row | {"system": known} for row in rows(factor(2))]
     rule = {"name": "below", "value": 3, "where": {"system": want}}
     assert judged(rule, found).reason == f"this run of the quick profile measured no system {want}"
