@@ -1,0 +1,172 @@
+"""All of one cloud's processes on the hosts of a lab, over databases that are given or made."""
+
+import http.client
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+from labbook.errors import LabbookError
+from labbook.systems import openstack_config as config
+from labbook.systems import openstack_services as services
+from labbook.systems.keystone_config import Secrets
+from labbook.systems.mariadb import MariaDB
+from labbook.systems.openstack_broker import Broker
+from labbook.systems.openstack_hypervisor import Hypervisor
+from labbook.systems.openstack_releases import DEBIAN_PYTHON, Release
+from labbook.systems.several import each
+
+PLUGIN = Path(__file__).with_name("openstack_plugin")
+ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n"
+METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
+FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
+           "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",
+           "plugins/openstack_plugin-1.dist-info")
+# Debian's module of libvirt, for whichever Python of that version; none of the others there.
+LIBVIRT = "for one in /usr/lib/python3/dist-packages/libvirt*.py /usr/lib/python3/dist-packages/libvirtmod*; do " \
+          "[ -e $one ] && ln -sf $one {plugins}/; done"
+API_SECONDS = 120
+
+
+class Database(MariaDB):
+    """The platform's; its data may be a copy of one that was stopped."""
+
+    def deploy(self, data=None) -> None:
+        """`data`: the path on the host of a data directory."""
+        if data is None:
+            super().deploy()
+            return
+        self.run("mkdir", "-p", self.home / "data")
+        self.put_configuration()
+        self.run("cp", "-r", "--reflink=auto", f"{data}/.", self.home / "data", timeout=300)
+
+    def put_configuration(self, **own) -> None:
+        super().put_configuration(**own, **{
+            "bind-address": "0.0.0.0", "performance_schema": "OFF", "innodb_log_file_size": "48M"})
+
+
+class Platform:
+    """`host` has all of it but what keeps volumes, which is on `store`; they may be one."""
+
+    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", virt_type="qemu"):
+        self.host, self.store, self.release, self.secrets = host, store, release, secrets
+        self.apart = store is not host
+        self.database = Database(host, durability="periodic", max_connections=800)
+        self._how = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
+                     "virt_type": virt_type}
+        self.place = self._place(host, "")
+        self.broker, self.hypervisor = Broker(host, self.place), Hypervisor(host, self.place)
+
+    def deploy(self) -> None:
+        """The services' files on both hosts."""
+        self.place = self._place(self.host, self._python(self.host))
+        self.broker, self.hypervisor = Broker(self.host, self.place), Hypervisor(self.host, self.place)
+        self._put_files(self.host, self.place)
+        self.store_place = self.place
+        if self.apart:
+            self.store_place = self._place(self.store, self._python(self.store))
+            self._put_files(self.store, self.store_place)
+        self.store.put(config.ini(config.nbd(self.store_place, self.store.address)),
+                       self.store_place.etc("cinder") / "nbd.conf")
+
+    def start_ground(self, data=None) -> None:
+        """Database, broker, hypervisor; `data` as of Database.deploy."""
+        self.broker.begin()
+        self.database.deploy(data)
+        self.database.start()
+        self.hypervisor.up()
+        self.broker.await_answer()
+
+    def start(self, *parts: str) -> None:
+        """The named services, all if none is named, once those with a port answer there."""
+        began = [(host, service, host.start(service.process, service.command, env=service.env,
+                                            cwd=self.place.home))
+                 for host, service in self.services() if not parts or service.name in parts]
+        for host, service, process in began:
+            if service.port is not None:
+                host.wait_for(lambda: self._answers(host, service.port), f"{service.name} to answer",
+                              API_SECONDS, process)
+
+    def services(self) -> list:
+        """(host, service) of all."""
+        own = [*services.apis(self.release, self.place), *services.workers(self.place)]
+        return [(self.host, one) for one in own] + [
+            (self.store, one) for one in services.volumes(self.store_place)]
+
+    def manage(self, line: str, timeout=600, **more) -> str:
+        """What one of the services' own tools says."""
+        env = {**services.environment(self.place), **more}
+        return self.host.run(f"cd {self.place.home} && {line}", env=env, timeout=timeout).stdout
+
+    def log_tail(self, name: str, lines: int = 40) -> str:
+        """Of one service."""
+        for host, service in self.services():
+            if service.name == name:
+                return host.process(service.process).log_tail(lines)
+        return ""
+
+    def stop(self) -> None:
+        """End all but the database at once, and that in order."""
+        self._end("")
+        self.broker.end_names()
+        self.database.stop()
+
+    def destroy(self) -> None:
+        """End all and take away all: twice, and where nothing is, does no harm."""
+        self.hypervisor.end_guests()
+        self._end("openstack-")
+        if self.database.process is not None:
+            self.database.process.kill()
+        self.broker.end_names()
+        self.hypervisor.down()
+        self.database.destroy()
+        for host in {self.host.name: self.host, self.store.name: self.store}.values():
+            host.run(f"rm -rf {shlex.quote(str(self._home(host)))} processes/openstack-*", timeout=120)
+
+    def _end(self, prefix):
+        jobs = [(host, name) for host in {self.host.name: self.host, self.store.name: self.store}.values()
+                for name in host.run("ls processes 2> /dev/null", check=False).stdout.split()
+                if name.startswith("openstack-")]
+
+        def end(job):
+            host, name = job
+            process = host.process(name)
+            if process is not None:
+                process.kill()
+
+        each(jobs, end)
+
+    def _home(self, host):
+        return host.root / "openstack"
+
+    def _place(self, host, python):
+        return config.Place(self._home(host), python=python, **self._how)
+
+    def _python(self, host) -> str:
+        plugins = self._home(host) / "plugins"
+        if self.release.python is None:
+            return f"env PYTHONPATH={plugins} PYTHONNOUSERSITE=1 {DEBIAN_PYTHON}"
+        return self.release.python.python_on(host).replace("PYTHONPATH=", f"PYTHONPATH={plugins}:", 1)
+
+    def _put_files(self, host, place):
+        folders = [*(f"etc/{part}" for part in config.CONF), *FOLDERS]
+        host.run("umask 077; mkdir -p " + " ".join(shlex.quote(f"{place.home}/{one}") for one in folders))
+        texts = {**config.files(place), **services.gunicorn_files(self.release, place),
+                 "keys/fernet/1": self.secrets.fernet, "keys/credential/1": self.secrets.credential,
+                 "plugins/openstack_plugin-1.dist-info/entry_points.txt": ENTRY,
+                 "plugins/openstack_plugin-1.dist-info/METADATA": METADATA,
+                 **{f"plugins/openstack_plugin/{one.name}": one.read_text() for one in PLUGIN.glob("*.py")}}
+        for name, text in texts.items():
+            host.put(text, place.home / name, 0o600)
+        host.run(LIBVIRT.format(plugins=place.home / "plugins"))
+
+    @staticmethod
+    def _answers(host, port) -> bool:
+        """Whether it answers a request, by which words ever."""
+        with suppress(OSError, EOFError, http.client.HTTPException, LabbookError):
+            connection = http.client.HTTPConnection(config.HERE, port, timeout=10)
+            connection.sock = host.dial(config.HERE if port != services.NBD_PORT else host.address, port)
+            if port == services.NBD_PORT:   # no HTTP, but it listens
+                return True
+            connection.request("GET", "/")
+            return connection.getresponse().status < 500
+        return False
