@@ -4,12 +4,14 @@ import importlib.metadata
 import re
 
 from labbook.errors import InputError
+from labbook.lab.bringing import bring
 from labbook.systems import guest as guests
 from labbook.systems import openstack_seed
 from labbook.systems.base import Described, Needs
 from labbook.systems.cloud import Cloud
 from labbook.systems.cloud_ledger import Ledger
 from labbook.systems.cloud_openstack import OpenStackApi
+from labbook.systems.guest_try import accelerated
 from labbook.systems.openstack_platform import Platform
 from labbook.systems.openstack_releases import RELEASES
 
@@ -77,7 +79,7 @@ class OpenStack(Described):
         self.guest = guests.guest(self.host)
         seed = openstack_seed.seed(self.platform, self.guest)
         try:
-            self.platform.deploy()
+            self.platform.deploy(accelerated(self.host, self.guest, bring(self.host, self.guest.folder)))
             openstack_seed.plant(self.platform, self.guest, seed)
             self.platform.start_ground(openstack_seed.data(self.platform, seed))
             self.platform.start()

@@ -106,6 +106,7 @@ def glance(place) -> dict:
         "files": {"filesystem_store_datadir": store},
         "os_glance_staging_store": {"filesystem_store_datadir": place.home / "staging"},
         "os_glance_tasks_store": {"filesystem_store_datadir": place.home / "tasks"},
+        "image_format": {"require_image_format_match": "false"},    # a kernel is taken for a disk
         "paste_deploy": {"flavor": "keystone",
                          "config_file": place.etc("glance") / "glance-api-paste.ini"},
     }

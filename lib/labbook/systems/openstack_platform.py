@@ -25,6 +25,7 @@ FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron"
 LIBVIRT = "for one in /usr/lib/python3/dist-packages/libvirt*.py /usr/lib/python3/dist-packages/libvirtmod*; do " \
           "[ -e $one ] && ln -sf $one {plugins}/; done"
 API_SECONDS = 120
+FIRST, LAST = ("keystone-api", "placement-api"), ("nova-compute", "cinder-volume")
 
 
 class Database(MariaDB):
@@ -47,17 +48,17 @@ class Database(MariaDB):
 class Platform:
     """`host` has all of it but what keeps volumes, which is on `store`; they may be one."""
 
-    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", virt_type="qemu"):
+    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none"):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
         self.apart = store is not host
         self.database = Database(host, durability="periodic", max_connections=800)
-        self._how = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
-                     "virt_type": virt_type}
+        self._how = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode}
         self.place = self._place(host, "")
         self.broker, self.hypervisor = Broker(host, self.place), Hypervisor(host, self.place)
 
-    def deploy(self) -> None:
-        """The services' files on both hosts."""
+    def deploy(self, accelerated: bool = False) -> None:
+        """The services' files on both hosts. `accelerated`: servers are given to KVM."""
+        self._how["virt_type"] = "kvm" if accelerated else "qemu"
         self.place = self._place(self.host, self._python(self.host))
         self.broker, self.hypervisor = Broker(self.host, self.place), Hypervisor(self.host, self.place)
         self._put_files(self.host, self.place)
@@ -76,11 +77,21 @@ class Platform:
         self.hypervisor.up()
         self.broker.await_answer()
 
-    def start(self, *parts: str) -> None:
-        """The named services, all if none is named, once those with a port answer there."""
-        began = [(host, service, host.start(service.process, service.command, env=service.env,
-                                            cwd=self.place.home))
-                 for host, service in self.services() if not parts or service.name in parts]
+    def start(self) -> None:
+        """All services; those that ask others at once come after these."""
+        began = self.begin(*(one.name for _, one in self.services() if one.name not in LAST))
+        self.await_answers([one for one in began if one[1].name in FIRST])
+        self.begin(*LAST)
+        self.await_answers(began)
+
+    def begin(self, *names: str) -> list:
+        """Start these services, and do not wait: (host, service, process) of each."""
+        return [(host, service, host.start(service.process, service.command, env=service.env,
+                                           cwd=self._home(host)))
+                for host, service in self.services() if service.name in names]
+
+    def await_answers(self, began) -> None:
+        """Until those with a port answer there; SystemFailure with the log's tail of one that does not."""
         for host, service, process in began:
             if service.port is not None:
                 host.wait_for(lambda: self._answers(host, service.port), f"{service.name} to answer",

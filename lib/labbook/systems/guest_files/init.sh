@@ -3,6 +3,7 @@
 # server in order, so that a reboot is one by the switch.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 told=/run/config/openstack/latest
+echo "labbook: booting"
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs -o mode=755 tmpfs /run
