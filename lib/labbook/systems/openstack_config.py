@@ -73,6 +73,7 @@ def _common(place, part) -> dict:
     if part != "keystone":
         parts["keystone_authtoken"] = {
             **credentials(place, part), "www_authenticate_uri": f"http://{HERE}:{PORTS['keystone']}",
+            "interface": "public",
             "service_token_roles": "service", "service_token_roles_required": "true"}
     return parts
 
@@ -213,6 +214,7 @@ def gunicorn(application: str, port: int, words: list[str], place: Place) -> str
     options = {"wsgi_app": application, "bind": f"{HERE}:{port}", "workers": 1, "threads": 8,
                "worker_class": "gthread", "timeout": 300, "graceful_timeout": 3,
                "worker_tmp_dir": str(place.home), "control_socket_disable": True}
-    return "".join([*(f"{key} = {value!r}\n" for key, value in options.items()),
-                    "\n\ndef post_fork(server, worker):\n    import sys\n\n",
-                    f"    sys.argv[:] = {words!r}\n"])
+    # a process whose name has spaces is none that the lab knows again
+    return "".join(["import sys\n\nfrom gunicorn import util\n\nutil._setproctitle = print\n",
+                    *(f"{key} = {value!r}\n" for key, value in options.items()),
+                    f"\n\ndef post_fork(server, worker):\n    sys.argv[:] = {words!r}\n"])

@@ -15,6 +15,9 @@ START_SECONDS = 30
 VIEW = """set -e; home={home}; mkdir -p $home/view/etc $home/view/lib
 if ! grep -q " /var/cache tmpfs " /proc/mounts; then
   cp -a /etc/. $home/view/etc; mkdir -p $home/view/etc/libvirt
+  # it asks for these before it reads that it needs them not
+  grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/: >> $home/view/etc/passwd
+  grep -q ^libvirt-qemu: /etc/group || echo libvirt-qemu:x:64055: >> $home/view/etc/group
   mount --bind $home/view/etc /etc
   mount -t tmpfs tmpfs $home/view/lib
   for one in /var/lib/*; do

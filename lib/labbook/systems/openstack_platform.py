@@ -117,14 +117,14 @@ class Platform:
 
     def stop(self) -> None:
         """End all but the database at once, and that in order."""
-        self._end("")
+        self.end_services()
         self.broker.end_names()
         self.database.stop()
 
     def destroy(self) -> None:
         """End all and take away all: twice, and where nothing is, does no harm."""
         self.hypervisor.end_guests()
-        self._end("openstack-")
+        self.end_services()
         if self.database.process is not None:
             self.database.process.kill()
         self.broker.end_names()
@@ -133,7 +133,7 @@ class Platform:
         for host in {self.host.name: self.host, self.store.name: self.store}.values():
             host.run(f"rm -rf {shlex.quote(str(self._home(host)))} processes/openstack-*", timeout=120)
 
-    def _end(self, prefix):
+    def end_services(self) -> None:
         jobs = [(host, name) for host in {self.host.name: self.host, self.store.name: self.store}.values()
                 for name in host.run("ls processes 2> /dev/null", check=False).stdout.split()
                 if name.startswith("openstack-")]
@@ -142,7 +142,8 @@ class Platform:
             host, name = job
             process = host.process(name)
             if process is not None:
-                process.kill()
+                process.kill()      # such as make themselves a session of their own are its leaders
+                host.run(f"pkill -KILL -s {process.pid}", check=False)
 
         each(jobs, end)
 

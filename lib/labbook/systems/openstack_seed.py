@@ -108,6 +108,8 @@ def _fill(folder: Path, platform, guest):
         platform.await_answers(platform.begin("keystone-api"))
         cloud = connection(platform)
         fill_identity(cloud, platform.secrets.password)
+        cloud.close()
+        cloud = connection(platform)    # which knows where the others are now
         rest = (one.name for _, one in platform.services() if one.name != "keystone-api")
         platform.await_answers(platform.begin(*rest))
         told = fill_rest(platform, cloud, guest)
