@@ -80,6 +80,8 @@ def test_volumes_bypass_the_hosts_memory_just_when_servers_disks_do():
 
 
 class Host:
+    allow = None
+
     def __init__(self, role, name="h"):
         self.role, self.name, self.root, self.address = role, name, PurePosixPath("/srv/x"), "198.18.0.1"
 

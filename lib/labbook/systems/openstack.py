@@ -3,7 +3,7 @@
 import importlib.metadata
 import re
 
-from labbook.errors import InputError
+from labbook.errors import InputError, LabError
 from labbook.lab.bringing import bring
 from labbook.systems import guest as guests
 from labbook.systems import openstack_seed
@@ -13,7 +13,7 @@ from labbook.systems.cloud_ledger import Ledger
 from labbook.systems.cloud_openstack import OpenStackApi
 from labbook.systems.guest_try import accelerated
 from labbook.systems.openstack_platform import Platform
-from labbook.systems.openstack_releases import RELEASES
+from labbook.systems.openstack_releases import PORTS, RELEASES
 
 NEWEST = "2026.2"
 STORES = ("store", "osd", "mon")    # roles of hosts that volumes may be on
@@ -51,12 +51,14 @@ class OpenStack(Described):
     }
     NEEDS = Needs(packages=(*RELEASES[NEWEST].packages, *guests.NEEDS.packages),
                   commands=("ss", "ps", *guests.NEEDS.commands), artifacts=(RELEASES[NEWEST].python,))
-    PARTS = {"cloud": NAME}
-    protocol = "openstack"
+    protocol, port = "openstack", PORTS["keystone"]
 
     def __init__(self, hosts, **settings):
         self.settings = self.checked(settings)
         self.host = _of_role(hosts, "cloud")
+        if self.host.allow is not None:
+            raise LabError(f"{self.host.name} is no host that the lab made, and a platform takes over all of "
+                           "one", remedy="Name a cloud of your own in the environment file")
         store = next((host for role in STORES for host in hosts if host.role == role), self.host)
         self.release = RELEASES[self.settings["release"]]
         self.platform = Platform(self.host, store, self.release, openstack_seed.secrets(),
@@ -83,11 +85,16 @@ class OpenStack(Described):
             openstack_seed.plant(self.platform, self.guest, seed)
             self.platform.start_ground(openstack_seed.data(self.platform, seed))
             self.platform.start()
-            self._cloud = self._made_cloud(seed.told["network"])
+            with openstack_seed.complaining(self.platform, "come up"):
+                self._cloud = self._made_cloud(seed.told["network"])
         except BaseException:
             self.platform.destroy()
             raise
         return self
+
+    @property
+    def address(self) -> str:
+        return self.host.address
 
     @property
     def cloud(self) -> Cloud:

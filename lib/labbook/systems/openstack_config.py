@@ -12,7 +12,8 @@ REGION = "RegionOne"
 BROKER_USER, BROKER_PORT = "openstack", 5672
 DATABASE_USER = "labbook"   # systems/sql_server.py's, without a password
 NO_LIMIT = 100_000
-QUIET = ",".join(f"{name}=ERROR" for name in ("amqp", "oslo_policy", "py.warnings", "stevedore"))
+QUIET = ",".join(f"{name}=ERROR" for name in (
+    "amqp", "neutronclient", "os_brick", "oslo_policy", "py.warnings", "stevedore"))
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,7 @@ def nova(place) -> dict:
         "service_user": {"send_service_user_token": "true", **credentials(place, "nova")},
         "libvirt": {
             "virt_type": place.virt_type, "images_type": "raw", "inject_partition": -2,
+            "snapshot_image_format": "qcow2",   # without the blocks that nobody wrote
             "connection_uri": libvirt_uri(place), "wait_soft_reboot_seconds": 10,
             "disk_cachemodes": ",".join(f"{kind}={place.cache_mode}" for kind in ("file", "network"))},
         "vnc": {"enabled": "false"}, "spice": {"enabled": "false"},

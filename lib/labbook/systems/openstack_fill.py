@@ -13,7 +13,7 @@ ENDPOINTS = {  # part: (type, path)
     "neutron": ("network", ""), "cinder": ("volumev3", "/v3/%(project_id)s"),
 }
 # The guest's serial console is what the API shows; nothing else is waited for or told.
-COMMAND_LINE = "console=ttyS0 quiet no_timer_check tsc=reliable mitigations=off net.ifnames=0 random.trust_cpu=on"
+COMMAND_LINE = "console=ttyS0 quiet no_timer_check tsc=reliable mitigations=off net.ifnames=0"
 DEVICES = {"hw_cdrom_bus": "scsi", "hw_scsi_model": "virtio-scsi", "hw_rng_model": "virtio"}
 UPLOAD = """import http.client, os, sys
 place, port, token = sys.argv[1:3] + [os.environ["TOKEN"]]

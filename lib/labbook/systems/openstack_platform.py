@@ -3,46 +3,20 @@
 import http.client
 import shlex
 from contextlib import suppress
-from pathlib import Path
 
 from labbook.errors import LabbookError
 from labbook.systems import openstack_config as config
+from labbook.systems import openstack_files as files
 from labbook.systems import openstack_services as services
 from labbook.systems.keystone_config import Secrets
-from labbook.systems.mariadb import MariaDB
 from labbook.systems.openstack_broker import Broker
+from labbook.systems.openstack_database import Database
 from labbook.systems.openstack_hypervisor import Hypervisor
-from labbook.systems.openstack_releases import DEBIAN_PYTHON, Release
+from labbook.systems.openstack_releases import Release
 from labbook.systems.several import each
 
-PLUGIN = Path(__file__).with_name("openstack_plugin")
-ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n"
-METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
-FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
-           "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",
-           "plugins/openstack_plugin-1.dist-info")
-# Debian's module of libvirt, for whichever Python of that version; none of the others there.
-LIBVIRT = "for one in /usr/lib/python3/dist-packages/libvirt*.py /usr/lib/python3/dist-packages/libvirtmod*; do " \
-          "[ -e $one ] && ln -sf $one {plugins}/; done"
 API_SECONDS = 120
 FIRST, LAST = ("keystone-api", "placement-api"), ("nova-compute", "cinder-volume")
-
-
-class Database(MariaDB):
-    """The platform's; its data may be a copy of one that was stopped."""
-
-    def deploy(self, data=None) -> None:
-        """`data`: the path on the host of a data directory."""
-        if data is None:
-            super().deploy()
-            return
-        self.run("mkdir", "-p", self.home / "data")
-        self.put_configuration()
-        self.run("cp", "-r", "--reflink=auto", f"{data}/.", self.home / "data", timeout=300)
-
-    def put_configuration(self, **own) -> None:
-        super().put_configuration(**own, **{
-            "bind-address": "0.0.0.0", "performance_schema": "OFF", "innodb_log_file_size": "48M"})
 
 
 class Platform:
@@ -59,13 +33,9 @@ class Platform:
     def deploy(self, accelerated: bool = False) -> None:
         """The services' files on both hosts. `accelerated`: servers are given to KVM."""
         self._how["virt_type"] = "kvm" if accelerated else "qemu"
-        self.place = self._place(self.host, self._python(self.host))
+        self.place = self._deployed(self.host)
         self.broker, self.hypervisor = Broker(self.host, self.place), Hypervisor(self.host, self.place)
-        self._put_files(self.host, self.place)
-        self.store_place = self.place
-        if self.apart:
-            self.store_place = self._place(self.store, self._python(self.store))
-            self._put_files(self.store, self.store_place)
+        self.store_place = self._deployed(self.store) if self.apart else self.place
         self.store.put(config.ini(config.nbd(self.store_place, self.store.address)),
                        self.store_place.etc("cinder") / "nbd.conf")
 
@@ -103,10 +73,15 @@ class Platform:
         return [(self.host, one) for one in own] + [
             (self.store, one) for one in services.volumes(self.store_place)]
 
-    def manage(self, line: str, timeout=600, **more) -> str:
+    def manage(self, line: str, timeout=600) -> str:
         """What one of the services' own tools says."""
-        env = {**services.environment(self.place), **more}
-        return self.host.run(f"cd {self.place.home} && {line}", env=env, timeout=timeout).stdout
+        return self.host.run(f"cd {self.place.home} && {line}", env=services.environment(self.place),
+                             timeout=timeout).stdout
+
+    def complaints(self, lines: int = 40) -> str:
+        """The last of what the services' logs have as errors."""
+        found = "grep -hE ' (ERROR|CRITICAL) ' processes/openstack-*/log"
+        return self.host.run(f"{found} | sort | tail -n {lines}", check=False).stdout
 
     def log_tail(self, name: str, lines: int = 40) -> str:
         """Of one service."""
@@ -130,11 +105,12 @@ class Platform:
         self.broker.end_names()
         self.hypervisor.down()
         self.database.destroy()
-        for host in {self.host.name: self.host, self.store.name: self.store}.values():
+        for host in self._hosts():
             host.run(f"rm -rf {shlex.quote(str(self._home(host)))} processes/openstack-*", timeout=120)
 
     def end_services(self) -> None:
-        jobs = [(host, name) for host in {self.host.name: self.host, self.store.name: self.store}.values()
+        """Whatever of the platform runs, but for the database."""
+        jobs = [(host, name) for host in self._hosts()
                 for name in host.run("ls processes 2> /dev/null", check=False).stdout.split()
                 if name.startswith("openstack-")]
 
@@ -147,29 +123,19 @@ class Platform:
 
         each(jobs, end)
 
+    def _hosts(self):
+        return [self.host, self.store] if self.apart else [self.host]
+
+    def _deployed(self, host) -> config.Place:
+        place = self._place(host, files.python_on(host, self.release, self._home(host)))
+        files.put(host, self.release, place, self.secrets)
+        return place
+
     def _home(self, host):
         return host.root / "openstack"
 
     def _place(self, host, python):
         return config.Place(self._home(host), python=python, **self._how)
-
-    def _python(self, host) -> str:
-        plugins = self._home(host) / "plugins"
-        if self.release.python is None:
-            return f"env PYTHONPATH={plugins} PYTHONNOUSERSITE=1 {DEBIAN_PYTHON}"
-        return self.release.python.python_on(host).replace("PYTHONPATH=", f"PYTHONPATH={plugins}:", 1)
-
-    def _put_files(self, host, place):
-        folders = [*(f"etc/{part}" for part in config.CONF), *FOLDERS]
-        host.run("umask 077; mkdir -p " + " ".join(shlex.quote(f"{place.home}/{one}") for one in folders))
-        texts = {**config.files(place), **services.gunicorn_files(self.release, place),
-                 "keys/fernet/1": self.secrets.fernet, "keys/credential/1": self.secrets.credential,
-                 "plugins/openstack_plugin-1.dist-info/entry_points.txt": ENTRY,
-                 "plugins/openstack_plugin-1.dist-info/METADATA": METADATA,
-                 **{f"plugins/openstack_plugin/{one.name}": one.read_text() for one in PLUGIN.glob("*.py")}}
-        for name, text in texts.items():
-            host.put(text, place.home / name, 0o600)
-        host.run(LIBVIRT.format(plugins=place.home / "plugins"))
 
     @staticmethod
     def _answers(host, port) -> bool:

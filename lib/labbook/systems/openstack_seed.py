@@ -4,6 +4,7 @@ import hashlib
 import json
 import tarfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from labbook.lab.bringing import bring
 from labbook.lab.shelf import made
 from labbook.lab.transfer import say
 from labbook.systems import openstack_services as services
-from labbook.systems.cloud_openstack_session import connect_through
+from labbook.systems.cloud_openstack_session import connect_through, telling
 from labbook.systems.keystone_config import ADMIN, DOMAIN, Secrets
 from labbook.systems.mariadb import SERVER
 from labbook.systems.openstack_config import HERE
@@ -94,44 +95,61 @@ def await_workers(platform, cloud, seconds=UP_SECONDS) -> None:
         time.sleep(0.3)
 
 
+@contextmanager
+def complaining(platform, doing: str):
+    """What openstacksdk raises meanwhile is a SystemFailure with what the services complain of."""
+    try:
+        with telling(doing, None):
+            yield
+    except SystemFailure as error:
+        error.log = error.log or platform.complaints()
+        raise
+
+
 def _fill(folder: Path, platform, guest):
     say(f"making the databases of OpenStack {platform.release.name}, once")
     began = time.monotonic()
     try:
-        platform.destroy()
-        platform.deploy()
-        platform.start_ground()
-        for name in services.DATABASES:
-            platform.database.query(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
-        each(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)])
-        _bootstrap(platform)
-        platform.await_answers(platform.begin("keystone-api"))
-        cloud = connection(platform)
-        fill_identity(cloud, platform.secrets.password)
-        cloud.close()
-        cloud = connection(platform)    # which knows where the others are now
-        rest = (one.name for _, one in platform.services() if one.name != "keystone-api")
-        platform.await_answers(platform.begin(*rest))
-        told = fill_rest(platform, cloud, guest)
-        await_workers(platform, cloud)
-        platform.manage(services.discovering(platform.place))
-        (folder / TOLD).write_text(json.dumps(told))
-        node = platform.host.run(f"cat {platform.place.home}/nova/{NODE}", check=False).stdout
-        if node:
-            (folder / NODE).write_text(node)
-        cloud.close()
-        platform.stop()
-        _take(platform.database, folder)
+        with complaining(platform, "be made"):
+            _make(folder, platform, guest)
     finally:
         platform.destroy()
     say(f"made in {time.monotonic() - began:.0f} s")
 
 
+def _make(folder, platform, guest):
+    platform.destroy()
+    platform.deploy()
+    platform.start_ground()
+    for name in services.DATABASES:
+        platform.database.query(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
+    each(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)])
+    _bootstrap(platform)
+    platform.await_answers(platform.begin("keystone-api"))
+    cloud = connection(platform)
+    fill_identity(cloud, platform.secrets.password)
+    cloud.close()
+    cloud = connection(platform)    # which knows where the others are now
+    rest = (one.name for _, one in platform.services() if one.name != "keystone-api")
+    platform.await_answers(platform.begin(*rest))
+    told = fill_rest(platform, cloud, guest)
+    await_workers(platform, cloud)
+    platform.manage(services.discovering(platform.place))
+    (folder / TOLD).write_text(json.dumps(told))
+    node = platform.host.run(f"cat {platform.place.home}/nova/{NODE}", check=False).stdout
+    if node:
+        (folder / NODE).write_text(node)
+    cloud.close()
+    platform.stop()
+    _take(platform.database, folder)
+
+
 def _bootstrap(platform):
     line = services.config.entry(platform.place, "keystone-manage", "keystone.cmd.manage:main", "keystone")
     url = f"http://{HERE}:{PORTS['keystone']}/v3"
-    platform.manage(f"{line} bootstrap --bootstrap-public-url {url} --bootstrap-region-id RegionOne",
-                    OS_BOOTSTRAP_PASSWORD=platform.secrets.password)
+    # read there, so that no `ps` shows it
+    platform.manage(f"export OS_BOOTSTRAP_PASSWORD=$(cat {platform.place.home}/keys/password) && "
+                    f"{line} bootstrap --bootstrap-public-url {url} --bootstrap-region-id RegionOne")
 
 
 def _take(database, folder):
