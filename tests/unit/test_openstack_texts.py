@@ -68,7 +68,7 @@ def test_every_part_answers_at_a_port_of_its_own(release):
     assert len({api.port for api in apis}) == len(PARTS)
     for name, text in openstack_services.gunicorn_files(release, PLACE).items():
         told = {}
-        exec(text.replace("from gunicorn import util", "from types import SimpleNamespace as util"), told)
+        exec(text.replace("from gunicorn import util", "import types\nutil = types.SimpleNamespace()"), told)
         assert told["worker_class"] == "gthread" and told["bind"].startswith("127.0.0.1:")
         assert any(f"-c /srv/here/{name}" in api.command for api in apis)
 
