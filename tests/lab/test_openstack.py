@@ -77,4 +77,16 @@ def test_a_server_has_what_benchmarks_take(ground):
     until = time.monotonic() + 20
     while "/swap" not in ground.ask(server, "cat /proc/swaps"):
         assert time.monotonic() < until
-    assert ground.ask(server, "hostname")
+    assert ground.cloud.console(server).count("labbook: up at") >= 1
+
+
+def test_disks_of_servers_bypass_the_hosts_memory_as_asked(ground, platform):
+    ground.servers(1)
+    said = platform.host.run("ps -eo args= | grep -F 'qemu-system-x86_64 -name'").stdout
+    assert '"cache":{"direct":true' in said
+
+
+def test_a_server_of_four_cores(ground):
+    server, = ground.started(1, flavor=ground.cloud.flavor("c1.xlarge"))
+    assert ground.ask(server, "nproc") == "4"
+    ground.cloud.terminate([server])

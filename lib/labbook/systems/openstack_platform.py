@@ -64,8 +64,9 @@ class Platform:
         """Until those with a port answer there; SystemFailure with the log's tail of one that does not."""
         for host, service, process in began:
             if service.port is not None:
-                host.wait_for(lambda: self._answers(host, service.port), f"{service.name} to answer",
-                              API_SECONDS, process)
+                # another's server at its port is none
+                host.wait_for(lambda: process.alive() and self._answers(host, service.port),
+                              f"{service.name} to answer", API_SECONDS, process)
 
     def services(self) -> list:
         """(host, service) of all."""

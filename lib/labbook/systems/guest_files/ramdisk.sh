@@ -9,6 +9,6 @@ until [ -b /dev/vda ]; do
     [ $tries -lt 500 ] || { echo "labbook: no disk vda"; exec $b sh; }
     $b usleep 20000
 done
-$b mount -t ext4 -o noatime /dev/vda /root || { echo "labbook: no root on vda"; exec $b sh; }
+$b mount -t ext4 -o noatime,noinit_itable /dev/vda /root || { echo "labbook: no root on vda"; exec $b sh; }
 $b mount --move /dev /root/dev
 exec $b switch_root /root /sbin/labbook-init
