@@ -40,19 +40,19 @@ class Platform:
                        self.store_place.etc("cinder") / "nbd.conf")
 
     def start_ground(self, data=None) -> None:
-        """Database, broker, hypervisor; `data` as of Database.deploy."""
+        """The database, and the broker, which is not waited for; `data` as of Database.deploy."""
         self.broker.begin()
         self.database.deploy(data)
         self.database.start()
-        self.hypervisor.up()
-        self.broker.await_answer()
 
-    def start(self) -> None:
-        """All services; those that ask others at once come after these."""
-        began = self.begin(*(one.name for _, one in self.services() if one.name not in LAST))
+    def start(self, running=()) -> None:
+        """All services but such as are running already, and the hypervisor; services that ask others at
+        once come after these."""
+        began = self.begin(*(one.name for _, one in self.services() if one.name not in (*LAST, *running)))
+        self.hypervisor.up()
         self.await_answers([one for one in began if one[1].name in FIRST])
-        self.begin(*LAST)
-        self.await_answers(began)
+        self.broker.await_answer()
+        self.await_answers(began + self.begin(*LAST))
 
     def begin(self, *names: str) -> list:
         """Start these services, and do not wait: (host, service, process) of each."""

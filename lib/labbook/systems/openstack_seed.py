@@ -130,8 +130,7 @@ def _make(folder, platform, guest):
     fill_identity(cloud, platform.secrets.password)
     cloud.close()
     cloud = connection(platform)    # which knows where the others are now
-    rest = (one.name for _, one in platform.services() if one.name != "keystone-api")
-    platform.await_answers(platform.begin(*rest))
+    platform.start(running=["keystone-api"])
     told = fill_rest(platform, cloud, guest)
     await_workers(platform, cloud)
     platform.manage(services.discovering(platform.place))

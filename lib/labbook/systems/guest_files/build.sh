@@ -52,6 +52,6 @@ cd "$folder"
 rm -f root.raw
 truncate -s "${size_mb}M" root.raw
 # uninit_bg: a platform that gives the root more room need not write what no file uses
-mkfs.ext4 -q -F -L guest -m 0 -O ^metadata_csum,uninit_bg -i 32768 -J size=8 -d root root.raw
+mkfs.ext4 -q -F -b 4096 -L guest -m 0 -O ^metadata_csum,uninit_bg -i 32768 -J size=8 -d root root.raw
 du -sm root | cut -f 1
 rm -rf root
