@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import time
 
 from labbook.errors import InputError, LabError
 from labbook.lab.bringing import bring
@@ -84,9 +85,10 @@ class OpenStack(Described):
             self.platform.deploy(accelerated(self.host, self.guest, bring(self.host, self.guest.folder)))
             openstack_seed.plant(self.platform, self.guest, seed)
             self.platform.start_ground(openstack_seed.data(self.platform, seed))
+            since = time.time()
             self.platform.start()
             with openstack_seed.complaining(self.platform, "come up"):
-                self._cloud = self._made_cloud(seed.told["network"])
+                self._cloud = self._made_cloud(seed.told["network"], since)
         except BaseException:
             self.platform.destroy()
             raise
@@ -114,9 +116,9 @@ class OpenStack(Described):
         """Settings, versions of its parts, and what a server has under and around it."""
         return {"system": self.NAME, **self.settings, **self._told(), "versions": self._versions()}
 
-    def _made_cloud(self, network) -> Cloud:
+    def _made_cloud(self, network, since) -> Cloud:
         connection = openstack_seed.connection(self.platform)
-        openstack_seed.await_workers(self.platform, connection)
+        openstack_seed.await_workers(self.platform, connection, since)
         return Cloud(LabApi(connection, network, self._told()), Ledger(MARK), at_end=self.destroy)
 
     def _told(self) -> dict:

@@ -6,6 +6,7 @@ import tarfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from labbook.errors import SystemFailure
@@ -78,14 +79,14 @@ def connection(platform):
         password=platform.secrets.password, user_domain_name=DOMAIN, project_domain_name=DOMAIN)
 
 
-def await_workers(platform, cloud, seconds=UP_SECONDS) -> None:
-    """Until Nova's and Cinder's own workers have reported; SystemFailure with the log's tail of one
-    that does not."""
+def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
+    """Until Nova's and Cinder's own workers have reported after `since` (epoch seconds), and not only
+    before their database was copied; SystemFailure with the log's tail of one that does not."""
     wanted = {"nova-conductor", "nova-scheduler", "nova-compute", "cinder-scheduler", "cinder-volume"}
     until = time.monotonic() + seconds
     while True:
         there = [*cloud.compute.services(), *cloud.block_storage.services()]
-        missing = wanted - {one.binary for one in there if one.state == "up"}
+        missing = wanted - {one.binary for one in there if one.state == "up" and _epoch(one.updated_at) > since}
         if not missing:
             return
         if time.monotonic() > until:
@@ -93,6 +94,10 @@ def await_workers(platform, cloud, seconds=UP_SECONDS) -> None:
             raise SystemFailure(f"{platform.host.name}: waited for {name} to report: not within "
                                 f"{seconds:g} s", log=platform.log_tail(name))
         time.sleep(0.3)
+
+
+def _epoch(text) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp() if text else 0
 
 
 @contextmanager
@@ -130,9 +135,10 @@ def _make(folder, platform, guest):
     fill_identity(cloud, platform.secrets.password)
     cloud.close()
     cloud = connection(platform)    # which knows where the others are now
+    since = time.time()
     platform.start(running=["keystone-api"])
     told = fill_rest(platform, cloud, guest)
-    await_workers(platform, cloud)
+    await_workers(platform, cloud, since)
     platform.manage(services.discovering(platform.place))
     (folder / TOLD).write_text(json.dumps(told))
     node = platform.host.run(f"cat {platform.place.home}/nova/{NODE}", check=False).stdout
