@@ -2,13 +2,17 @@
 
 import configparser
 import gzip
+import ipaddress
 import subprocess
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from labbook.errors import InputError
-from labbook.systems import guest, guest_ramdisk, openstack_config, openstack_paste, openstack_services
+from labbook.lab.environment import BENCHMARK_RANGE
+from labbook.systems import (
+    guest, guest_ramdisk, openstack_config, openstack_hypervisor, openstack_paste, openstack_services,
+)
 from labbook.systems.openstack import OpenStack
 from labbook.systems.openstack_releases import PARTS, RELEASES
 
@@ -150,3 +154,36 @@ def entries(data):
 def test_the_guests_name_tells_its_image_and_size():
     one = guest.Guest(Path("/cache/guest-1"))
     assert one.image(0.5).name == "guest-0.5gb.raw" and one.image(2).name == "guest-2gb.raw"
+
+
+WORDS = {"bridge": "guests", "gateway": "192.0.2.1", "home": "/srv/here"}
+
+
+def test_what_the_hypervisors_host_is_told_is_shell():
+    for script in (openstack_hypervisor.VIEW, openstack_hypervisor.NO_VIEW, openstack_hypervisor.NETWORK,
+                   openstack_hypervisor.NO_NETWORK, openstack_hypervisor.BRIDGING):
+        subprocess.run(["sh", "-n"], input=script.format(**WORDS), text=True, check=True)
+    subprocess.run(["sh", "-n"], input=openstack_hypervisor.END_GUESTS, text=True, check=True)
+
+
+def test_just_tap_devices_that_are_in_no_bridge_yet_are_put_into_it(tmp_path):
+    """By an `ip` that tells of four devices and writes down what else it is told."""
+    (tmp_path / "ip").write_text(f"""#!/bin/sh
+[ "$2" = monitor ] || {{ echo "$@" >> {tmp_path}/told; exit; }}
+echo '7: tap1-a2: <BROADCAST> mtu 1500 state DOWN'
+echo '8: eth0@if3: <BROADCAST> mtu 1500 state UP'
+echo '9: tap3: <BROADCAST> mtu 1500 master guests state UP'
+echo 'Deleted 10: tap4: <BROADCAST> mtu 1500 state DOWN'
+""")
+    (tmp_path / "ip").chmod(0o755)
+    subprocess.run(["sh"], input=openstack_hypervisor.BRIDGING.format(**WORDS), text=True, check=True,
+                   env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert (tmp_path / "told").read_text() == "link set tap1-a2 master guests up\n"
+
+
+def test_guests_are_in_the_network_of_their_gateway_and_the_bits_they_are_told():
+    network = ipaddress.IPv4Network(openstack_hypervisor.SUBNET)
+    assert network.prefixlen == guest.BITS
+    assert next(network.hosts()) == ipaddress.IPv4Address(openstack_hypervisor.GATEWAY)
+    assert all(ipaddress.IPv4Address(one) in network for one in openstack_hypervisor.POOL)
+    assert not network.overlaps(ipaddress.IPv4Network(BENCHMARK_RANGE))     # what labs take theirs from
