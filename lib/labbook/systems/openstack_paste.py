@@ -42,10 +42,7 @@ def neutron() -> dict:
 
 def glance() -> dict:
     return {
-        "composite:glance-api-keystone": {"paste.composite_factory": "glance.api:root_app_factory",
-                                          "/": "api"},
-        "composite:api": {"paste.composite_factory": "glance.api:pipeline_factory",
-                          "keystone": "version token context root"},
+        "pipeline:glance-api-keystone": {"pipeline": "version token context root"},
         "composite:root": {"paste.composite_factory": "glance.api:root_app_factory",
                            "/": "versions", "/v2": "router"},
         "app:versions": {"paste.app_factory": "glance.api.versions:create_resource"},
