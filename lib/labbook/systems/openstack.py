@@ -19,6 +19,8 @@ from labbook.systems.openstack_releases import PORTS, RELEASES
 NEWEST = "2026.2"
 STORES = ("store", "osd", "mon")    # roles of hosts that volumes may be on
 MARK = "labbook"
+PLUMBING = {"bridge": "a Linux bridge, by the platform itself",
+            "tap": "tap devices by the platform, bridged by the lab"}
 VERSIONS = """import importlib.metadata as m
 for one in "keystone glance openstack-placement nova neutron cinder".split():
     print(one, m.version(one))"""
@@ -131,7 +133,7 @@ class OpenStack(Described):
             "hypervisor": f"{self.platform.hypervisor.version()}, "
                           + ("KVM" if accelerated else "processors emulated"),
             "accelerated": accelerated, "cores": self._cores(), "compute_machines": 1,
-            "own_plumbing": False, "plumbing": "tap devices of the hypervisor, bridged by the lab",
+            "own_plumbing": self.release.plug == "bridge", "plumbing": PLUMBING[self.release.plug],
             "guest": self.guest.name, "volume_way": f"NBD over TCP from {where}",
             "client": f"openstacksdk {importlib.metadata.version('openstacksdk')}",
         }

@@ -28,6 +28,7 @@ class Place:
     cache_mode: str = "none"
     virt_type: str = "qemu"
     node: str = "cloud"
+    plug: str = "tap"
 
     def database(self, name: str) -> str:
         return f"mysql+pymysql://{DATABASE_USER}:@{self.control}:3306/{name}"
@@ -166,7 +167,8 @@ def neutron(place) -> dict:
             "api_workers": 0, "rpc_workers": 0, "rpc_state_report_workers": 0,
             "notify_nova_on_port_status_changes": "false", "notify_nova_on_port_data_changes": "false",
             "dhcp_agent_notification": "false"},
-        "ml2": {"type_drivers": "local", "tenant_network_types": "local", "mechanism_drivers": "labbook_tap"},
+        "ml2": {"type_drivers": "local", "tenant_network_types": "local", 
+                "mechanism_drivers": f"labbook_{place.plug}"},
         "quotas": {"quota_port": -1, "quota_network": -1, "quota_subnet": -1},
     }
 
@@ -204,7 +206,8 @@ def helpers(place, part, *sections) -> dict:
 
 def entry(place, name: str, where: str, part: str) -> str:
     """The command line of a service's own entry."""
-    return f"{place.python} -m openstack_plugin {name} {where} --config-file {place.file(part)}"
+    program = place.home / "plugins" / "openstack_plugin" / "service.py"
+    return f"{place.python} {program} {name} {where} --config-file {place.file(part)}"
 
 
 SECTIONS = {"keystone": keystone, "glance": glance, "placement": placement, "nova": nova,

@@ -9,7 +9,8 @@ from labbook.systems import openstack_services as services
 from labbook.systems.openstack_releases import DEBIAN_PYTHON
 
 PLUGIN = Path(__file__).with_name("openstack_plugin")
-ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n"
+ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n" \
+        "labbook_bridge = openstack_plugin.network:BridgeDriver\n"
 METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
 FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
            "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",

@@ -26,7 +26,8 @@ class Platform:
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
         self.apart = store is not host
         self.database = Database(host, durability="periodic", max_connections=800)
-        self._how = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode}
+        self._how = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
+                     "plug": release.plug}
         self.place = self._place(host, "")
         self.broker, self.hypervisor = Broker(host, self.place), Hypervisor(host, self.place)
 

@@ -42,13 +42,15 @@ VOLUMES = ("cinder", "cinder.cmd.volume:main")
 
 @dataclass(frozen=True)
 class Release:
-    """`applications`: parts that gunicorn serves, by their WSGI application; `servers`: parts that are
+    """`plug`: how a server comes to the network: bridge, which the platform does itself, or tap, whose
+    devices the lab must bridge. `applications`: parts that gunicorn serves, by their WSGI application; `servers`: parts that are
     servers themselves, by their entry. `python`: packages of the host's Python, None: Debian's."""
 
     name: str
     packages: tuple[str, ...]
     applications: dict[str, str]
     servers: dict[str, str]
+    plug: str
     python: PythonPackages | None = None
 
     @property
@@ -63,12 +65,14 @@ ZED = Release(
     applications={"keystone": "keystone.server.wsgi:initialize_public_application()",
                   "placement": "placement.wsgi:init_application()"},
     servers={"glance": "glance.cmd.api:main", "nova": "nova.cmd.api_os_compute:main",
-             "neutron": "neutron.cmd.eventlet.server:main", "cinder": "cinder.cmd.api:main"})
+             "neutron": "neutron.cmd.eventlet.server:main", "cinder": "cinder.cmd.api:main"},
+    plug="bridge")
 LATEST = Release(
     "2026.2", HYPERVISOR,
     applications={"keystone": "keystone.wsgi.api:application", "glance": "glance.wsgi.api:application",
                   "placement": "placement.wsgi.api:application",
                   "nova": "nova.wsgi.osapi_compute:application",
                   "neutron": "neutron.wsgi.api:application", "cinder": "cinder.wsgi.api:application"},
-    servers={}, python=PACKAGES)
+    # its os-vif knows no bridges any more; and libvirt takes no tap device that Zed has made
+    servers={}, plug="tap", python=PACKAGES)
 RELEASES = {release.name: release for release in (ZED, LATEST)}

@@ -22,7 +22,7 @@ from labbook.systems.openstack_fill import fill_identity, fill_rest
 from labbook.systems.openstack_releases import PARTS, PORTS
 from labbook.systems.several import each
 
-RECIPE = 1      # of what is made here and in openstack_fill: another one makes the kept ones void
+RECIPE = 2      # of what is made here and in openstack_fill: another one makes the kept ones void
 KEPT, TOLD, NODE = "data", "told.json", "compute_id"
 PACK_SECONDS, UP_SECONDS = 300, 120
 NOT_KEPT = ("ibtmp1", "ib_buffer_pool")

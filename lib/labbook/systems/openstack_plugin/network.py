@@ -1,18 +1,27 @@
-"""A way of Neutron's ML2 to plug ports without any agent: the hypervisor makes a tap device for each.
+"""Ways of Neutron's ML2 to plug ports without any agent.
 
-Who bridges it is the host's affair.
+One has the hypervisor make a tap device for each port, and who bridges it is the host's affair; the
+other names the bridge to the compute host, which plugs the port itself.
 """
 
 from neutron_lib import constants
 from neutron_lib.plugins.ml2 import api
 
+BRIDGE = "guests"
+
 
 class TapDriver(api.MechanismDriver):
+    KIND, DETAILS = "tap", {"port_filter": False}
+
     def initialize(self):
         pass
 
     def bind_port(self, context):
         for segment in context.segments_to_bind:
-            context.set_binding(segment[api.ID], "tap", {"port_filter": False},
+            context.set_binding(segment[api.ID], self.KIND, dict(self.DETAILS),
                                 status=constants.PORT_STATUS_ACTIVE)
             return
+
+
+class BridgeDriver(TapDriver):
+    KIND, DETAILS = "bridge", {"port_filter": False, "bridge_name": BRIDGE}
