@@ -24,4 +24,5 @@ class TapDriver(api.MechanismDriver):
 
 
 class BridgeDriver(TapDriver):
-    KIND, DETAILS = "bridge", {"port_filter": False, "bridge_name": BRIDGE}
+    # said to be filtered already, or os-vif has iptables drop what goes through the bridge
+    KIND, DETAILS = "bridge", {"port_filter": True, "bridge_name": BRIDGE}
