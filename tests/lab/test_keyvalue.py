@@ -94,8 +94,10 @@ def test_a_server_killed_under_load_is_rows_not_a_crash(lab, store):
                         **LOAD | {"requests": 20_000, "seconds_at_most": 2})
     finally:
         crew.run = run
-    # On a busy machine the timer may be late, and a client done before it.
-    assert load.rows.ok.any() and not load.rows.groupby("client").ok.last().all()
+    # On a busy machine the timer may be late, and a client done before it: all of its calls came out.
+    of_client = load.rows.groupby("client").ok
+    met = ~of_client.all()
+    assert load.rows.ok.any() and met.any() and not of_client.last()[met].any()
 
 
 def _without_process(system):
