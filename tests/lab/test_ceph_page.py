@@ -1,17 +1,8 @@
 """The page of the metadata study as it is, over so few files that a point takes seconds: both tools
 with one metadata server and with two, what they cache, the paper's crash with no spare, a recovery."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
-from checkout_copy import copy_checkout
-
-from labbook.lab import Lab
-from labbook.study import claims, rules
-from labbook.study.record import Records
+from tiny_page import TinyPage
 
 STUDY = "ceph_mds"
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
@@ -19,35 +10,15 @@ NOTHING_ELSE = {f"{name}_repeats": 0 for name in ("why_delete", "cache", "why16"
 TINY = {"directories": [1], "repeats": 1, "cached_directories": 2, "spares": [False], "ranks": [1],
         "crash_directories": 4, "crash_files": 10, "crash_loads": ["load"], "ways_back": ["mds_fail"],
         "before_s": 2.0, "after_s": 3.0, **NOTHING_ELSE}
-VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A checkout once the tiny page has been made in it."""
-    checkout = copy_checkout(tmp_path_factory.mktemp("page") / "labbook")
-    run(checkout, TINY)
-    return checkout
-
-
-def run(checkout, parameters):
-    given = [word for name, value in parameters.items() for word in ("-p", name, json.dumps(value))]
-    environ = {**os.environ, "LABBOOK_ROOT": str(checkout)}
-    environ.pop("LABBOOK_RECORDS", None)
-    done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", STUDY, *given], cwd=checkout,
-                          env=environ, stdin=subprocess.DEVNULL, text=True, timeout=580,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, done.stdout
-
-
-def recorded(checkout, experiment) -> list[dict]:
-    found = checkout.glob(f"data/records/*/{STUDY}/{experiment}/[!.]*.parquet")
-    metas = [Records(path.parent).meta(path.stem) for path in found if ".series." not in path.name]
-    return [{**meta["setup"], **meta["measure"], **meta["summary"]} for meta in metas]
+    return TinyPage.of(STUDY, tmp_path_factory.mktemp("page")).run(TINY)
 
 
 def test_both_tools_tell_the_rates_of_one_server_and_of_two(page):
-    found = {(point["mds"], point["tool"]): point for point in recorded(page, "rates")}
+    found = {(point["mds"], point["tool"]): point for point in page.recorded("rates")}
     assert set(found) == {(mds, tool) for mds in (1, 2) for tool in ("bonnie", "own")}
     for (_, tool), point in found.items():
         prefix = "by_clock_" if tool == "bonnie" else ""    # which has no hole where it was fast
@@ -59,14 +30,14 @@ def test_both_tools_tell_the_rates_of_one_server_and_of_two(page):
 
 
 def test_what_is_cached_is_told_through_the_phases(page):
-    point, = recorded(page, "cached")
+    point, = page.recorded("cached")
     assert point["phase_name"] == PHASES and point["phase_from_s"][0] == 0
     assert set(point["cached_rank"]) == {0, 1} and max(point["cached_inodes"]) > 2000
     assert 0.4 < point["one_has_after_create"] <= 1 and point["sequential_over_random"] > 0
 
 
 def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_again_at_last(page):
-    point, = recorded(page, "crash")
+    point, = page.recorded("crash")
     words = ("right", "wrong", "missing", "unobtainable")
     assert sum(point[f"survivor_{word}"] for word in (*words, "unasked")) == point["names"]
     assert 0 < point["names_on_the_dead"] < point["names"] == 1 + 4 * (1 + 10 + 2)
@@ -83,7 +54,7 @@ def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_ag
 
 
 def test_a_recovery_is_told_in_its_parts(page):
-    point, = recorded(page, "recovery")
+    point, = page.recorded("recovery")
     assert point["how"] == "mds_fail" and point["kept"] == point["came_back"] == 1
     assert point["failed_calls"] == 0
     assert point["detection_s"] >= 0 and point["takeover_s"] > 0 and point["in_order"] == 1
@@ -92,8 +63,4 @@ def test_a_recovery_is_told_in_its_parts(page):
 
 
 def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):
-    monkeypatch.setenv("LABBOOK_ROOT", str(page))
-    judged = {one["id"]: one["verdict"] for one in claims.verdicts(STUDY)}
-    assert list(judged) == [claim["id"] for claim in claims.load(STUDY)]
-    assert set(judged.values()) <= VERDICTS
-    assert Lab.sweep() == []
+    page.assert_judged(monkeypatch)

@@ -1,17 +1,8 @@
 """The page of the elasticity study as it is, over so few data that it takes seconds a join: without
 load and under reads, the donor's disk traced, several at once, one that dies and one that leaves."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
-from checkout_copy import copy_checkout
-
-from labbook.lab import Lab
-from labbook.study import claims, rules
-from labbook.study.record import Records
+from tiny_page import TinyPage, told
 
 STUDY, DATA_MB, SHARE = "cassandra_elasticity", 16, 0.2
 ONCE = {f"{name}_repeats": 1 for name in ("parallel", "priority", "dying", "leaving")}
@@ -22,44 +13,15 @@ TINY = {"data_mb": DATA_MB, "sizes_mb": [DATA_MB], "share": SHARE, "clients": 4,
         "warm_s": 1.0, "steady_s": 2.0, "disk_loads": ["none", "read"], "numbers": [2],
         "parallel_delays_ms": [2500], "priorities": ["stream_first"],
         "looking_s": 60.0, "again_within_s": 45.0, **ONCE, **AS_OTHERS}
-VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A checkout once the tiny page has been made in it."""
-    checkout = copy_checkout(tmp_path_factory.mktemp("page") / "labbook")
-    run(checkout, TINY)
-    return checkout
-
-
-def run(checkout, parameters):
-    given = [word for name, value in parameters.items() for word in ("-p", name, json.dumps(value))]
-    environ = {**os.environ, "LABBOOK_ROOT": str(checkout)}
-    environ.pop("LABBOOK_RECORDS", None)
-    done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", STUDY, *given], cwd=checkout,
-                          env=environ, stdin=subprocess.DEVNULL, text=True, timeout=500,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, done.stdout
-
-
-def points(checkout, experiment):
-    """Records and key of each point of the experiment."""
-    found = checkout.glob(f"data/records/*/{STUDY}/{experiment}/[!.]*.parquet")
-    return [(Records(path.parent), path.stem) for path in found if ".series." not in path.name]
-
-
-def told(records, key) -> dict:
-    meta = records.meta(key)
-    return {**meta["setup"], **meta["measure"], **meta["summary"]}
-
-
-def recorded(checkout, experiment) -> list[dict]:
-    return [told(*point) for point in points(checkout, experiment)]
+    return TinyPage.of(STUDY, tmp_path_factory.mktemp("page")).run(TINY)
 
 
 def test_each_join_has_its_bytes_and_its_parts(page):
-    found = {point["load"]: point for point in recorded(page, "size")}
+    found = {point["load"]: point for point in page.recorded("size")}
     assert set(found) == {"none", "read"}
     for point in found.values():
         assert point["received_mb"] == pytest.approx(SHARE * DATA_MB, rel=0.4)
@@ -72,17 +34,17 @@ def test_each_join_has_its_bytes_and_its_parts(page):
 
 
 def test_gets_are_told_before_while_and_after_a_node_joins(page):
-    point, = recorded(page, "response")
+    point, = page.recorded("response")
     assert point["errors"] == 0 and point["n"] > 100
     assert 0 < point["join_starts_s"][0] < point["join_ends_s"][0] < len(point["mean_ms_per_bin"])
     assert {"before_ms", "during_ms", "after_ms", "swing", "shared_cores_busy"} <= set(point)
 
 
 def test_what_the_disk_was_asked_for_is_told_of_stream_and_gets(page):
-    found = {point["load"]: point for point in recorded(page, "disk")}
+    found = {point["load"]: point for point in page.recorded("disk")}
     assert "stream" in found["none"]["request_group"]
     # Gets bring so few data into memory before they are streamed, so it is gets that the disk sees.
-    asked = {told(*point)["load"]: point[0].series(point[1], "requests") for point in points(page, "disk")}
+    asked = {told(*point)["load"]: point[0].series(point[1], "requests") for point in page.points("disk")}
     gets = {load: requests["thread"].astype(str).str.startswith("ReadStage").any()
             for load, requests in asked.items()}
     assert gets == {"none": False, "read": True}
@@ -91,25 +53,21 @@ def test_what_the_disk_was_asked_for_is_told_of_stream_and_gets(page):
 
 
 def test_of_several_at_once_all_have_joined(page):
-    found = {point["how"]: point for point in recorded(page, "parallel")}
+    found = {point["how"]: point for point in page.recorded("parallel")}
     assert set(found) == {"together", "one_after_another"}
     assert all(point["received_2_mb"] > 0 for point in found.values())
 
 
 def test_the_streaming_threads_had_a_priority_of_their_own(page):
-    point, = recorded(page, "priority")
+    point, = page.recorded("priority")
     assert point["io_classes"] == 2 and point["streaming_ms"] > 0
 
 
 def test_nothing_is_lost_with_a_node_that_dies_or_leaves(page):
-    (died,), (left,) = recorded(page, "dying"), recorded(page, "leaving")
+    (died,), (left,) = page.recorded("dying"), page.recorded("leaving")
     assert died["readable"] == left["readable"] == 1 and died["joined_again"] == 1
     assert died["errors"] == 0 and left["left_over_joined"] == pytest.approx(1, rel=0.2)
 
 
 def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):
-    monkeypatch.setenv("LABBOOK_ROOT", str(page))
-    judged = {one["id"]: one["verdict"] for one in claims.verdicts(STUDY)}
-    assert list(judged) == [claim["id"] for claim in claims.load(STUDY)]
-    assert set(judged.values()) <= VERDICTS
-    assert Lab.sweep() == []
+    page.assert_judged(monkeypatch)

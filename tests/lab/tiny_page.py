@@ -1,0 +1,62 @@
+"""The page of a study as it is, made in a copy of the checkout with so little to measure that it takes
+seconds: what its tests share."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkout_copy import copy_checkout
+
+from labbook.lab import Lab
+from labbook.study import claims, rules
+from labbook.study.record import Records
+
+VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
+SECONDS = 580       # at most
+
+
+@dataclass(frozen=True)
+class TinyPage:
+    study: str
+    checkout: Path
+
+    @classmethod
+    def of(cls, study: str, folder: Path) -> "TinyPage":
+        """Of a copy of the checkout below `folder`; nothing is run yet."""
+        return cls(study, copy_checkout(folder / "labbook"))
+
+    def run(self, parameters: dict, *words: str) -> "TinyPage":
+        """By `labbook run`, with so many more words."""
+        given = [word for name, value in parameters.items() for word in ("-p", name, json.dumps(value))]
+        environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout)}
+        environ.pop("LABBOOK_RECORDS", None)
+        done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", self.study, *words, *given],
+                              cwd=self.checkout, env=environ, stdin=subprocess.DEVNULL, text=True,
+                              timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout
+        return self
+
+    def points(self, experiment: str) -> list[tuple[Records, str]]:
+        """Records and key of each point of the experiment."""
+        found = self.checkout.glob(f"data/records/*/{self.study}/{experiment}/[!.]*.parquet")
+        return [(Records(path.parent), path.stem) for path in found if ".series." not in path.name]
+
+    def recorded(self, experiment: str) -> list[dict]:
+        """The parameters and measures of each."""
+        return [told(*point) for point in self.points(experiment)]
+
+    def assert_judged(self, monkeypatch) -> None:
+        """Each claim has its verdict, and no lab is left."""
+        monkeypatch.setenv("LABBOOK_ROOT", str(self.checkout))
+        judged = {one["id"]: one["verdict"] for one in claims.verdicts(self.study)}
+        assert list(judged) == [claim["id"] for claim in claims.load(self.study)]
+        assert set(judged.values()) <= VERDICTS
+        assert Lab.sweep() == []
+
+
+def told(records: Records, key: str) -> dict:
+    meta = records.meta(key)
+    return {**meta["setup"], **meta["measure"], **meta["summary"]}
