@@ -81,7 +81,7 @@ def acting(tmp_path, monkeypatch):
         program = tmp_path / "bonnie++"
         program.write_text(f"#!/bin/sh\n{text}\n")
         program.chmod(0o755)
-        monkeypatch.setattr(bonnie_disk, "PROGRAM", str(program))
+        monkeypatch.setattr(bonnie_csv, "PROGRAM", str(program))
         host = here_host(tmp_path, "node")
         host.limits = {"memory": 32 << 20}
         return Place.of(host)
@@ -129,7 +129,7 @@ def test_what_goes_wrong_is_told_and_its_files_are_gone(acting, tmp_path, text, 
 
 
 def test_without_it_what_to_install_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(bonnie_disk, "PROGRAM", "/nowhere/bonnie++")
+    monkeypatch.setattr(bonnie_csv, "PROGRAM", "/nowhere/bonnie++")
     with pytest.raises(LabError, match="no bonnie") as refusal:
         bonnie_disk.bonnie_disk(Place.of(here_host(tmp_path, "node")), Path("/x"),
                                 **ASKED | {"size_mb": 1 << 30})

@@ -1,7 +1,9 @@
-"""The line of numbers that bonnie++ ends with, as bon_csv2html(1) tells its fields. Pure text."""
+"""bonnie++, and the line of numbers that it ends with, as bon_csv2html(1) tells its fields. Pure text."""
 
 import math
 
+PROGRAM = "/usr/sbin/bonnie++"      # not in the path of everybody who logs in
+REMEDY = "Type: apt-get install bonnie++; in the study's lab.yml name it: needs: {packages: [bonnie++]}"
 FORMAT = "1.98"         # of bonnie++ 2.00
 TOO_FAST = "+"          # it fills with these what took less than half a second
 # Where each phase's rate is; the processor's share of it, in percent, is the field after.

@@ -11,9 +11,7 @@ import pandas as pd
 from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.workloads import bonnie_csv
 
-PROGRAM = "/usr/sbin/bonnie++"      # not in the path of everybody who logs in
 PACKAGES = ("bonnie++",)
-REMEDY = "Type: apt-get install bonnie++; in the study's lab.yml name it: needs: {packages: [bonnie++]}"
 TIMES_MEMORY = 2        # bonnie++'s own rule: what fits the page cache measures that and no disk
 LEAST_MB = 16
 # Its K/sec is KiB.
@@ -49,8 +47,8 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
     file systems of its machine (sync) now and again.
     """
     _check(place, size_mb, byte_mb, files, direct)
-    if place.run(f"test -x {PROGRAM}", check=False).exit_code:
-        raise LabError(f"{place.name}: no bonnie++ there", remedy=REMEDY)
+    if place.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
+        raise LabError(f"{place.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
     folder = shlex.quote(str(path))
     user = place.run(f"mkdir -p {folder} && id -un").stdout.strip()
     words = command(str(path), size_mb, byte_mb, files, direct, "root" if user == "root" else "")
@@ -73,7 +71,7 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
 
 def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
     """Its words; `user`: root must say it."""
-    words = [PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files), "-r", "0",
+    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files), "-r", "0",
              "-m", "lab"]
     return words + (["-D"] if direct else []) + (["-u", user] if user else [])
 
