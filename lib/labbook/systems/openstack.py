@@ -17,7 +17,6 @@ from labbook.systems.openstack_platform import Platform
 from labbook.systems.openstack_releases import PORTS, RELEASES
 
 NEWEST = "2026.2"
-STORES = ("store", "osd", "mon")    # roles of hosts that volumes may be on
 MARK = "labbook"
 PLUMBING = {"bridge": "a Linux bridge, by the platform itself",
             "tap": "tap devices by the platform, bridged by the lab"}
@@ -39,7 +38,7 @@ class LabApi(OpenStackApi):
 
 class OpenStack(Described):
     """Of `hosts`, the one of role cloud has all of it but the volumes, which are on the first of role
-    store (osd, mon), or on the same host where there is none.
+    store, or on the same host where there is none.
 
     release: zed (Debian's packages) or 2026.2 (PyPI's). cache_mode: how the host keeps servers' disks
     and volumes in its memory, in libvirt's words. Servers are in one network, with the host; they have
@@ -62,7 +61,7 @@ class OpenStack(Described):
         if self.host.allow is not None:
             raise LabError(f"{self.host.name} is no host that the lab made, and a platform takes over all of "
                            "one", remedy="Name a cloud of your own in the environment file")
-        store = next((host for role in STORES for host in hosts if host.role == role), self.host)
+        store = next((host for host in hosts if host.role == "store"), self.host)
         self.release = RELEASES[self.settings["release"]]
         self.platform = Platform(self.host, store, self.release, openstack_seed.secrets(),
                                  self.settings["cache_mode"])
