@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +14,7 @@ from here import here_host
 
 from labbook.workloads import unixbench
 from labbook.workloads.unixbench import TESTS, build, facts
+from labbook.workloads.unixbench.build import FLAGS
 
 SOURCES = Path(unixbench.__file__).parent
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not there")
@@ -69,6 +72,25 @@ def test_dhrystone_has_the_published_number_of_statements(tmp_path):
 def test_whetstones_modules_come_to_what_their_formulas_say(tmp_path):
     found = [float(word) for word in compiled_alone("whetstone.c", tmp_path).split()]
     assert found == pytest.approx(whetstone(), rel=1e-12)
+
+
+# What a repetition of a module cannot do without on x86-64, and how often: so that a module is
+# noticed whose outcome the compiler has found by itself, and which then does nothing.
+REPEATED = {"elements": (r"(?:add|sub)sd", 12), "mix": (r"(?:add|sub)sd", 12), "jumps": (r"set|cmov|j(?!mp)", 4),
+            "integers": (r"imul", 5), "angles": (r"call", 8), "round_": (r"call", 9)}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="its instructions are looked for")
+@pytest.mark.parametrize("module", REPEATED)
+def test_the_compiler_takes_no_work_away(tmp_path, module):
+    subprocess.run(["gcc", *FLAGS, "-S", SOURCES / "whetstone.c", "-o", tmp_path / "s"], check=True)
+    text = (tmp_path / "s").read_text()
+    words = text[text.index(f"\n{module}:"):text.index(f"\t.size\t{module},")]
+    again = re.search(r"^(\.L\d+):.*?\tj\w+\t\1$", words, re.M | re.S)
+    assert again, "no loop"
+    instruction, least = REPEATED[module]
+    part = words if module == "round_" else again[0]
+    assert len(re.findall(rf"^\t(?:{instruction})", part, re.M)) >= least
 
 
 def whetstone():
@@ -149,6 +171,13 @@ def test_a_copy_that_fails_is_no_result(program, tmp_path):
     done = subprocess.run(["sh", "-c", f"ulimit -f 100; exec {program} copy_4096 {SECONDS} 1"],
                           cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "0 of 1 copies" in done.stderr and not done.stdout
+
+
+def test_a_copy_that_cannot_begin_is_not_waited_for(program, tmp_path):
+    (tmp_path / "copy-1").write_text("in the place of its folder")
+    done = subprocess.run([program, "pipe", SECONDS, "3"], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=30)
+    assert done.returncode == 2 and "2 of 3 copies" in done.stderr and not done.stdout
 
 
 def test_a_script_that_fails_is_no_result(program, tmp_path):

@@ -7,6 +7,9 @@
 /* A call stays a call, with what it is given: the compiler knows nothing of the function. */
 #define CALLED __attribute__((noipa))
 
+/* An integer's value is any, for all that the compiler knows from here on. */
+#define UNKNOWN(integer) __asm__ volatile("" : "+r"(integer))
+
 extern volatile sig_atomic_t over;
 
 /* Ends the program: what failed, with the words of errno. */

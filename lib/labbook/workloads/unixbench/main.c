@@ -99,9 +99,11 @@ static void work(int test, double seconds, int copy, int ready, int start, int r
         fail(folder);
     if (TESTS[test].prepare)
         TESTS[test].prepare();
-    if (write(ready, &byte, 1) != 1 || read(start, &byte, 1))
+    if (write(ready, &byte, 1) != 1)
+        fail("ready");
+    close(ready);                           /* else who waits for a copy that died waits for this one */
+    if (read(start, &byte, 1))
         fail("start");
-    close(ready);
     close(start);
     double began = now_s();
     if (!TESTS[test].run)

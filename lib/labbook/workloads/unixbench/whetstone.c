@@ -39,6 +39,7 @@ static CALLED void elements(double *e)
     }
 }
 
+/* What the module's choices come to can be told without making them, from any of them on. */
 static CALLED int jumps(int at)
 {
     for (int i = 0; i < JUMPS; i++) {
@@ -46,30 +47,34 @@ static CALLED int jumps(int at)
             at = 2;
         else
             at = 3;
+        UNKNOWN(at);
         if (at > 2)
             at = 0;
         else
             at = 1;
+        UNKNOWN(at);
         if (at < 1)
             at = 1;
         else
             at = 0;
-        __asm__ volatile("" : "+r"(at));    /* else the compiler knows where it ends */
+        UNKNOWN(at);
     }
     return at;
 }
 
+/* The integers are the same after each repetition, which a compiler finds out. */
 static CALLED void integers(double *e)
 {
-    j = 1;
-    k = 2;
-    l = 3;
+    int a = 1, b = 2, c = 3;
     for (int i = 0; i < INTEGERS; i++) {
-        j = j * (k - j) * (l - k);
-        k = l * k - (l - j) * k;
-        l = (l - k) * (k + j);
-        e[l - 2] = j + k + l;
-        e[k - 2] = j * k * l;
+        UNKNOWN(a);
+        UNKNOWN(b);
+        UNKNOWN(c);
+        a = a * (b - a) * (c - b);
+        b = c * b - (c - a) * b;
+        c = (c - b) * (b + a);
+        e[c - 2] = a + b + c;
+        e[b - 2] = a * b * c;
     }
 }
 
