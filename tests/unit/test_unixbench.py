@@ -67,11 +67,12 @@ def test_ten_passes_of_the_short_tests_are_three_of_the_long():
     assert often == {"dhrystone", "whetstone", "pipe", "context", "syscall"}
     assert {test.passes(10) for test in TESTS if test.often} == {10}
     assert {test.passes(10) for test in TESTS if not test.often} == {3}
-    assert {test.passes(3) for test in TESTS if not test.often} == {1}
+    long = next(test for test in TESTS if not test.often)
+    assert [long.passes(passes) for passes in (1, 3, 5, 8)] == [1, 1, 2, 3]
 
 
 def test_every_pass_is_run_with_its_time_and_copies():
-    runs = [words.split()[-3:] for words in suite.command("/opt/u", 4, 10, 0.5).split(" && ")
+    runs = [words.split()[-3:] for words in suite.command("/opt/u/unixbench_style", 4, 10, 0.5).split(" && ")
             if "unixbench_style " in words]
     assert runs.count(["pipe", "5", "4"]) == 10 and runs.count(["shell_8", "30", "4"]) == 3
     assert len(runs) == 5 * 10 + 7 * 3

@@ -49,6 +49,12 @@ def facts(host, folder) -> dict:
         return {}
 
 
+def facts_of(host, folder, name: str) -> dict:
+    """{name_compiler: as it names itself, name_flags}; nothing where nothing was compiled."""
+    found = facts(host, folder)
+    return {f"{name}_{key}": found[key] for key in ("compiler", "flags") if key in found}
+
+
 def _version(host, compiler, packages) -> str:
     seen = host.run(f"{compiler} --version", check=False)
     if seen.exit_code:

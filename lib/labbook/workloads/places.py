@@ -4,6 +4,7 @@ import shlex
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from labbook.errors import LabbookError, LabError, SystemFailure
 from labbook.lab.host import Host, Result
@@ -90,6 +91,14 @@ class Place:
             raise LabError(f"{self.name}: `{command[:120]}` ended with exit code "
                            f"{result.exit_code}: {said}")
         return result
+
+    def program(self, folder: str, name: str) -> str:
+        """Path of a benchmark's program there, which `build` made; LabError where it is not."""
+        path = str(PurePosixPath(self.folder) / folder / name)
+        if self.run(f"test -x {shlex.quote(path)}", check=False).exit_code:
+            raise LabError(f"{self.name}: no program {path}",
+                           remedy="Have `build` compile it there, or send what it compiled elsewhere")
+        return path
 
     def send(self, folder, to, timeout: float = 60) -> None:
         """Copy what a folder on `via` holds into a folder there."""

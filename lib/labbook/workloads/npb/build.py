@@ -24,5 +24,4 @@ def build(host, folder=f"benchmarks/{FOLDER}", compiler: str = COMPILER) -> dict
 
 def facts(host, folder=f"benchmarks/{FOLDER}") -> dict:
     """The compiler, as it names itself, and its flags."""
-    told = compiled.facts(host, folder)
-    return {f"npb_{key}": told[key] for key in ("compiler", "flags") if key in told}
+    return compiled.facts_of(host, folder, FOLDER)

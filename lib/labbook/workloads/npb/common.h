@@ -89,7 +89,7 @@ static inline void compare(Report *report, double found, double published)
 {
     double off = fabs((found - published) / published);
     report->value[report->values++] = found;
-    if (!(off <= report->worst))
+    if (!(off <= report->worst) && !isnan(report->worst))
         report->worst = off;
     if (!(off <= report->tolerance))
         report->wrong++;

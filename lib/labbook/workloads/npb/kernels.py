@@ -2,11 +2,11 @@
 
 import time
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from math import nan
 
 import pandas as pd
 
-from labbook.errors import InputError, LabError
+from labbook.errors import InputError
 from labbook.workloads.npb import mpirun, swap, upstream
 from labbook.workloads.npb.build import FOLDER
 
@@ -21,11 +21,12 @@ LONG_ROUNDS = 50
 @dataclass(frozen=True)
 class Load:
     """`rows`: a row an iteration: iteration, started_s, seconds, ok (whether it came to the
-    published values, of all iterations alike). `measures`: seconds (of the slowest rank, setting up
-    not counted), mops (millions of operations a second, as NPB counts them), verified (1 or 0),
-    error (the largest, relative; NaN where a number is none), start_s (starting and setting up),
-    swapped_out_mb (by the kernels of all places meanwhile), and the values themselves where they
-    are few. `started`: seconds since the epoch, by our clock.
+    published values, of all iterations alike). `measures`: verified (1 or 0), seconds (of the
+    slowest rank, setting up not counted), mops (millions of operations a second, as NPB counts
+    them), swapped_out_mb (by the kernels of all places meanwhile), these three NaN where the run is
+    not verified; start_s (starting and setting up), error (the largest, relative; NaN where a number
+    is none), and the values themselves where they are few. `started`: seconds since the epoch, by
+    our clock.
     """
 
     rows: pd.DataFrame
@@ -50,27 +51,27 @@ def npb(places, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
     if programs:
         command = upstream.command(places[0], programs, kernel, size, ranks)
     else:
-        command = [_program(places[0], kernel), size]
+        command = [places[0].program(FOLDER, kernel), size]
     what = f"{kernel} {size} of {ranks}"
     before, started, began = swap.out_mb(places), time.time(), time.monotonic()
     said = mpirun.run(places, ranks, command, seconds_at_most, what)
     wall, swapped = time.monotonic() - began, swap.out_mb(places) - before
     told = upstream.told(said, what) if programs else mpirun.told(said, what)
     rows, measures = load(kernel, told, wall)
-    return Load(rows, measures | {"swapped_out_mb": swapped}, started)
+    return Load(rows, measures | {"swapped_out_mb": swapped if measures["verified"] else nan}, started)
 
 
 def load(kernel: str, told: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:
-    """(rows, measures) of what a kernel told."""
+    """(rows, measures) of what a kernel told; in how long it came to a wrong result is no measure."""
     seconds = pd.Series(told["iterations"], dtype=float)
     rows = pd.DataFrame({"iteration": range(1, len(seconds) + 1),
                          "started_s": seconds.cumsum() - seconds, "seconds": seconds,
                          "ok": bool(told["verified"])})
     error = told["error"]
-    measures = {"seconds": told["seconds"], "mops": told["mops"], "verified": int(told["verified"]),
-                "error": float("nan") if error is None else error,
+    measures = {**{name: told[name] if told["verified"] else nan for name in ("seconds", "mops")},
+                "verified": int(told["verified"]), "error": nan if error is None else error,
                 "start_s": max(0.0, wall_s - told["seconds"])}
-    values = (float("nan") if value is None else value for value in told["values"])
+    values = (nan if value is None else value for value in told["values"])
     return rows, measures | dict(zip(VALUES.get(kernel, ()), values))
 
 
@@ -84,21 +85,13 @@ def latency(places, *, rounds: int = 1000, seconds_at_most: float = 60) -> Load:
         raise InputError(f"{len(places)} places", key="places", allowed="1 or 2")
     if rounds < 1:
         raise InputError(f"{rounds!r} rounds", key="rounds", allowed="1 and more")
-    command = [_program(places[0], "pingpong"), str(rounds), str(min(rounds, LONG_ROUNDS))]
+    command = [places[0].program(FOLDER, "pingpong"), str(rounds), str(min(rounds, LONG_ROUNDS))]
     started, began = time.time(), time.monotonic()
     said = mpirun.run(places, 2, command, seconds_at_most, "pingpong")
     told = mpirun.told(said, "pingpong")
     rows = pd.DataFrame([{"rounds": rounds, "started_s": 0.0, "seconds": time.monotonic() - began,
                           "ok": True}])
     return Load(rows, {key: told[key] for key in told if key.endswith(("_us", "_per_s"))}, started)
-
-
-def _program(place, name: str) -> str:
-    path = str(PurePosixPath(place.folder) / FOLDER / name)
-    if place.run(f"test -x {path}", check=False).exit_code:
-        raise LabError(f"{place.name}: no program {path}",
-                       remedy="Have `build` compile it there, or send what it compiled elsewhere")
-    return path
 
 
 def _check(**given) -> None:
