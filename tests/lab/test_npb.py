@@ -32,7 +32,7 @@ def both(lab):
     return behind(lab)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4, 16])
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_come_to_the_published_values_by_any_number_of_ranks(lab, kernel, ranks):
     load = npb([Place.of(lab.host("h1"))], kernel=kernel, size="S", ranks=ranks,

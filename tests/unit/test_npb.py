@@ -153,9 +153,9 @@ def guests(host, count, **more):
 def test_what_is_swapped_out_is_added_up_over_the_places(tmp_path):
     host = here_host(tmp_path, "c1")
     assert swap.out_mb([Place.of(host)]) >= 0
-    assert swap.added("pswpout 1000\npswpout 500\n", 2) == 1500 * 4096 / 1e6
+    assert swap.added(["pswpout 1000", "pswpout 500"], 2) == 1500 * 4096 / 1e6
     with pytest.raises(LabError, match="1 of 2 places"):
-        swap.added("pswpout 1000\nno route to host\n", 2)
+        swap.added(["pswpout 1000", "no route to host"], 2)
 
 
 def test_mpirun_is_told_of_several_places(tmp_path):
@@ -187,7 +187,30 @@ def test_places_that_run_together_are_reached_alike(tmp_path):
         mpirun.check([*guests(host, 1), mine], 2)
     with pytest.raises(InputError, match="twice"):
         mpirun.check([mine, mine], 2)
+    with pytest.raises(InputError, match="twice"):
+        mpirun.check(guests(host, 1) * 2, 2)
     mpirun.check([mine, *guests(host, 1, folder=mine.folder)], 2)
+
+
+OTHER_PROGRAMS = {   # what a host and a guest have of Open MPI; ssh runs what it is told here
+    "ssh": 'for word; do last=$word; done; case "$*" in *10.0.0.5*) PATH=$OTHER:$PATH;; esac; exec sh -c "$last"',
+    "ip": "echo '5: eth0    inet 10.0.0.1/24'",
+    "mpirun": '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || { echo orted failed; exit 1; }',
+    "other/mpirun": "echo 'mpirun (Open MPI) 5.0.5'"}
+
+
+@pytest.mark.parametrize("count, error, words", [
+    (2, LabError, "not the same on all: mpirun .* 4.1.4, mpirun .* 5.0.5"), (1, SystemFailure, "failed with")])
+def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error, words):
+    (tmp_path / "bin/other").mkdir(parents=True)
+    for name, script in OTHER_PROGRAMS.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    host = here_host(tmp_path, "c1")
+    host.env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "OTHER": f"{tmp_path}/bin/other"}
+    places = [Place("c1", host, "10.0.0.1"), *guests(host, count)][-2:]
+    with pytest.raises(error, match=words):
+        mpirun.run(places, 2, ["/opt/labbook/npb/cg", "S"], 10, "cg S of 2")
 
 
 def test_without_its_program_what_to_do_is_told(tmp_path):
@@ -216,3 +239,5 @@ def test_an_upstream_build_that_fails_is_no_success():
     assert upstream.told(REPORT.format("UNSUCCESSFUL"), "cg")["verified"] is False
     with pytest.raises(SystemFailure, match="made no report"):
         upstream.told(REPORT.partition("Mop/s total")[0], "cg")
+    with pytest.raises(SystemFailure, match="too short"):
+        upstream.told(REPORT.format("SUCCESSFUL").replace("0.03", "0.00"), "cg")

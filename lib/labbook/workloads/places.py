@@ -21,6 +21,7 @@ HOME, KEYS = "benchmarks", "keys"
 # ssh takes a good part of a core.
 WAIT = "timeout {seconds:.2f} tail --pid={pid} -s 0.1 -f /dev/null"
 LOOK_SECONDS = 5
+ASK_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,13 @@ class Place:
         bounded = shlex.join(["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
                               "sh", "-c", command])
         return finished(self.via, name, self.line(bounded), seconds, f"{what} on {self.name}")
+
+
+def said_by_all(places, command: str) -> list[str]:
+    """Lines that a shell command says in places of one `via`, asked all at a time: in no order, and none of
+    a place that cannot be reached."""
+    line = " & ".join(f"( {place.line(command)} )" for place in places)
+    return places[0].via.run(f"{line} & wait", timeout=ASK_SECONDS).stdout.splitlines()
 
 
 def finished(host: Host, name: str, line: str, seconds: float, what: str) -> str:

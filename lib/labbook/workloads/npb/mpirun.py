@@ -3,9 +3,10 @@
 import ipaddress
 import json
 import shlex
+from contextlib import suppress
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.places import GRACE_SECONDS, finished
+from labbook.workloads.places import GRACE_SECONDS, Place, finished, said_by_all
 
 # Ethernet between places and memory within one; else it looks for other networks first. A process that
 # waits lets others go on, since places may share cores.
@@ -13,6 +14,7 @@ ALWAYS = ["--allow-run-as-root", "--bind-to", "none", "--map-by", "slot",
           "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
           "--mca", "mpi_yield_when_idle", "1"]
 SHARED = ("via", "folder")
+VERSION = "mpirun --version | head -n 1"
 SHARED_WAY = ("user", "key", "known_hosts")     # of those that are reached over ssh
 
 
@@ -21,7 +23,8 @@ def run(places, ranks: int, command: list[str], seconds: float, what: str) -> st
 
     Ranks are spread evenly, neighbours together. One place runs its mpirun itself, one process
     does without; for several, mpirun runs on the host from which they are reached, and starts
-    them there over ssh.
+    them there over ssh. SystemFailure when it fails or takes too long; LabError, if so, where Open MPI
+    is not the same everywhere.
     """
     check(places, ranks)
     name = f"mpi-{places[0].name}"
@@ -31,7 +34,23 @@ def run(places, ranks: int, command: list[str], seconds: float, what: str) -> st
     subnet = common_network([place.data or place.address for place in places], places[0].via)
     words = ["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
              *words_at_several(places, ranks, subnet), *command]
-    return finished(places[0].via, name, shlex.join(words), seconds, what)
+    try:
+        return finished(places[0].via, name, shlex.join(words), seconds, what)
+    except SystemFailure:
+        versions = _versions(places)
+        if len(versions) > 1:
+            raise LabError(f"{what} failed, and Open MPI is not the same on all: {', '.join(versions)}",
+                           remedy=f"Have the same one on {places[0].via.name} and in its places") from None
+        raise
+
+
+def _versions(places) -> list[str]:
+    """Of Open MPI in places and on the host that reaches them, each once; none when that cannot be asked,
+    since what went wrong first is what must be told."""
+    via = places[0].via
+    with suppress(LabError):
+        return sorted(set(said_by_all([Place(via.name, via, via.address), *_away(places)], VERSION)))
+    return []
 
 
 def words_at_one(ranks: int) -> list[str]:
@@ -53,7 +72,7 @@ def check(places, ranks: int) -> None:
     if ranks < 1 or ranks % len(places):
         raise InputError(f"{ranks!r} ranks on {len(places)} places", key="ranks",
                          allowed=f"a multiple of {len(places)}")
-    if len(places) - len(_away(places)) > 1:
+    if len({place.address for place in places}) < len(places):
         raise InputError("a place is named twice", key="places")
     for name, where in [*((name, places) for name in SHARED),
                         *((name, _away(places)) for name in SHARED_WAY)]:

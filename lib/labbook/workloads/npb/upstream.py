@@ -25,11 +25,14 @@ def command(place, programs: str, kernel: str, size: str, ranks: int) -> list[st
 
 
 def told(said: str, what: str) -> dict:
-    """What our own kernels tell in JSON, as far as NPB's report has it."""
+    """What our own kernels tell in JSON, as far as NPB's report has it, which is to a hundredth of a
+    second."""
     found = {name: pattern.search(said) for name, pattern in TOLD.items()}
     verified = VERIFIED.search(said)
     if not verified or not all(found.values()):
         raise SystemFailure(f"{what} made no report", log=said[-2000:])
     seconds = float(found["seconds"][1])
+    if seconds == 0:
+        raise SystemFailure(f"{what} is too short for NPB to tell its time: take a larger size", log=said[-2000:])
     return {"seconds": seconds, "mops": float(found["mops"][1]), "error": None, "values": [],
             "verified": verified[1] == "SUCCESSFUL", "iterations": [seconds]}
