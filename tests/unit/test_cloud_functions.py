@@ -1,5 +1,6 @@
 """The functions of a cloud's client, on a cloud that is made of dicts and may be broken on purpose."""
 
+import math
 import re
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ from labbook.errors import InputError, LabError, Lost, SystemFailure
 from labbook.paths import papers
 from labbook.systems.cloud_errors import no_room
 from labbook.systems.cloud_things import Flavor, Image, Quota, Server, Volume
-from labbook.workloads.cloud_functions import FUNCTIONS, OF_THE_REPORT, cloud_function
+from labbook.workloads.cloud_functions import FUNCTIONS, NUMBERS, OF_THE_REPORT, cloud_function
 from labbook.workloads.cloud_ground import Ground
 
 NOW = {"called": 0.0, "returned": 0.1, "running": 1.0, "answers": 2.0, "ready": 1.0}
@@ -148,7 +149,8 @@ def test_each_works_on_a_cloud_that_works(name):
     load, cloud = tried(name)
     assert load.measures["works"] == 1 and load.measures["evidence"]
     assert list(load.rows["ok"]) == [True]
-    assert ("other_works" in load.measures) == (name not in OF_THE_REPORT)
+    assert set(NUMBERS) <= set(load.measures)
+    assert math.isnan(load.measures["other_works"]) == (name in OF_THE_REPORT)
     assert cloud.images() == [IMAGE] and not cloud.volumes()
 
 
@@ -166,6 +168,11 @@ def test_what_goes_wrong_is_told(name, broken, numbers):
     load, _ = tried(name, broken)
     assert load.measures["works"] == 0 and load.measures["evidence"]
     assert {measure: load.measures[measure] for measure in numbers} == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize("broken, kept", [((), 3), (("reboot",), 0)])
+def test_nothing_is_tried_on_servers_that_a_function_failed_on(broken, kept):
+    assert len(tried("reboot_several", *broken)[1].servers()) == kept
 
 
 def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():
@@ -215,7 +222,7 @@ def test_the_ground_keeps_servers_as_long_as_the_same_are_wanted():
     assert not cloud.servers()
 
 
-def test_an_image_is_booted_once_to_be_cached():
+def test_an_image_is_run_once_to_be_cached():
     cloud = Cloud()
     ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
     for _ in range(2):

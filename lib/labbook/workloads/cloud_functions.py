@@ -4,6 +4,7 @@ A function takes the Ground and returns (works, evidence, numbers). What the sys
 wrong is a result; a wrong input is raised.
 """
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ FUNCTIONS = {
     "detach": disks.detach, "delete_volume": disks.delete_volume,
     "snapshot_fresh": disks.snapshot_fresh, "installed_snapshot": disks.installed_snapshot,
 }
+NUMBERS = ("failed_to_run", "rebooted_share", "others_rebooted", "named_as_asked", "snapshot_booted", "other_works")
 # The report's four commands had problems; of the others it says nothing.
 OF_THE_REPORT = ("run_all", "reboot_several", "attach_usual_name", "attach_other_name",
                  "snapshot_fresh", "installed_snapshot")
@@ -33,8 +35,9 @@ OF_THE_REPORT = ("run_all", "reboot_several", "attach_usual_name", "attach_other
 @dataclass(frozen=True)
 class Load:
     """`rows`: one row: started_s, seconds, ok, evidence. `measures`: works (1 or 0), evidence (text),
-    other_works (works, of a function that the report does not name), and the function's own:
-    failed_to_run, rebooted_share, others_rebooted, named_as_asked, snapshot_booted."""
+    and NUMBERS, NaN where they are none of the function's: failed_to_run, rebooted_share,
+    others_rebooted, named_as_asked, snapshot_booted, and other_works (works, of a function that the
+    report does not name)."""
 
     rows: pd.DataFrame
     measures: dict
@@ -42,6 +45,7 @@ class Load:
 
 def cloud_function(name: str, ground: Ground) -> Load:
     """Try one function on the ground: what the cloud fails at, or refuses, is a function that fails.
+    The next one is not tried on servers that one has failed on.
 
     InputError for a name that is none; LabError when the cloud or the lab cannot be reached.
     """
@@ -54,9 +58,12 @@ def cloud_function(name: str, ground: Ground) -> Load:
         if isinstance(error, LabError) and not getattr(error, "refused", False):
             raise
         works, evidence, numbers = False, str(error).partition("\n")[0], _failed(name, ground)
-    measures = {"works": float(works), "evidence": evidence, **numbers}
+    if not works:
+        ground.abandon()
     if name not in OF_THE_REPORT:
-        measures["other_works"] = float(works)
+        numbers["other_works"] = works
+    measures = {"works": float(works), "evidence": evidence,
+                **{number: float(numbers.get(number, math.nan)) for number in NUMBERS}}
     rows = pd.DataFrame([{"started_s": 0.0, "seconds": time.monotonic() - begin, "ok": bool(works),
                           "evidence": evidence}])
     return Load(rows, measures)

@@ -6,6 +6,7 @@ The cloud is handed in, whichever it is; this knows its calls only.
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,19 @@ class Ground:
             self.cloud.terminate(self.standing)
             self.standing.clear()
 
+    def abandon(self) -> None:
+        """No longer keep servers that may be broken; they are ended as far as the cloud does it."""
+        with suppress(SystemFailure, LabError):
+            self.clear()
+        self.standing.clear()
+
     def cached(self, image) -> None:
-        """Have the cloud's host keep the image, by a boot from it; once for each image."""
+        """Have the cloud's host keep the image, by a server that runs from it; once for each image."""
         if image.id not in self.known:
-            self.cloud.terminate(self.started(1, image=image))
+            made = self.cloud.run(1, image, self.flavor, self.key)
+            self.cloud.await_running(made, self.seconds)
+            self.cloud.require_running(made)
+            self.cloud.terminate(made)
             self.known.add(image.id)
 
     def destroy(self) -> None:
