@@ -42,9 +42,10 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
     size_mb: of what is written and read in blocks: twice the place's memory or more, unless `direct`
     passes the page cache by. byte_mb: of what is written and read byte by byte, which cannot pass it
     by; 0 leaves these out. bonnie++ 2.00 makes a system call for each byte (counted), where its
-    readme has C's putc() and getc(), as earlier ones had: these rates are of system calls. files: so many times 1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not done in
-    time; its files are gone then too, if the place still answers. It has the kernel write out all
-    file systems of its machine (sync) now and again.
+    readme has C's putc() and getc(), as earlier ones had: these rates are of system calls. files: so
+    many times 1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not
+    done in time; its files are gone then too, if the place still answers. It has the kernel write out
+    all file systems of its machine (sync) now and again.
     """
     _check(place, size_mb, byte_mb, files, direct)
     if place.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
@@ -71,8 +72,8 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
 
 def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
     """Its words; `user`: root must say it."""
-    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files), "-r", "0",
-             "-m", "lab"]
+    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files),
+             "-r", "0", "-m", "lab"]
     return words + (["-D"] if direct else []) + (["-u", user] if user else [])
 
 
