@@ -11,8 +11,9 @@ from labbook.lab.host import Host, Result
 
 CONNECT_SECONDS = 15
 GRACE_SECONDS = 5       # for the far side to end by itself what we have given up
+# A guest that swaps may be silent for minutes, and is given up no sooner.
 OPTIONS = ("BatchMode=yes", "IdentitiesOnly=yes", "LogLevel=ERROR", "ServerAliveInterval=15",
-           "ServerAliveCountMax=4", f"ConnectTimeout={CONNECT_SECONDS}")
+           "ServerAliveCountMax=20", f"ConnectTimeout={CONNECT_SECONDS}")
 ANY_HOST_KEY = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")
 UNREACHABLE = 255       # ssh's exit code when it was not the command that failed
 # Below a lab host's own folder: programs, which may be sent on, and a key, which may not.
