@@ -8,6 +8,7 @@
 #define LOG2_BUCKETS 10
 #define BUCKETS (1 << LOG2_BUCKETS)
 #define TESTED 5
+#define COUNTED (BUCKETS + TESTED)
 
 static const int LOG2_KEYS[] = {16, 20, 23, 25, 27};
 static const int LOG2_MOST[] = {11, 16, 19, 21, 23};        /* keys are below 2^this */
@@ -43,12 +44,16 @@ static void make_keys(void)
     }
 }
 
+/* Keys in each bucket and, in the same message, the five keys that are tested. */
 static void count_buckets(int *mine, int *all)
 {
-    memset(mine, 0, BUCKETS * sizeof *mine);
+    memset(mine, 0, COUNTED * sizeof *mine);
     for (int i = 0; i < count; i++)
         mine[keys[i] >> shift]++;
-    MPI_Allreduce(mine, all, BUCKETS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < TESTED; i++)
+        if (TESTS[size].place[i] / count == rank_)
+            mine[BUCKETS + i] = keys[TESTS[size].place[i] % count];
+    MPI_Allreduce(mine, all, COUNTED, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void sort_by_bucket(const int *mine)
@@ -115,22 +120,18 @@ static void count_smaller(const int *all, const int *whose)
 
 static void rank_keys(int iteration)
 {
-    int mine[BUCKETS], all[BUCKETS], whose[ranks_ + 1], tested[TESTED] = {0};
+    int mine[COUNTED], all[COUNTED], whose[ranks_ + 1];
     if (rank_ == 0) {
         keys[iteration] = iteration;
         keys[iteration + ITERATIONS] = (1 << LOG2_MOST[size]) - iteration;
     }
-    for (int i = 0; i < TESTED; i++)
-        if (TESTS[size].place[i] / count == rank_)
-            tested[i] = keys[TESTS[size].place[i] % count];
-    MPI_Allreduce(MPI_IN_PLACE, tested, TESTED, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     count_buckets(mine, all);
     sort_by_bucket(mine);
     share(all, whose);
     exchange(mine, whose);
     count_smaller(all, whose);
     for (int i = 0; i < TESTED; i++) {
-        int value = tested[i] - lowest;
+        int value = all[BUCKETS + i] - lowest;
         found[iteration - 1][i] = value >= 0 && value < values ? smaller[value] : 0;
     }
 }
