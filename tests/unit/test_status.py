@@ -1,5 +1,10 @@
+import fcntl
 import json
+import time
 
+import pytest
+
+from labbook.errors import LabbookError
 from labbook.pipeline import keys, pages, progress, status
 
 NOTE = {"state": "ok", "profile": "quick", "parameters": {}, "published": False, "seconds": 200,
@@ -25,6 +30,34 @@ def test_states_of_pages(book):
     book.write("data/papers/c/full.yml", "repeats: 99\n")
     assert states() == {"a": "ok", "b": "failed", "c": "out of date", "d": "paused",
                         "e": "never run"}
+
+
+def test_a_run_that_goes_on_is_told_with_how_far_it_is(book):
+    book.study("a", "1")
+    put(book, "a", state="failed", error={"name": "E", "message": "m", "log": "l"})
+    with pages.only_me("a") as partial:
+        progress.beside(partial).write_text("".join(json.dumps(event) + "\n" for event in (
+            {"event": "begin", "at_s": time.time() - 100, "profile": "full"},
+            {"event": "done", "experiment": "x", "done": 3, "total": 9, "seconds": 10})))
+        row, = status.rows()
+        with pytest.raises(LabbookError, match="another labbook"), pages.only_me("a"):
+            pass
+    assert (row["state"], row["profile"], row["error"]) == ("running", "full", None)
+    assert row["points"] == {"done": 3, "total": 9} and 100 <= row["seconds"] < 130
+    assert row["seconds_left"] == 60
+    assert "3/9" in status.table([row]) and ", about 1 min left" in status.table([row])
+    assert states() == {"a": "failed"}
+
+
+def test_who_looks_whether_a_run_goes_on_keeps_none_from_beginning(book, monkeypatch):
+    book.study("a", "1")
+    with pages.only_me("a"):
+        pass
+    looking = open(pages.page("a").with_name(".a.lock"))
+    fcntl.flock(looking, fcntl.LOCK_EX)
+    monkeypatch.setattr(time, "sleep", lambda _: looking.close())
+    with pages.only_me("a"):
+        assert pages.goes_on("a")
 
 
 def test_a_study_whose_parameters_can_no_longer_be_read_is_out_of_date(book):
@@ -97,8 +130,15 @@ def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_pa
     assert len(terminal.said.replace("\r\033[K", "")) <= 59
 
 
-def test_without_a_terminal_there_is_a_line_at_the_start_and_one_at_the_end(tmp_path, capsys):
-    bar = progress.Bar("cms")
-    bar.show(progress.Story(tmp_path / "none"))
+def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at_the_end(
+        tmp_path, capsys, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    story, bar = progress.Story(tmp_path / "none"), progress.Bar("cms")
+    story.experiments = {"x": {"done": 2, "total": 4}}
+    for _ in range(70):
+        bar.show(story)
+        now[0] += 1
     bar.end("done")
-    assert capsys.readouterr().err == "cms: started\ncms: done (0 s)\n"
+    assert capsys.readouterr().err == (
+        "cms: started\ncms  2/4 points  1 min\ncms: done (1 min 10 s)\n")

@@ -17,7 +17,7 @@ from labbook import paths
 from labbook.errors import LabError
 from labbook.pipeline import pages
 from labbook.pipeline.execute import CLEAN_UP_SECONDS
-from labbook.pipeline.progress import Story
+from labbook.pipeline.progress import Story, beside
 
 LABS = (Path("/run/labbook"), paths.ssh_labs_dir())  # where the state of labs lies
 _LOOK_SECONDS = 0.2
@@ -65,7 +65,7 @@ class Driver:
         self.log = paths.build_dir() / "logs" / f"{study}.log"
         self._job = self.partial.with_name(f".{study}.job.json")
         self._error = self.partial.with_name(f".{study}.error.json")
-        self._progress = self.partial.with_name(f".{study}.progress")
+        self._progress = beside(self.partial)
         self.story = Story(self._progress)
         self._parameters, self._variables = parameters, variables
 
@@ -91,7 +91,8 @@ class Driver:
                "parameters": self._parameters, "cwd": str(paths.checkout()),
                "error": str(self._error), "sockets": str(sockets)}
         self._job.write_text(json.dumps(job))
-        self._progress.write_text("")
+        begin = {"event": "begin", "at_s": time.time(), "profile": self._variables.get("LABBOOK_PROFILE")}
+        self._progress.write_text(json.dumps(begin) + "\n")
 
     def _start(self):
         command = [sys.executable, "-m", "labbook.pipeline.execute", str(self._job),

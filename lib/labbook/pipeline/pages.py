@@ -10,12 +10,14 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from labbook import paths
 from labbook.errors import LabbookError
 
 OK, FAILED, PAUSED, INTERRUPTED = "ok", "failed", "paused", "interrupted"
+_LOCK_TRIES, _LOCK_TRY_S = 10, 0.05
 
 
 def page(study: str) -> Path:
@@ -91,16 +93,34 @@ def only_me(study: str):
     """
     folder = page(study).parent
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f".{study}.lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabbookError(f"{study} is being run by another labbook of this checkout"
-                               ) from None
+    with open(_lock(study), "w") as lock:
+        if not _locked(lock, _LOCK_TRIES):
+            raise LabbookError(f"{study} is being run by another labbook of this checkout")
         for left in folder.glob(f".{study}.*"):
             if left.name != f".{study}.lock":
                 left.unlink(missing_ok=True)
         yield partial(study)
+
+
+def goes_on(study: str) -> bool:
+    """Whether a run of this study goes on in this checkout."""
+    with contextlib.suppress(FileNotFoundError), open(_lock(study)) as lock:
+        return not _locked(lock, 1)
+    return False
+
+
+def _lock(study: str) -> Path:
+    return page(study).with_name(f".{study}.lock")
+
+
+def _locked(lock, tries: int) -> bool:
+    """Have the lock, tried again since `goes_on` holds it for a moment."""
+    for left in reversed(range(tries)):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(_LOCK_TRY_S if left else 0)
+    return False
 
 
 def partial(study: str) -> Path:

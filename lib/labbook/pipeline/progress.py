@@ -1,7 +1,8 @@
 """What a running study says of itself, and the bar that shows it.
 
 The kernel appends JSON lines to the file LABBOOK_PROGRESS: {event: plan | start | done | failed |
-paused | complete | note, text, experiment, point, done, total, seconds}; the press reads on where it stopped.
+paused | complete | note, text, experiment, point, done, total, seconds}; the press, which begins it with
+{event: begin, at_s, profile}, reads on where it stopped.
 """
 
 import json
@@ -10,6 +11,14 @@ import shutil
 import sys
 import time
 from pathlib import Path
+
+
+LINE_EVERY_S = 60   # where there is no terminal
+
+
+def beside(partial: Path) -> Path:
+    """The progress file of a run that writes its page to `partial`."""
+    return partial.with_name(partial.name.replace(".partial.ipynb", "") + ".progress")
 
 
 def tell(**event) -> None:
@@ -26,6 +35,7 @@ class Story:
         self.path, self._offset = Path(path), 0
         self.experiments = {}   # name -> {"done", "total", "seconds", "failed", ...} as last told
         self.complete = self.paused = False
+        self.begun = {}         # at_s, since the epoch, and profile
         self.kernel_pid = None
         self.point = self.note = None  # the note: what else goes on, until the next point
         self.measured = self.failed = 0
@@ -47,7 +57,9 @@ class Story:
 
     def _take(self, event: dict) -> None:
         kind, experiment = event.get("event"), event.get("experiment")
-        if kind == "kernel":
+        if kind == "begin":
+            self.begun = event
+        elif kind == "kernel":
             self.kernel_pid = event["pid"]
         elif kind in ("complete", "paused"):
             setattr(self, kind, True)
@@ -78,12 +90,13 @@ class Story:
 
 
 class Bar:
-    """One study's line on a terminal; without one, a line at its start and one at its end."""
+    """One study's line on a terminal; without one, a line at its start, one a minute and one at its
+    end."""
 
     def __init__(self, study: str, stream=None):
         self.study, self.stream = study, stream or sys.stderr
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._started = time.monotonic()
+        self._started = self._said = time.monotonic()
         if not self.live:
             print(f"{study}: started", file=self.stream, flush=True)
 
@@ -92,6 +105,9 @@ class Bar:
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\033[K" + self.line(story)[:width])
             self.stream.flush()
+        elif time.monotonic() - self._said >= LINE_EVERY_S:
+            self._said = time.monotonic()
+            print(self.line(story, cells=0), file=self.stream, flush=True)
 
     def line(self, story: Story, cells: int = 20) -> str:
         elapsed = duration(time.monotonic() - self._started)
@@ -99,7 +115,7 @@ class Bar:
             return f"{self.study}  {elapsed}" + (f"  {story.note}" if story.note else "")
         full = round(cells * story.done / story.total)
         left = story.seconds_left()
-        parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}",
+        parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}".rstrip(),
                  f"{story.done}/{story.total} points", elapsed]
         if left is not None:
             parts.append(f"about {duration(left)} left")

@@ -1,19 +1,22 @@
 """The state of every notebook's page: build/status.json, `labbook status`, the status page."""
 
+import datetime
 import json
+import time
 
 from labbook import paths
 from labbook.errors import LabbookError
 from labbook.pipeline import keys, notebooks, pages, parameters
-from labbook.pipeline.progress import duration
+from labbook.pipeline.progress import Story, beside, duration
 
-NEVER, OLD = "never run", "out of date"
+NEVER, OLD, RUNNING = "never run", "out of date", "running"
 FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environment", "machine",
-          "commit", "published", "error")
+          "commit", "published", "error", "seconds_left")
 
 
 def rows() -> list[dict]:
-    """One dict a study with FIELDS; state: one of pages' states, out of date, never run."""
+    """One dict a study with FIELDS; state: one of pages' states, out of date, never run, running.
+    Of one that runs, all but environment, machine, commit and published is told of this run."""
     return [_row(study) for study in notebooks.studies()]
 
 
@@ -27,7 +30,18 @@ def _row(study: str) -> dict:
         row["state"] = NEVER
     elif note["state"] == pages.OK and not _today(study, note):
         row["state"] = OLD
-    return row
+    return row | _run_of(study) if pages.goes_on(study) else row
+
+
+def _run_of(study: str) -> dict:
+    """What is to be said of a run that goes on."""
+    story = Story(beside(pages.partial(study)))
+    story.read_on()
+    at_s = story.begun.get("at_s", time.time())
+    began = datetime.datetime.fromtimestamp(at_s).astimezone()
+    return {"state": RUNNING, "profile": story.begun.get("profile"), "error": None,
+            "points": {"done": story.done, "total": story.total}, "seconds": round(time.time() - at_s, 1),
+            "seconds_left": story.seconds_left(), "started": began.isoformat(timespec="seconds")}
 
 
 def _today(study: str, note: dict) -> bool:
@@ -53,9 +67,14 @@ def table(found: list[dict]) -> str:
         counted = row["points"] or {}
         lines.append((row["study"], row["state"], row["profile"] or "",
                       f"{counted['done']}/{counted['total']}" if counted.get("total") else "",
-                      duration(row["seconds"]) if row["seconds"] else "",
+                      _took(row),
                       (row["started"] or "")[:16].replace("T", " ")))
     return aligned(lines)
+
+
+def _took(row: dict) -> str:
+    left = f", about {duration(row['seconds_left'])} left" if row["seconds_left"] else ""
+    return duration(row["seconds"]) + left if row["seconds"] else ""
 
 
 def aligned(lines) -> str:
