@@ -165,14 +165,22 @@ def test_each_works_on_a_cloud_that_works(name):
     ("run_one", "room", {}),
 ])
 def test_what_goes_wrong_is_told(name, broken, numbers):
-    load, _ = tried(name, broken)
+    load, cloud = tried(name, broken)
     assert load.measures["works"] == 0 and load.measures["evidence"]
+    assert not cloud.servers()      # nothing runs beside what comes after
     assert {measure: load.measures[measure] for measure in numbers} == pytest.approx(numbers)
 
 
 @pytest.mark.parametrize("broken, kept", [((), 3), (("reboot",), 0)])
 def test_nothing_is_tried_on_servers_that_a_function_failed_on(broken, kept):
     assert len(tried("reboot_several", *broken)[1].servers()) == kept
+
+
+def test_a_volume_goes_though_the_guest_fails_meanwhile(monkeypatch):
+    monkeypatch.setattr(Guest, "run", lambda self, command, **how: SimpleNamespace(
+        stdout=self._said(command), stderr="no space", exit_code=int("mkfs" in command)))
+    load, cloud = tried("write_volume")
+    assert load.measures["works"] == 0 and not cloud.volumes()
 
 
 def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():

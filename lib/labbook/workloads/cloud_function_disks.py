@@ -62,12 +62,14 @@ def write_volume(ground):
 def detach(ground):
     server, = ground.servers(1)
     volume = ground.cloud.create_volume(GB)
-    before = ground.disks(server)
-    ground.cloud.attach(server, volume)
-    seen = ground.new_disk(server, before)
-    ground.cloud.detach(volume)
-    gone = seen is not None and ground.disk_gone(server, seen)
-    ground.cloud.delete_volume(volume)
+    try:
+        before = ground.disks(server)
+        ground.cloud.attach(server, volume)
+        seen = ground.new_disk(server, before)
+        ground.cloud.detach(volume)
+        gone = seen is not None and ground.disk_gone(server, seen)
+    finally:
+        ground.cloud.delete_volume(volume)
     return gone, f"{seen} was seen, and is {'gone' if gone else 'still there'}", {}
 
 
@@ -101,8 +103,12 @@ def _booted(ground, server, command, wanted):
 def _volume(ground, server, device=None):
     """A volume attached to the server for a while; yields the name that the guest sees it under."""
     volume = ground.cloud.create_volume(GB)
-    before = ground.disks(server)
-    ground.cloud.attach(server, volume, device)
-    yield ground.new_disk(server, before)
-    ground.cloud.detach(volume)
-    ground.cloud.delete_volume(volume)
+    try:
+        before = ground.disks(server)
+        ground.cloud.attach(server, volume, device)
+        try:
+            yield ground.new_disk(server, before)
+        finally:
+            ground.cloud.detach(volume)
+    finally:
+        ground.cloud.delete_volume(volume)

@@ -53,7 +53,7 @@ def run_several(ground):
 def run_all(ground):
     """As many as fit at once. The ground's own servers make room first."""
     ground.clear()
-    made = ground.cloud.run(ground.fit, ground.image, ground.large, ground.key)
+    made = ground.run(ground.fit, flavor=ground.large)
     ground.cloud.await_running(made, ground.seconds)
     ran = sum("running" in server.moments for server in made)
     faults = sorted({server.fault for server in made if server.fault})

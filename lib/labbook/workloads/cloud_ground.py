@@ -44,10 +44,17 @@ class Ground:
     reboot_seconds: float = 120
     standing: list = field(default_factory=list)
     known: set = field(default_factory=set)
+    begun: set = field(default_factory=set)     # ids of all servers that were started
+
+    def run(self, n: int, image=None, flavor=None) -> list:
+        """So many servers in one call, which is not waited for."""
+        made = self.cloud.run(n, image or self.image, flavor or self.flavor, self.key)
+        self.begun |= {one.id for one in made}
+        return made
 
     def started(self, n: int, image=None, flavor=None) -> list:
         """Servers that answer on ssh, started in one call; SystemFailure when one does not."""
-        made = self.cloud.run(n, image or self.image, flavor or self.flavor, self.key)
+        made = self.run(n, image, flavor)
         self.cloud.await_running(made, self.seconds)
         self.cloud.require_running(made)
         self.cloud.await_answers(made, self.dial, self.seconds)
@@ -75,15 +82,18 @@ class Ground:
             self.standing.clear()
 
     def abandon(self) -> None:
-        """No longer keep servers that may be broken; they are ended as far as the cloud does it."""
-        with suppress(SystemFailure, LabError):
-            self.clear()
+        """No longer keep servers that may be broken, nor such as a function has left; they are ended as
+        far as the cloud does it."""
         self.standing.clear()
+        with suppress(SystemFailure, LabError):
+            left = [one for one in self.cloud.servers() if one.id in self.begun]
+            if left:
+                self.cloud.terminate(left)
 
     def cached(self, image) -> None:
         """Have the cloud's host keep the image, by a server that runs from it; once for each image."""
         if image.id not in self.known:
-            made = self.cloud.run(1, image, self.flavor, self.key)
+            made = self.run(1, image)
             self.cloud.await_running(made, self.seconds)
             self.cloud.require_running(made)
             self.cloud.terminate(made)
