@@ -1,12 +1,18 @@
 """What is written for the services of OpenStack, and how they are started; a guest's parts."""
 
 import configparser
+import gc
 import gzip
 import ipaddress
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from types import SimpleNamespace
+
 import pytest
+from here import here_host
 
 from labbook.errors import InputError
 from labbook.lab.environment import BENCHMARK_RANGE
@@ -64,15 +70,29 @@ def test_databases_are_made_by_the_address_that_a_file_has_and_not_by_this_ones(
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
-def test_every_part_answers_at_a_port_of_its_own(release):
+def test_every_part_answers_at_a_port_of_its_own(release, monkeypatch):
     apis = openstack_services.apis(release, PLACE)
     assert sorted(api.name for api in apis) == sorted(f"{part}-api" for part in PARTS)
     assert len({api.port for api in apis}) == len(PARTS)
     for name, text in openstack_services.gunicorn_files(release, PLACE).items():
         told = {}
-        exec(text.replace("from gunicorn import util", "import types\nutil = types.SimpleNamespace()"), told)
+        exec(text, told)
+        monkeypatch.setattr(sys, "argv", ["gunicorn", "-c", "x"])
+        told["post_fork"](None, None)
+        assert sys.argv == told["words"] and sys.argv[0].endswith("-api") and not gc.isenabled()
+        told["post_worker_init"](None)
+        assert gc.isenabled()
         assert told["worker_class"] == "gthread" and told["bind"].startswith("127.0.0.1:")
         assert any(f"-c /srv/here/{name}" in api.command for api in apis)
+
+
+def test_a_service_that_asks_others_at_once_waits_for_them():
+    awaited = {one.name: one.env.get("AWAIT", "").split()
+               for one in (*openstack_services.workers(PLACE), *openstack_services.volumes(PLACE))}
+    assert "127.0.0.1:5000" in awaited["nova-compute"] and "198.18.0.9:5672" in awaited["nova-compute"]
+    assert f"{PLACE.home}/libvirt/libvirt-sock" in awaited["nova-compute"]
+    assert openstack_config.libvirt_uri(PLACE).endswith(f"{PLACE.home}/libvirt/libvirt-sock")
+    assert "127.0.0.1:10809" in awaited["cinder-volume"] and not awaited["nova-conductor"]
 
 
 def test_volumes_bypass_the_hosts_memory_just_when_servers_disks_do():
@@ -154,7 +174,7 @@ def test_the_guests_name_tells_its_image_and_size():
     assert one.image(0.5).name == "guest-0.5gb.raw" and one.image(2).name == "guest-2gb.raw"
 
 
-WORDS = {"bridge": "guests", "gateway": "192.0.2.1", "home": "/srv/here"}
+WORDS = {"bridge": "guests", "gateway": "192.0.2.1", "home": "/srv/here", "mark": "labbook"}
 
 
 def test_what_the_hypervisors_host_is_told_is_shell():
@@ -177,6 +197,17 @@ echo 'Deleted 10: tap4: <BROADCAST> mtu 1500 state DOWN'
     subprocess.run(["sh"], input=openstack_hypervisor.BRIDGING.format(**WORDS), text=True, check=True,
                    env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert (tmp_path / "told").read_text() == "link set tap1-a2 master guests up\n"
+
+
+@pytest.mark.parametrize("plug, bridged", [("tap", True), ("bridge", False)])
+def test_only_what_nobody_else_bridges_is_bridged(tmp_path, plug, bridged):
+    """What is in a bridge already libvirt does not put into it."""
+    host, started = here_host(tmp_path, "h1"), []
+    host.run = lambda command, check=True: SimpleNamespace(exit_code=0)
+    host.put = lambda *_: None
+    host.start = lambda name, command: started.append(name) or SimpleNamespace(alive=lambda: True)
+    openstack_hypervisor.Hypervisor(host, replace(PLACE, plug=plug)).up()
+    assert ("openstack-bridging" in started) == bridged and "openstack-libvirtd" in started
 
 
 def test_guests_are_in_the_network_of_their_gateway_and_the_bits_they_are_told():

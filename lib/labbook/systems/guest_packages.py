@@ -1,6 +1,8 @@
 """What a guest is made of: Debian packages of this machine's own release, fetched by its apt."""
 
 import hashlib
+import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +18,8 @@ PACKAGES = ("base-files", "base-passwd", "bash", "bonnie++", "coreutils", "dash"
             "openmpi-bin", "openssh-client", "openssh-server", "procps", "sed", "tar", "util-linux",
             "busybox-static")
 KERNEL = "linux-image-cloud-amd64"   # names the package of the newest one
+APT = ("/var/lib/apt/lists", "/etc/apt")
+TOLD = "told.json"
 SECONDS = 600
 
 
@@ -24,18 +28,38 @@ def packages() -> Path:
 
     LabError when apt cannot have them.
     """
-    kernel = _newest_kernel()
-    wanted = [line.split("'")[1] for line in _apt("--print-uris", "install", *PACKAGES).splitlines()
-              if line.startswith("'")]
-    recipe = repr((sorted(uri.rsplit("/", 1)[1] for uri in wanted), kernel))
-    digest = hashlib.sha256(recipe.encode()).hexdigest()[:8]
-    return made(f"guest-packages-{digest}", lambda folder: _fill(folder, kernel))
+    told = wanted()
+    digest = hashlib.sha256(repr((told["files"], told["kernel"])).encode()).hexdigest()[:8]
+    return made(f"guest-packages-{digest}", lambda folder: _fill(folder, told["kernel"]))
+
+
+def wanted() -> dict:
+    """{files: names of all packages' files, kernel: the name of its package, with the version}.
+
+    apt takes seconds to tell, so it is asked once for each state of its lists.
+    """
+    digest = hashlib.sha256(repr((PACKAGES, KERNEL, _state())).encode()).hexdigest()[:8]
+    folder = made(f"guest-wanted-{digest}", lambda folder: (folder / TOLD).write_text(json.dumps(_ask(folder))))
+    return json.loads((folder / TOLD).read_text())
+
+
+def _state() -> list:
+    """Of each file that apt goes by: path, size, time of its last change."""
+    files = sorted(os.path.join(place, name) for top in APT for place, _, names in os.walk(top) for name in names)
+    seen = [(file, os.stat(file)) for file in files if os.path.exists(file)]
+    return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in seen]
+
+
+def _ask(folder) -> dict:
+    uris = [line.split("'")[1] for line in _apt(folder, "--print-uris", "install", *PACKAGES).splitlines()
+            if line.startswith("'")]
+    return {"files": sorted(uri.rsplit("/", 1)[1] for uri in uris), "kernel": _newest_kernel()}
 
 
 def _fill(folder, kernel):
     say("fetching the Debian packages that guests are made of")
-    with tempfile.TemporaryDirectory(prefix="labbook-guest-") as scratch:
-        _apt("--download-only", "install", *PACKAGES, archives=scratch)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        _apt(folder, "--download-only", "install", *PACKAGES, archives=scratch)
         for deb in Path(scratch).glob("*.deb"):
             shutil.move(deb, folder / deb.name.replace("%3a", "_"))
         _run(["apt-get", "-q", "download", kernel], cwd=scratch)
@@ -51,9 +75,10 @@ def _newest_kernel() -> str:
     return names[0]
 
 
-def _apt(*words, archives="") -> str:
-    """As on a machine that has no package yet, so that all are told; needs no root."""
-    with tempfile.TemporaryDirectory(prefix="labbook-apt-") as scratch:
+def _apt(folder, *words, archives="") -> str:
+    """As on a machine that has no package yet, so that all are told; needs no root. `folder`: a draft of
+    the cache, in which nothing stays when this process is killed."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         status = Path(scratch) / "status"
         status.touch()
         options = {"Dir::State::status": status, "Dir::State::extended_states": f"{scratch}/states",

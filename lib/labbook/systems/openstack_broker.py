@@ -24,7 +24,7 @@ class Broker:
 
     def begin(self) -> None:
         """Start it, and do not wait."""
-        self.host.run(f"mkdir -p {self._folder}")
+        self.host.run(f"umask 077; mkdir -p {self._folder}")
         self.host.put(settings(self.place.password), self._folder / "rabbitmq.conf", 0o600)
         self.host.put("[].\n", self._folder / "plugins")
         self.host.put("", self._folder / "env")

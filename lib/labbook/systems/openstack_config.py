@@ -167,7 +167,7 @@ def neutron(place) -> dict:
             "api_workers": 0, "rpc_workers": 0, "rpc_state_report_workers": 0,
             "notify_nova_on_port_status_changes": "false", "notify_nova_on_port_data_changes": "false",
             "dhcp_agent_notification": "false"},
-        "ml2": {"type_drivers": "local", "tenant_network_types": "local", 
+        "ml2": {"type_drivers": "local", "tenant_network_types": "local",
                 "mechanism_drivers": f"labbook_{place.plug}"},
         "quotas": {"quota_port": -1, "quota_network": -1, "quota_subnet": -1},
     }
@@ -180,7 +180,7 @@ def cinder(place) -> dict:
             "state_path": place.home / "cinder", "api_paste_config": place.etc("cinder") / "api-paste.ini",
             "glance_api_servers": f"http://{HERE}:{PORTS['glance']}", "host": place.node,
             "enabled_backends": "nbd", "quota_volumes": NO_LIMIT, "quota_gigabytes": NO_LIMIT,
-            "report_interval": 5},
+            "report_interval": 2},      # and so long until the first report
         "coordination": {"backend_url": f"file://{place.home}/coordination"},
         **helpers(place, "cinder", "cinder_sys_admin", "privsep_osbrick"),
     }
@@ -214,12 +214,28 @@ SECTIONS = {"keystone": keystone, "glance": glance, "placement": placement, "nov
             "neutron": neutron, "cinder": cinder}
 
 
+# Its worker imports as openstack_plugin/service.py does.
+GUNICORN = """import gc
+import sys
+
+
+def post_fork(server, worker):
+    sys.argv[:] = words
+    gc.disable()
+
+
+def post_worker_init(worker):
+    gc.freeze()
+    gc.enable()
+
+
+"""
+
+
 def gunicorn(application: str, port: int, words: list[str], place: Place) -> str:
     """Its settings, which are Python; `words` are what the application takes for its command line."""
     options = {"wsgi_app": application, "bind": f"{HERE}:{port}", "workers": 1, "threads": 8,
                "worker_class": "gthread", "timeout": 300, "graceful_timeout": 3,
                "worker_tmp_dir": str(place.home), "control_socket_disable": True}
-    # a process whose name has spaces is none that the lab knows again
-    return "".join(["import sys\n\nfrom gunicorn import util\n\nutil._setproctitle = print\n",
-                    *(f"{key} = {value!r}\n" for key, value in options.items()),
-                    f"\n\ndef post_fork(server, worker):\n    sys.argv[:] = {words!r}\n"])
+    return "".join([GUNICORN, f"words = {words!r}\n",
+                    *(f"{key} = {value!r}\n" for key, value in options.items())])

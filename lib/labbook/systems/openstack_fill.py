@@ -16,9 +16,9 @@ ENDPOINTS = {  # part: (type, path)
 COMMAND_LINE = "console=ttyS0 quiet no_timer_check tsc=reliable mitigations=off net.ifnames=0"
 DEVICES = {"hw_cdrom_bus": "scsi", "hw_scsi_model": "virtio-scsi", "hw_rng_model": "virtio"}
 UPLOAD = """import http.client, os, sys
-place, port, token = sys.argv[1:3] + [os.environ["TOKEN"]]
+place, port, token = sys.argv[1], int(sys.argv[2]), open(sys.argv[4]).read()
 with open(sys.argv[3], "rb") as file:
-    call = http.client.HTTPConnection("127.0.0.1", int(port), timeout=600)
+    call = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     call.request("PUT", f"/v2/images/{place}/file", file, {
         "X-Auth-Token": token, "Content-Type": "application/octet-stream",
         "Content-Length": str(os.path.getsize(sys.argv[3]))})
@@ -79,9 +79,10 @@ def _image(platform, cloud, guest, name, file, disk_format, more=None) -> str:
         raise SystemFailure(f"{platform.host.name}: Glance makes no image {name}: {answer.text[:300]}",
                             log=platform.log_tail("glance-api"))
     made = answer.json()["id"]
-    place = bring(platform.host, guest.folder) / file
-    said = platform.host.run(f"{platform.host.python} -I -S - {made} {PORTS['glance']} {place} <<'E'\n"
-                             f"{UPLOAD}E", env={"TOKEN": cloud.auth_token}, timeout=UPLOAD_SECONDS).stdout
+    place, token = bring(platform.host, guest.folder) / file, platform.place.home / "keys" / "token"
+    platform.host.put(cloud.auth_token, token, 0o600)   # read there, so that no `ps` shows it
+    said = platform.host.run(f"{platform.host.python} -I -S - {made} {PORTS['glance']} {place} {token} <<'E'\n"
+                             f"{UPLOAD}E", timeout=UPLOAD_SECONDS).stdout
     if not said.startswith("204"):
         raise SystemFailure(f"{platform.host.name}: Glance did not take {name}: {said.strip()}",
                             log=platform.log_tail("glance-api"))

@@ -1,7 +1,8 @@
 """libvirtd with a socket of its own, and the network that guests are in, on one host.
 
-libvirt keeps its things where it was built to, which on a lab host nobody may write: the host's own
-view gets folders there that are its own, as long as the platform is up.
+libvirt keeps its things where it was built to, which on a lab host nobody may write, and where a machine
+may have servers of its own: the host's view gets folders there that are its own, as long as the platform
+is up.
 """
 
 import shlex
@@ -11,26 +12,34 @@ from labbook.errors import SystemFailure
 BRIDGE, GATEWAY, SUBNET = "guests", "192.168.211.1", "192.168.211.0/24"
 POOL = ("192.168.211.10", "192.168.211.250")
 START_SECONDS = 30
-# Whatever lies in these folders is seen as before: /etc as a copy, the folders of /var/lib themselves.
-VIEW = """set -e; home={home}; mkdir -p $home/view/etc $home/view/lib
-if ! grep -q " /var/cache tmpfs " /proc/mounts; then
-  cp -a /etc/. $home/view/etc; mkdir -p $home/view/etc/libvirt
+MARK = "labbook-view"
+# What lies in these folders is seen as before, but for what is libvirt's: the machine's own servers and
+# networks are none of this host's. The first mount carries the mark by which all are known again.
+VIEW = """set -e; home={home}
+own() {{
+  mkdir -p $home/view$1; mount -t tmpfs {mark} $home/view$1
+  for one in $1/*; do
+    [ -d "$one" ] && [ "${{one##*/}}" != libvirt ] || continue
+    mkdir "$home/view$one"; mount --rbind "$one" "$home/view$one"
+  done
+  mount --rbind $home/view$1 $1
+}}
+if ! grep -q "^{mark} " /proc/mounts; then
+  own /var/lib; own /var/cache; own /var/log
+  mkdir -p $home/view/etc; cp -a /etc/. $home/view/etc
+  rm -rf $home/view/etc/libvirt; mkdir $home/view/etc/libvirt
   # it asks for these before it reads that it needs them not
   grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/: >> $home/view/etc/passwd
   grep -q ^libvirt-qemu: /etc/group || echo libvirt-qemu:x:64055: >> $home/view/etc/group
   mount --bind $home/view/etc /etc
-  mount -t tmpfs tmpfs $home/view/lib
-  for one in /var/lib/*; do
-    [ -d "$one" ] || continue
-    mkdir "$home/view/lib/${{one##*/}}" && mount --rbind "$one" "$home/view/lib/${{one##*/}}"
-  done
-  mount --rbind $home/view/lib /var/lib
-  mount -t tmpfs tmpfs /var/cache; mount -t tmpfs tmpfs /var/log
 fi
-cp {home}/libvirt/qemu.conf /etc/libvirt/qemu.conf"""
-NO_VIEW = """if grep -q " /var/cache tmpfs " /proc/mounts; then
-  umount -l /var/cache /var/log /var/lib {home}/view/lib /etc
-fi; true"""
+cp $home/libvirt/qemu.conf /etc/libvirt/qemu.conf"""
+NO_VIEW = """home={home}
+! grep -q "/view/etc /etc " /proc/self/mountinfo || umount -l /etc
+for one in /var/log /var/cache /var/lib; do
+  ! grep -q "^{mark} $one " /proc/mounts || umount -l $one
+  ! grep -q "^{mark} $home/view$one " /proc/mounts || umount -l $home/view$one
+done"""
 NETWORK = """set -e
 ip link add {bridge} type bridge stp_state 0 forward_delay 0
 ip addr add {gateway}/24 dev {bridge}; ip link set {bridge} up"""
@@ -45,7 +54,9 @@ BRIDGING = """ip -o monitor link | while read -r number name rest; do
 done"""
 GUESTS = "/run/libvirt/qemu"     # a file with its process for each
 END_GUESTS = f"""for one in {GUESTS}/*.pid; do
-  [ -s $one ] && kill -9 $(cat $one); rm -f $one; done 2> /dev/null; true"""
+  pid=$(cat $one); case $(cat /proc/$pid/comm) in qemu-system*) kill -9 $pid ;; *) pid= ;; esac; rm -f $one
+  tries=0; while [ "$pid" ] && [ -e /proc/$pid ] && [ $tries -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
+done 2> /dev/null; true"""
 
 
 class Hypervisor:
@@ -61,10 +72,11 @@ class Hypervisor:
         self.host.run(f"mkdir -p {self._folder}")
         self.host.put(qemu_settings(), self._folder / "qemu.conf")
         self.host.put(settings(self._folder), self._folder / "libvirtd.conf")
-        self.host.run(VIEW.format(home=home))
+        self.host.run(VIEW.format(home=home, mark=MARK))
         self.host.run(NETWORK.format(bridge=BRIDGE, gateway=GATEWAY))
-        self.host.put(BRIDGING.format(bridge=BRIDGE), self._folder / "bridging.sh")
-        self.host.start("openstack-bridging", f"sh {self._folder}/bridging.sh")
+        if self.place.plug == "tap":    # else libvirt does so, and finds it done
+            self.host.put(BRIDGING.format(bridge=BRIDGE), self._folder / "bridging.sh")
+            self.host.start("openstack-bridging", f"sh {self._folder}/bridging.sh")
         process = self.host.start("openstack-libvirtd", f"/usr/sbin/libvirtd -f {self._folder}/libvirtd.conf "
                                                         f"-p {self._folder}/pid")
         self.host.wait_for(lambda: self.host.run(f"test -S {self._folder}/libvirt-sock", check=False)
@@ -77,7 +89,7 @@ class Hypervisor:
         """What `up` made but for its processes, which are ended by then; twice does no harm."""
         self.end_guests()
         self.host.run(NO_NETWORK.format(bridge=BRIDGE))
-        self.host.run(NO_VIEW.format(home=shlex.quote(str(self.place.home))))
+        self.host.run(NO_VIEW.format(home=shlex.quote(str(self.place.home)), mark=MARK))
 
     def version(self) -> str:
         """Such as QEMU 7.2.22."""

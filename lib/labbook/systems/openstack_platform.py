@@ -16,7 +16,6 @@ from labbook.systems.openstack_releases import Release
 from labbook.systems.several import each
 
 API_SECONDS = 120
-FIRST, LAST = ("keystone-api", "placement-api"), ("nova-compute", "cinder-volume")
 
 
 class Platform:
@@ -34,9 +33,8 @@ class Platform:
     def deploy(self, accelerated: bool = False) -> None:
         """The services' files on both hosts. `accelerated`: servers are given to KVM."""
         self._how["virt_type"] = "kvm" if accelerated else "qemu"
-        self.place = self._deployed(self.host)
-        self.broker, self.hypervisor = Broker(self.host, self.place), Hypervisor(self.host, self.place)
-        self.store_place = self._deployed(self.store) if self.apart else self.place
+        places = each(self._hosts(), self._deployed)
+        self.place, self.store_place = places[0], places[-1]
         self.store.put(config.ini(config.nbd(self.store_place, self.store.address)),
                        self.store_place.etc("cinder") / "nbd.conf")
 
@@ -47,19 +45,20 @@ class Platform:
         self.database.start()
 
     def start(self, running=()) -> None:
-        """All services but such as are running already, and the hypervisor; services that ask others at
-        once come after these."""
-        began = self.begin(*(one.name for _, one in self.services() if one.name not in (*LAST, *running)))
+        """All services but such as are running already, and the hypervisor; those that ask others at
+        once wait for these by themselves."""
+        began = self.begin(*(one.name for _, one in self.services() if one.name not in running))
         self.hypervisor.up()
-        self.await_answers([one for one in began if one[1].name in FIRST])
         self.broker.await_answer()
-        self.await_answers(began + self.begin(*LAST))
+        self.await_answers(began)
 
     def begin(self, *names: str) -> list:
         """Start these services, and do not wait: (host, service, process) of each."""
-        return [(host, service, host.start(service.process, service.command, env=service.env,
-                                           cwd=self._home(host)))
-                for host, service in self.services() if service.name in names]
+        def start(one):
+            host, service = one
+            return *one, host.start(service.process, service.command, env=service.env, cwd=self._home(host))
+
+        return each([one for one in self.services() if one[1].name in names], start)
 
     def await_answers(self, began) -> None:
         """Until those with a port answer there; SystemFailure with the log's tail of one that does not."""
@@ -108,7 +107,8 @@ class Platform:
         self.hypervisor.down()
         self.database.destroy()
         for host in self._hosts():
-            host.run(f"rm -rf {shlex.quote(str(self._home(host)))} processes/openstack-*", timeout=120)
+            host.run(f"rm -rf --one-file-system {shlex.quote(str(self._home(host)))} processes/openstack-*",
+                     timeout=120)
 
     def end_services(self) -> None:
         """Whatever of the platform runs, but for the database."""

@@ -33,8 +33,8 @@ MANAGE = {  # the steps that make its databases, in words for its own tool
     "cinder": ("cinder.cmd.manage:main", (("db", "sync"),)),
 }
 # What has no port: {process: (its part, its entry)}.
-WORKERS = {"nova-conductor": ("nova", "nova.cmd.conductor:main"),
-           "nova-scheduler": ("nova", "nova.cmd.scheduler:main"),
+WORKERS = {"nova-conductor": ("nova", "openstack_plugin.conductor:start"),
+           "nova-scheduler": ("nova", "openstack_plugin.scheduler:start"),
            "nova-compute": ("nova", "openstack_plugin.compute:start"),
            "cinder-scheduler": ("cinder", "cinder.cmd.scheduler:main")}
 VOLUMES = ("cinder", "cinder.cmd.volume:main")
@@ -42,9 +42,10 @@ VOLUMES = ("cinder", "cinder.cmd.volume:main")
 
 @dataclass(frozen=True)
 class Release:
-    """`plug`: how a server comes to the network: bridge, which the platform does itself, or tap, whose
-    devices the lab must bridge. `applications`: parts that gunicorn serves, by their WSGI application; `servers`: parts that are
-    servers themselves, by their entry. `python`: packages of the host's Python, None: Debian's."""
+    """`applications`: parts that gunicorn serves, by their WSGI application; `servers`: parts that are
+    servers themselves, by their entry. `plug`: how a guest comes to the network: bridge, which the
+    platform does itself, or tap, whose devices the lab must bridge. `python`: packages of the host's
+    Python, None: Debian's."""
 
     name: str
     packages: tuple[str, ...]
@@ -61,7 +62,9 @@ class Release:
 
 
 ZED = Release(
-    "zed", (*HYPERVISOR, *(f"python3-{part}" for part in PARTS), "python3-gunicorn", "python3-pymysql"),
+    # dmidecode: its os-brick asks for it where the kernel does not tell what the machine is
+    "zed", (*HYPERVISOR, *(f"python3-{part}" for part in PARTS), "python3-gunicorn", "python3-pymysql",
+            "dmidecode"),
     applications={"keystone": "keystone.server.wsgi:initialize_public_application()",
                   "placement": "placement.wsgi:init_application()"},
     servers={"glance": "glance.cmd.api:main", "nova": "nova.cmd.api_os_compute:main",

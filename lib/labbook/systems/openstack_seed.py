@@ -128,7 +128,8 @@ def _make(folder, platform, guest):
     platform.start_ground()
     for name in services.DATABASES:
         platform.database.query(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
-    each(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)])
+    each(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)],
+         at_failure=platform.database.process.kill)     # else the others make theirs to the end
     _bootstrap(platform)
     platform.await_answers(platform.begin("keystone-api"))
     cloud = connection(platform)

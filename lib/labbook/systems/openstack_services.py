@@ -41,8 +41,20 @@ def apis(release, place) -> list[Service]:
 
 
 def workers(place) -> list[Service]:
-    return [Service(name, config.entry(place, name, where, part), env=environment(place))
+    return [Service(name, config.entry(place, name, where, part), env=environment(place) | (
+        awaiting(*asked_at_once(place)) if name == "nova-compute" else {}))
             for name, (part, where) in WORKERS.items()]
+
+
+def asked_at_once(place) -> list[str]:
+    """What nova-compute would give up on, or leave for a minute."""
+    return [f"{config.HERE}:{PORTS['keystone']}", f"{config.HERE}:{PORTS['placement']}",
+            f"{place.control}:{config.BROKER_PORT}", f"{place.home}/libvirt/libvirt-sock"]
+
+
+def awaiting(*there) -> dict:
+    """See openstack_plugin/service.py."""
+    return {"AWAIT": " ".join(there)}
 
 
 def volumes(place) -> list[Service]:
@@ -52,7 +64,8 @@ def volumes(place) -> list[Service]:
              f"--monitor chardev=control --nbd-server addr.type=inet,addr.host=0.0.0.0,addr.port={NBD_PORT}")
     return [Service("volume-server", store, NBD_PORT),
             Service("cinder-volume", config.entry(place, "cinder-volume", where, part)
-                    + f" --config-file {place.etc(part)}/nbd.conf", env=environment(place))]
+                    + f" --config-file {place.etc(part)}/nbd.conf", env=environment(place) | awaiting(
+                        f"{config.HERE}:{NBD_PORT}", f"{place.control}:{config.BROKER_PORT}"))]
 
 
 def gunicorn_files(release, place) -> dict[str, str]:
