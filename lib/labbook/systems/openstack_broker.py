@@ -1,11 +1,11 @@
 """RabbitMQ as the platform's broker: Debian's, with nothing kept from one start to the next."""
 
-import shlex
-
 from labbook.systems.openstack_config import BROKER_PORT, BROKER_USER
 
 START_SECONDS = 90
 ROOT = "/usr/lib/rabbitmq/lib"
+END_NAMES = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
+  epmd -kill; sleep 0.05; tries=$((tries + 1)); done > /dev/null 2>&1; true"""
 
 
 def settings(password: str) -> str:
@@ -35,9 +35,9 @@ class Broker:
         self.host.wait_for(self._listens, "RabbitMQ to listen", START_SECONDS, self._process)
 
     def end_names(self) -> None:
-        """The name server that Erlang starts by itself, outside of the session."""
-        self.host.run(f"ERL_EPMD_ADDRESS=127.0.0.1 HOME={shlex.quote(str(self._folder))} "
-                      "epmd -kill > /dev/null 2>&1", check=False)
+        """The name server that Erlang starts by itself, outside of the session; it goes once it has seen that
+        the broker has gone."""
+        self.host.run(END_NAMES, env={"ERL_EPMD_ADDRESS": "127.0.0.1", "HOME": self._folder})
 
     def _listens(self) -> bool:
         seen = self.host.run(f"ss -Hltn 'sport = :{BROKER_PORT}'").stdout

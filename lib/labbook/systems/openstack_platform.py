@@ -82,7 +82,7 @@ class Platform:
     def complaints(self, lines: int = 40) -> str:
         """The last of what the services' logs have as errors."""
         found = "grep -hE ' (ERROR|CRITICAL) ' processes/openstack-*/log"
-        return self.host.run(f"{found} | sort | tail -n {lines}", check=False).stdout
+        return "".join(host.run(f"{found} | sort | tail -n {lines}", check=False).stdout for host in self._hosts())
 
     def log_tail(self, name: str, lines: int = 40) -> str:
         """Of one service."""
