@@ -24,7 +24,7 @@ CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
             "pytest-xdist", "flask", "flask-cors", "moto"}
 # What runs by a host's own Python, with the packages that its system's NEEDS name.
-ON_HOSTS = {"ceph_tools"}
+ON_HOSTS = {"ceph_tools", "openstack_plugin"}
 IMPORT_NAMES = {"yaml": "pyyaml", "openstack": "openstacksdk", "IPython": "ipython", "cassandra": "cassandra-driver",
                 # the second one is the first one's own half
                 "keystoneclient": "python-keystoneclient", "keystoneauth1": "python-keystoneclient"}

@@ -10,6 +10,7 @@ from labbook.systems.cloud_errors import NO_ROOM, no_room
 from labbook.systems.cloud_things import ERROR, GONE, RUNNING
 
 INTERVAL_S = 0.5
+FAULT_S = 5     # Nova tells that a server failed, and only then why
 SSH, GREETING = 22, b"SSH-"
 DIAL_SECONDS, TRY_AGAIN_S = 5, 0.1
 CONSOLE_LINES = 25
@@ -38,18 +39,25 @@ def require(thing, state: str) -> None:
 def running(api, servers, seconds, interval):
     """See Cloud.await_running. One call of the API a look, for all that are waited for."""
     waiting, end = {server.id: server for server in servers}, time.monotonic() + seconds
+    failed = {}
     while waiting:
         seen = api.servers(ids=list(waiting))
         now = time.time()
         for one in seen:
             if one.id in waiting:
                 _take_over(waiting[one.id], one, now)
-        waiting = {k: s for k, s in waiting.items() if s.state not in (RUNNING, ERROR, GONE)}
+        failed |= {k: now for k, s in waiting.items() if s.state == ERROR and k not in failed}
+        waiting = {k: s for k, s in waiting.items() if not _settled(s, now - failed.get(k, now))}
         if waiting and time.monotonic() > end:
             break
         if waiting:
             time.sleep(interval)
     return servers
+
+
+def _settled(server, failed_for: float) -> bool:
+    told = server.fault or failed_for >= FAULT_S
+    return server.state in (RUNNING, GONE) or server.state == ERROR and bool(told)
 
 
 def _take_over(server, seen, now):
