@@ -175,8 +175,8 @@ def start(book):
             "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Asked()))")
     press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     until(lambda: (book.root / "started").exists())
-    progress = (book.root / "build/pages/.slow.progress").read_text().splitlines()
-    return press, json.loads(progress[0])["pid"]
+    told = map(json.loads, (book.root / "build/pages/.slow.progress").read_text().splitlines())
+    return press, next(event["pid"] for event in told if event["event"] == "kernel")
 
 
 def until(true, seconds=30):

@@ -1,5 +1,7 @@
 """The line for whoever looks on; the events for the press are tested with the runs."""
 
+import sys
+
 from labbook.study import progress
 from labbook.study.experiment import grid
 
@@ -21,7 +23,8 @@ def test_a_line_tells_what_is_done_and_left(monkeypatch, capsys):
     assert all(len(line.strip("\n")) <= progress.WIDTH for line in lines[:3])
 
 
-def test_it_is_quiet_when_nobody_looks_on(capsys):
+def test_it_is_quiet_when_nobody_looks_on(capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)    # another test's
     told = progress.Progress("demo")
     told.plan("speed", POINTS, 4, None)
     told.start(POINTS[0])
