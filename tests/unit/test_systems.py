@@ -80,6 +80,7 @@ class Toy(System):
             raise ValueError(said)
 
     def server_facts(self):
+        self.answers()
         return {"version": "1"}
 
 
@@ -120,8 +121,9 @@ def test_life_from_up_to_destroy(host, port):
     json.dumps(facts)
     toy.stop()
     assert not toy.process.alive()
-    with pytest.raises(SystemFailure, match="does not run"):
+    with pytest.raises(SystemFailure, match="does not run") as ended:
         toy.facts()
+    assert "serving" in ended.value.log
     toy.start()
     toy.destroy()
     assert not Path(toy.home).exists()

@@ -141,7 +141,8 @@ class System(Described):
 
     def facts(self) -> dict:
         """What runs and how: version as the server says it, settings, memory and threads now."""
-        return {"system": self.NAME, **vars(self.settings), **self.server_facts(), **self._usage()}
+        usage = self._usage()   # first, since it shows the log of a server that runs no more
+        return {"system": self.NAME, **vars(self.settings), **self.server_facts(), **usage}
 
     def deploy(self) -> None:
         raise NotImplementedError
