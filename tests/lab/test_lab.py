@@ -223,6 +223,15 @@ def test_memory_holds(limited):
     assert hog.exit_code != 0
 
 
+def test_a_host_is_told_whose_processes_ended_for_want_of_memory():
+    with Lab.up(describe({"small": {"memory": "64M"}, "free": {}}), LOCAL, new_id()) as lab:
+        assert lab.short_of_memory() == []
+        small = lab.host("small")
+        assert small.run(f"{small.python} -S -E -c 'len(bytearray(200 << 20))'", check=False).exit_code
+        assert lab.short_of_memory() == [
+            "small had too little memory (64 MB): the kernel ended 1 of its processes"]
+
+
 def test_the_disk_is_its_own_and_as_slow_as_asked(limited):
     assert limited.root.as_posix() in limited.run("df --output=target . | tail -1").stdout
     dd = "dd if=/dev/zero of=x bs=1M count=80 oflag=direct 2>&1"

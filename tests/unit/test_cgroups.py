@@ -55,6 +55,16 @@ def test_a_small_share_has_a_longer_period_and_none_lifts_it():
     assert cgroups.quota(None, 1)[-1] == ("quota", "cpu.cfs_quota_us", -1)
 
 
+@pytest.mark.parametrize("version, file", [("v1", "memory/labbook-t1/db/memory.oom_control"),
+                                           ("v2", "labbook-t1/db/memory.events")])
+def test_processes_that_the_kernel_ended_are_counted(version, file, request):
+    root = request.getfixturevalue(version)
+    assert cgroups.ended_for_memory("t1", "db", root) == 0
+    (root / file).parent.mkdir(parents=True)
+    (root / file).write_text("oom_kill_disable 0\nunder_oom 0\noom 7\noom_kill 3\n")
+    assert cgroups.ended_for_memory("t1", "db", root) == 3
+
+
 def test_removal_keeps_a_lab_folder_that_others_still_use(v1):
     one, two = v1 / "cpu/labbook-t1/a", v1 / "cpu/labbook-t1/b"
     one.mkdir(parents=True), two.mkdir()

@@ -11,6 +11,7 @@ from labbook.lab.clouds import OwnCloud
 from labbook.lab.description import LEAST_QUOTA
 from labbook.lab.host import Host
 from labbook.lab.ownership import Ownership
+from labbook.lab.quantities import size_text
 from labbook.lab.standing import Standing
 
 
@@ -138,6 +139,13 @@ class Lab:
                              allowed=f"{LEAST_QUOTA} and more")
         self._provider.limit(self.id, self.host(host), quota)
         self.host(host).limits["quota"] = quota
+
+    def short_of_memory(self) -> Sequence[str]:
+        """Hosts whose processes were ended at their limit of memory, a line each, as far as this
+        machine's kernel tells it."""
+        ended = ((host, self._provider.ended_for_memory(self.id, host)) for host in self.hosts.values())
+        return [f"{host.name} had too little memory ({size_text(host.limits['memory'])}): the kernel "
+                f"ended {number} of its processes" for host, number in ended if number]
 
     def facts(self) -> dict:
         """What a reader must know of the place: hosts with limits and cores, links as asked.

@@ -119,8 +119,9 @@ class Attempt:
 
     def _write_failure(self, error):
         took = time.time() - self._start["time"]
+        message = "; ".join([_message(error), *(self._lab.short_of_memory() if self._lab else ())])
         failure = self._about() | {
-            "message": self._veil(_message(error)), "error": type(error).__name__,
+            "message": self._veil(message), "error": type(error).__name__,
             "logs": self._veil(_logs(error)),
             "took_s": took, "provenance": self._provenance({})}     # nothing asked of a broken lab
         trace = self._veil("".join(traceback.format_exception(error)))

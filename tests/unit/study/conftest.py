@@ -20,11 +20,14 @@ class FakeLab:
     """Counts what is done with it."""
 
     def __init__(self):
-        self.downs, self.checks = 0, 0
+        self.downs, self.checks, self.short = 0, 0, []
 
     def check_links(self):
         self.checks += 1
         return [{"asked_rtt_ms": 100, "measured_rtt_ms": 101}]
+
+    def short_of_memory(self):
+        return self.short
 
     def facts(self):
         return {"hosts": {"server": {"cores": [0]}}}

@@ -188,6 +188,17 @@ def test_a_point_that_fails_twice_fails_the_study_which_says_why(make):
     again.complete()
 
 
+def test_a_failure_tells_of_hosts_that_were_short_of_memory(make):
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.lab.short.append("db had too little memory (1 GB)")
+            raise SystemFailure("it gives no answer", log="serving")
+    failure = speed.failures()[0]
+    assert failure["message"] == "SystemFailure: it gives no answer; db had too little memory (1 GB)"
+    assert failure["logs"] == ["serving"]
+
+
 def test_an_attempt_without_a_record_is_a_failure(make):
     study, speed = make()
     for point in speed.remaining():
@@ -281,6 +292,7 @@ from labbook.study import Study
 
 class Lab:
     def check_links(self): return []
+    def short_of_memory(self): return []
     def facts(self): return {}
     def down(self): Path("down").open("a").write("x")
 

@@ -100,6 +100,16 @@ def apply(places: dict[str, Path], values: list[tuple], root: Path = ROOT) -> No
             (root / "blkio" / name).write_text(str(value))
 
 
+def ended_for_memory(lab: str, host: str, root: Path = ROOT) -> int:
+    """How many processes of a host the kernel has ended at the host's limit of memory."""
+    name = "memory.events" if version(root) == 2 else "memory.oom_control"
+    try:
+        told = (folders(lab, host, {"memory"}, root)["memory"] / name).read_text()
+    except OSError:     # it has no such limit
+        return 0
+    return sum(int(line.split()[1]) for line in told.splitlines() if line.startswith("oom_kill "))
+
+
 def unthrottle(device: str, root: Path = ROOT) -> None:
     """Take a device's limits out of version 1's root group."""
     for kind in ("bps", "iops"):

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from labbook.errors import LabError
 from labbook.lab import access
 from labbook.lab.host import Host, Login
-from labbook.lab.local import root
+from labbook.lab.local import cgroups, root
 from labbook.lab.local.root import STATE
 from labbook.lab.local.sandbox import ROOT
 
@@ -120,6 +120,10 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
 def trace(lab_id: str, host: Host) -> str:
     """The name of the tracing instance that may be made for the host: it is in the journal."""
     return helper("trace", lab=lab_id, uid=os.getuid(), host=host.name)["instance"]
+
+
+def ended_for_memory(lab_id: str, host: Host) -> int:
+    return cgroups.ended_for_memory(lab_id, host.name)
 
 
 def down(lab_id: str) -> None:
