@@ -48,14 +48,28 @@ def paths(mounts):
     return [str(mount.path) for mount in mounts]
 
 
+def told(ceph):
+    """By rank, what its server counts: files made, trees given away."""
+    dumps = {rank: ceph.ask(one.name, "perf dump") for rank, one in ceph.ranks().items()}
+    return {rank: (one["mds_server"]["req_create_latency"]["avgcount"], one["mds"]["exported"])
+            for rank, one in dumps.items()}
+
+
 def test_files_come_and_go_in_directories_of_both_ranks(lab, ceph, mounts):
-    load = metadata(Crew.of(lab), paths(mounts), pattern="bonnie", clients=2, pins=(0, 1), **LOAD)
+    """Which are each one's from the beginning on: none has to migrate."""
+    homes = [ceph.pinned(mounts[0], f"rank{rank}", rank) for rank in (0, 1)]
+    before = told(ceph)
+    load = metadata(Crew.of(lab), paths(mounts), pattern="bonnie", clients=2, homes=homes, **LOAD)
+    for rank, (created, exported) in told(ceph).items():
+        assert (created - before[rank][0], exported - before[rank][1]) == (2 * 256, 0)
     assert load.rows.ok.all(), load.rows.error.unique()
     assert load.rows.groupby("host", observed=True).size().nunique() == 1
     done = load.rows[load.rows.op == "create"].groupby("directory").size()
     assert list(done) == [4 * 65] * 3 + [4 * 61]
     found = take(mounts[0].host, mounts[0].path)
-    assert list(found.name) == ["."] and load.measures["truncated"] == 0
+    assert list(found.name) == [".", "rank0", "rank0/home", "rank1", "rank1/home"]
+    assert load.measures["truncated"] == 0
+    assert mounts[0].call(f"rmdir -p {' '.join(homes)}", 20).exit_code == 0
 
 
 def test_clients_share_directories(lab, mounts):

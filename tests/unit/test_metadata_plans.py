@@ -22,7 +22,7 @@ SEEN = {False: {0x9: "00000/0000000009KhbOd1z9J", 0x400: "00000/0000000400pv5",
 
 def spec(path, **given):
     return {"path": str(path), "folder": "f", "directories": 3, "files": 8, "shared": False,
-            "pins": None, "seed": 1, **given}
+            "pins": None, "homes": None, "seed": 1, **given}
 
 
 def go(plan, phase, more=lambda: False) -> list[tuple]:
@@ -104,6 +104,24 @@ def test_pins_go_round_the_directories():
     assert [[plan.pin(i) for i in range(3)] for plan in plans] == [[0, 1, 0], [1, 0, 1]]
     assert PLANS["bonnie"](spec("/", pins=[0, 1], shared=True), 1).pin(0) == 0
     assert PLANS["bonnie"](spec("/"), 1).pin(0) is None
+
+
+def test_directories_are_made_in_homes_in_turn_which_stay(tmp_path):
+    homes = ["a", "b"]
+    for home in homes:
+        (tmp_path / home).mkdir()
+    plans = [PLANS["bonnie"](spec(tmp_path, homes=homes), number) for number in range(2)]
+    for plan in plans:
+        go(plan, "sequential_create", iter([True, False]).__next__)
+    made = {home: sorted(os.listdir(tmp_path / home)) for home in homes}
+    assert made["a"] == sorted(f"f-sequential_create-{n}.{s}-{i:05d}" for n, s, i in (
+        (0, 0, 0), (0, 0, 2), (0, 1, 0), (0, 1, 2), (1, 0, 1), (1, 1, 1)))
+    assert len(made["b"]) == 6 and len(files_below(tmp_path)) == 96
+    assert os.listdir(tmp_path / "f") == []
+    for plan in plans:
+        assert Counter(code for code, *_ in go(plan, "random_stat")) == {STAT: 48}
+        assert Counter(code for code, *_ in go(plan, "sequential_delete")) == {ENTER: 6, UNLINK: 48, RMDIR: 6}
+    assert {home: os.listdir(tmp_path / home) for home in homes} == {"a": [], "b": []}
 
 
 def test_the_same_seed_gives_the_same_calls(tmp_path):

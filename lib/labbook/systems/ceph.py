@@ -1,9 +1,10 @@
 """A Ceph cluster with its file system: one monitor, OSDs, and metadata servers that come and go."""
 
+import shlex
 import time
 from contextlib import suppress
 
-from labbook.errors import InputError, LabbookError
+from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.systems import ceph_config as config
 from labbook.systems.base import Needs
 from labbook.systems.ceph_cluster import ASK_SECONDS, PARTS, UP_SECONDS, CephCluster
@@ -11,6 +12,12 @@ from labbook.systems.ceph_faults import Faults, fault_log
 from labbook.systems.ceph_map import Daemon, FsMap
 from labbook.systems.ceph_mds import CephMDS
 from labbook.systems.ceph_tools import reading
+
+PIN = """
+import os, sys
+os.makedirs(f"{sys.argv[1]}/home", exist_ok=True)   # of an empty one no rank takes charge
+os.setxattr(sys.argv[1], "ceph.dir.pin", sys.argv[2].encode())
+"""
 
 
 class Ceph(CephCluster):
@@ -125,6 +132,17 @@ class Ceph(CephCluster):
         self.ask(self.ranks()[giver].name, "export dir", path=path, rank=rank)
         self.host.wait_for(lambda: path in self.owned()[rank], f"{path} to move to rank {rank}",
                            seconds, interval=ASK_SECONDS)
+
+    def pinned(self, mount, name: str, rank: int, seconds: float = 60) -> str:
+        """A folder, `NAME/home`, made through the mount where it is not there, once that rank is in
+        charge of it: all that is made in it is that rank's, and nothing of it migrates.
+        SystemFailure when it does not come to that within `seconds`."""
+        done = mount.call(shlex.join((mount.host.python, "-I", "-S", "-c", PIN, name, str(rank))), seconds)
+        if done is None or done.exit_code:
+            raise SystemFailure(f"{name} was not pinned: {done.stderr.strip() if done else 'no answer'}")
+        self.host.wait_for(lambda: f"/{name}" in self.owned()[rank], f"{name} to be rank {rank}'s",
+                           seconds, interval=ASK_SECONDS)
+        return f"{name}/home"
 
     def fault_log(self, since_s: float) -> Faults:
         """What happened since then (epoch seconds); see Faults."""

@@ -31,7 +31,7 @@ WRITE_SECONDS = 60
 
 
 def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, files: int,
-             shared: bool = False, phase_s: float = 0, pause_s: float = 0, pins=None, seed: int,
+             shared: bool = False, phase_s: float = 0, pause_s: float = 0, homes=None, seed: int,
              seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, go through the pattern's phases.
 
@@ -41,15 +41,17 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
     is over sooner than `phase_s` goes on: a stat, readdir or rename with further passes, mixed
     calls with more of them; a create (of trees: mkdir) with further sets of as many directories,
     which the phases behind it then go through as well. For `pause_s` before each phase but the first
-    nothing is called, so that what is counted meanwhile tells one from the other. `pins`: ranks to which directory i is pinned
-    in turn (ceph.dir.pin), that of client n's own to the (i+n)th. After `seconds_at_most` no new
-    call is made; one that does not come back within `call_seconds` after that is a row with the
-    error "blocked".
+    nothing is called, so that what is counted meanwhile tells one from the other. `homes`, for
+    "bonnie": folders below each path, which are there, in which directory i is made in turn, that of
+    client n's own in the (i+n)th. After `seconds_at_most` no new call is made; one that does not
+    come back within `call_seconds` after that is a row with the error "blocked".
     """
+    if homes and pattern != "bonnie":
+        raise InputError(f"{pattern!r} has folders of its own", key="homes", allowed="for bonnie")
     clients = _Clients(crew, paths, _spec(
         pattern=pattern, clients=clients, directories=directories, files=files, shared=shared,
-        phase_s=phase_s, pins=pins, rate_per_s=None, seed=seed, seconds_at_most=seconds_at_most,
-        call_seconds=call_seconds))
+        phase_s=phase_s, pins=None, homes=homes, rate_per_s=None, seed=seed,
+        seconds_at_most=seconds_at_most, call_seconds=call_seconds))
     clients.begin()
     clients.lead(pause_s)
     return clients.end()
@@ -88,6 +90,8 @@ def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, dir
                    seed: int, seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Stream:
     """The same clients, who make their files first, and then call until `end()`: returns when all
     call. With `rate_per_s` they make so many calls a second together. The pattern has one phase.
+    `pins`: ranks to which directory i is pinned in turn (ceph.dir.pin), that of client n's own to the
+    (i+n)th; a server sees to that some seconds later.
     After `seconds_at_most` no new call is made though nobody ends the stream."""
     if len(PHASES.get(pattern, "?")) != 1:
         raise InputError(f"{pattern!r} is not allowed in a stream", key="pattern",
@@ -96,7 +100,7 @@ def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, dir
         raise InputError(f"{rate_per_s!r} is no rate", key="rate_per_s", allowed="more than 0")
     return Stream(_Clients(crew, paths, _spec(
         pattern=pattern, clients=clients, directories=directories, files=files, shared=shared,
-        phase_s=seconds_at_most, pins=pins, rate_per_s=rate_per_s, seed=seed,
+        phase_s=seconds_at_most, pins=pins, homes=None, rate_per_s=rate_per_s, seed=seed,
         seconds_at_most=seconds_at_most, call_seconds=call_seconds)))
 
 
@@ -188,6 +192,6 @@ def _spec(**given) -> dict:
             raise InputError(f"{given[key]!r} s leave no time", key=key, allowed="more than 0")
     if given["pattern"] not in PHASES:
         raise InputError(f"{given['pattern']!r} is not allowed", key="pattern", allowed=PATTERNS)
-    pins = given["pins"]
-    return dict(given, pins=list(pins) if pins else None, all_clients=given["clients"],
+    lists = {key: list(given[key]) if given[key] else None for key in ("pins", "homes")}
+    return dict(given, **lists, all_clients=given["clients"],
                 phases=PHASES[given["pattern"]], folder=f"labbook-{uuid.uuid4().hex[:8]}")

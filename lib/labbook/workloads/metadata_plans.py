@@ -22,11 +22,11 @@ ONCE = ("delete",)   # what cannot go on once it is done
 
 
 class Files(NamedTuple):
-    """A set of files: `folder`, open; its `path`; of each directory its place below the folder and
-    the names of its files."""
+    """A set of files: `folder`, open; its `path`, None where the folder is not the set's alone; of
+    each directory its place below the folder and the names of its files."""
 
     folder: int
-    path: str
+    path: str | None
     places: list[str]
     names: list[list[str]]
 
@@ -51,7 +51,7 @@ def file_names(files: int, directories: int, draw: random.Random, letters_first:
 class Plan:
     """A client's state: the sets of files that it made; as bonnie++ does it.
 
-    `spec`: path and folder (where it works), directories, files, shared, pins, seed.
+    `spec`: path and folder (where it works), directories, files, shared, pins, homes, seed.
     """
 
     def __init__(self, spec: dict, number: int):
@@ -80,14 +80,18 @@ class Plan:
     def new_set(self, phase: str):
         """Make a folder and its directories; whether it is there."""
         own, tail = ("", f"-{self.number}") if self.spec["shared"] else (f"-{self.number}", "")
-        path = f"{self.spec['path']}/{self.spec['folder']}/{phase}{own}.{len(self.sets)}"
+        name, homes = f"{phase}{own}.{len(self.sets)}", self.spec["homes"]
+        path = self.spec["path"] if homes else f"{self.spec['path']}/{self.spec['folder']}/{name}"
         folder = yield OPEN, 0, None, path, None
         if folder is None:
             return False
         code, places = MKDIR_ONCE if self.spec["shared"] else MKDIR, self.places()
+        if homes:
+            places = [f"{self._in_turn(homes, number)}/{self.spec['folder']}-{name}-{place}"
+                      for number, place in enumerate(places)]
         for number, place in enumerate(places):
             yield code, number, folder, place, self.pin(number)
-        self.sets.append(Files(folder, path, places, file_names(
+        self.sets.append(Files(folder, None if homes else path, places, file_names(
             self.spec["files"], len(places), self.draw, "sequential" not in phase, tail)))
         return True
 
@@ -95,11 +99,14 @@ class Plan:
         return [f"{number:05d}" for number in range(self.spec["directories"])]
 
     def pin(self, number: int) -> int | None:
-        """The rank for a directory: in turn; clients with directories of their own begin at
+        """The rank for a directory."""
+        return self._in_turn(self.spec["pins"], number)
+
+    def _in_turn(self, those, number: int):
+        """What a directory has of these: in turn; clients with directories of their own begin at
         different ones."""
-        pins = self.spec["pins"]
         first = 0 if self.spec["shared"] else self.number
-        return pins[(first + number) % len(pins)] if pins else None
+        return those[(first + number) % len(those)] if those else None
 
     def create(self, _):
         """All files of the last set."""
@@ -130,7 +137,8 @@ class Plan:
             for number, place in reversed([*enumerate(made.places)]):
                 yield RMDIR, number, made.folder, place, None
             os.close(made.folder)
-            yield RMDIR, 0, None, made.path, None
+            if made.path is not None:
+                yield RMDIR, 0, None, made.path, None
 
     def _through(self, code: int, phase: str):
         """A call for each file, in the order of the directories or of chance."""
