@@ -143,7 +143,8 @@ class Lab:
     def short_of_memory(self) -> Sequence[str]:
         """Hosts whose processes were ended at their limit of memory, a line each, as far as this
         machine's kernel tells it."""
-        ended = ((host, self._provider.ended_for_memory(self.id, host)) for host in self.hosts.values())
+        ended = ((host, self._provider.ended_for_memory(self.id, host))
+                 for host in self.hosts.values() if host.limits.get("memory"))
         return [f"{host.name} had too little memory ({size_text(host.limits['memory'])}): the kernel "
                 f"ended {number} of its processes" for host, number in ended if number]
 
