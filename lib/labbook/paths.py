@@ -55,3 +55,8 @@ def ssh_labs_dir() -> Path:
     """What is written down of labs on hosts of the user's own: needs no root, outlives a reboot."""
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "labbook" / "labs"
+
+
+def clouds_dir() -> Path:
+    """What is written down of things made on clouds of the user's own, beside `ssh_labs_dir`."""
+    return ssh_labs_dir().with_name("clouds")

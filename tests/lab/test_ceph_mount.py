@@ -11,7 +11,7 @@ from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.systems.ceph import Ceph
 from labbook.workloads.bonnie import bonnie
-from labbook.workloads.bonnie_host import FIELD
+from labbook.workloads.bonnie_csv import FILES
 
 HERE = Path(__file__).parent
 SITES = {"sites": ["room"], "hosts": {
@@ -113,9 +113,9 @@ def test_bonnie_measures_and_hangs_no_longer_than_it_may(there, mounts):
     made, ceph = there
     mount = mounts("client1").up()
     load = bonnie(made.host("client1"), mount.path, directories=4, files=256, seconds_at_most=60)
-    assert list(load.rows.phase) == list(FIELD) and (load.rows.files == 1024).all()
+    assert list(load.rows.phase) == list(FILES) and (load.rows.files == 1024).all()
     assert (load.rows.seconds > 0).all() and load.rows.started_s.is_monotonic_increasing
-    assert all(load.measures[f"by_clock_{phase}_per_s"] > 0 for phase in FIELD)
+    assert all(load.measures[f"by_clock_{phase}_per_s"] > 0 for phase in FILES)
     told = load.rows[load.rows.told_per_s > 0]      # by its own clock and by ours
     assert ((told.files / told.seconds / told.told_per_s).between(0.5, 2)).all()
     ceph.kill(0)

@@ -11,7 +11,7 @@ TINY = {"data_mb": DATA_MB, "sizes_mb": [DATA_MB], "share": SHARE, "clients": 4,
         "after_s": 0.5, "ring_delay_ms": 2500, "stream_mbit": 8, "ceiling_s": 1.0, "seek_s": 0.5, "repeats": 1,
         "loads": ["none", "read"], "more_loads": ["none"], "response_joiners": 1,
         "warm_s": 1.0, "steady_s": 2.0, "disk_loads": ["none", "read"], "numbers": [2],
-        "parallel_delays_ms": [2500], "priorities": ["stream_first"],
+        "parallel_delays_ms": [2500], "parallel_loads": ["none"], "priorities": ["stream_first"],
         "looking_s": 60.0, "again_within_s": 45.0, **ONCE, **AS_OTHERS}
 
 

@@ -11,7 +11,7 @@ from labbook.study.mds_recovery import recovery, through
 from labbook.systems.ceph import Ceph
 from labbook.workloads.bonnie import bonnie
 from labbook.workloads.crew import Crew
-from labbook.workloads.inventory import compare, take
+from labbook.workloads.inventory import compare, take, verdicts
 from labbook.workloads.metadata import begin_metadata, metadata
 from labbook.workloads.sample_tree import sample_tree
 
@@ -135,6 +135,8 @@ def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph
     done = mount.call(f"{mount.host.python} -I -S -c "
                       f"'import os; os.setxattr(\".{path}\", \"ceph.dir.pin\", b\"-1\")'", 20)
     assert done.exit_code == 0, done.stderr
+    for one in ceph.ranks().values():   # it is the migration that the crash is to meet, nothing else
+        ceph.ask(one.name, "flush journal")
     before = take(mount.host, tree)     # to unpin has changed the directory's ctime
     giver = ceph.ranks()[1].name
     name, _ = ceph.kill(0, before=lambda: ceph.ask(giver, "export dir", path=path, rank=0))
@@ -142,9 +144,15 @@ def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph
     ceph.start_mds(name)
     ceph.await_active(2)
     ceph.host.wait_for(lambda: not any(ceph.moving().values()), "nothing to move", 30)
-    counts = compare(before, take(mount.host, tree, list(before.name)))
-    assert outcome(counts) == "right", counts
+    after = take(mount.host, tree, list(before.name))
+    counts, seen = compare(before, after), verdicts(before, after)
+    assert outcome(counts) == "right", told_apart(seen[seen.verdict != "right"].name, before, after)
     assert not failed_migrations(ceph.moving(), ceph.owned(), path, counts["right"] == counts["asked"])
+
+
+def told_apart(names, *inventories) -> str:
+    """What each of several inventories has of the names."""
+    return "\n".join(one[one.name.isin(names)].to_json(orient="records") for one in inventories)
 
 
 def test_no_answer_at_all_is_told_and_nothing_hangs(lab, ceph, mounts):

@@ -7,7 +7,7 @@ import pytest
 from here import here_host
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads import bonnie_host
+from labbook.workloads import bonnie_csv, bonnie_host
 from labbook.workloads.bonnie import bonnie
 from labbook.workloads.bonnie_progress import Phases
 
@@ -36,7 +36,7 @@ RATES = {"sequential_create": 1110, "sequential_stat": 3653, "sequential_delete"
 
 
 def test_rates_are_read_from_its_line():
-    assert bonnie_host.rates(bonnie_host.line(PRINTED)) == RATES
+    assert bonnie_host.rates(bonnie_csv.line(PRINTED)) == RATES
 
 
 def test_what_was_too_fast_for_it_is_missing_and_no_zero():
@@ -50,7 +50,7 @@ def test_what_was_too_fast_for_it_is_missing_and_no_zero():
 @pytest.mark.parametrize("printed", ["", CSV.replace("1.98", "1.97"), CSV[:40], CSV + "\n" + CSV])
 def test_another_format_is_refused(printed):
     with pytest.raises(ValueError, match="1.98"):
-        bonnie_host.line(printed)
+        bonnie_csv.line(printed)
 
 
 def test_phases_begin_and_end_when_it_says_so_however_its_words_come():
@@ -90,7 +90,7 @@ def acting(tmp_path, monkeypatch):
         program = tmp_path / "bonnie++"
         program.write_text(f"#!/bin/sh\n{text}")
         program.chmod(0o755)
-        monkeypatch.setattr(bonnie_host, "PROGRAM", str(program))
+        monkeypatch.setattr(bonnie_csv, "PROGRAM", str(program))
         return here_host(tmp_path, "c1")
     return script
 
@@ -130,7 +130,7 @@ def test_what_goes_wrong_is_told_with_its_words(acting, text, words):
 
 
 def test_without_it_what_to_install_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(bonnie_host, "PROGRAM", "/nowhere/bonnie++")
+    monkeypatch.setattr(bonnie_csv, "PROGRAM", "/nowhere/bonnie++")
     with pytest.raises(LabError, match="no bonnie") as refusal:
         bonnie(here_host(tmp_path, "c1"), "/x", directories=8, seconds_at_most=5)
     assert "apt-get install bonnie++" in refusal.value.remedy

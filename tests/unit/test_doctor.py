@@ -110,3 +110,42 @@ def test_json_has_what_the_text_has(machine, capsys):
     assert [(f["name"], f["studies"]) for f in missing] == [("bonnie++", ["large"])]
     assert missing[0]["why"] and missing[0]["remedy"]
     assert next(f for f in findings if f["name"] == "iproute2")["found"] == "1.0"
+
+
+CLOUDS = """provider: namespaces
+clouds:
+  older: {kind: openstack, credentials: CREDENTIALS, profile: here}
+  other: {kind: openstack, credentials: CREDENTIALS, profile: here}
+"""
+
+
+@pytest.fixture
+def clouds(machine, tmp_path):
+    """A study with a system of label older, and an environment with a cloud of that name."""
+    credentials = tmp_path / "clouds.yaml"
+    credentials.write_text("clouds: {here: {auth: {auth_url: 'http://127.0.0.1:9/v3', username: u, "
+                           "password: p, project_name: p}}}")
+    credentials.chmod(0o600)
+    lab = tmp_path / "data/papers/small/lab.yml"
+    lab.write_text(lab.read_text() + "systems: [{name: mysql, label: older, host: db}]\n")
+    (tmp_path / "environments/clouds.yml").write_text(CLOUDS.replace("CREDENTIALS", str(credentials)))
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # the SDK's own
+def test_a_cloud_that_stands_in_for_a_system_is_asked_before_anything_starts(clouds, capsys):
+    with pytest.raises(LabError) as error:
+        doctor.require(["small"], "environments/clouds.yml")
+    said = str(error.value)
+    assert "environments/clouds.yml: these clouds cannot run that yet" in said
+    assert "clouds.older: cloud older" in said and "does not answer" in said and "small" in said
+    assert "other" not in said      # no system has that label
+    doctor.require(["large"], "environments/clouds.yml")
+
+
+def test_a_cloud_that_knows_us_is_told(clouds, monkeypatch, capsys):
+    from labbook.systems import cloud_own
+
+    monkeypatch.setattr(cloud_own, "api_of", lambda *_: SimpleNamespace(quota=dict))
+    assert doctor.main(["small"], environment="environments/clouds.yml") == 0
+    said = capsys.readouterr().out
+    assert "clouds.older, of environments/clouds.yml" in said and "knows us" in said

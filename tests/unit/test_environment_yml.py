@@ -22,10 +22,10 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
 PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
-            "pytest-xdist"}
+            "pytest-xdist", "flask", "flask-cors", "moto"}
 # What runs by a host's own Python, with the packages that its system's NEEDS name.
-ON_HOSTS = {"ceph_tools"}
-IMPORT_NAMES = {"yaml": "pyyaml", "IPython": "ipython", "cassandra": "cassandra-driver",
+ON_HOSTS = {"ceph_tools", "openstack_plugin"}
+IMPORT_NAMES = {"yaml": "pyyaml", "openstack": "openstacksdk", "IPython": "ipython", "cassandra": "cassandra-driver",
                 # the second one is the first one's own half
                 "keystoneclient": "python-keystoneclient", "keystoneauth1": "python-keystoneclient"}
 

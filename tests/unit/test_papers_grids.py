@@ -1,7 +1,7 @@
 """That what the claims compare is measured: all of it is in the full profile's grids."""
 
 import pytest
-from test_papers_data import PAPERS, judged
+from test_papers_data import PAGES, judged
 
 from labbook import paths
 from labbook.errors import Stopped
@@ -10,7 +10,7 @@ from labbook.study import claims
 from labbook.study.arms import matches
 
 
-@pytest.fixture(params=PAPERS)
+@pytest.fixture(params=PAGES)
 def study(request, monkeypatch):
     monkeypatch.chdir(paths.checkout())
     monkeypatch.setenv("LABBOOK_PLAN", "1")

@@ -91,3 +91,18 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"environment": "environments/rack.yml"}})
     assert publish.publish("wan")[0] == "rack.yml"
+
+
+def test_clouds_that_stand_in_are_told_with_what_is_made_there(tmp_path, monkeypatch):
+    from labbook.lab.environment import Environment
+    from labbook.pipeline import clouds
+
+    lab = LabDescription.parse({"sites": ["s"], "hosts": {"h": {"site": "s", "role": "cloud"}}, "systems": [
+        {"name": "mysql", "label": "older", "host": "h"}, {"name": "mysql", "label": "newer", "host": "h"}]})
+    monkeypatch.setattr(clouds, "description", lambda study: lab)
+    entry = {"kind": "openstack", "credentials": "/x", "profile": "p"}
+    there = Environment.parse({"provider": "namespaces", "clouds": {"older": entry, "other": entry}},
+                              keys=False)
+    assert clouds.plan("wan", there) == [
+        "  on cloud older (openstack), in the place of mysql: servers, volumes, images, keys, "
+        "written down first and removed at the end"]

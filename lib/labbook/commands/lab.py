@@ -22,7 +22,9 @@ def up(given) -> int:
     started = []
     try:
         for wanted in description.systems:
-            if system := _start(lab, wanted, [other for _, other in started]):
+            if wanted.get("label") in lab.clouds:
+                print(f"cloud {wanted['label']} stands in for {wanted['name']}", file=sys.stderr)
+            elif system := _start(lab, wanted, [other for _, other in started]):
                 started.append((wanted, system))
     except BaseException:
         lab.down()
@@ -96,6 +98,24 @@ def _find_host(labs, name: str):
 
 
 def down(given) -> int:
+    try:
+        return _labs_down(given)
+    finally:
+        _clouds_down()
+
+
+def _clouds_down():
+    """What killed runs left on clouds of the user's own."""
+    from labbook.pipeline.driver import clouds_left
+
+    if clouds_left():
+        from labbook.systems import cloud_own
+
+        for left in cloud_own.sweep():
+            print(f"cloud {left.cloud} is rid of what a run of {left.study} left there")
+
+
+def _labs_down(given) -> int:
     from labbook.lab import Lab
 
     studies = {lab.id: lab.study for lab in Lab.list()}

@@ -38,9 +38,9 @@ def status(given) -> int:
     from labbook.pipeline import status as pages
 
     rows = pages.write()
-    labs = _labs()
+    labs, clouds = _labs(), _clouds()
     if given.json:
-        print(json.dumps({"studies": rows, "labs": labs}, indent=1, ensure_ascii=False))
+        print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds}, indent=1, ensure_ascii=False))
         return 0
     print(pages.table(rows))
     for row in rows:
@@ -49,7 +49,20 @@ def status(given) -> int:
                   f"  log: {row['error']['log']}")
     for lab in labs:
         print(f"\nlab {lab['id']} is up ({lab['study']}): {', '.join(lab['hosts'])}")
+    for cloud in clouds:
+        print(f"\ncloud {cloud['cloud']} has {cloud['things']} things of {cloud['study']}: "
+              "`labbook down` removes them, unless a run is at work with them")
     return 0
+
+
+def _clouds() -> list[dict]:
+    from labbook.pipeline.driver import clouds_left
+
+    if not clouds_left():
+        return []
+    from labbook.systems import cloud_own
+
+    return [vars(left) for left in cloud_own.left()]
 
 
 def _labs() -> list[dict]:

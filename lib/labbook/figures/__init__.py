@@ -1,10 +1,12 @@
 """LOOK: one theme, one function a kind of figure."""
 
+from labbook.figures.beside import beside
 from labbook.figures.cached import cached_metadata
 from labbook.figures.clients import rate_over_clients, time_over_clients
 from labbook.figures.counted import counted
 from labbook.figures.disk_requests import disk_requests
 from labbook.figures.dots import dots
+from labbook.figures.evidence import evidence
 from labbook.figures.joins import calls_through_joins, join_parts
 from labbook.figures.lines import over
 from labbook.figures.medians import medians
@@ -16,8 +18,8 @@ from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
 from labbook.figures.words import name, plural, use_names
 
-__all__ = ["Table", "cached_metadata", "calls_through_joins", "conditions", "counted",
-           "differences", "disk_requests", "dots", "improvement", "join_parts", "measured",
-           "medians", "name", "over", "paper_table", "percent_saved", "plural",
-           "rate_over_clients", "ratios", "repeats_table", "time_over_clients", "timeline",
-           "times", "topology", "use_names"]
+__all__ = ["Table", "beside", "cached_metadata", "calls_through_joins", "conditions", "counted",
+           "differences", "disk_requests", "dots", "evidence", "improvement", "join_parts",
+           "measured", "medians", "name", "over", "paper_table", "percent_saved", "plural",
+           "rate_over_clients", "ratios", "repeats_table", "time_over_clients", "timeline", "times",
+           "topology", "use_names"]

@@ -1,11 +1,13 @@
 """Where labs live: a file under environments/."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
+from labbook.lab import clouds, programs
+from labbook.lab.clouds import OwnCloud
 from labbook.lab.real import inventory
 from labbook.lab.real.inventory import Jump, RealHost
 
@@ -20,6 +22,8 @@ NAMESPACES = {
         "provider": {"const": "namespaces"},
         "range": {"type": "string", "description": "an IPv4 network such as 198.18.0.0/15"},
         "state": {"type": "string", "pattern": "^/", "description": "an absolute path"},
+        "clouds": clouds.SCHEMA,
+        "programs": programs.SCHEMA,
     },
 }
 
@@ -27,7 +31,9 @@ NAMESPACES = {
 @dataclass(frozen=True)
 class Environment:
     """`provider` namespaces: `range` is the block of addresses labs take theirs from, `state`
-    where hosts' folders lie. `provider` ssh: `hosts` and the `jumps` on the way to them."""
+    where hosts' folders lie. `provider` ssh: `hosts` and the `jumps` on the way to them. `clouds`
+    of the user's own may stand in for what a study brings up in its lab, and `programs` (name:
+    folder) for benchmarks of ours."""
 
     name: str
     provider: str = "namespaces"
@@ -35,6 +41,8 @@ class Environment:
     state: str = "/var/lib/labbook"
     hosts: tuple[RealHost, ...] = ()
     jumps: tuple[Jump, ...] = ()
+    clouds: tuple[OwnCloud, ...] = ()
+    programs: dict = field(default_factory=dict)
     file: str = "environment.yml"   # what errors name
 
     @classmethod
@@ -45,15 +53,17 @@ class Environment:
     def parse(cls, data: dict, *, file="environment.yml", keys: bool = True) -> "Environment":
         """InputError names the file, the key and what is allowed.
 
-        `keys`: look at the files of keys and known hosts too, for hosts over SSH.
+        `keys`: look at the files of keys, known hosts and clouds' credentials too.
         """
         check(data, ANY, file)
         name = Path(file).stem
+        own = clouds.parse(data.get("clouds", {}), file, keys)
         if data["provider"] == "ssh":
             hosts, jumps = inventory.parse(data, file, keys)
-            return cls(name, "ssh", hosts=hosts, jumps=jumps, file=str(file))
+            return cls(name, "ssh", hosts=hosts, jumps=jumps, clouds=own,
+                       programs=data.get("programs", {}), file=str(file))
         check(data, NAMESPACES, file)
-        environment = cls(name, **data, file=str(file))
+        environment = cls(name, **{**data, "clouds": own}, file=str(file))
         _check_range(environment.range, file)
         return environment
 

@@ -5,8 +5,9 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from labbook.errors import InputError, LabError
+from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab import providers, standing
+from labbook.lab.clouds import OwnCloud
 from labbook.lab.description import LEAST_QUOTA
 from labbook.lab.host import Host
 from labbook.lab.ownership import Ownership
@@ -15,7 +16,9 @@ from labbook.lab.standing import Standing
 
 
 class Lab:
-    """Made by `up` or `attach`; `hosts` by name, routers apart from them by site."""
+    """Made by `up` or `attach`; `hosts` by name, routers apart from them by site; `clouds`: those of
+    the user's own that the environment names, by name; `programs`: folders of the benchmarks that
+    it names, by the benchmark's name."""
 
     def __init__(self, lab_id: str, provider, made: dict, ownership: Ownership):
         self.id, self.folder, self._made, self._ownership = lab_id, ownership.folder, made, ownership
@@ -23,7 +26,10 @@ class Lab:
         everything = [provider.host(h, self.folder) for h in made["hosts"]]
         self.hosts = {h.name: h for h in everything if h.role != "router"}
         self.routers = {h.site: h for h in everything if h.role == "router"}
-        self._links = {}
+        self._links, self._before_down = {}, []
+        self.study = made.get("study", "")
+        self.clouds = {told["name"]: OwnCloud(**told) for told in made.get("clouds", ())}
+        self.programs = made.get("programs", {})
 
     @classmethod
     def up(cls, description, environment, lab_id: str | None = None, keep: bool = False) -> "Lab":
@@ -41,6 +47,8 @@ class Lab:
             made = provider.up(lab_id, description, environment)
             made["links"] = [dict(link) for link in description.links]
             made["study"] = description.name
+            made["clouds"] = [cloud.told() for cloud in environment.clouds]
+            made["programs"] = dict(environment.programs)
             lab = cls(lab_id, provider, made, ownership)
             standing.write_down(made, folder)
             lab._shape_links()
@@ -157,11 +165,27 @@ class Lab:
                       for link in self.links()],
         }
 
+    def before_down(self, undo) -> None:
+        """Have `undo()` called when the lab goes down by this object, the last one first: for what a
+        system made that does not go with its hosts."""
+        self._before_down.append(undo)
+
     def down(self) -> None:
         """Take down all that the journal names, and nothing else; twice does no harm.
 
         LabError when another process has it, or something cannot be taken down.
         """
+        problems = []
+        while self._before_down:
+            try:
+                self._before_down.pop()()
+            except LabbookError as error:   # the lab goes down all the same
+                problems.append(error)
+        self._take_down()
+        if problems:
+            raise problems[0]
+
+    def _take_down(self):
         if self._down:
             return
         for host in [*self.hosts.values(), *self.routers.values()]:

@@ -6,12 +6,15 @@ from functools import cached_property
 
 from labbook.errors import LabError
 
+# Which of a process's fields in /proc; before the last `)` stands its name, which may have spaces.
+FIELD = """field() { sed -n '$s/.*) //p' "/proc/$1/stat" 2> /dev/null | cut -d' ' -f$(($2 - 2)); }
+"""
 # The leader of the process's own session: starts it, waits for it, keeps its exit code.
-LEADER = """trap : TERM INT HUP
+LEADER = """{field}trap : TERM INT HUP
 cd {cwd} || exit 1
 ( export {env}; exec {command} ) > {folder}/log 2>&1 < /dev/null &
 child=$!
-echo "$$ $(cut -d' ' -f22 /proc/$$/stat) $child $(cut -d' ' -f22 /proc/$child/stat)" > {folder}/ids.new
+echo "$$ $(field $$ 22) $child $(field $child 22)" > {folder}/ids.new
 mv {folder}/ids.new {folder}/ids
 wait $child; code=$?
 while kill -0 $child 2> /dev/null; do wait $child; code=$?; done
@@ -23,10 +26,10 @@ setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
 i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done
 cat {folder}/ids"""
 # The session's processes, as long as its leader or the child is the one that was started.
-SAME = """set -- $(cat {folder}/ids); is() { [ "$(cut -d' ' -f22 /proc/$1/stat 2> /dev/null)" = "$2" ]; }
+SAME = FIELD + """set -- $(cat {folder}/ids); is() { [ "$(field $1 22)" = "$2" ]; }
 """
 ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
-case "$(cut -d' ' -f3 /proc/$3/stat 2> /dev/null)" in Z|X|'') exit 1;; esac"""
+case "$(field $3 3)" in Z|X|'') exit 1;; esac"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
 # A killed process's first thread may be a zombie while others still hold its files and ports.
 LEFT = SAME + """left() {
@@ -78,7 +81,7 @@ class Process:
             self.host.run("mkdir -p processes")
         values = {"HOME": str(self.host.root), **(env or {})}
         leader = LEADER.format(
-            folder=shlex.quote(self.folder), command=command,
+            field=FIELD, folder=shlex.quote(self.folder), command=command,
             cwd=shlex.quote(str(cwd or self.host.root)),
             env=" ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items()))
         ids = self._sh(BEGIN.replace("{leader}", leader)).stdout.split()

@@ -24,12 +24,14 @@ COMPILE_SECONDS = 600
 
 @dataclass(frozen=True)
 class PythonPackages:
-    """`requirements` in pip's words; `pins`: a file with the version of each package, theirs too."""
+    """`requirements` in pip's words; `pins`: a file with the version of each package, theirs too;
+    `built`: those that are no wheels there but plain Python, made here."""
 
     name: str
     version: str
     requirements: tuple[str, ...]
     pins: Path
+    built: tuple[str, ...] = ()
 
     tools = "none"  # no group of pipeline/needs.yml: what fetches them came with labbook
 
@@ -63,7 +65,7 @@ class PythonPackages:
     def _fill(self, folder, python, machine):
         say(f"fetching {self} (for Python {python}, {machine})")
         wheels.into(folder, self.requirements, self.pins, python, machine, f"{self.name} {self.version} "
-                    f"(Python {python} on {machine})")
+                    f"(Python {python} on {machine})", self.built)
         wheels.drop(folder, UNUSED)
         if "{}.{}".format(*sys.version_info) == python:  # another one's bytecode its host makes
             subprocess.run([sys.executable, *COMPILE, "-s", folder, folder], timeout=COMPILE_SECONDS,

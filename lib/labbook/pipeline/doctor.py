@@ -62,8 +62,9 @@ def require(studies=(), environment=LOCAL) -> None:
     """LabError in the doctor's words, before anything starts, when something is missing."""
     missing = [finding for finding in examine(studies, environment) if not finding.ok]
     if missing:
-        hosts = any(finding.key for finding in missing)
-        where = f"{environment}: these hosts" if hosts else "this machine"
+        named = dict.fromkeys("clouds" if finding.key.startswith("clouds.") else "hosts"
+                              for finding in missing if finding.key)
+        where = f"{environment}: these {' and '.join(named)}" if named else "this machine"
         raise LabError("\n  ".join([f"{where} cannot run that yet",
                                     *(finding.words() for finding in missing)]))
 
@@ -102,11 +103,12 @@ def examine(studies=(), environment=LOCAL) -> list[Finding]:
 
     place = Environment.load(paths.checkout() / environment)
     if place.provider == "ssh":
-        return [*_driver(studies), *_hosts(studies, place)]
+        return [*_driver(studies), *_hosts(studies, place), *_clouds(studies, place)]
     needed = requirements(studies)
     privilege = _privilege()
     return [privilege, *_packages(needed), *_artifacts(needed),
-            *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment)]
+            *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment),
+            *_clouds(studies, place)]
 
 
 def _driver(studies):
@@ -127,6 +129,17 @@ def _hosts(studies, environment):
 
     for one, whom in hosts.seen(studies or all_studies(), environment):
         yield Finding(one.what, one.ok, one.why, whom, one.found, one.remedy, one.key)
+
+
+def _clouds(studies, environment):
+    if not environment.clouds:
+        return
+    from labbook.pipeline import clouds
+
+    for own, whom, wrong in clouds.seen(studies, environment):
+        said = wrong and getattr(wrong, "message", str(wrong))
+        yield Finding(f"cloud {own.name}", wrong is None, "the study's servers run on it", whom,
+                      said or "knows us", clouds.remedy(wrong), getattr(wrong, "key", "") or own.key())
 
 
 def _privilege() -> Finding:

@@ -172,7 +172,8 @@ def _own_folder(study: str) -> Path:
 
 
 def sweep_labs() -> None:
-    """Take down labs whose driver was killed. Loads the lab library only if any lab was left.
+    """Take down labs whose driver was killed, and what it left on clouds of the user's own. Loads
+    the lab library only if any was left.
 
     What cannot be taken down now is told: a host that is away need not stop another study.
     """
@@ -183,10 +184,22 @@ def sweep_labs() -> None:
             Lab.sweep()
         except LabError as error:
             print(f"labbook: {error}", file=sys.stderr)
+    if clouds_left():
+        from labbook.systems import cloud_own
+
+        try:
+            cloud_own.sweep()
+        except LabError as error:
+            print(f"labbook: {error}", file=sys.stderr)
 
 
 def labs_left() -> bool:
     return any(place.is_dir() and any(place.iterdir()) for place in LABS)
+
+
+def clouds_left() -> bool:
+    """Whether anything is written down as made on a cloud of the user's own."""
+    return paths.clouds_dir().is_dir() and any(paths.clouds_dir().iterdir())
 
 
 def _marked_failed(executed: Path) -> bool:

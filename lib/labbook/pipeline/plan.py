@@ -7,7 +7,7 @@ from labbook import paths
 from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
-from labbook.pipeline import doctor, hosts, keys, notebooks, pages, run
+from labbook.pipeline import clouds, doctor, hosts, keys, notebooks, pages, run
 from labbook.pipeline.driver import Driver, Interrupts
 from labbook.pipeline.progress import Story, duration
 
@@ -53,6 +53,8 @@ def _lines(study, chosen, asked, story: Story):
     yield f"  time: {_time(story, lab, asked.profile)}"
     yield f"  memory: {_size(lab, 'memory')}, disk: {_size(lab, 'disk')}"
     environment = run.environment_of(study, chosen)
+    if environment and environment.clouds:
+        yield from clouds.plan(study, environment)
     if environment and environment.provider == "ssh":
         yield from hosts.plan(study, environment)
         return

@@ -1,6 +1,7 @@
 """Tables of what was measured: one row a point, from this machine's records or the published."""
 
 import json
+from collections import Counter
 from datetime import datetime
 
 from labbook.study import published
@@ -35,7 +36,8 @@ def conditions(study, experiments) -> dict:
 
     machine, cpu, cores, memory_gib, kernel, system, python, environment, profile, commit, from, to
     (local time), points, stale, failed_first (how many failed before; left out when none did),
-    cpu_pressure and steal (the highest share of a point's time).
+    cpu_pressure and steal (the highest share of a point's time). Where points are of several
+    machines, what differs is told with the number of points of each.
     Of hosts that are machines of their own also `hosts`: their names in the lab, of one kind
     together -> cpu, cores, memory_gib, kernel, system; the rest is then of the machine that drove
     them.
@@ -61,7 +63,8 @@ def _digest(told: list[dict]) -> dict:
     failed_first = sum("failed_first" in one for one in told)
     return {
         **({"hosts": hosts} if hosts else {}),
-        **{k: machine[k] for k in ("cpu", "cores", "memory_gib", "kernel", "system", "python")},
+        **{k: _counted(one["machine"][k] for one in told)
+           for k in ("cpu", "cores", "memory_gib", "kernel", "system", "python")},
         "machine": machine["id"],
         "environment": _together(one["environment"] for one in told),
         "profile": _together(one["profile"] for one in told),
@@ -82,6 +85,14 @@ def _kinds(hosts: dict) -> dict[str, dict]:
         if "machine" in facts:
             kinds.setdefault(json.dumps(facts["machine"], sort_keys=True), []).append(name)
     return {", ".join(names): json.loads(kind) for kind, names in kinds.items()}
+
+
+def _counted(values):
+    """What is the same of all points; where it is not, each with the number of points that have it."""
+    found = Counter(values)
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{value} ({points} of {found.total()} points)" for value, points in found.most_common())
 
 
 def _together(values) -> str:

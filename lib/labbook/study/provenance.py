@@ -30,13 +30,20 @@ def machine_id() -> str:
 
 def place(environment: Path) -> str:
     """Name of the folder of records: this machine's id, or that of an environment's hosts, which
-    is made of what they are (name, addresses, site, roles) and not of how they are reached."""
+    is made of what they are (name, addresses, site, roles) and not of how they are reached; clouds
+    of the user's own, each by name and endpoint, make another place of either, and so do benchmarks
+    of the user's own."""
     from labbook.study.point import digest
 
-    hosts = _environment(environment).hosts
-    if not hosts:
+    there = _environment(environment)
+    if not there.hosts and not there.clouds and not there.programs:
         return machine_id()
-    what = sorted([h.name, h.address, h.data, h.site, sorted(h.roles)] for h in hosts)
+    what = sorted([h.name, h.address, h.data, h.site, sorted(h.roles)] for h in there.hosts)
+    if there.clouds:
+        clouds = sorted([c.name, c.kind, c.endpoint or c.profile, c.region or ""] for c in there.clouds)
+        what = [what or machine_id(), clouds]
+    if there.programs:
+        what = [what or machine_id(), sorted(there.programs)]
     return f"{environment.stem}-{digest(what)[:10]}"
 
 

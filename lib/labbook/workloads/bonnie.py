@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from labbook.errors import InputError, LabbookError, LabError, SystemFailure
-from labbook.workloads import bonnie_host
+from labbook.workloads import bonnie_csv, bonnie_host
 
 PROGRAM = Path(__file__).with_name("bonnie_progress.py")
 NAME = "bonnie"
-REMEDY = "Type: apt-get install bonnie++; in the study's lab.yml name it: needs: {packages: [bonnie++]}"
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,12 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
     log = _run(host, str(path), directories, files, seconds_at_most)
     phases, last = bonnie_host.told(log)
     try:
-        csv = bonnie_host.line(last["printed"])
+        csv = bonnie_csv.line(last["printed"])
         found = bonnie_host.rates(csv)
     except (ValueError, TypeError) as error:
         raise SystemFailure(f"{host.name}: bonnie++ told no rates: {error}", log=log) from None
     rows = bonnie_host.rows(phases, found, directories * files)
-    if list(rows.phase) != list(bonnie_host.FIELD):
+    if list(rows.phase) != list(bonnie_csv.FILES):
         raise SystemFailure(f"{host.name}: bonnie++ went through other phases", log=log)
     began = float(rows.started_s.iloc[0])
     rows = rows.assign(started_s=rows.started_s - began)
@@ -71,8 +70,8 @@ def _measures(rows) -> dict:
 
 def _run(host, path, directories, files, seconds) -> str:
     """Its progress and its last words."""
-    if host.run(f"test -x {bonnie_host.PROGRAM}", check=False).exit_code:
-        raise LabError(f"{host.name}: no bonnie++ there", remedy=REMEDY)
+    if host.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
+        raise LabError(f"{host.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
     host.run(f"mkdir -p {NAME}")
     host.put(PROGRAM, host.root / NAME / PROGRAM.name)
     user = "root" if host.login.user == "root" else ""

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, SystemFailure
-from labbook.study import PointsFailed, Study
+from labbook.study import PointsFailed, Study, published
 from labbook.study.record import Records
 
 
@@ -80,6 +80,21 @@ def test_conditions_tell_where_and_when(make, measure):
     told = study.conditions()
     assert told["points"] == 4 and told["stale"] == 0 and told["profile"] == "quick"
     assert told["from"] <= told["to"] and told["cpu"] and told["kernel"]
+
+
+def test_conditions_tell_of_each_machine_that_measured(make, measure, monkeypatch):
+    study, speed = make()
+    real = published.kept
+
+    def kept(meta, profile):
+        told = real(meta, profile)
+        cpu = "Opal" if meta["key"] == speed.points()[0].key else "Agate"
+        return told | {"machine": told["machine"] | {"cpu": cpu, "cores": 2}}
+
+    measure(study, speed)
+    monkeypatch.setattr(published, "kept", kept)
+    told = study.conditions()
+    assert told["cpu"] == "Agate (3 of 4 points), Opal (1 of 4 points)" and told["cores"] == 2
 
 
 RACK = """provider: ssh

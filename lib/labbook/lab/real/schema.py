@@ -1,5 +1,7 @@
 """What an environment file with `provider: ssh` may hold."""
 
+from labbook.lab import clouds, programs
+
 ROLE = r"^[a-z][a-z0-9-]{0,11}$"
 SITE = ROLE
 FILE = r"^[~/]"
@@ -60,5 +62,7 @@ SCHEMA = {
         "hosts": {"type": "object", "minProperties": 1, "additionalProperties": HOST,
                   "description": "name: {address, roles, ...}, one or more"},
         "jumps": {"type": "object", "additionalProperties": JUMP},
+        "clouds": clouds.SCHEMA,
+        "programs": programs.SCHEMA,
     },
 }

@@ -11,6 +11,7 @@ from labbook.errors import LabError
 from labbook.lab import fuse
 from labbook.lab.local import tracing
 from labbook.lab.local import unmake as local
+from labbook.lab.process import FIELD
 from labbook.lab.real import as_root, disk, limits, record, shape
 from labbook.lab.real.take import claimed, ours
 from labbook.lab.real.together import each, twice
@@ -20,7 +21,7 @@ READ = r"""cat @ROOT@/in-use 2> /dev/null || echo free; cat /proc/sys/kernel/ran
 cat @LAB@/journal 2> /dev/null; true"""
 # Sessions that were started there, told from others of their number by the start time; all that
 # has the lab's mark in its environment; and all in its control groups.
-END = r"""is() { [ "$(cut -d' ' -f22 "/proc/$1/stat" 2> /dev/null)" = "$2" ]; }
+END = FIELD + r"""is() { [ "$(field "$1" 22)" = "$2" ]; }
 mine() {
   cat @LAB@/*/processes/*/ids 2> /dev/null | while read -r leader start child its; do
     if is "$leader" "$start" || is "$child" "$its"; then pgrep -r D,R,S,T,t,I -s "$leader"; fi

@@ -76,12 +76,12 @@ def _fill(folder, name, python, machine, libc):
             tar.add(target, arcname=".")
 
 
-def into(target: Path, what, pins: Path, python: str, machine: str, whom: str) -> None:
+def into(target: Path, what, pins: Path, python: str, machine: str, whom: str, built=()) -> None:
     """Wheels of `what`, and of all that it needs, at the versions in `pins`, for Python `python`
-    (3.11) on that kind of processor, unpacked into the folder `target`; LabError with what the
-    tools said when that cannot be."""
+    (3.11) on that kind of processor, unpacked into the folder `target`; of `built` there are only
+    sources, in plain Python. LabError with what the tools said when that cannot be."""
     complaints = []
-    for command in _commands(target, what, pins, python, machine):
+    for command in _commands(target, what, pins, python, machine, built):
         complaint = _said(command)
         if complaint is None:
             return
@@ -92,9 +92,10 @@ def into(target: Path, what, pins: Path, python: str, machine: str, whom: str) -
                    remedy="See that this machine reaches a package index, then try again")
 
 
-def _commands(target, what, pins, python, machine):
+def _commands(target, what, pins, python, machine, built=()):
     """By uv, by the tag of the oldest C library that will do; by pip, which must be told all tags."""
-    what = ["--only-binary", ":all:", "-c", str(pins), *what]
+    what = ["--only-binary", ":all:", *(word for one in built for word in ("--no-binary", one)),
+            "-c", str(pins), *what]
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv:
         certificates = ["--system-certs"] if CERTIFICATES.exists() else []

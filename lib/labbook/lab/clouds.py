@@ -1,0 +1,156 @@
+"""Clouds of the user's own that an environment file names: how each is reached, and with which of
+the user's own files of credentials. No secret stands in the environment file, nor is one kept."""
+
+import configparser
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from labbook.checks import check, did_you_mean, load_yaml
+from labbook.errors import InputError
+
+NAME = r"^[a-z][a-z0-9.-]{0,31}$"
+SECRET = re.compile(r"pass|secret|token|access_key", re.I)
+WORDS = {"type": "object", "additionalProperties": {"type": "string"}}
+URL = {"type": "string", "pattern": r"^https?://[^\s/@]+(/[^\s@]*)?$",
+       "description": "http:// or https://, without a user"}
+FILE = {"type": "string", "pattern": r"^[~/]",
+        "description": "an absolute path, or one that begins with ~/"}
+TEXT = {"type": "string", "minLength": 1}
+
+_BOTH = {
+    "credentials": FILE, "profile": TEXT, "region": TEXT, "zone": TEXT, "network": TEXT,
+    "security_group": TEXT, "user": TEXT, "images": WORDS, "flavors": WORDS, "certificates": FILE,
+}
+KINDS = {
+    "ec2": {"type": "object", "additionalProperties": False, "required": ["kind", "credentials"],
+            "properties": {"kind": {"const": "ec2"}, **_BOTH, "endpoint": URL, "blocks": URL}},
+    "openstack": {"type": "object", "additionalProperties": False,
+                  "required": ["kind", "credentials", "profile"],
+                  "properties": {"kind": {"const": "openstack"}, **_BOTH}},
+}
+KIND = {"type": "object", "required": ["kind"], "properties": {"kind": {"enum": list(KINDS)}}}
+SCHEMA = {"type": "object", "additionalProperties": KIND, "description": "name: {kind, ...}"}
+
+
+@dataclass(frozen=True)
+class OwnCloud:
+    """One entry of `clouds`. Paths are absolute, of this machine.
+
+    `credentials` is the user's own file, `profile` the part of it: of AWS's credentials file a
+    section, of clouds.yaml a cloud. `images` and `flavors`: what a study calls so, by the cloud's
+    name or id of it. `user`: the login that its guests have. `file` is what errors name.
+    """
+
+    name: str
+    kind: str
+    credentials: str
+    profile: str = "default"
+    endpoint: str | None = None     # None: AWS's own, of `region`
+    blocks: str | None = None       # where an EC2-style cloud takes images' blocks (the API `ebs`)
+    region: str | None = None
+    zone: str | None = None
+    network: str | None = None
+    security_group: str | None = None
+    certificates: str | None = None
+    user: str = "root"
+    images: dict = field(default_factory=dict)
+    flavors: dict = field(default_factory=dict)
+    file: str = "environment.yml"
+
+    def key(self, what: str = "") -> str:
+        """Where the file says it."""
+        return f"clouds.{self.name}.{what}".rstrip(".")
+
+    def told(self) -> dict:
+        """All of it, for a journal or lab.json; `OwnCloud(**told)` is the same again."""
+        return asdict(self)
+
+
+def parse(data: dict, file, files: bool = True) -> tuple[OwnCloud, ...]:
+    """Of an environment file's `clouds`. InputError names the file, the key and what is allowed.
+
+    `files`: also look at the files of credentials.
+    """
+    _refuse_secrets(data, file)
+    check({"clouds": data}, {"type": "object", "properties": {"clouds": SCHEMA}}, file)
+    clouds = tuple(_cloud(name, entry, file) for name, entry in data.items())
+    for cloud in clouds if files else ():
+        check_credentials(cloud)
+    return clouds
+
+
+def _cloud(name, entry, file) -> OwnCloud:
+    if not re.fullmatch(NAME, name if isinstance(name, str) else ""):
+        raise InputError("not a name", file=file, key=f"clouds.{name}",
+                         allowed="a-z, 0-9, . and -, at most 32 characters")
+    of_kind = {"type": "object", "properties": {name: KINDS[entry["kind"]]}}
+    check({"clouds": {name: entry}}, {"type": "object", "properties": {"clouds": of_kind}}, file)
+    if entry["kind"] == "ec2" and not {"endpoint", "region"} & set(entry):
+        raise InputError("neither an endpoint nor a region of AWS", file=file,
+                         key=f"clouds.{name}.endpoint", allowed=URL["description"])
+    paths = {what: str(Path(entry[what]).expanduser())
+             for what in ("credentials", "certificates") if what in entry}
+    return OwnCloud(name, file=str(file), **{**entry, **paths})
+
+
+def check_credentials(cloud: OwnCloud) -> None:
+    """InputError for a file that is not there, that others may read, or without the profile."""
+    path = Path(cloud.credentials)
+    try:
+        mode = path.stat().st_mode & 0o777
+        names, secret = (_sections if cloud.kind == "ec2" else _clouds)(path, cloud.profile)
+    except FileNotFoundError:
+        raise _wrong(cloud, "no such file", "your own file of credentials") from None
+    except (OSError, UnicodeDecodeError, configparser.Error):  # the error's text may quote a secret
+        raise _wrong(cloud, "cannot be read", "your own file of credentials") from None
+    if cloud.profile not in names:
+        raise InputError(f"{path} has no {cloud.profile!r}{did_you_mean(cloud.profile, names)}",
+                         file=cloud.file, key=cloud.key("profile"), allowed=names or "none is in it")
+    if secret and mode & 0o077:
+        raise _wrong(cloud, f"others may read it (mode {mode:04o})", f"mode 0600: chmod 600 {path}")
+
+
+def _wrong(cloud, said, allowed):
+    return InputError(f"{cloud.credentials}: {said}", file=cloud.file, key=cloud.key("credentials"),
+                      allowed=allowed)
+
+
+def _sections(path, _profile):
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.read_string(path.read_text())
+    return [name for name in parsed.sections() if "aws_access_key_id" in parsed[name]], True
+
+
+def _clouds(path, profile):
+    """Names in a clouds.yaml, and whether this one's secrets are in it and not in secure.yaml."""
+    clouds = (load_yaml(path) or {}).get("clouds") or {}
+    return list(clouds), any(_secrets(clouds.get(profile)))
+
+
+def endpoints(cloud: OwnCloud) -> list[str]:
+    """Hosts of the cloud's API that are known here, none where its file cannot be read."""
+    urls = [cloud.endpoint, cloud.blocks]
+    if cloud.kind == "openstack":
+        with suppress(InputError, OSError, UnicodeDecodeError, AttributeError):
+            entry = load_yaml(Path(cloud.credentials))["clouds"].get(cloud.profile) or {}
+            urls.append((entry.get("auth") or {}).get("auth_url"))
+    return [host for url in urls if url and (host := urlsplit(url).hostname)]
+
+
+def _secrets(data, before=""):
+    """Keys, with those around them, that name secrets."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        where = f"{before}{key}"
+        in_url = isinstance(value, str) and re.match(r"https?://[^/]*@", value)
+        if in_url or SECRET.search(str(key)) and not isinstance(value, dict):
+            yield where
+        yield from _secrets(value, f"{where}.")
+
+
+def _refuse_secrets(data, file):
+    for key in _secrets(data):
+        raise InputError("no secret belongs into this file", file=file, key=f"clouds.{key}",
+                         allowed="credentials: your own file that holds them, and its profile")

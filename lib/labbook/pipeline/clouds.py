@@ -1,0 +1,46 @@
+"""Clouds of the user's own that stand in for systems of a study: each has the label of one."""
+
+from labbook.errors import LabbookError, LabError
+from labbook.pipeline.requirements import all_studies, description
+
+LOOKING = "labbook-look"    # in the place of a study's id, where nothing is made
+
+
+def standing_in(study: str, environment) -> dict:
+    """{cloud: (its OwnCloud, name of the system)} for the study's systems whose label one has."""
+    systems = {s.get("label", s["name"]): s["name"] for s in description(study).systems}
+    return {own.name: (own, systems[own.name]) for own in environment.clouds if own.name in systems}
+
+
+def seen(studies, environment):
+    """(OwnCloud, studies, what is wrong or None) of each cloud that a study would use. It is asked
+    whether it knows us; nothing is made there."""
+    asked = {}
+    for study in studies or all_studies():
+        for name, (own, _) in standing_in(study, environment).items():
+            asked.setdefault(name, (own, []))[1].append(study)
+    for own, whom in asked.values():
+        yield own, tuple(whom), _wrong(own)
+
+
+def _wrong(own) -> LabbookError | None:
+    from labbook.lab.clouds import check_credentials
+    from labbook.systems.cloud_own import api_of
+
+    try:
+        check_credentials(own)
+        api_of(own, LOOKING).quota()
+    except LabbookError as error:
+        return error
+    return None
+
+
+def plan(study: str, environment) -> list[str]:
+    """Lines for --dry-run."""
+    return [f"  on cloud {name} ({own.kind}), in the place of {system}: servers, volumes, images, "
+            "keys, written down first and removed at the end"
+            for name, (own, system) in standing_in(study, environment).items()]
+
+
+def remedy(error) -> str:
+    return error.remedy if isinstance(error, LabError) and error.remedy else ""

@@ -1,0 +1,67 @@
+"""A file made an image of a cloud with EC2's API: its blocks are sent to a snapshot (the API "EBS
+direct"), which is registered."""
+
+import base64
+import hashlib
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from labbook.errors import InputError, SystemFailure
+
+BLOCK = 512 << 10       # bytes: what the API takes at once
+AT_ONCE = 8
+READY_S, INTERVAL_S = 600, 1.0
+ROOT = "/dev/sda1"
+
+
+def send_image(client, own, name, tags, path, disk_format, kernel, ramdisk) -> str:
+    """The id of the image; blocks of zeros are not sent. InputError for what cannot be taken."""
+    if own.endpoint and not own.blocks:
+        raise InputError(f"the cloud takes no image from here: register {path.name} with its own "
+                         "tools", file=own.file, key=own.key("images"),
+                         allowed="what the study calls it, by the cloud's id of it")
+    if disk_format != "raw":
+        raise InputError(f"an image of {disk_format!r} cannot be sent in blocks",
+                         key="disk_format", allowed="raw")
+    snapshot = _send(client("ebs"), name, tags, path)
+    _await(client("ec2"), snapshot)
+    parts = {key: part.id for key, part in (("KernelId", kernel), ("RamdiskId", ramdisk)) if part}
+    return client("ec2").register_image(
+        Name=name, Architecture="x86_64", VirtualizationType="hvm", RootDeviceName=ROOT,
+        BlockDeviceMappings=[{"DeviceName": ROOT, "Ebs": {
+            "SnapshotId": snapshot, "DeleteOnTermination": True}}],
+        TagSpecifications=[{"ResourceType": "image", "Tags": tags}], **parts)["ImageId"]
+
+
+def _send(ebs, name, tags, path) -> str:
+    size_gb = -(-path.stat().st_size // (1 << 30))
+    snapshot = ebs.start_snapshot(VolumeSize=size_gb, Tags=tags, ClientToken=name,
+                                  Description=name)["SnapshotId"]
+
+    def put(index):
+        with path.open("rb") as file:
+            data = os.pread(file.fileno(), BLOCK, index * BLOCK).ljust(BLOCK, b"\0")
+        if not any(data):
+            return 0
+        checksum = base64.b64encode(hashlib.sha256(data).digest()).decode()
+        ebs.put_snapshot_block(SnapshotId=snapshot, BlockIndex=index, BlockData=data,
+                               DataLength=BLOCK, Checksum=checksum, ChecksumAlgorithm="SHA256")
+        return 1
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        sent = sum(pool.map(put, range(-(-path.stat().st_size // BLOCK))))
+    ebs.complete_snapshot(SnapshotId=snapshot, ChangedBlocksCount=sent)
+    return snapshot
+
+
+def _await(ec2, snapshot):
+    until = time.monotonic() + READY_S
+    while True:
+        found = ec2.describe_snapshots(SnapshotIds=[snapshot])["Snapshots"]
+        state = found[0]["State"] if found else "gone"
+        if state == "completed":
+            return
+        if state != "pending" or time.monotonic() > until:
+            raise SystemFailure(f"the image's snapshot {snapshot} is {state}, not completed")
+        time.sleep(INTERVAL_S)

@@ -1,0 +1,14 @@
+#!/bin/busybox sh
+# The ramdisk's init: the drivers of a virtual machine's disks and network, then the root on the first disk.
+b=/bin/busybox
+$b mount -t devtmpfs none /dev
+for module in $($b cat /modules/order); do $b insmod "/modules/$module.ko"; done
+tries=0
+until [ -b /dev/vda ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 500 ] || { echo "labbook: no disk vda"; exec $b sh; }
+    $b usleep 20000
+done
+$b mount -t ext4 -o noatime,noinit_itable /dev/vda /root || { echo "labbook: no root on vda"; exec $b sh; }
+$b mount --move /dev /root/dev
+exec $b switch_root /root /sbin/labbook-init

@@ -1,0 +1,190 @@
+"""After a kill at any moment, the next command leaves nothing of the study on the cloud: over HTTP
+against moto's server, a stand-in."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import cloud_stand_ins
+import pytest
+from cloud_stand_ins import LabWith, ec2_cloud, moto
+
+from labbook.commands import lab as commands
+from labbook.errors import InputError, LabError
+from labbook.pipeline import driver
+from labbook.systems import cloud_own, cloud_remove
+from labbook.systems.cloud_own import api_of, own_cloud
+
+# Makes things on the cloud and then hangs, at the journal's line that it is told: before that line
+# is written, or after it.
+CHILD = """
+import json, sys, time
+sys.path.insert(0, sys.argv[1])
+from cloud_stand_ins import LabWith
+from labbook.lab.clouds import OwnCloud
+from labbook.systems.cloud_ledger import KeptLedger
+from labbook.systems.cloud_own import own_cloud
+
+own, stop, at = OwnCloud(**json.loads(sys.argv[2])), int(sys.argv[3]), sys.argv[4]
+write, count = KeptLedger._write, 0
+
+def hang():
+    print("now", flush=True)
+    time.sleep(600)
+
+def writing(self, *words, **facts):
+    global count
+    count += 1
+    if count == stop and at == "before":
+        hang()
+    write(self, *words, **facts)
+    if count == stop:
+        hang()
+
+KeptLedger._write = writing
+cloud = own_cloud(LabWith(own), own.name)
+volume = cloud.create_volume(1)
+image = next(one for one in cloud.api._ec2.describe_images()["Images"])
+from labbook.systems.cloud_things import Flavor, Image
+servers = cloud.run(2, Image(image["ImageId"], "", "ready"), Flavor("t2.nano", "t2.nano", 1, 512), None)
+cloud.attach(servers[0], volume)
+cloud.snapshot(servers[1])
+hang()
+"""
+HERE = Path(cloud_stand_ins.__file__).parent
+LINES = 7   # cloud; volume, known; server, known; image, known
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    with moto(tmp_path_factory.mktemp("moto")) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(cloud_remove, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(cloud_remove, "LOOK_S", 0.2)
+    monkeypatch.setattr(driver, "LABS", ())
+
+
+@pytest.fixture
+def own(url, tmp_path):
+    return ec2_cloud(url, tmp_path)
+
+
+def hung(own, line, at="after"):
+    """A process that has come so far and waits there."""
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(HERE),
+                              json.dumps(own.told()), str(line), at], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "now\n", child.wait()
+    return child
+
+
+def killed(own, line, at="after"):
+    child = hung(own, line, at)
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def there(own) -> list[str]:
+    return cloud_stand_ins.there(api_of(own, "")._ec2, "labbook-t1")
+
+
+def snapshots(own) -> set[str]:
+    """All of the account: those of images carry no id of the study."""
+    return {one["SnapshotId"] for one in api_of(own, "")._ec2.describe_snapshots()["Snapshots"]}
+
+
+def folders(tmp_path):
+    return list((tmp_path / "labbook" / "clouds").iterdir())
+
+
+@pytest.mark.parametrize("line, at, made", [
+    (2, "after", 0), (3, "before", 1), (4, "after", 1), (5, "before", 5), (7, "before", 6)])
+def test_the_next_command_removes_what_was_made(own, tmp_path, line, at, made):
+    """`made`: a volume, two servers with a disk each, an image (and its snapshot)."""
+    before = snapshots(own)
+    killed(own, line, at)
+    assert len(there(own)) == made and (snapshots(own) != before) == (made == 6)
+    driver.sweep_labs()
+    assert there(own) == [] and folders(tmp_path) == [] and snapshots(own) == before
+
+
+def test_labbook_down_does_so_and_says_it(own, tmp_path, monkeypatch, capsys):
+    killed(own, LINES)
+    assert [(left.cloud, left.study, left.things) for left in cloud_own.left()] == [
+        ("older", "cloud_platforms", 3)]
+    monkeypatch.setattr(commands, "_labs_down", lambda given: 0)
+    assert commands.down(SimpleNamespace()) == 0
+    assert "cloud older is rid of what a run of cloud_platforms left there" in capsys.readouterr().out
+    assert there(own) == [] and folders(tmp_path) == []
+    assert commands.down(SimpleNamespace()) == 0 and capsys.readouterr().out == ""
+
+
+def test_the_same_lab_takes_it_up_clean(own, tmp_path):
+    killed(own, LINES)
+    cloud = own_cloud(LabWith(own), "older")
+    assert there(own) == [] and cloud.servers() == []
+    cloud.destroy()
+    assert folders(tmp_path) == []
+
+
+def test_what_a_living_run_has_is_left_alone(own, tmp_path):
+    child = hung(own, LINES)
+    try:
+        made = there(own)
+        assert made and cloud_own.sweep() == [] and there(own) == made
+        with pytest.raises(LabError, match=f"in use by process {child.pid}"):
+            own_cloud(LabWith(own), "older")
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert len(cloud_own.sweep()) == 1 and there(own) == []
+
+
+def test_a_cloud_that_is_away_is_told_and_tried_again(own, tmp_path, monkeypatch, capsys):
+    killed(own, LINES)
+    away = api_of(own, "labbook-t1")
+
+    def find(*_):
+        raise LabError("it does not answer")
+
+    monkeypatch.setattr(away, "find", find, raising=False)
+    monkeypatch.setattr(cloud_own, "api_of", lambda *_: away)
+    driver.sweep_labs()
+    said = capsys.readouterr().err
+    assert "cloud older is not rid of" in said and "does not answer" in said and "rm -r" in said
+    assert len(folders(tmp_path)) == 1
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert len(cloud_own.sweep()) == 1 and there(own) == []
+
+
+def test_credentials_that_are_gone_are_told(own, tmp_path):
+    killed(own, LINES)
+    Path(own.credentials).rename(tmp_path / "elsewhere")
+    with pytest.raises(LabError, match="clouds.older.credentials: .*no such file"):
+        cloud_own.sweep()
+    (tmp_path / "elsewhere").rename(own.credentials)
+    assert len(cloud_own.sweep()) == 1 and there(own) == []
+
+
+def test_an_environment_without_it_names_those_it_has(own):
+    with pytest.raises(InputError, match=r"no cloud 'oldr', did you mean 'older'\? \(allowed: older\)"):
+        own_cloud(LabWith(own), "oldr")
+
+
+def test_it_goes_with_the_lab(own, tmp_path):
+    lab = LabWith(own)
+    cloud = own_cloud(lab, "older")
+    cloud.create_volume(1)
+    assert there(own)
+    for undo in lab.undo:
+        undo()
+    assert there(own) == [] and folders(tmp_path) == []

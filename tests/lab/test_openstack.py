@@ -1,0 +1,140 @@
+"""OpenStack in a lab host: it comes up, what a user does with it works, and nothing stays. Of the newer
+release, whose databases take minutes to be made; LABBOOK_RELEASES="2026.2 zed" has both tried."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from small_labs import new_id
+
+from labbook.errors import LabError, SystemFailure
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.lab.local import kernel
+from labbook.systems.cloud_things import Flavor
+from labbook.systems.openstack import OpenStack
+from labbook.workloads.cloud_functions import cloud_function
+from labbook.workloads.cloud_ground import Ground
+from labbook.workloads.places import Place
+
+pytestmark = pytest.mark.timeout(1800)      # a guest's image and the databases may have to be made
+LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud"},
+                                    "store": {"site": "room", "role": "store"}}}
+SEEN = {"processes": "ps -eo comm=", "mounts": "cat /proc/mounts", "links": "ip -o link | cut -d: -f2",
+        "files": "ls"}
+PROGRAMS = "mpirun bonnie++ tar timeout mkfs.ext4 ssh"
+
+
+@pytest.fixture(scope="module", params=os.environ.get("LABBOOK_RELEASES", "2026.2").split())
+def platform(request):
+    with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
+        hosts = list(lab.hosts.values())
+        before = [seen(host) for host in hosts]
+        spaces = {host.run("readlink /proc/self/ns/pid").stdout.strip() for host in hosts}
+        made = OpenStack(hosts, release=request.param).up()
+        yield made
+        if request.param == "2026.2":
+            made.destroy()
+            for host, was in zip(hosts, before):
+                now = seen(host)
+                assert {what: now[what] - was[what] for what in SEEN if what != "files"} == {
+                    "processes": set(), "mounts": set(), "links": set()}
+                assert not {"openstack", "mariadb"} & now["files"]
+    # of the other, what a lab takes with it that goes down with servers at work, as after a kill
+    assert not spaces & pid_namespaces()
+
+
+def seen(host) -> dict[str, set]:
+    """What there is on a host; the processes are its own only."""
+    return {what: set(host.run(command).stdout.splitlines()) for what, command in SEEN.items()}
+
+
+def pid_namespaces() -> set[str]:
+    """Those that this machine's processes are in; an ended one that nobody has asked about yet counts not."""
+    found = set()
+    for one in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            where = os.readlink(one / "ns/pid")
+            found |= {where} if kernel.start_time(int(one.name)) else set()
+    return found
+
+
+@pytest.fixture(scope="module")
+def ground(platform):
+    cloud, via = platform.cloud, platform.host
+    key = via.root / "key"
+    via.run(f"ssh-keygen -q -t ed25519 -N '' -f {key}")
+
+    def reach(server):
+        return Place(server.name, via, server.address, cloud.user, str(key))
+
+    return Ground(cloud, cloud.image("guest"), cloud.flavor("m1.small"),
+                  cloud.make_key(via.run(f"cat {key}.pub").stdout), reach, via.dial)
+
+
+def test_what_a_cloud_has_from_the_start(platform):
+    cloud = platform.cloud
+    assert {"guest", "guest-0.5gb", "guest-1gb", "guest-2gb"} <= {one.name for one in cloud.images()}
+    assert cloud.flavor("c1.xlarge").cores == 4 and cloud.flavor("c1.xlarge").memory_mb == 2048
+    facts = cloud.facts()
+    assert facts["platform"] == f"OpenStack {platform.settings['release']}"
+    assert facts["compute_machines"] == 1 and facts["volume_way"] == "NBD over TCP from host store"
+    versions = platform.facts()["versions"]
+    assert set(versions) == {"keystone", "glance", "openstack-placement", "nova", "neutron", "cinder"}
+
+
+def test_secrets_are_in_no_command_line(platform):
+    """Of services that run, of which nova-compute has started helpers of its own by now."""
+    for host in (platform.host, platform.platform.store):
+        shown = host.run("ps -eo args=").stdout
+        assert "nova-" in shown or "cinder-" in shown
+        assert platform.platform.secrets.password not in shown
+
+
+@pytest.mark.parametrize("name", ["reboot_several", "attach_usual_name", "write_volume", "detach",
+                                  "snapshot_fresh", "terminate"])
+def test_a_function_of_the_client(ground, name):
+    load = cloud_function(name, ground)
+    assert load.measures["works"] == 1, load.measures["evidence"]
+
+
+def test_a_server_has_what_benchmarks_take(ground):
+    server, = ground.servers(1)
+    assert ground.ask(server, f"for one in {PROGRAMS}; do command -v $one; done | wc -l") == "6"
+    assert ground.ask(server, "nproc") == "1"
+    until = time.monotonic() + 20
+    while "/swap" not in ground.ask(server, "cat /proc/swaps"):
+        assert time.monotonic() < until
+    assert "labbook: up at" in ground.cloud.console(server)
+
+
+def test_disks_of_servers_bypass_the_hosts_memory_as_asked(ground, platform):
+    ground.servers(1)
+    said = platform.host.run("ps -eo args= | grep '^[^ ]*qemu-system-x86_64 -name'").stdout
+    assert '"cache":{"direct":true' in said
+
+
+def test_a_type_that_fits_no_host_is_told(ground):
+    cloud, key = ground.cloud, ground.key
+    made = cloud.run(1, ground.image, cloud.make_flavor(Flavor("", "all", 1, 100_000_000, 2)), key)
+    with pytest.raises(LabError, match="no host of the cloud has room for 1 of 1 servers"):
+        cloud.require_running(cloud.await_running(made, 60))
+    cloud.terminate(made)
+
+
+def test_an_image_that_never_boots_is_told(ground, tmp_path):
+    empty, cloud = tmp_path / "empty.raw", ground.cloud
+    empty.write_bytes(bytes(8 << 20))
+    image = cloud.upload_image(empty)
+    made = cloud.await_running(cloud.run(1, image, ground.flavor, ground.key))
+    cloud.require_running(made)
+    with pytest.raises(SystemFailure, match="1 of 1 servers never came up.*does its image boot"):
+        cloud.require_answers(cloud.await_answers(made, ground.dial, 5))
+    cloud.terminate(made)
+    cloud.delete_image(image)
+
+
+def test_a_server_of_four_cores(ground):
+    server, = ground.only(1, ground.cloud.flavor("c1.xlarge"))
+    assert ground.ask(server, "nproc") == "4"

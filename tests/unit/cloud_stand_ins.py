@@ -1,0 +1,78 @@
+"""Stand-ins for clouds: moto's server, which speaks EC2's API over HTTP and boots nothing."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+from labbook.lab.clouds import OwnCloud
+
+ANSWER_S = 60
+
+
+@contextmanager
+def moto(folder: Path, **variables):
+    """Its URL; a process of its own."""
+    port = _free_port()
+    log = (folder / "moto.log").open("wb")
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1",
+         "-p", str(port)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        env={**os.environ, "MOTO_EC2_LOAD_DEFAULT_AMIS": "true", **variables})
+    try:
+        _await(port, process, log.name)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+        log.close()
+
+
+def ec2_cloud(url: str, folder: Path, name="older", secret="b", **more) -> OwnCloud:
+    """An entry of an environment file, with a file of credentials."""
+    credentials = folder / "credentials"
+    credentials.write_text(f"[default]\naws_access_key_id = a\naws_secret_access_key = {secret}\n")
+    credentials.chmod(0o600)
+    return OwnCloud(name, "ec2", str(credentials), endpoint=url, blocks=url, region="us-east-1",
+                    file="clouds.yml", **more)
+
+
+def there(ec2, mark: str) -> list[str]:
+    """Ids of all that is there with the study's id, but for servers that have ended."""
+    ours = [{"Name": "tag:labbook", "Values": [mark]}]
+    servers = [one for group in ec2.describe_instances(Filters=ours)["Reservations"]
+               for one in group["Instances"] if one["State"]["Name"] != "terminated"]
+    return [*(one["InstanceId"] for one in servers),
+            *(one["VolumeId"] for one in ec2.describe_volumes(Filters=ours)["Volumes"]),
+            *(one["ImageId"] for one in ec2.describe_images(Filters=ours)["Images"]),
+            *(one["SnapshotId"] for one in ec2.describe_snapshots(Filters=ours)["Snapshots"]),
+            *(one["KeyName"] for one in ec2.describe_key_pairs()["KeyPairs"]
+              if one["KeyName"].startswith(mark))]
+
+
+class LabWith(SimpleNamespace):
+    """As much of a lab as taking a cloud takes."""
+
+    def __init__(self, *clouds, id="t1"):
+        super().__init__(id=id, study="cloud_platforms", clouds={c.name: c for c in clouds}, undo=[])
+
+    def before_down(self, undo):
+        self.undo.append(undo)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def _await(port, process, log):
+    until = time.monotonic() + ANSWER_S
+    while time.monotonic() < until and process.poll() is None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"moto's server does not answer:\n{Path(log).read_text()[-2000:]}")

@@ -1,0 +1,38 @@
+"""Processes on a host, by what /proc says of them."""
+
+import pytest
+from here import here_host
+
+# Calls itself what servers do that say what they are at.
+PROGRAM = """import ctypes, time
+ctypes.CDLL(None).prctl(15, b"at) work: 1 (of", 0, 0, 0)
+print("named", flush=True)
+time.sleep(60)"""
+
+
+@pytest.fixture
+def process(tmp_path):
+    host = here_host(tmp_path, "h1")
+    host.put(PROGRAM, "program.py")
+    started = host.start("server", f"{host.python} program.py")
+    host.wait_for(started.log_tail, "its name", 10, started, interval=0.01)
+    yield started
+    started.kill()
+
+
+def test_one_whose_name_has_spaces_is_known_again(process):
+    again = process.host.process("server")
+    assert "at) work: 1 (of" in process.host.run(f"cat /proc/{again.pid}/stat").stdout
+    assert again.alive() and again.exit_code() is None
+
+
+def test_another_of_its_number_is_not_taken_for_it(process):
+    ids = process.host.root / "processes" / "server" / "ids"
+    told = process.host.run(f"cat {ids}").stdout.split()
+    process.host.put(" ".join([told[0], "1", told[2], "1"]), ids)
+    try:
+        assert not process.alive()
+        process.kill()
+        assert not process.host.run(f"test -d /proc/{told[2]}", check=False).exit_code
+    finally:
+        process.host.put(" ".join(told), ids)
