@@ -127,6 +127,23 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
         fresh.destroy()
 
 
+def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mounts):
+    """Here one that stands still: its directory's inode is the other one's, and both may change it."""
+    place = ceph.pinned(mounts[0], "held", 1).removesuffix("/home")
+    ino = int(mounts[0].call(f"stat -c %i {place}", 20).stdout)
+    assert ceph.owned(dead=1)[1] == ceph.owned()[1] and ceph.owned(dead=0)[0][0] == "/"
+    assert ceph.held([ino], dead=1) == set()
+    process = ceph.mdss[ceph.ranks()[1].name].process
+    assert mounts[0].call(f"touch {place}/a", 20).exit_code == 0    # by which the other one changes it
+    process.signal("STOP")
+    try:
+        assert mounts[1].call(f"stat {place}", 2) is None
+        assert ceph.owned(dead=1)[1] == [f"/{place}"] and ceph.held([ino, 1], dead=1) == {ino}
+    finally:
+        process.signal("CONT")
+    ceph.host.wait_for(lambda: not ceph.held([ino], dead=1), "the word to be given", 30)
+
+
 def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph, mounts):
     mount = mounts[0]
     tree = sample_tree(mount.host, mount.path, directories=1, files=200, seed=1, pins=[1])

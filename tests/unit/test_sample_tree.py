@@ -6,7 +6,7 @@ from labbook.workloads import sample_tree_host
 
 
 def made(folder, seed=1):
-    number = sample_tree_host.make(str(folder), 3, 20, None, seed)
+    number = sample_tree_host.make(str(folder), 3, 20, None, None, seed)
     return number, [path for path in sorted(folder.rglob("*")) if path != folder]
 
 

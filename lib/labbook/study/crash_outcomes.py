@@ -3,9 +3,10 @@
 Evidence of a run is a dict:
   survivor, fresh    {part: {right, wrong, missing, unobtainable, unasked: number of names}}, asked of
                      the client that was there before the crash, and of one that mounted after it
-                     (None: no mount). PARTS, by who had a name before the crash: "dead", the server
+                     (None: no mount). PARTS, by who had a name at the crash: "dead", the server
                      that was killed; "below", a living one, but the way there leads over directories
-                     of the dead one's; "living", a living one, and so all above it
+                     of the dead one's; "held", living ones, but of it or of one above it a lock
+                     waits for the dead one's word; "living", a living one, and so all above it
   others_died        other metadata servers whose process ended, aborted or was made anew
   client_cut         ranks that lived on, which cut the surviving client off; see `cut_off`
   migrations_failed  migrations that were begun and failed; see `failed_migrations`
@@ -20,7 +21,7 @@ from collections import Counter
 
 OUTCOMES = ("right", "wrong", "missing", "unobtainable")   # from good to bad
 UNASKED = "unasked"     # no outcome: there was no time to ask
-PARTS = ("dead", "below", "living")
+PARTS = ("dead", "below", "held", "living")
 WAYS = ("other_mds_died", "client_cut", "migration_failed", "map_not_updated")
 CLIENTS = ("survivor", "fresh")
 KEYS = (*CLIENTS, "others_died", "client_cut", "migrations_failed", "noticed_s", "map_updated_s",
@@ -28,17 +29,25 @@ KEYS = (*CLIENTS, "others_died", "client_cut", "migrations_failed", "noticed_s",
 OPEN = "open"
 
 
-def parts_of(names, owned: dict, killed: int) -> dict:
+def parts_of(names, owned: dict, killed: int, held=()) -> dict:
     """{part: those of `names` that are in it}. names: paths from the root of the file system on,
-    such as `a/b`. `owned`: by rank, from which directories on it is in charge before the crash, `/`
-    among them; `killed`: the rank that was killed."""
-    found = {part: [] for part in PARTS}
+    such as `a/b`. `owned`: by rank, from which directories on it is in charge at the crash, `/`
+    among them; `killed`: the rank that was killed; `held`: names of directories of which a lock
+    waits for that one's word."""
+    found, held = {part: [] for part in PARTS}, {_ways(name)[-1] for name in held}
     for name in names:
-        whole = [part for part in name.split("/") if part not in ("", ".")]
-        ranks = [_owner("/" + "/".join(whole[:i]), owned) for i in range(len(whole) + 1)]
-        part = "dead" if ranks[-1] == killed else "below" if killed in ranks else "living"
+        ways = _ways(name)
+        ranks = [_owner(way, owned) for way in ways]
+        part = ("dead" if ranks[-1] == killed else "below" if killed in ranks
+                else "held" if held.intersection(ways) else "living")
         found[part].append(name)
     return found
+
+
+def _ways(name: str) -> list[str]:
+    """The directories from the root on that lead to a name, and it: `/`, `/a`, `/a/b`."""
+    whole = [part for part in name.split("/") if part not in ("", ".")]
+    return ["/" + "/".join(whole[:i]) for i in range(len(whole) + 1)]
 
 
 def _owner(path: str, owned: dict) -> int | None:
@@ -97,8 +106,8 @@ def classify(evidence: dict) -> dict:
     else 0, also where all was right; rank_unserved: 1 where nobody had the rank at the end and
     nobody was there for it, which leaves callers waiting by design; unexplained: 1 where something
     was not right, in none of the four ways and not for want of a server. What that explains is that
-    names cannot be had which were the dead server's or lie below such ones, or that nobody can
-    mount: not that a living server's cannot be had, and never wrong or missing ones.
+    names cannot be had which were the dead server's, lie below such ones or are held for its
+    word, or that nobody can mount: not that a living server's cannot be had, and never wrong or missing ones.
 
     ValueError where evidence is missing: nothing is taken to be well because nobody looked.
     """

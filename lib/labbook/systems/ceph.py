@@ -109,10 +109,22 @@ class Ceph(CephCluster):
 
         return self._await(settled, f"spares {'' if on else 'not '}to follow", seconds)
 
-    def owned(self) -> dict[int, list[str]]:
-        """By rank, from which directories on it is in charge, as each says; `/` is the root."""
-        return {rank: reading.owned(self.ask(one.name, "get subtrees"), rank)
-                for rank, one in sorted(self.ranks().items())}
+    def owned(self, dead: int | None = None) -> dict[int, list[str]]:
+        """By rank, from which directories on it is in charge, as each says; `/` is the root. `dead`:
+        a rank whose server has died; as the others say, who know of it what borders on theirs."""
+        told = {rank: self.ask(one.name, "get subtrees")
+                for rank, one in sorted(self.ranks().items()) if rank != dead}
+        found = {rank: reading.owned(subtrees, rank) for rank, subtrees in told.items()}
+        if dead is not None:
+            found[dead] = sorted({path for each in told.values() for path in reading.owned(each, dead)})
+        return found
+
+    def held(self, inodes, dead: int) -> set[int]:
+        """Those of these inodes (numbers) of which a lock, at a server with another rank, waits for
+        the word of `dead`'s."""
+        others = [one.name for rank, one in self.ranks().items() if rank != dead]
+        return {ino for ino in inodes for name in others
+                if reading.waits_for(self.ask(name, "dump inode", number=ino), dead)}
 
     def moving(self) -> dict[str, list[str]]:
         """By MDS that has a rank and answers, directories on their way to another rank, as it says."""

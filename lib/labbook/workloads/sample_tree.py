@@ -12,16 +12,17 @@ NAME = "sample-tree"
 
 
 def sample_tree(host, path, *, directories: int, files: int, seed: int, pins=None,
-                seconds_at_most: float = 120) -> str:
+                pin: int | None = None, seconds_at_most: float = 120) -> str:
     """Make a folder below `path`, on a host, with so many directories of so many files each: small
     ones and empty ones, of many modes, owners and times, some with extended attributes and links.
-    `pins`: ranks to which directory i is pinned in turn (ceph.dir.pin). Its path.
+    `pins`: ranks to which directory i is pinned in turn (ceph.dir.pin); `pin`: the folder's own,
+    which the balancer may else give to any. Its path.
 
     SystemFailure, with what was said, when it fails or is not made in `seconds_at_most`.
     """
     folder = f"{path}/{NAME}-{seed}"
     words = json.dumps({"folder": folder, "directories": directories, "files": files,
-                        "pins": list(pins) if pins else None, "seed": seed})
+                        "pins": list(pins) if pins else None, "pin": pin, "seed": seed})
     place = host.root / NAME
     host.run(f"mkdir -p {NAME}")
     host.put(PROGRAM, place / PROGRAM.name)

@@ -1,7 +1,7 @@
 """Run as a program on a client host: makes a tree of files whose metadata differ in every way.
 
-Words: a JSON object with folder, directories, files, pins (ranks in turn, or null), seed. Prints how
-many names there are. Without root, owners stay the caller's.
+Words: a JSON object with folder, directories, files, pins (ranks in turn, or null), pin (a rank, or
+null), seed. Prints how many names there are. Without root, owners stay the caller's.
 """
 
 import json
@@ -15,18 +15,24 @@ DAY_NS, FIRST_NS = 86_400 * 10**9, 1_262_304_000 * 10**9      # the year 2010
 MOST_BYTES = 4096
 
 
-def make(folder, directories, files, pins, seed) -> int:
+def make(folder, directories, files, pins, pin, seed) -> int:
     draw = random.Random(seed)
     os.mkdir(folder)
+    if pin is not None:
+        _pin(folder, pin)
     names = 0
     for number in range(directories):
         place = f"{folder}/d{number:03d}"
         os.mkdir(place)
         if pins:
-            os.setxattr(place, "ceph.dir.pin", str(pins[number % len(pins)]).encode())
+            _pin(place, pins[number % len(pins)])
         names += 1 + sum(_one(place, i, draw) for i in range(files))
         _times(place, draw)
     return names
+
+
+def _pin(folder, rank):
+    os.setxattr(folder, "ceph.dir.pin", str(rank).encode())
 
 
 def _one(place, i, draw) -> int:

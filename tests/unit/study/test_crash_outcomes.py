@@ -13,10 +13,10 @@ def counts(**given):
     return {word: given.get(word, 0) for word in OUTCOMES}
 
 
-def parts(dead=None, below=None, living=None):
-    """Five names are right where nothing else is given."""
+def parts(dead=None, below=None, living=None, **held):
+    """Five names are right where nothing else is given, and none is held."""
     return {part: given or counts(right=5) for part, given in
-            (("dead", dead), ("below", below), ("living", living))}
+            (("dead", dead), ("below", below), ("living", living))} | held
 
 
 def evidence(**given):
@@ -73,7 +73,8 @@ HUNG = counts(unobtainable=9)
 
 
 @pytest.mark.parametrize("survivor, unexplained", [
-    (parts(dead=HUNG), 0), (parts(dead=HUNG, below=HUNG), 0),
+    (parts(dead=HUNG), 0), (parts(dead=HUNG, below=HUNG), 0), (parts(held=HUNG), 0),
+    (parts(held=counts(wrong=1)), 1), (parts(held=HUNG, living=counts(unobtainable=1)), 1),
     (parts(living=HUNG), 1), (parts(dead=HUNG, living=HUNG), 1),    # the paper's second way looks so
     (parts(dead=counts(wrong=1)), 1), (parts(dead=HUNG, living=counts(wrong=1)), 1),
     (parts(below=counts(missing=1)), 1)])
@@ -122,7 +123,14 @@ OWNED = {0: ["/", "/tree/d0"], 1: ["/tree/d1"]}
 def test_names_are_told_apart_by_who_had_them(killed, dead, below, living):
     """What lies in a living server's directory is reached through those above."""
     names = ["tree", "tree/d0/f", "tree/d1", "tree/d1/f", "tree/d10/f"]
-    assert parts_of(names, OWNED, killed) == {"dead": dead, "below": below, "living": living}
+    assert parts_of(names, OWNED, killed) == {"dead": dead, "below": below, "held": [], "living": living}
+
+
+def test_what_lies_below_a_directory_that_is_held_is_so_too():
+    names = ["tree", "tree/d0", "tree/d0/f", "tree/d00", "tree/d1/f"]
+    assert parts_of(names, OWNED, 1, held=["tree/d0"]) == {
+        "dead": ["tree/d1/f"], "below": [], "held": ["tree/d0", "tree/d0/f"], "living": ["tree", "tree/d00"]}
+    assert parts_of(names, OWNED, 1, held=["tree"])["held"] == ["tree", "tree/d0", "tree/d0/f", "tree/d00"]
 
 
 def test_a_run_in_numbers():

@@ -42,6 +42,12 @@ def moving(subtrees: list) -> list:
                   if MOVING & set(each["dir"]["states"]) or each["auth_second"] >= 0)
 
 
+def waits_for(inode, rank: int) -> bool:
+    """Whether one of its locks waits for that rank's word; not so of what a server does not have."""
+    locks = [told for name, told in inode.items() if name.endswith("lock")] if isinstance(inode, dict) else []
+    return any(rank in lock.get("gather_set", ()) for lock in locks)
+
+
 def named(directory: dict) -> str:
     _, dot, part = directory["dirfrag"].partition(".")
     return (directory["path"] or "/") + (f"#{part}" if dot else "")
