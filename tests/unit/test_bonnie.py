@@ -96,7 +96,7 @@ def acting(tmp_path, monkeypatch):
 
 
 def speaks(said=SAID, printed=PRINTED):
-    lines = "\n".join(f"printf '%s...' '{line.split('...')[0]}' >&2; sleep 0.01; echo done. >&2"
+    lines = "\n".join(f"printf '%s...' '{line.split('...')[0]}' >&2; sleep 0.1; echo done. >&2"
                       if "..." in line else f"echo '{line}' >&2" for line in said.splitlines())
     return f"{lines}\ncat <<'END'\n{printed}END\n"
 
