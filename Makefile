@@ -31,7 +31,7 @@ published:
 test:
 	@lib/bootstrap.sh test
 	@$(LABBOOK) install --tests
-	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests/unit tests/lab tests/book $(PYTEST)
+	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests/unit tests/book tests/lab $(PYTEST)
 
 clean:
 	rm -rf .venv build
