@@ -43,11 +43,11 @@ def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_ag
     assert 0 < point["names_on_the_dead"] < point["names"] == 1 + 4 * (1 + 10 + 2)
     for who in ("", "survivor_", "fresh_"):
         assert sum(point[f"{who}outcome_{word}"] for word in words) == 1
-    # All of the living server's files are had and right; a directory's own metadata may be the dead one's
-    # to tell, or what it holds.
-    living, files = point["names"] - point["names_on_the_dead"], 2 * (10 + 2)
-    assert files <= point["survivor_right_living"] <= living
-    assert point["survivor_unobtainable_living"] == living - point["survivor_right_living"]
+    # All of the living server's names are had and right, but for those that wait for the dead one.
+    living = point["names"] - point["names_on_the_dead"]
+    assert living == 1 + 2 * (1 + 10 + 2)
+    assert point["survivor_unobtainable_living"] == point["survivor_unobtainable_held"]
+    assert point["survivor_right_living"] == living - point["survivor_unobtainable_held"]
     assert point["rank_unserved"] == point["map_keeps_dead"] == 1 and point["unexplained"] == 0
     assert point["ways_seen"] == point["not_as_before"] == 0
     assert 0 < point["noticed_s"] <= point["map_updated_s"] + 1

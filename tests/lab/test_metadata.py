@@ -138,6 +138,7 @@ def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mount
     process.signal("STOP")
     try:
         assert mounts[1].call(f"stat {place}", 2) is None
+        assert {"rank": 0, "ino": 1, "name": place} in mounts[1].waiting()
         assert ceph.owned(dead=1)[1] == [f"/{place}"] and ceph.held([ino, 1], dead=1) == {ino}
     finally:
         process.signal("CONT")

@@ -51,6 +51,8 @@ def test_a_socket_is_asked_and_answers_in_json_or_words(host):
     assert len(found) == 2 and daemon.asked[1] == {"format": "json", "prefix": "a", "n": 1}
     Daemon(host.root / "two", b'[{"addr": "1.2.3.4:0/5"}][]')   # as the monitor's blocklist
     assert asking.ask(host, host.root, "two", {"prefix": "x"}) == [{"addr": "1.2.3.4:0/5"}]
+    Daemon(host.root / "twice", b'{"request": {"tid": 1}, "request": {"tid": 2}}')   # as a client's calls
+    assert asking.ask(host, host.root, "twice", {"prefix": "x"}) == {"request": [{"tid": 1}, {"tid": 2}]}
     Daemon(host.root / "words", b"mds not active")
     assert asking.ask(host, host.root, "words", {"prefix": "x"}) == "mds not active"
     Daemon(host.root / "none", b"")

@@ -43,6 +43,21 @@ def test_as_shipped_nothing_is_said_of_its_cache(tmp_path):
     assert "client_cache_size" not in mount._options()
 
 
+LOOKUP = {"path": "#0x1/sample-tree-0", "mds": 1, "op": "lookup"}
+GETATTR = {"path": "#0x10000000219", "mds": 0, "op": "getattr"}
+
+
+@pytest.mark.parametrize("said, waiting", [
+    ({}, []), ({"request": {"path": "", "mds": 0}}, []),
+    ({"request": LOOKUP}, [{"rank": 1, "ino": 1, "name": "sample-tree-0"}]),
+    ({"request": [LOOKUP, GETATTR]}, [{"rank": 1, "ino": 1, "name": "sample-tree-0"},
+                                      {"rank": 0, "ino": 0x10000000219, "name": ""}])])
+def test_its_calls_that_wait_are_told_with_whom_they_wait_for(tmp_path, monkeypatch, said, waiting):
+    mount = CephMount(here_host(tmp_path, "c1"), CLUSTER)
+    monkeypatch.setattr(mount, "ask", {"mds_requests": said}.get)
+    assert mount.waiting() == waiting
+
+
 def test_without_leave_nothing_is_made(tmp_path):
     host = here_host(tmp_path, "c1")
     host.allow = frozenset({"limits"})

@@ -5,8 +5,9 @@ Evidence of a run is a dict:
                      the client that was there before the crash, and of one that mounted after it
                      (None: no mount). PARTS, by who had a name at the crash: "dead", the server
                      that was killed; "below", a living one, but the way there leads over directories
-                     of the dead one's; "held", living ones, but of it or of one above it a lock
-                     waits for the dead one's word; "living", a living one, and so all above it
+                     of the dead one's; "held", a living one, but of it or of one above it a lock
+                     waits for the dead one's word, or the client's call went to the dead one, which
+                     answered for copies, too; "living", a living one, and so all above it
   others_died        other metadata servers whose process ended, aborted or was made anew
   client_cut         ranks that lived on, which cut the surviving client off; see `cut_off`
   migrations_failed  migrations that were begun and failed; see `failed_migrations`
@@ -32,8 +33,8 @@ OPEN = "open"
 def parts_of(names, owned: dict, killed: int, held=()) -> dict:
     """{part: those of `names` that are in it}. names: paths from the root of the file system on,
     such as `a/b`. `owned`: by rank, from which directories on it is in charge at the crash, `/`
-    among them; `killed`: the rank that was killed; `held`: names of directories of which a lock
-    waits for that one's word."""
+    among them; `killed`: the rank that was killed; `held`: names of
+    which a lock, or a call, waits for that one."""
     found, held = {part: [] for part in PARTS}, {_ways(name)[-1] for name in held}
     for name in names:
         ways = _ways(name)
@@ -106,8 +107,8 @@ def classify(evidence: dict) -> dict:
     else 0, also where all was right; rank_unserved: 1 where nobody had the rank at the end and
     nobody was there for it, which leaves callers waiting by design; unexplained: 1 where something
     was not right, in none of the four ways and not for want of a server. What that explains is that
-    names cannot be had which were the dead server's, lie below such ones or are held for its
-    word, or that nobody can mount: not that a living server's cannot be had, and never wrong or missing ones.
+    names cannot be had which were the dead server's, lie below such ones or are held for
+    it, or that nobody can mount: not that a living server's cannot be had, and never wrong or missing ones.
 
     ValueError where evidence is missing: nothing is taken to be well because nobody looked.
     """
@@ -134,7 +135,8 @@ def measures(evidence: dict, last: dict) -> dict:
     """Of a run, for its record: {name: number or text}; numbers are NaN of what was not to be had.
 
     {client}_{word}: how many names were right, wrong, missing, unobtainable, unasked;
-    {client}_{word}_dead and _living: of those that were the dead server's and of the living ones';
+    {client}_{word}_dead and _living: of those that were the dead server's and of the living ones',
+    and _held: of the latter those that were held;
     {client}_differing: attributes that were not as before; {client}_outcome_{word} and
     outcome_{word}: 1 of the one that it was; not_as_before: names that were wrong or missing, for
     either client, also at last. WAYS, ways_seen: how many of them; rank_unserved, unexplained;
@@ -164,14 +166,15 @@ def _of_client(parts: dict | None) -> dict:
     """What it got; NaN where it could not ask."""
     words = (*OUTCOMES, UNASKED)
     if parts is None:
-        return {name: math.nan for word in words for name in (word, f"{word}_dead", f"{word}_living")}
-    every, dead = together(parts), together({"dead": parts["dead"]})
+        return {name: math.nan for word in words
+                for name in (word, *(f"{word}_{part}" for part in ("dead", "living", "held")))}
+    every, dead, held = together(parts), *(together({part: parts.get(part, {})}) for part in ("dead", "held"))
     differing = Counter()
     for counts in parts.values():
         differing.update(counts.get("differing", {}))
     return {name: float(number) for word in words for name, number in (
         (word, every[word]), (f"{word}_dead", dead[word]),
-        (f"{word}_living", every[word] - dead[word]))} | {
+        (f"{word}_living", every[word] - dead[word]), (f"{word}_held", held[word]))} | {
         "differing": ", ".join(f"{name} ({number})" for name, number in differing.items())}
 
 

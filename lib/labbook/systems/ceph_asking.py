@@ -45,10 +45,18 @@ def ask_all(host, home, socket: str, questions: list[dict], seconds: float = 10)
             for question, text in zip(questions, json.loads(done.stdout))]
 
 
+def _named(pairs: list) -> dict:
+    """An object; where it has a name several times, as lists of a client's calls do, a list of all."""
+    found = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
 def _read(host, question, text):
     """An answer's JSON, or its text where it is none."""
     try:  # the monitor adds a second one to some
-        found = json.JSONDecoder().raw_decode(text.lstrip())[0] if text.strip() else {}
+        found = json.JSONDecoder(object_pairs_hook=_named).raw_decode(text.lstrip())[0] if text.strip() else {}
     except ValueError:
         return text
     if isinstance(found, dict) and ("refused" in found or set(found) == {"error"}):

@@ -1,5 +1,6 @@
 """A Ceph file system mounted on a client host by ceph-fuse, which can be ended whatever hangs."""
 
+import re
 import shlex
 import time
 from contextlib import suppress
@@ -17,6 +18,7 @@ MOUNTS = "mounts"
 # Of the root directory, which the client has in its cache, this is asked of an MDS each time.
 ASK_MDS = "import os; print(os.getxattr('.', 'ceph.dir.rctime').decode())"
 ASK_SECONDS = 2
+CALL = re.compile(r"#(?P<ino>0x[0-9a-f]+)(?:/(?P<name>.*))?$")     # what one is about, as ceph-fuse says it
 END_SECONDS = 5     # that ceph-fuse has for its good-byes once nothing is mounted
 
 
@@ -126,6 +128,14 @@ class CephMount(System):
         """Its number and its address, by which servers' logs and the list of those shut out name it."""
         told = self.ask("status")
         return told["id"], told["inst_str"].rpartition(" ")[2]
+
+    def waiting(self) -> list[dict]:
+        """Its calls that no MDS has answered: rank, of whom it waits for; ino and name, what it is
+        about: the name from that inode on, "" the inode itself."""
+        found = self.ask("mds_requests").get("request", [])
+        asked = [(one["mds"], CALL.match(one["path"])) for one in (found if isinstance(found, list) else [found])]
+        return [{"rank": rank, "ino": int(path["ino"], 16), "name": path["name"] or ""}
+                for rank, path in asked if path]
 
     def cached(self) -> int:
         """How many entries of directories the client's cache holds now, which is what
