@@ -4,6 +4,7 @@ import pytest
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
+from labbook.systems import cassandra_config
 
 
 @pytest.fixture(scope="module")
@@ -11,3 +12,14 @@ def pair():
     """Two hosts in one site."""
     with Lab.up(describe({"h1": {}, "h2": {}}), Environment("local"), new_id()) as lab:
         yield lab
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_to_start():
+    """Cassandra's nodes start in half of the processor's time, to be slower later: where nothing is
+    measured. The pages' tests have them as they are."""
+    as_it_is = cassandra_config.jvm_options
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cassandra_config, "jvm_options",
+                      lambda *given: ["-XX:TieredStopAtLevel=1", *as_it_is(*given)])
+        yield
