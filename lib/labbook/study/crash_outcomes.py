@@ -33,8 +33,8 @@ OPEN = "open"
 def parts_of(names, owned: dict, killed: int, held=()) -> dict:
     """{part: those of `names` that are in it}. names: paths from the root of the file system on,
     such as `a/b`. `owned`: by rank, from which directories on it is in charge at the crash, `/`
-    among them; `killed`: the rank that was killed; `held`: names of
-    which a lock, or a call, waits for that one."""
+    among them; `killed`: the rank that was killed; `held`: names of which a lock,
+    or a call, waits for that one."""
     found, held = {part: [] for part in PARTS}, {_ways(name)[-1] for name in held}
     for name in names:
         ways = _ways(name)
