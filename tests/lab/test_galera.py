@@ -101,6 +101,23 @@ def test_from_a_copied_directory_to_other_segments(three, hosts, data):
         again.start()
 
 
+def test_a_node_that_gives_up_says_so_at_once_and_is_started_again(three):
+    node = three.node("db3")
+    node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=2'")    # it closes its connection
+    three.synced(["db1", "db2"])
+    add(three.nodes[0], "while db3 is away")
+    assert node.process.alive() and node.left() and not three.nodes[0].left()
+    three.await_joined(node)
+    three.synced()
+    assert names(three)["db3"] == ["seeded", "while db3 is away"] and not node.left()
+
+    node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=2'")
+    three.synced(["db1", "db2"])
+    with pytest.raises(SystemFailure, match="db3: it has left its cluster"):
+        node.await_answer()
+    assert not node.process.alive()
+
+
 def test_a_killed_node_rejoins_by_what_it_missed_or_by_all_there_is(three):
     node = three.node("db3")
     for by in ("IST", "SST"):

@@ -118,6 +118,14 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
+@pytest.fixture
+def dead_port():
+    """A port where nobody listens, nor comes to: it is taken."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
 def listens(port, address="127.0.0.1") -> bool:
     with socket.socket() as client:
         return client.connect_ex((address, port)) == 0

@@ -10,7 +10,7 @@ from labbook.systems import find, over_several
 from labbook.systems import galera as clusters
 from labbook.systems import galera_config as config
 from labbook.systems.galera import Galera
-from labbook.systems.galera_node import GaleraNode
+from labbook.systems.galera_node import GaleraNode, Left
 from labbook.systems.sql_server import configuration
 
 PROVIDER = config.PROVIDERS[0]
@@ -134,6 +134,38 @@ def test_by_what_a_node_got_what_it_missed(log, by):
 ])
 def test_the_position_that_a_killed_node_has(said, position):
     assert config.recovered_position(said) == position
+
+
+@pytest.mark.parametrize("log, left", [
+    ("", False),
+    ("WSREP: Shifting CLOSED -> OPEN (TO: 0)\n", False),
+    ("WSREP: Shifting JOINER -> OPEN (TO: 12)\n3:39:41 0 [Note] WSREP: Shifting OPEN -> CLOSED (TO: 13)\n", True),
+    ("WSREP: Shifting DONOR/DESYNCED -> CLOSED (TO: 5)\nWSREP: Shifting CLOSED -> OPEN (TO: 5)\n", False),
+])
+def test_whether_a_node_has_left(log, left):
+    assert config.left_told(log) is left
+
+
+@pytest.mark.parametrize("leaves, how, starts", [(0, (), 0), (1, (), 1), (2, (), 2), (3, (), None),
+                                                 (1, (clusters.NEW_CLUSTER,), None)])
+def test_a_node_that_leaves_while_it_joins_is_started_again_but_for_the_first(monkeypatch, leaves, how, starts):
+    cluster, begun = Galera(hosts(2)), []
+    node = cluster.nodes[1]
+    node._how = how
+    answers = iter([Left("db2: it has left its cluster")] * leaves + [None] * 9)
+
+    def await_answer(seconds):
+        if error := next(answers):
+            raise error
+
+    monkeypatch.setattr(node, "await_answer", await_answer)
+    monkeypatch.setattr(node, "begin", lambda: begun.append(node))
+    if starts is None:
+        with pytest.raises(Left):
+            cluster.await_joined(node)
+    else:
+        cluster.await_joined(node)
+        assert len(begun) == starts
 
 
 def test_the_last_view_names_all_and_their_segments():

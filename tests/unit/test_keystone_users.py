@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from here import HereCrew, free_port, here_host, null_server, target  # noqa: F401 (a fixture)
+from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
 from labbook.workloads import clients_process, keystone_runner, keystone_users_host
@@ -89,8 +89,8 @@ def test_a_call_sends_what_rally_sends(server, scenario, monkeypatch):
     assert call.user.startswith("labbook-")
 
 
-def test_a_server_that_is_not_there_is_rows(crew):
-    load = keystone_users(crew, keystone_at(free_port()), **LOAD | {"times": 6})
+def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
+    load = keystone_users(crew, keystone_at(dead_port), **LOAD | {"times": 6})
     rows = load.rows
     assert len(rows) == 12 and not rows.ok.any() and (rows.user == "").all()
     assert rows.error.str.contains("refused").all()

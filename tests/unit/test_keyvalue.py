@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import runners
 from here import (  # noqa: F401 (a fixture)
-    HereCrew, calls_spec, free_port, here_host, null_server, target)
+    HereCrew, calls_spec, dead_port, here_host, null_server, target)
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_host, stores
@@ -49,8 +49,8 @@ def test_a_wrong_value_is_an_error_row(crew, null_server, protocol):  # noqa: F8
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_client_that_cannot_connect_says_so_in_its_rows(crew, protocol):
-    load = keyvalue(crew, target(free_port(), protocol), **LOAD | {"requests": 10})
+def test_a_client_that_cannot_connect_says_so_in_its_rows(crew, dead_port, protocol):  # noqa: F811
+    load = keyvalue(crew, target(dead_port, protocol), **LOAD | {"requests": 10})
     assert len(load.rows) == 30 and not load.rows.ok.any()
     assert load.rows.error.str.contains("refused").all()
     assert load.measures["rate_per_s"] == 0

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import runners
 from here import (  # noqa: F401 (a fixture)
-    HereCrew, calls_spec, free_port, here_host, null_server, target)
+    HereCrew, calls_spec, dead_port, here_host, null_server, target)
 
 from labbook.errors import InputError
 from labbook.workloads import keyvalue_stream, keyvalue_stream_runner, stores
@@ -162,8 +162,8 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, serve):
     assert (refused.dropna() >= keyvalue_stream_runner.LOST_SECONDS).all()
 
 
-def test_clients_that_cannot_connect_say_so(crew):
-    stream = begin_pairs(crew, target(free_port(), "cql"), **STREAM)
+def test_clients_that_cannot_connect_say_so(crew, dead_port):  # noqa: F811
+    stream = begin_pairs(crew, target(dead_port, "cql"), **STREAM)
     load = stream.end()
     assert len(load.rows) and not load.rows.ok.any()
     assert load.rows.error.str.contains("refused").all() and load.measures["rate_per_s"] == 0

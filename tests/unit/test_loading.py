@@ -6,7 +6,7 @@ import time
 
 import pytest
 import runners
-from here import HereCrew, calls_spec, free_port, here_host, null_server, target  # noqa: F401
+from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401
 
 from labbook.errors import InputError, SystemFailure
 from labbook.workloads import loading, loading_host, loading_runner, stores
@@ -58,10 +58,10 @@ def test_fewer_rows_than_clients_and_larger_than_a_batch(crew, null_server):  # 
     assert load_pairs(crew, server, rows=1, value_bytes=60_000).measures["sampled"] == 1
 
 
-def test_a_server_that_is_not_there(crew, monkeypatch):
+def test_a_server_that_is_not_there(crew, dead_port, monkeypatch):  # noqa: F811
     monkeypatch.setattr(loading, "TRIES", 2)
     with pytest.raises(RuntimeError, match="(?s)before they were ready.*refused"):
-        load_pairs(crew, target(free_port(), "thrift"), **ASKED)
+        load_pairs(crew, target(dead_port, "thrift"), **ASKED)
 
 
 def test_a_server_that_dies_ends_the_load(crew, null_server, monkeypatch):  # noqa: F811

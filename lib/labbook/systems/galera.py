@@ -7,12 +7,14 @@ from uuid import uuid1
 import pymysql
 
 from labbook.errors import InputError, LabbookError, SystemFailure
+from labbook.lab.transfer import say
 from labbook.systems import galera_config as config
 from labbook.systems.base import Described
-from labbook.systems.galera_node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode
+from labbook.systems.galera_node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode, Left
 from labbook.systems.several import each, together
 
 LISTEN_SECONDS, LEAVE_SECONDS = 30, 10
+STARTS = 3      # of a node that leaves while it joins
 
 
 class Galera(Described):
@@ -84,8 +86,20 @@ class Galera(Described):
             leader.begin(NEW_CLUSTER)
             leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
             each([node for node in self.nodes if node is not leader], lambda node: node.begin())
-            each(self.nodes, lambda node: node.await_answer(SST_SECONDS), self._kill)
+            each(self.nodes, lambda node: self.await_joined(node, SST_SECONDS), self._kill)
             self.synced()
+
+    def await_joined(self, node: GaleraNode, seconds: float | None = None) -> None:
+        """Returns once a node that was started is Synced. One that leaves while it joins, as happens
+        when others come at the same time, is started again; SystemFailure when that does not help."""
+        for starts_left in reversed(range(STARTS)):
+            try:
+                return node.await_answer(seconds)
+            except Left as left:
+                if not starts_left or node.leads():
+                    raise
+                say(f"{left.message}; it is started again")
+                node.begin()
 
     def stop(self) -> None:
         """One after the other: only a node that saw all others leave knows, when it is started
@@ -158,7 +172,7 @@ class Galera(Described):
             for node, mine in zip(self.nodes, ids):
                 node.put(config.last_view(ids, self.segments, mine), "data", "gvwstate.dat")
             each(self.nodes, lambda node: node.begin())
-            each(self.nodes, lambda node: node.await_answer(), self._kill)
+            each(self.nodes, self.await_joined, self._kill)
             self.synced()
 
     @contextmanager

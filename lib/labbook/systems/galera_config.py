@@ -25,6 +25,8 @@ COUNTERS = {
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 # In a joiner's log, when it has all that it asked for.
 TRANSFER = "(IST|SST) completed on joiner"
+# In a node's log, each time that it stands otherwise in its cluster.
+SHIFTS = "WSREP: Shifting [A-Z/]+ -> [A-Z/]+"
 # A state's transfer keeps its log within the data, and none where it would outlive the lab.
 SST = "[sst]\nsst-log-archive=0\n"
 
@@ -108,6 +110,12 @@ def transfer_told(log: str) -> str | None:
     """By what a node got what it had missed, as its log has it: SST, IST, or None for nothing."""
     found = re.findall(TRANSFER, log)
     return found[-1] if found else None
+
+
+def left_told(log: str) -> bool:
+    """Whether the last shift in a node's log is that out of its cluster."""
+    found = re.findall(SHIFTS, log)
+    return bool(found) and found[-1].endswith("-> CLOSED")
 
 
 def recovered_position(said: str) -> str | None:

@@ -26,6 +26,10 @@ SST_SECONDS = 300
 ASK_SECONDS = 0.2  # half a dozen nodes of one machine are asked at once
 
 
+class Left(SystemFailure):
+    """A node has closed its connection to the cluster, to which it does not come back by itself."""
+
+
 class GaleraNode(SQLServer):
     """`peers` are the addresses of all nodes of its cluster; none: it is a cluster of its own."""
 
@@ -81,6 +85,8 @@ class GaleraNode(SQLServer):
         super().begin()
 
     def await_answer(self, seconds=None, interval=ASK_SECONDS) -> None:
+        """Returns once it is Synced; ends it and raises SystemFailure, with its log's tail, if it
+        does not come to that: Left at once when it has given up."""
         super().await_answer(seconds, interval)
 
     def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
@@ -115,8 +121,19 @@ class GaleraNode(SQLServer):
 
     def answers(self) -> None:
         found = self.standing()
+        if not found["size"] and self.left():
+            raise Left(f"{self.host.name}: it has left its cluster while it joined", log=self.process.log_tail())
         if not (found["primary"] and found["state"] == "Synced"):
             raise ConnectionError(f"it is {found['state']}, {found}")
+
+    def leads(self) -> bool:
+        """Whether it was started as the first of a new cluster."""
+        return NEW_CLUSTER in self._how
+
+    def left(self) -> bool:
+        """Whether it was in its cluster, since its start, and has closed its connection to it."""
+        log = self.run("grep", "-aE", config.SHIFTS, self.process.log, check=False)
+        return config.left_told(log.stdout)
 
     def standing(self) -> dict:
         """size, primary, state, committed; see galera_config.standing."""
