@@ -1,5 +1,9 @@
 """Processes on a host, by what /proc says of them."""
 
+import os
+import signal
+import threading
+
 import pytest
 from here import here_host
 
@@ -36,3 +40,20 @@ def test_another_of_its_number_is_not_taken_for_it(process):
         assert not process.host.run(f"test -d /proc/{told[2]}", check=False).exit_code
     finally:
         process.host.put(" ".join(told), ids)
+
+
+def test_its_exit_code_is_told_though_its_leader_has_not_written_it_yet(tmp_path):
+    host = here_host(tmp_path, "h1")
+    os.mkfifo(tmp_path / "go")
+    started = host.start("quick", f"sh -c 'read line < {tmp_path}/go; exit 7'")
+    leader = int(host.run(f"cat {started.folder}/ids").stdout.split()[0])
+    os.kill(leader, signal.SIGSTOP)
+    (tmp_path / "go").write_text("\n")
+    host.wait_for(lambda: not started.alive(), "it to end", 10, interval=0.01)
+    threading.Timer(0.3, os.kill, (leader, signal.SIGCONT)).start()
+    assert started.exit_code() == 7
+
+
+def test_of_one_that_was_killed_with_its_leader_the_code_says_so(process):
+    process.kill()
+    assert process.exit_code() == -9

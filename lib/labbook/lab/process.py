@@ -30,6 +30,12 @@ SAME = FIELD + """set -- $(cat {folder}/ids); is() { [ "$(field $1 22)" = "$2" ]
 """
 ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
 case "$(field $3 3)" in Z|X|'') exit 1;; esac"""
+# Of one that has ended; its leader, if that is not killed as well, comes to write it down soon.
+EXIT = SAME + """leads() { is "$1" "$2" && case "$(field $1 3)" in Z|X|'') return 1;; esac; }
+i=0; while [ ! -e {folder}/exit ] && leads "$1" "$2" && [ $i -lt 1000 ]; do
+  sleep 0.01; i=$((i+1))
+done
+cat {folder}/exit"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
 # A killed process's first thread may be a zombie while others still hold its files and ports.
 LEFT = SAME + """left() {
@@ -109,7 +115,7 @@ class Process:
         """None while it runs."""
         if self.alive():
             return None
-        code = self._sh("cat {folder}/exit", check=False).stdout.strip()
+        code = self._sh(EXIT, check=False).stdout.strip()
         return int(code) if code else -9
 
     def stop(self, timeout: float = 20) -> None:
