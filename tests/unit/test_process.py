@@ -7,6 +7,8 @@ import threading
 import pytest
 from here import here_host
 
+from labbook.errors import SystemFailure
+
 # Calls itself what servers do that say what they are at.
 PROGRAM = """import ctypes, time
 ctypes.CDLL(None).prctl(15, b"at) work: 1 (of", 0, 0, 0)
@@ -42,16 +44,31 @@ def test_another_of_its_number_is_not_taken_for_it(process):
         process.host.put(" ".join(told), ids)
 
 
-def test_its_exit_code_is_told_though_its_leader_has_not_written_it_yet(tmp_path):
+@pytest.fixture
+def late(tmp_path):
+    """A process that has ended with 7, whose leader writes that down in 0.3 s."""
     host = here_host(tmp_path, "h1")
     os.mkfifo(tmp_path / "go")
-    started = host.start("quick", f"sh -c 'read line < {tmp_path}/go; exit 7'")
-    leader = int(host.run(f"cat {started.folder}/ids").stdout.split()[0])
+    ended = host.start("quick", f"sh -c 'read line < {tmp_path}/go; exit 7'")
+    leader = int(host.run(f"cat {ended.folder}/ids").stdout.split()[0])
     os.kill(leader, signal.SIGSTOP)
     (tmp_path / "go").write_text("\n")
-    host.wait_for(lambda: not started.alive(), "it to end", 10, interval=0.01)
+    host.wait_for(lambda: not ended.alive(), "it to end", 10, interval=0.01)
     threading.Timer(0.3, os.kill, (leader, signal.SIGCONT)).start()
-    assert started.exit_code() == 7
+    return ended
+
+
+def test_its_exit_code_is_told_though_its_leader_has_not_written_it_yet(late):
+    assert late.exit_code() == 7
+
+
+def test_the_next_of_its_name_does_not_get_its_exit_code(late):
+    following = late.host.start("quick", "sleep 60")
+    try:
+        with pytest.raises(SystemFailure):
+            late.host.wait_for(lambda: not following.alive(), "it to be taken for ended", 1)
+    finally:
+        following.kill()
 
 
 def test_of_one_that_was_killed_with_its_leader_the_code_says_so(process):

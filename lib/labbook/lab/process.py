@@ -96,7 +96,7 @@ class Process:
     def _clear(self):
         """Nothing runs under this name, and what root left there the user can replace."""
         wanted, known = self.root, self.known()
-        if known and self.alive():
+        if known and self.exit_code() is None:      # its leader, too, has done what it does here
             raise LabError(f"{self.host.name}: {self.name} is running already")
         if known and self.root and not wanted:
             self._sh("rm -rf {folder}")
