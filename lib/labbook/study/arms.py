@@ -17,7 +17,7 @@ class NotTestable(Exception):
 class Chosen:
     """The measure's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
 
-    def __init__(self, rule, measure, rows, parameters, place, profile):
+    def __init__(self, rule, measure, rows, parameters, place, profile, known=()):
         where = rule.get("where", {})
         self.arms, self.limited, self.parameters = [], 0, parameters
         self.measure, self.without, self.by_point = measure, 0, rule["name"] in BY_POINT
@@ -25,7 +25,7 @@ class Chosen:
         self.operations, self.failed, spoilt = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
-            found = _select(rows, {**where, **arm}, place, profile)
+            found = _select(rows, {**where, **arm}, place, profile, known)
             limited = [row for row in found if row.get("client_limited") == 1]
             self.limited += len(limited)
             spoilt |= {self._rest(row, arm) for row in limited}
@@ -141,13 +141,13 @@ class Chosen:
         return sum(slopes) / len(slopes)
 
 
-def _select(rows, wanted, place, profile):
+def _select(rows, wanted, place, profile, known_words):
     for name, want in wanted.items():
         if any(matches(row[name], want) for row in rows):
             continue
         known = sorted({row[name] for row in rows}, key=str)
         others = [one for one in known if not _extends(want, one)]
-        near = did_you_mean(want, others) if _is_word(want) else ""
+        near = did_you_mean(want, others) if _is_word(want) and want not in known_words else ""
         if near:
             raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
         raise NotTestable(f"this run of the {profile} profile measured no {name} {_wanted(want)}")

@@ -13,7 +13,7 @@ from labbook.errors import InputError
 from labbook.study.claims_schema import RULES, SCHEMA, WITH_AN_END
 from labbook.study.record import make_folder, write_whole
 
-__all__ = ["RULES", "board", "keep", "load", "paper_words", "path", "verdicts", "verdicts_path"]
+__all__ = ["RULES", "board", "full_words", "keep", "load", "paper_words", "path", "verdicts", "verdicts_path"]
 
 
 def path(study: str) -> Path:
@@ -65,6 +65,14 @@ def _check_rule(rule, file, key):
     if both:
         raise InputError("also a parameter of the arms", file=file,
                          key=f"{key}.where.{sorted(both)[0]}")
+
+
+def full_words(study: str) -> set[str]:
+    """All words that parameters of the study's full profile have; none without that profile."""
+    file = paths.papers(study) / "full.yml"
+    values = (load_yaml(file) or {}).values() if file.exists() else ()
+    return {word for value in values for word in (value if isinstance(value, list) else [value])
+            if isinstance(word, str)}
 
 
 def verdicts_path(study: str) -> Path:

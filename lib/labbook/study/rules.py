@@ -58,15 +58,16 @@ class Outcome:
     unit: str = ""
 
 
-def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick"):
+def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick", known=()):
     """Outcome of a claim's rule. rows: a dict a point, with the parameters, `repeat`, the measure
-    and perhaps `client_limited`. InputError for parameters or values that do not exist."""
+    and perhaps `client_limited`. known: words that no rule has by a slip of the pen, measured or not.
+    InputError for parameters or values that do not exist."""
     rule, measure = claim["rule"], claim.get("measure")
     if rule["name"] == "not_testable":
         return Outcome(NOT_TESTABLE, rule["reason"])
     _check_parameters(rule, parameters, file, claim["id"])
     try:
-        chosen = Chosen(rule, measure, rows, parameters, f"{file}: {claim['id']}", profile)
+        chosen = Chosen(rule, measure, rows, parameters, f"{file}: {claim['id']}", profile, known)
         found, (low, high), unit = _compare(rule, chosen)
         interval = median_interval(found)
         if rule["name"] == "always":

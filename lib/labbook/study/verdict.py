@@ -131,7 +131,7 @@ def judge(study, claim: dict, experiment=None) -> Verdict:
         outcome = rules.Outcome(rules.NOT_TESTABLE, "nothing was measured")
     else:
         outcome = rules.decide(claim, rows, experiment.parameters if experiment else (),
-                               file=file, profile=profile)
+                               file=file, profile=profile, known=claims.full_words(study.name))
     verdict = _verdict(study, claim, outcome, profile, conditions)
     claims.keep(study.name, asdict(verdict) | {"judged": time.time()})
     return verdict

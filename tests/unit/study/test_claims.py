@@ -173,6 +173,14 @@ def test_without_records_nothing_is_judged(make):
     assert study.judge("slower", speed).reason == "nothing was measured"
 
 
+def test_the_words_of_the_full_profile(root):
+    file = paths.papers("demo") / "full.yml"
+    file.write_text("repeats: 3\nops: [read, write]\nplace: memory\nsizes: [1, 2]\n")
+    assert claims.full_words("demo") == {"read", "write", "memory"}
+    file.unlink()
+    assert claims.full_words("demo") == set()
+
+
 def test_reading_claims_stays_light(root):
     code = ("import sys; from labbook.study import claims; claims.board('demo'); "
             "print([m for m in ('pandas', 'numpy', 'pyarrow', 'scipy') if m in sys.modules])")

@@ -194,6 +194,15 @@ def test_a_claim_on_what_does_not_exist_is_refused(rule, words):
         judged({"name": "greater"} | AB | rule, rows(factor(2)))
 
 
+def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measured():
+    claim = {"id": "one", "measure": "ms", "rule": {"name": "always", "low": 1, "where": {"op": "reads"}}}
+    found = [{"repeat": 1, "op": "read", "ms": 1.0}]
+    with pytest.raises(InputError, match="did you mean 'read'"):
+        decide(claim, found, ["op"])
+    outcome = decide(claim, found, ["op"], known={"reads"})
+    assert (outcome.verdict, outcome.reason) == (NOT_TESTABLE, "this run of the quick profile measured no op reads")
+
+
 def test_crossing():
     assert crossing([0, 10, 20, 30], [2, 2, 0.5, 0.5]) == pytest.approx(15)
     assert crossing([0, 10, 20, 30], [2, 2, 2, 2]) == math.inf
