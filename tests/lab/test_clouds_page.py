@@ -1,5 +1,5 @@
 """The page of the clouds' study as it is, of one release and so little that a platform has hardly more
-to do than to come up: a boot, a function of the client, a benchmark over two servers, a message's way."""
+to do than to come up: a boot, a function of the client, a benchmark over two servers."""
 
 import pytest
 from tiny_page import TinyPage
@@ -7,8 +7,8 @@ from tiny_page import TinyPage
 pytestmark = pytest.mark.timeout(1200)      # a guest's image and the databases may have to be made
 STUDY = "cloud_platforms"
 NEWER = {"releases": ["newer"], "functions_releases": ["newer"], "shapes_releases": ["newer"]}
-TINY = {**NEWER, "repeats": 1, "at_once": [2], "functions": ["attach_other_name"], "kernels": ["is"],
-        "ranks": 2, "vm_cores": [1], "latency_repeats": 1, "rounds": 200}
+TINY = {**NEWER, "repeats": 1, "at_once": [1], "functions": ["quota"], "kernels": ["is"], "ranks": 2,
+        "vm_cores": [1]}
 
 
 @pytest.fixture(scope="module")
@@ -16,9 +16,9 @@ def page(tmp_path_factory):
     return TinyPage.of(STUDY, tmp_path_factory.mktemp("page")).run(TINY)
 
 
-def test_the_moments_of_servers_that_boot_at_once(page):
+def test_the_moments_of_a_server_that_boots(page):
     point, = page.recorded("boot")
-    assert (point["release"], point["asked"], point["n"]) == ("newer", 2, 2)
+    assert (point["release"], point["asked"], point["n"]) == ("newer", 1, 1)
     assert point["failed_to_run"] == point["failed_to_answer"] == 0
     assert 0 < point["returned_s"] < point["all_running_s"] < point["all_ssh_s"]
     assert point["ssh_after_running_s"] > 0 and point["platform"] == "OpenStack 2026.2"
@@ -26,21 +26,13 @@ def test_the_moments_of_servers_that_boot_at_once(page):
 
 def test_a_function_is_told_with_its_evidence(page):
     point, = page.recorded("functions")
-    assert point["works"] == 1 and point["named_as_asked"] in (0, 1)
-    assert "vd" in point["evidence"]
+    assert (point["function"], point["works"]) == ("quota", 1) and "cores" in point["evidence"]
 
 
 def test_a_benchmark_over_two_servers_is_verified(page):
     point, = page.recorded("shapes")
     assert (point["kernel"], point["ranks"], point["verified"]) == ("is", 2, 1)
     assert point["mops"] > 0 and point["most_on_a_machine"] == 2
-
-
-def test_messages_take_their_time_between_servers_and_between_machines(page):
-    found = {point["between"]: point for point in page.recorded("latency")}
-    assert set(found) == {"servers", "machines"}
-    assert all(0 < one["least_latency_us"] <= one["latency_us"] for one in found.values())
-    assert all(one["bandwidth_mb_per_s"] > 0 for one in found.values())
 
 
 def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):
