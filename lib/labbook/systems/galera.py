@@ -90,8 +90,8 @@ class Galera(Described):
             self.synced()
 
     def await_joined(self, node: GaleraNode, seconds: float | None = None) -> None:
-        """Returns once a node that was started is Synced. One that leaves while it joins, as happens
-        when others come at the same time, is started again; SystemFailure when that does not help."""
+        """Returns once a node that was started is Synced. One that leaves while it joins (seen once,
+        on a busy machine) is started again; SystemFailure when that does not help."""
         for starts_left in reversed(range(STARTS)):
             try:
                 return node.await_answer(seconds)
