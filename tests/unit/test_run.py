@@ -179,7 +179,7 @@ def start(book):
     return press, next(event["pid"] for event in told if event["event"] == "kernel")
 
 
-def until(true, seconds=120):
+def until(true, seconds=30):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited too long"
