@@ -91,10 +91,10 @@ def test_a_server_killed_under_load_is_rows_not_a_crash(lab, store):
     crew.run = run_and_kill
     try:
         load = keyvalue(crew, _without_process(store), op="read",
-                        **LOAD | {"requests": 20_000, "seconds_at_most": 2})
+                        **LOAD | {"requests": 200_000, "seconds_at_most": 8})
     finally:
         crew.run = run
-    # On a busy machine the timer may be late, and a client done before it: all of its calls came out.
+    # On a busy machine a kill takes seconds; a client that is done before it has had all of its calls come out.
     of_client = load.rows.groupby("client").ok
     met = ~of_client.all()
     assert load.rows.ok.any() and met.any() and not of_client.last()[met].any()
