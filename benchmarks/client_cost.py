@@ -70,7 +70,7 @@ def compared(protocol, op, asked) -> list:
 def null_server(protocol):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null_server", protocol,
+    server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null.on_host.null_server", protocol,
                                "127.0.0.1", str(port), str(VALUE_BYTES)])
     until = time.monotonic() + 20
     while not listens(port):
@@ -108,7 +108,7 @@ def one_client(protocol, op, way, port, asked) -> dict:
 
 
 def prepared(op, port, protocol):
-    from labbook.workloads import stores
+    from labbook.workloads.keyvalue.protocols import registry as stores
 
     calls = stores.calls(dict(protocol=protocol, address="127.0.0.1", port=port, client=0,
                               value_bytes=VALUE_BYTES, consistency="ONE", call_seconds=10))
@@ -121,7 +121,7 @@ def thrift(op, port):
     from thriftpy2.rpc import make_client
     from thriftpy2.transport import TCyFramedTransportFactory
 
-    from labbook.workloads.thrift_calls import idl
+    from labbook.workloads.keyvalue.protocols.thrift import idl
 
     types = idl()
     client = make_client(types.Cassandra, "127.0.0.1", port,

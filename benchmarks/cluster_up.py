@@ -17,9 +17,9 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.galera import Galera
-from labbook.systems.keystone_cloud import KeystoneCloud
-from labbook.systems.several import each
+from labbook.systems.cluster import each
+from labbook.systems.galera.cluster import Galera
+from labbook.systems.keystone.stack import KeystoneCloud
 
 
 def main():

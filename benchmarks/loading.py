@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.cassandra import Cassandra
-from labbook.systems.null import NullServer
-from labbook.workloads.crew import Crew
-from labbook.workloads.loading import BATCH_BYTES, CLIENTS, load_pairs
-from labbook.workloads.pairs import key_of, value_of
+from labbook.systems.cassandra.node import Cassandra
+from labbook.systems.null.server import NullServer
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.loading import BATCH_BYTES, CLIENTS, load_pairs
+from labbook.workloads.keyvalue.on_host.pairs import key_of, value_of
 
 VALUE_BYTES, HEAP_MB = 16384, {"1.0.7": 512, "5.0.8": 1024}
 WAYS = ("driver", "loader")
@@ -113,7 +113,7 @@ def thrift(address, port):
     from thriftpy2.rpc import make_client
     from thriftpy2.transport import TCyFramedTransportFactory
 
-    from labbook.workloads.thrift_calls import idl
+    from labbook.workloads.keyvalue.protocols.thrift import idl
 
     types = idl()
     client = make_client(types.Cassandra, address, port, timeout=60_000,

@@ -6,8 +6,8 @@ import yaml
 
 from labbook import paths
 from labbook.checks import check
+from labbook.claims import claims
 from labbook.lab.description import LabDescription
-from labbook.study import claims
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
-from labbook.systems import cassandra_config
+from labbook.systems.cassandra import config as cassandra_config
 
 
 @pytest.fixture(scope="module")

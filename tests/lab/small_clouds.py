@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from small_labs import new_id
 
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.keystone_cloud import KeystoneCloud
+from labbook.systems.keystone.stack import KeystoneCloud
 
 SMALL = {"users": 20, "projects": 3, "revocations": 10, "processes": 3}
 

@@ -8,10 +8,10 @@ from small_labs import describe, new_id
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.workloads import unixbench
-from labbook.workloads.bonnie_disk import bonnie_disk
-from labbook.workloads.places import Place
-from labbook.workloads.unixbench import TESTS, unixbench_style
+from labbook.workloads.machines import unixbench
+from labbook.workloads.machines.bonnie_disk import bonnie_disk
+from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.unixbench import TESTS, unixbench_style
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems.cassandra_ring import Ring, row_key
-from labbook.systems.cassandra_thrift import idl
+from labbook.systems.cassandra.admin_thrift import idl
+from labbook.systems.cassandra.ring import Ring, row_key
 
 NODES = [f"node{i}" for i in range(3)]
 ROWS = 9

@@ -7,7 +7,7 @@ from small_labs import new_id
 
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.ceph import Ceph
+from labbook.systems.ceph.cluster import Ceph
 
 GRACE_S = 3     # so that a death is noticed soon
 NOBODY = "65534"

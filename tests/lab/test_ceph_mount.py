@@ -9,9 +9,9 @@ from small_labs import new_id
 
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.ceph import Ceph
-from labbook.workloads.bonnie import bonnie
-from labbook.workloads.bonnie_csv import FILES
+from labbook.systems.ceph.cluster import Ceph
+from labbook.workloads.files.bonnie import bonnie
+from labbook.workloads.machines.bonnie_csv import FILES
 
 HERE = Path(__file__).parent
 SITES = {"sites": ["room"], "hosts": {

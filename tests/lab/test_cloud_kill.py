@@ -14,8 +14,9 @@ from cloud_stand_ins import LabWith, ec2_cloud, moto
 from labbook.commands import lab as commands
 from labbook.errors import InputError, LabError
 from labbook.pipeline import driver
-from labbook.systems import cloud_own, cloud_remove
-from labbook.systems.cloud_own import api_of, own_cloud
+from labbook.systems.cloud import remove as cloud_remove
+from labbook.systems.cloud import user_cloud as cloud_own
+from labbook.systems.cloud.user_cloud import api_of, own_cloud
 
 # Makes things on the cloud and then hangs, at the journal's line that it is told: before that line
 # is written, or after it.
@@ -24,8 +25,8 @@ import json, sys, time
 sys.path.insert(0, sys.argv[1])
 from cloud_stand_ins import LabWith
 from labbook.lab.clouds import OwnCloud
-from labbook.systems.cloud_ledger import KeptLedger
-from labbook.systems.cloud_own import own_cloud
+from labbook.systems.cloud.ledger import KeptLedger
+from labbook.systems.cloud.user_cloud import own_cloud
 
 own, stop, at = OwnCloud(**json.loads(sys.argv[2])), int(sys.argv[3]), sys.argv[4]
 write, count = KeptLedger._write, 0
@@ -47,7 +48,7 @@ KeptLedger._write = writing
 cloud = own_cloud(LabWith(own), own.name)
 volume = cloud.create_volume(1)
 image = next(one for one in cloud.api._ec2.describe_images()["Images"])
-from labbook.systems.cloud_things import Flavor, Image
+from labbook.systems.cloud.model import Flavor, Image
 servers = cloud.run(2, Image(image["ImageId"], "", "ready"), Flavor("t2.nano", "t2.nano", 1, 512), None)
 cloud.attach(servers[0], volume)
 cloud.snapshot(servers[1])

@@ -11,13 +11,13 @@ from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
 from labbook.paths import clouds_dir
-from labbook.systems import cloud_remove
-from labbook.systems.cloud import Cloud
-from labbook.systems.cloud_ledger import Ledger
-from labbook.systems.cloud_openstack import OpenStackApi
-from labbook.systems.cloud_openstack_session import connect_through
-from labbook.systems.cloud_own import own_cloud
-from labbook.systems.cloud_things import RUNNING
+from labbook.systems.cloud import remove as cloud_remove
+from labbook.systems.cloud.cloud import Cloud
+from labbook.systems.cloud.ledger import Ledger
+from labbook.systems.cloud.model import RUNNING
+from labbook.systems.cloud.openstack import OpenStackApi
+from labbook.systems.cloud.openstack_session import connect_through
+from labbook.systems.cloud.user_cloud import own_cloud
 
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # the SDK's own
 PORT = 5000

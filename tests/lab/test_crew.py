@@ -12,7 +12,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.workloads.crew import CONTROLLER, ENGINE, Crew
+from labbook.workloads.crew.crew import CONTROLLER, ENGINE, Crew
 
 
 @pytest.fixture(scope="module")

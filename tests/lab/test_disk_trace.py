@@ -14,8 +14,8 @@ from traces_left import instances
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, io_class
-from labbook.lab.disk_trace import Trace
-from labbook.study.disk_numbers import numbers, who_asked
+from labbook.lab.disk.trace import Trace
+from labbook.papers.cassandra_elasticity.disk import numbers, who_asked
 
 HERE = Path(__file__).parent
 LOCAL = Environment("local")

@@ -12,8 +12,9 @@ from real_labs import as_before
 from small_labs import describe, new_id
 
 from labbook.errors import InputError
-from labbook.lab import Environment, Lab, fuse
-from labbook.lab.apart import run_apart
+from labbook.lab import Environment, Lab
+from labbook.lab.host import fuse
+from labbook.lab.host.apart import run_apart
 from labbook.lab.probes import probes
 
 HERE = Path(__file__).parent

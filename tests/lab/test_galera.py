@@ -10,9 +10,9 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.lab.shelf import made
-from labbook.systems.galera import Galera
-from labbook.systems.galera_node import NOT_KEPT, GaleraNode
+from labbook.lab.cache.build import made
+from labbook.systems.galera.cluster import Galera
+from labbook.systems.galera.node import NOT_KEPT, GaleraNode
 
 NOBODY = "65534"
 SITES = {"db1": "a", "db2": "a", "db3": "b"}
@@ -30,7 +30,7 @@ def lab():
 def data(lab, tmp_path_factory):
     """What a node that was alone, and stopped in order, leaves: with a table and a row."""
     patch = pytest.MonkeyPatch()
-    patch.setattr("labbook.lab.shelf.cache_dir", lambda: tmp_path_factory.mktemp("cache"))
+    patch.setattr("labbook.lab.cache.build.cache_dir", lambda: tmp_path_factory.mktemp("cache"))
     node = GaleraNode(lab.host("db1")).up()
     node.query("CREATE DATABASE kept")
     node.query("CREATE TABLE people (name VARCHAR(40) PRIMARY KEY)", "kept")

@@ -7,9 +7,9 @@ import pytest
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
-from labbook.systems import cassandra_cql
-from labbook.systems.cassandra_thrift import idl
-from labbook.systems.growing_ring import GrowingRing
+from labbook.systems.cassandra import admin_cql as cassandra_cql
+from labbook.systems.cassandra.admin_thrift import idl
+from labbook.systems.cassandra.elastic_ring import GrowingRing
 
 NODES = ["node1", "node2", "node3"]
 MEMORY, HEAP_MB = "768M", 256      # as little as both versions take

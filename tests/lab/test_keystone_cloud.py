@@ -6,11 +6,11 @@ import pytest
 from small_clouds import SMALL, cloud_hosts, small_cloud
 
 from labbook.errors import SystemFailure
-from labbook.systems import keystone_state as state
-from labbook.systems.galera_node import GaleraNode
+from labbook.systems.galera.node import GaleraNode
 from labbook.systems.haproxy import HAProxy
-from labbook.systems.keystone import Keystone
-from labbook.systems.keystone_cloud import KeystoneCloud
+from labbook.systems.keystone import state
+from labbook.systems.keystone.server import Keystone
+from labbook.systems.keystone.stack import KeystoneCloud
 
 USERS = "SELECT COUNT(*) FROM keystone.local_user"  # the administrator is one
 

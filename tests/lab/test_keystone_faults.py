@@ -5,10 +5,10 @@ import time
 import pytest
 from small_clouds import small_cloud
 
-from labbook.workloads.crew import Crew
-from labbook.workloads.keystone_calls import STEPS
-from labbook.workloads.keystone_users import SCENARIOS, begin_users, keystone_users
-from labbook.workloads.outage import outage, timeline
+from labbook.workloads.clients.outage import outage, timeline
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keystone.on_host.calls import STEPS
+from labbook.workloads.keystone.users import SCENARIOS, begin_users, keystone_users
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import pytest
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
-from labbook.systems.null import NullServer
-from labbook.workloads.crew import Crew
-from labbook.workloads.keystone_calls import STEPS
-from labbook.workloads.keystone_users import SCENARIOS, begin_users, keystone_users
+from labbook.systems.null.server import NullServer
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keystone.on_host.calls import STEPS
+from labbook.workloads.keystone.users import SCENARIOS, begin_users, keystone_users
 
 LOAD = dict(concurrency=5, times=20, seconds_at_most=60)
 

@@ -7,12 +7,13 @@ import pytest
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
-from labbook.systems.cassandra import Cassandra
-from labbook.systems.mysql import MySQL
-from labbook.systems.null import NullServer
-from labbook.workloads import keyvalue_host, stores
-from labbook.workloads.crew import Crew
-from labbook.workloads.keyvalue import fill, keyvalue
+from labbook.systems.cassandra.node import Cassandra
+from labbook.systems.null.server import NullServer
+from labbook.systems.sql.mysql import MySQL
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.load import fill, keyvalue
+from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
+from labbook.workloads.keyvalue.protocols import registry as stores
 
 ROWS = dict(rows=3, value_bytes=60)
 LOAD = dict(clients=7, requests=40, warmup_requests=5, seed=1, seconds_at_most=20, **ROWS)

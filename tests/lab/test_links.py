@@ -15,7 +15,8 @@ from small_labs import best_of, describe, new_id
 import labbook
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, Link
-from labbook.lab.pings import Pings
+from labbook.lab.link.pings import Pings
+
 
 @pytest.fixture(scope="module")
 def lab():
@@ -235,7 +236,7 @@ def test_what_a_cut_drops_has_not_crossed(lab, link):
 OVERFLOW = """
 import socket, subprocess, sys
 sys.path.insert(0, sys.argv[1])
-from labbook.lab.delayline import Queue
+from labbook.lab.link.on_host.delayline import Queue
 for command in ("ip link set lo up", "iptables -A OUTPUT -o lo -j NFQUEUE --queue-num 5"):
     subprocess.run(command.split(), check=True)
 queue = Queue(5, max_held=10)

@@ -8,14 +8,16 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems.cassandra import Cassandra
-from labbook.systems.null import NullServer
-from labbook.workloads import keyvalue_host, loading, loading_host
-from labbook.workloads.crew import Crew
-from labbook.workloads.keyvalue import keyvalue
-from labbook.workloads.keyvalue_stream import begin_pairs
-from labbook.workloads.loading import load_pairs
-from labbook.workloads.outage import over_time
+from labbook.systems.cassandra.node import Cassandra
+from labbook.systems.null.server import NullServer
+from labbook.workloads.clients.outage import over_time
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue import loading
+from labbook.workloads.keyvalue.load import keyvalue
+from labbook.workloads.keyvalue.loading import load_pairs
+from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
+from labbook.workloads.keyvalue.on_host import loading_engine as loading_host
+from labbook.workloads.keyvalue.stream_load import begin_pairs
 
 LARGE = dict(rows=1024, value_bytes=16384)  # 16 MB
 PAIRS = dict(**LARGE, values="random")

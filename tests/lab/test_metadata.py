@@ -6,14 +6,14 @@ import pytest
 from small_labs import new_id
 
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.study.crash_outcomes import failed_migrations, outcome
-from labbook.study.mds_recovery import recovery, through
-from labbook.systems.ceph import Ceph
-from labbook.workloads.bonnie import bonnie
-from labbook.workloads.crew import Crew
-from labbook.workloads.inventory import compare, take, verdicts
-from labbook.workloads.metadata import begin_metadata, metadata
-from labbook.workloads.sample_tree import sample_tree
+from labbook.papers.ceph_mds.crash_outcomes import failed_migrations, outcome
+from labbook.papers.ceph_mds.recovery import recovery, through
+from labbook.systems.ceph.cluster import Ceph
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.files.bonnie import bonnie
+from labbook.workloads.files.inventory import compare, take, verdicts
+from labbook.workloads.files.load import begin_metadata, metadata
+from labbook.workloads.files.sample_tree import sample_tree
 
 LAB = {"sites": ["room"], "hosts": {
     "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},

@@ -7,8 +7,8 @@ from small_labs import describe, new_id
 
 from labbook.errors import LabbookError, SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.workloads.npb import KERNELS, build, facts, latency, npb
-from labbook.workloads.places import Place
+from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.npb import KERNELS, build, facts, latency, npb
 
 # Five processes or more share the test machine's cores, so that a wait for one another takes long.
 SECONDS = 120

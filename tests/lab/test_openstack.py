@@ -12,11 +12,11 @@ from small_labs import new_id
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.lab.local import kernel
-from labbook.systems.cloud_things import Flavor
-from labbook.systems.openstack import OpenStack
-from labbook.workloads.cloud_functions import cloud_function
-from labbook.workloads.cloud_ground import Ground
-from labbook.workloads.places import Place
+from labbook.systems.cloud.model import Flavor
+from labbook.systems.openstack.lab_cloud import OpenStack
+from labbook.workloads.clouds.functions import cloud_function
+from labbook.workloads.clouds.testbed import Ground
+from labbook.workloads.machines.machine import Place
 
 pytestmark = pytest.mark.timeout(1800)      # a guest's image and the databases may have to be made
 LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud"},

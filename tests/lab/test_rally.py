@@ -4,9 +4,9 @@ import pytest
 from small_clouds import SMALL, small_cloud
 
 from labbook.errors import SystemFailure
-from labbook.workloads.crew import Crew
-from labbook.workloads.keystone_calls import STEPS
-from labbook.workloads.rally import rally
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keystone.on_host.calls import STEPS
+from labbook.workloads.keystone.rally import rally
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from small_clouds import cloud_hosts, cloud_lab
 
 from labbook.errors import LabError
 from labbook.lab import Environment, Link
-from labbook.lab.pings import Pings
-from labbook.systems.galera_node import WAYS
-from labbook.systems.keystone_cloud import KeystoneCloud
-from labbook.workloads.crew import Crew
-from labbook.workloads.keystone_users import begin_users
+from labbook.lab.link.pings import Pings
+from labbook.systems.galera.node import WAYS
+from labbook.systems.keystone.stack import KeystoneCloud
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keystone.users import begin_users
 
 SMALL = {"users": 8, "projects": 2, "revocations": 4, "processes": 2, "segments": 2,
          "weight": 2}  # so that the first node lives on without the other

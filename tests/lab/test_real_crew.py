@@ -7,13 +7,14 @@ import pytest
 from foreign import foreign_hosts
 
 from labbook.errors import LabError, SystemFailure
-from labbook.lab import Environment, ssh
-from labbook.lab.host import Host
-from labbook.lab.real import software
-from labbook.systems.null import NullServer
-from labbook.workloads import crew as crews
-from labbook.workloads.crew import ENGINE, Crew
-from labbook.workloads.keyvalue import keyvalue
+from labbook.lab import Environment
+from labbook.lab.host.host import Host
+from labbook.lab.remote import software
+from labbook.lab.ssh import connection as ssh
+from labbook.systems.null.server import NullServer
+from labbook.workloads.crew import crew as crews
+from labbook.workloads.crew.crew import ENGINE, Crew
+from labbook.workloads.keyvalue.load import keyvalue
 
 
 class Rack:

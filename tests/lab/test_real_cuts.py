@@ -11,7 +11,8 @@ from real_labs import Checkout, as_before, environment, small_lab
 from small_labs import new_id
 
 from labbook.errors import LabError
-from labbook.lab import Lab, ssh
+from labbook.lab import Lab
+from labbook.lab.ssh import connection as ssh
 from labbook.study import Study
 
 PATIENCE = 20   # seconds, far more than anything here may take

@@ -13,7 +13,7 @@ from small_labs import best_of, connect_ms, describe, new_id
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, Link
-from labbook.lab.real import shape
+from labbook.lab.remote import shape
 
 HERE = Path(__file__).parent
 LAB = describe({"h1": ("a", {"quota": 0.5}), "h2": ("b", {}), "h3": ("b", {

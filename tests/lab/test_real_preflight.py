@@ -5,8 +5,9 @@ import yaml
 from foreign import differences, foreign_hosts
 
 from labbook.errors import InputError, LabError
-from labbook.lab import Environment, LabDescription, ssh
-from labbook.lab.real import preflight
+from labbook.lab import Environment, LabDescription
+from labbook.lab.remote import preflight
+from labbook.lab.ssh import connection as ssh
 
 LAB = {"sites": ["lan"], "hosts": {
     "store": {"site": "lan", "role": "db", "limits": {"cores": 1, "quota": 0.5, "memory": "1G"}},

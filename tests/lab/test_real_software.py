@@ -9,13 +9,14 @@ import pytest
 from foreign import foreign_hosts
 
 from labbook.errors import InputError, LabError
-from labbook.lab import Environment, transfer
-from labbook.lab.host import Host
-from labbook.lab.real import packages, software
+from labbook.lab import Environment
+from labbook.lab.host.host import Host
+from labbook.lab.remote import packages, software
+from labbook.lab.ssh import transfer
 from labbook.systems.artifacts import bring, made
-from labbook.systems.keystone import Keystone
-from labbook.systems.mariadb import MariaDB
-from labbook.systems.null import NullServer
+from labbook.systems.keystone.server import Keystone
+from labbook.systems.null.server import NullServer
+from labbook.systems.sql.mariadb import MariaDB
 
 # A package of the tests' own, with a service that its installation would start and enable.
 CONTROL = """Package: labbook-toy

@@ -7,9 +7,10 @@ from small_labs import describe, new_id
 
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems import mysql, sql_server
-from labbook.systems.mariadb import MariaDB
-from labbook.systems.mysql import MySQL
+from labbook.systems.sql import mysql
+from labbook.systems.sql import server as sql_server
+from labbook.systems.sql.mariadb import MariaDB
+from labbook.systems.sql.mysql import MySQL
 
 ASK = """
 import pymysql

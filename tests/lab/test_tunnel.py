@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.tunnel import tunnel
+from labbook.lab.ssh.tunnel import tunnel
 
 # Echoes until the other side has said its last word, then says "end".
 ECHO = """import socketserver

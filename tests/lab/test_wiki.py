@@ -8,11 +8,11 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems.cassandra import Cassandra
-from labbook.systems.mariadb import MariaDB
-from labbook.systems.wiki import Wiki
-from labbook.workloads.crew import Crew
-from labbook.workloads.keyvalue import fill, keyvalue
+from labbook.systems.cassandra.node import Cassandra
+from labbook.systems.sql.mariadb import MariaDB
+from labbook.systems.wiki.server import Wiki
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.load import fill, keyvalue
 
 STORES = {"mysql": (MariaDB, {}), "thrift": (Cassandra, {"version": "0.7.0"}),
           "cql": (Cassandra, {"version": "5.0.8"})}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from checkout_copy import copy_checkout
 
+from labbook.claims import claims, rules
 from labbook.lab import Lab
-from labbook.study import claims, rules
 from labbook.study.record import Records
 
 VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from study_stand_ins import labs, make, measure, root  # noqa: F401 (fixtures)
 
 PARAMETERS = """environment = "environments/local.yml"
 clients = [1, 10]

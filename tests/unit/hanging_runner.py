@@ -5,8 +5,9 @@ import os
 import sys
 import time
 
-from labbook.workloads import metadata_client, metadata_runner
-from labbook.workloads.metadata_calls import STAT
+from labbook.workloads.files.on_host import client as metadata_client
+from labbook.workloads.files.on_host import runner as metadata_runner
+from labbook.workloads.files.on_host.calls import STAT
 
 
 def hanging(folder, name, _):

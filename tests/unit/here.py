@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.host import Host, Login, Result
-from labbook.workloads import stores
+from labbook.lab.host.host import Host, Login, Result
+from labbook.workloads.keyvalue.protocols import registry as stores
 
 
 class HereHost(Host):
@@ -69,7 +69,7 @@ def null_server():
 
     def start(protocol, value_bytes=100, address="127.0.0.1", values="dots"):
         port = free_port()
-        server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null_server", protocol,
+        server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null.on_host.null_server", protocol,
                                    address, str(port), str(value_bytes), values])
         started.append(server)
         until = time.monotonic() + 10

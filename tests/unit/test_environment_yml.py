@@ -21,7 +21,7 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
             if not line.startswith("#"))
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
-PROGRAMS = {"jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
+PROGRAMS = {"import-linter", "jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
             "pytest-xdist", "flask", "flask-cors", "moto"}
 # What runs by a host's own Python, with the packages that its system's NEEDS name.
 ON_HOSTS = {"ceph_tools", "openstack_plugin"}

@@ -45,17 +45,3 @@ def test_the_parts_it_names_are_there():
         if not line.startswith("    "):
             folder = name if name == "lib/labbook/" else ""
         assert (ROOT / folder.removesuffix(name) / name).exists() or (ROOT / folder / name).exists(), name
-
-
-def test_imports_go_down_only():
-    """errors < lab < systems, workloads < study < figures < pipeline < commands."""
-    floor = {"errors": 0, "checks": 0, "paths": 0, "lab": 1, "systems": 2, "workloads": 2, "study": 3,
-             "figures": 4, "pipeline": 5, "commands": 6, "cli": 7}
-    library, wrong = ROOT / "lib/labbook", []
-    for file in library.rglob("*.py"):
-        mine = file.relative_to(library).parts[0].removesuffix(".py")
-        for other in re.findall(r"^\s*(?:from|import) labbook\.(\w+)", file.read_text(), re.M):
-            apart = {mine, other} == {"systems", "workloads"}
-            if mine != "__init__" and (floor[other] > floor[mine] or apart):
-                wrong.append(f"{file.relative_to(ROOT)} imports {other}")
-    assert not wrong

@@ -109,7 +109,7 @@ def _clouds_down():
     from labbook.pipeline.driver import clouds_left
 
     if clouds_left():
-        from labbook.systems import cloud_own
+        from labbook.systems.cloud import user_cloud as cloud_own
 
         for left in cloud_own.sweep():
             print(f"cloud {left.cloud} is rid of what a run of {left.study} left there")

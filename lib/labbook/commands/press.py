@@ -20,7 +20,8 @@ def run(given) -> int:
 
 
 def book(given) -> int:
-    from labbook.pipeline import build, run as press
+    from labbook.pipeline import build
+    from labbook.pipeline import run as press
 
     code = 0
     if given.published:
@@ -60,7 +61,7 @@ def _clouds() -> list[dict]:
 
     if not clouds_left():
         return []
-    from labbook.systems import cloud_own
+    from labbook.systems.cloud import user_cloud as cloud_own
 
     return [vars(left) for left in cloud_own.left()]
 
@@ -77,14 +78,14 @@ def _labs() -> list[dict]:
 
 
 def claims(given) -> int:
+    from labbook.claims import claims as kept
     from labbook.pipeline import notebooks
-    from labbook.study import claims as kept
 
     found = [claim for study in notebooks.selected(given.studies) for claim in kept.board(study)]
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return 0
-    from labbook.study.verdict import measured_on, ours
+    from labbook.claims.verdict import measured_on, ours
 
     for claim in found:
         print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")

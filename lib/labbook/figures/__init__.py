@@ -1,22 +1,22 @@
 """LOOK: one theme, one function a kind of figure."""
 
 from labbook.figures.beside import beside
-from labbook.figures.cached import cached_metadata
 from labbook.figures.clients import rate_over_clients, time_over_clients
 from labbook.figures.counted import counted
-from labbook.figures.disk_requests import disk_requests
 from labbook.figures.dots import dots
 from labbook.figures.evidence import evidence
-from labbook.figures.joins import calls_through_joins, join_parts
-from labbook.figures.lines import over
 from labbook.figures.medians import medians
 from labbook.figures.needed import repeats_table
 from labbook.figures.numbers import measured, percent_saved, ratios, times
-from labbook.figures.saving import improvement
+from labbook.figures.plots import over
+from labbook.figures.stacked_bars import calls_through_joins, join_parts
 from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
 from labbook.figures.words import name, plural, use_names
+from labbook.papers.cassandra_elasticity.figures import disk_requests
+from labbook.papers.ceph_mds.figures import cached_metadata
+from labbook.papers.wan_keystone.figures import improvement
 
 __all__ = ["Table", "beside", "cached_metadata", "calls_through_joins", "conditions", "counted",
            "differences", "disk_requests", "dots", "evidence", "improvement", "join_parts",

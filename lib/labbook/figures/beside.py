@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from labbook.figures.lines import with_measure
+from labbook.figures.plots import with_measure
 from labbook.figures.repeats import over_repeats
 from labbook.figures.tables import Table
 from labbook.figures.words import between, in_order, name, number

@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from labbook.figures import lines
-from labbook.figures.picture import NOT_MEASURED, Picture, panel
+from labbook.figures import plots as lines
+from labbook.figures.canvas import NOT_MEASURED, Picture, panel
 from labbook.figures.repeats import over_repeats
 from labbook.figures.theme import FAINT, styles, theme
 from labbook.figures.words import name, number

@@ -3,9 +3,9 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from labbook.figures.canvas import NOT_MEASURED, Picture, panel
 from labbook.figures.legend import entry, head
-from labbook.figures.lines import panels_of, with_measure
-from labbook.figures.picture import NOT_MEASURED, Picture, panel
+from labbook.figures.plots import panels_of, with_measure
 from labbook.figures.repeats import band_words, client_limited, over_repeats
 from labbook.figures.theme import PANEL_INCHES, PAPER, styles, theme
 from labbook.figures.words import name, number

@@ -2,10 +2,10 @@
 
 from statistics import stdev
 
+from labbook.claims import claims
+from labbook.claims.rules import numbers
+from labbook.claims.statistics import LEVEL, median_interval, repeats_needed
 from labbook.figures.tables import Table
-from labbook.study import claims
-from labbook.study.rules import numbers
-from labbook.study.statistics import LEVEL, median_interval, repeats_needed
 
 
 def repeats_table(experiment, ids: list[str]) -> Table:

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
+from labbook.claims.statistics import Interval, median_interval, ratio
 from labbook.figures.repeats import client_limited
 from labbook.figures.tables import Table
 from labbook.figures.words import between, number
-from labbook.study.statistics import Interval, median_interval, ratio
 
 NOTHING = "not measured"
 

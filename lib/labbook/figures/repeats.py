@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from labbook.study.statistics import median_interval
+from labbook.claims.statistics import median_interval
 
 
 def over_repeats(summary: pd.DataFrame, by: list[str], measure: str) -> pd.DataFrame:

@@ -9,9 +9,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
+from labbook.figures.canvas import NOT_MEASURED, Picture, panel
 from labbook.figures.legend import head
 from labbook.figures.lists import middle, with_lists
-from labbook.figures.picture import NOT_MEASURED, Picture, panel
 from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
 from labbook.figures.words import name, number
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from labbook import systems
-from labbook.figures.picture import Picture, panel
+from labbook.figures.canvas import Picture, panel
 from labbook.figures.theme import FAINT, INK, PALETTE, PAPER, WASH, theme
 from labbook.figures.words import name
 from labbook.lab.quantities import size_text

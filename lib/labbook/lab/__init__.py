@@ -2,8 +2,8 @@
 
 _HOMES = {
     "Lab": "lab", "Environment": "environment", "LabDescription": "description",
-    "Host": "host", "Result": "host", "Process": "process", "Link": "link",
-    "Disk": "disk", "io_class": "io_classes",
+    "Host": "host.host", "Result": "host.host", "Process": "host.process", "Link": "link.link",
+    "Disk": "disk.disk", "io_class": "disk.io_classes",
 }
 __all__ = list(_HOMES)
 

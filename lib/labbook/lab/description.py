@@ -7,7 +7,7 @@ from pathlib import Path
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
 from labbook.lab import quantities
-from labbook.lab.shaping import Shape
+from labbook.lab.link.shaping import Shape
 
 MOST_SITES, MOST_HOSTS = 15, 240  # what one lab's range of addresses holds
 LEAST_QUOTA = 0.01  # CPUs' time

@@ -8,8 +8,8 @@ from labbook.checks import check, load_yaml
 from labbook.errors import InputError
 from labbook.lab import clouds, programs
 from labbook.lab.clouds import OwnCloud
-from labbook.lab.real import inventory
-from labbook.lab.real.inventory import Jump, RealHost
+from labbook.lab.remote import inventory
+from labbook.lab.remote.inventory import Jump, RealHost
 
 # RFC 2544 sets this range aside for measuring; ordinary networks do not use it.
 BENCHMARK_RANGE = "198.18.0.0/15"

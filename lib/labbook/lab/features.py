@@ -12,9 +12,10 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from labbook.lab import delayline, fuse
+from labbook.lab.host import fuse
+from labbook.lab.link.on_host import delayline
+from labbook.lab.link.shaping import TRY_NETEM
 from labbook.lab.local import disks, tracing
-from labbook.lab.shaping import TRY_NETEM
 
 CGROUPS = Path("/sys/fs/cgroup")
 SCRATCH = Path("/var/tmp").resolve()    # on a disk, as the labs' folder is; /tmp may be in memory

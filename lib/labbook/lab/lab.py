@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, LabError
-from labbook.lab import providers, standing
+from labbook.lab import providers
+from labbook.lab import registry as standing
 from labbook.lab.clouds import OwnCloud
 from labbook.lab.description import LEAST_QUOTA
-from labbook.lab.host import Host
+from labbook.lab.host.host import Host
 from labbook.lab.ownership import Ownership
 from labbook.lab.quantities import size_text
-from labbook.lab.standing import Standing
+from labbook.lab.registry import Standing
 
 
 class Lab:
@@ -105,7 +106,7 @@ class Lab:
 
     def link(self, a: str, b: str):
         """The path between two sites."""
-        from labbook.lab.link import Link
+        from labbook.lab.link.link import Link
 
         pair = frozenset((a, b))
         if pair not in {frozenset(link["between"]) for link in self._made["links"]}:
@@ -121,7 +122,7 @@ class Lab:
 
     def disk(self, host: str):
         """The disk that a host has for itself; LabError when lab.yml gave it none."""
-        from labbook.lab.disk import Disk
+        from labbook.lab.disk.disk import Disk
 
         return Disk(self.host(host), lambda host: self._provider.trace(self.id, host))
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from labbook.errors import LabError
 
-
 SWEEP_SECONDS = 1
 
 

@@ -5,7 +5,7 @@ limit(), down() of a lab; and host() for what it made.
 """
 
 from labbook.lab.local import provider as namespaces
-from labbook.lab.real import provider as ssh
+from labbook.lab.remote import provider as ssh
 
 ALL = (namespaces, ssh)
 

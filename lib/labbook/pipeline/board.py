@@ -4,11 +4,11 @@ every study in one place. All words are escaped; cells are labelled, so that the
 
 import html
 
+from labbook.claims import claims
+from labbook.claims.verdict import badge, here
 from labbook.pipeline import notebooks, pages
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words
-from labbook.study import claims
-from labbook.study.verdict import badge, here
 
 _UP = "../"  # pages that include these tables lie in a folder beside notebooks/
 

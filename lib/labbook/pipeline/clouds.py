@@ -25,7 +25,7 @@ def seen(studies, environment):
 
 def _wrong(own) -> LabbookError | None:
     from labbook.lab.clouds import check_credentials
-    from labbook.systems.cloud_own import api_of
+    from labbook.systems.cloud.user_cloud import api_of
 
     try:
         check_credentials(own)

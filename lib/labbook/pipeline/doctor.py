@@ -71,7 +71,7 @@ def require(studies=(), environment=LOCAL) -> None:
 
 def _host(finding) -> str:
     """`hosts.rack1` of a finding at hosts.rack1.data; empty for this machine."""
-    from labbook.lab.real.schema import HOST
+    from labbook.lab.remote.schema import HOST
 
     entry, _, last = finding.key.rpartition(".")
     return entry if last in HOST["properties"] else finding.key

@@ -55,8 +55,8 @@ def _summaries(study: str, note: dict) -> dict:
     import pandas as pd
 
     from labbook.study import Study
-    from labbook.study.frames import row
     from labbook.study.record import Records
+    from labbook.study.results import row
 
     of = Study(study, note["environment"] or "environments/local.yml")
     frames = {}

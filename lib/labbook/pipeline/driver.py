@@ -185,7 +185,7 @@ def sweep_labs() -> None:
         except LabError as error:
             print(f"labbook: {error}", file=sys.stderr)
     if clouds_left():
-        from labbook.systems import cloud_own
+        from labbook.systems.cloud import user_cloud as cloud_own
 
         try:
             cloud_own.sweep()

@@ -1,15 +1,15 @@
 """What a study needs of hosts of the user's own, beside what its lab.yml asks of each."""
 
-from labbook.lab.real.match import match
-from labbook.lab.real.permits import asked
-from labbook.lab.real.seen import Wants, named
+from labbook.lab.remote.assign import match
+from labbook.lab.remote.finding import Wants, named
+from labbook.lab.remote.permissions import asked
 from labbook.pipeline.requirements import description, needs_on, systems_needs
 
 PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's programs, no system
 
 
 def needs(study: str) -> dict[str, Wants]:
-    """{lab host: Wants} for `labbook.lab.real.preflight`.
+    """{lab host: Wants} for `labbook.lab.remote.preflight`.
 
     Any of the study's systems may come to run on any of its hosts (eras, a cluster's nodes), but
     for those of clients and their ceiling: there only what lab.yml names for them. Of a system that
@@ -36,7 +36,7 @@ def _add(wants, what, wanted):
 def seen(studies, environment):
     """(Seen, the studies it was seen for) of all hosts, each once. InputError when the hosts
     cannot make up the lab of a study."""
-    from labbook.lab.real import preflight
+    from labbook.lab.remote import preflight
 
     found = {}
     for study in studies:

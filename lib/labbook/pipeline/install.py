@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import LabError
-from labbook.lab import quiet_apt
+from labbook.lab.on_host import quiet_apt
 from labbook.pipeline.requirements import Need, requirements
 
 
@@ -115,7 +115,7 @@ def _to_its_end(command) -> tuple[int, str]:
 
 
 def is_here(artifact) -> bool:
-    from labbook.lab.shelf import is_whole
+    from labbook.lab.cache.build import is_whole
 
     return is_whole(paths.cache_dir() / "artifacts" / artifact.folder)
 

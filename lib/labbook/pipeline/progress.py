@@ -12,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-
 LINE_EVERY_S = 60   # where there is no terminal
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook import paths
+from labbook.claims import claims
 from labbook.errors import InputError
 from labbook.pipeline import keys, notebooks, pages, parameters, status
 from labbook.pipeline.driver import Driver, Interrupts, sweep_labs
 from labbook.pipeline.progress import Bar, Story
-from labbook.study import claims, provenance
+from labbook.study import provenance
 
 PAUSED_CODE = 3
 _OF_A_STOP = ("state", "started", "seconds", "points")
@@ -112,7 +113,8 @@ def environment_of(study, chosen):
 
 
 def _check_hosts(study, environment):
-    from labbook.lab.real import match, permits
+    from labbook.lab.remote import assign as match
+    from labbook.lab.remote import permissions as permits
     from labbook.pipeline.requirements import description
 
     lab = description(study)

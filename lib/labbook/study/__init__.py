@@ -2,7 +2,6 @@
 
 _HOMES = {
     "Study": "study", "PointsFailed": "study", "Point": "point", "Experiment": "experiment",
-    "Verdict": "verdict", "Board": "verdict",
 }
 __all__ = list(_HOMES)
 

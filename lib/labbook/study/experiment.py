@@ -95,7 +95,7 @@ class Experiment:
 
     def summary(self):
         """DataFrame with a row for each recorded point: parameters, repeat, block, measures."""
-        from labbook.study.frames import summary
+        from labbook.study.results import summary
 
         return summary(self)
 

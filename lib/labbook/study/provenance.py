@@ -49,7 +49,7 @@ def place(environment: Path) -> str:
 
 def veil(environment: Path):
     """A function that takes addresses, users and paths of keys out of data for a record."""
-    from labbook.lab.real.veil import veil
+    from labbook.lab.remote.redact import veil
 
     return veil(_environment(environment))
 

@@ -4,8 +4,9 @@ without a lab. Each row is a point's summary and, as JSON, where it came from.""
 import json
 
 from labbook import paths
+from labbook.atomic_files import write_whole
 from labbook.errors import InputError
-from labbook.study.record import Records, write_whole
+from labbook.study.record import Records
 
 OWN = ["facts", "provenance"]    # columns that a summary does not show
 KEPT = ("machine", "code", "during", "links", "lab", "failed_first")
@@ -36,7 +37,7 @@ def _export(study, records: Records, keys: list[str], profile: str):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from labbook.study.frames import row
+    from labbook.study.results import row
 
     metas = {key: records.meta(key) for key in keys}
     lost = sum(meta is None for meta in metas.values())

@@ -4,9 +4,9 @@ import os
 import statistics
 import time
 
+from labbook.atomic_files import make_folder, write_whole
 from labbook.errors import InputError, LabbookError, Stopped
 from labbook.study.progress import Progress
-from labbook.study.record import make_folder, write_whole
 
 PROFILES = ("quick", "full")
 ALIKE = 10   # failures in a row with the same words, after which no other point is tried

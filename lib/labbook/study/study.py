@@ -5,14 +5,15 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.checks import did_you_mean
+from labbook.claims import claims
 from labbook.errors import InputError
-from labbook.study import claims, provenance
+from labbook.study import provenance
 from labbook.study.attempt import Attempt
-from labbook.study.code import code_key
 from labbook.study.experiment import Experiment
+from labbook.study.fingerprint import code_key
 from labbook.study.record import Records
 from labbook.study.run import PointsFailed, Run
-from labbook.study.stage import Stage
+from labbook.study.session import Stage
 
 __all__ = ["PointsFailed", "Study"]
 
@@ -57,7 +58,7 @@ class Study:
     def judge(self, claim_id: str, experiment: Experiment | None = None):
         """The Verdict on a claim of claims.yml, from the experiment that it names (none when its
         rule is not_testable); also written to build/claims/NAME.json."""
-        from labbook.study.verdict import judge
+        from labbook.claims.verdict import judge
 
         return judge(self, self._claim(claim_id), experiment)
 
@@ -70,13 +71,13 @@ class Study:
 
     def claims(self):
         """Board of this study's claims, each with the verdict of the last time it was judged."""
-        from labbook.study.verdict import Board
+        from labbook.claims.verdict import Board
 
         return Board(claims.board(self.name))
 
     def conditions(self, *experiments) -> dict:
         """On what, when and with which code points were measured: of these or all experiments."""
-        from labbook.study.frames import conditions
+        from labbook.study.results import conditions
 
         return conditions(self, experiments or tuple(self.experiments.values()))
 

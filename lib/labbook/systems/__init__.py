@@ -1,42 +1,52 @@
-"""The software under test: one module a system, its versions inside."""
+"""The software under test: a package a system, its versions inside. The registry names each one.
+
+Nothing but the class that is asked for is imported.
+"""
 
 import importlib
-import pkgutil
 
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
-from labbook.systems.base import System
+
+# name in lab.yml: (module below this package, class)
+REGISTRY = {
+    "cassandra": ("cassandra.node", "Cassandra"),
+    "ceph": ("ceph.cluster", "Ceph"),
+    "ceph_mds": ("ceph.mds", "CephMDS"),
+    "ceph_mon": ("ceph.mon", "CephMon"),
+    "ceph_mount": ("ceph.mount", "CephMount"),
+    "ceph_osd": ("ceph.osd", "CephOSD"),
+    "galera": ("galera.cluster", "Galera"),
+    "growing_ring": ("cassandra.elastic_ring", "GrowingRing"),
+    "haproxy": ("haproxy", "HAProxy"),
+    "keystone": ("keystone.server", "Keystone"),
+    "keystone_cloud": ("keystone.stack", "KeystoneCloud"),
+    "mariadb": ("sql.mariadb", "MariaDB"),
+    "mysql": ("sql.mysql", "MySQL"),
+    "null": ("null.server", "NullServer"),
+    "openstack": ("openstack.lab_cloud", "OpenStack"),
+    "wiki": ("wiki.server", "Wiki"),
+}
 
 
 def find(name: str) -> type:
     """The class of system `name`; InputError with the names there are."""
-    found = _system_in(name) if name in _modules() else None
-    if found is None:
-        known = names()
-        raise InputError(f"no system {name!r}{did_you_mean(name, known)}", allowed=known)
-    return found
-
-
-def over_several(kind: type) -> bool:
-    """Whether its constructor takes a list of hosts: it is made of systems, and so is none itself.
-
-    Such a class may say in PARTS, by the role of a host, which system that one has of it.
-    """
-    return not issubclass(kind, System)
+    if name not in REGISTRY:
+        raise InputError(f"no system {name!r}{did_you_mean(name, names())}", allowed=names())
+    module, kind = REGISTRY[name]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), kind)
 
 
 def names() -> list[str]:
     """All systems there are."""
-    return sorted(name for name in _modules() if _system_in(name))
+    return sorted(REGISTRY)
 
 
-def _modules() -> set[str]:
-    return {info.name for info in pkgutil.iter_modules(__path__)}
+def over_several(kind: type) -> bool:
+    """Whether its constructor takes a list of hosts: a cluster of systems, and so no System itself.
 
+    Such a class may say in PARTS, by the role of a host, which system that one has of it.
+    """
+    from labbook.systems.base import System
 
-def _system_in(name: str) -> type | None:
-    """The class in that module that says what it needs, which makes it a system."""
-    module = importlib.import_module(f"{__name__}.{name}")
-    classes = [c for c in vars(module).values()
-               if isinstance(c, type) and c.__module__ == module.__name__]
-    return next((c for c in classes if "NEEDS" in vars(c)), None)
+    return not issubclass(kind, System)

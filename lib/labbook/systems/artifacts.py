@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.bringing import bring
-from labbook.lab.shelf import COMPLETE, is_whole, made
+from labbook.lab.cache.build import COMPLETE, is_whole, made
+from labbook.lab.cache.push import bring
 
 __all__ = ["COMPLETE", "Artifact", "bring", "fetch", "is_whole", "made"]
 

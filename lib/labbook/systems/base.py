@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from labbook.checks import check
 from labbook.errors import LabbookError, SystemFailure
-from labbook.lab.python_packages import PythonPackages
+from labbook.lab.cache.python_packages import PythonPackages
 from labbook.systems.artifacts import Artifact
 
 # The process that listens at a port, if it is of the same session as another process.
@@ -102,7 +102,7 @@ class System(Described):
     def provide(self) -> None:
         """Install its packages on a user's own host that allows it."""
         if "packages" in (self.host.allow or ()):  # else they are there, which was looked at before
-            from labbook.lab.real.packages import provide
+            from labbook.lab.remote.packages import provide
 
             given = {key: value for key, value in vars(self.settings).items() if value is not None}
             provide(self.host, self.needs(**given).packages)

@@ -4,7 +4,7 @@ import csv
 
 from labbook.errors import InputError
 from labbook.systems.base import Needs, System
-from labbook.systems.sql_server import USER
+from labbook.systems.sql.server import USER
 
 PROXY = "/usr/sbin/haproxy"  # not in the path of everybody who logs in
 STATS_PORT = 3307  # on the host itself, for nobody else

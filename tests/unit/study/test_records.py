@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from labbook.atomic_files import write_whole
 from labbook.errors import InputError, LabError
 from labbook.study import record
-from labbook.study.record import Records, read_meta, write_whole
+from labbook.study.record import Records, read_meta
 
 
 @pytest.fixture

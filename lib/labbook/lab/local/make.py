@@ -6,7 +6,12 @@ from pathlib import Path
 
 from labbook.lab.local import cgroups, disks, kernel, sandbox
 from labbook.lab.local.layout import (
-    names_file, network_commands, passwd_file, shadow_file, share_cores, sshd_config,
+    names_file,
+    network_commands,
+    passwd_file,
+    shadow_file,
+    share_cores,
+    sshd_config,
     switch_commands,
 )
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from labbook.lab import fuse
+from labbook.lab.host import fuse
 from labbook.lab.local import cgroups, disks, kernel, tracing
 from labbook.lab.local.sandbox import ROOT
 

@@ -1,0 +1,127 @@
+"""A host's own disk: its scheduler and read-ahead, its requests traced, what a seek costs on it."""
+
+import os
+import shlex
+
+from labbook.errors import InputError, LabError
+from labbook.lab.disk import seek_cost
+from labbook.lab.disk.trace import Trace
+
+DEVICES = "/sys/dev/block"      # a folder each, by major:minor
+SLOWEST = 5e6       # bytes a second: a disk that lays its file out more slowly is an error
+FIO = "Type: apt-get install fio; in the study's lab.yml name it: needs: {packages: [fio]}"
+PAGE_KB = 4         # the kernel reads ahead by whole pages
+MOST_READ_AHEAD_KB = 1 << 20
+# Schedulers that may be modules: the kernel names them only once they are loaded, which giving
+# one to a disk does by itself.
+MODULES = {"bfq": "bfq", "kyber-iosched": "kyber", "mq-deadline": "mq-deadline"}
+OFFERED = f"""cat queue/scheduler; PATH=$PATH:/usr/sbin:/sbin
+for module in {' '.join(MODULES)}; do modprobe -nq $module 2> /dev/null && echo $module; done; true"""
+# What lies below a loop device, where its file can be seen from the host.
+LOOK = """tell() { printf '%s\\t%s\\n' "$1" "$(cat "$2" 2> /dev/null)"; }
+of() { for name in scheduler read_ahead_kb rotational; do tell $1$name $2/queue/$name; done; }
+of '' .; tell size size; tell dio loop/dio
+printf 'free\\t%s\\n' "$(df -PB1 @PLACE@ | sed -n 2p | tr -s ' ' | cut -d' ' -f4)"
+number=$(stat -c %d -- "$(cat loop/backing_file 2> /dev/null)" 2> /dev/null) || exit 0
+below=@DEVICES@/$((number >> 8 & 0xfff)):$((number & 0xff | number >> 12 & 0xfff00))
+[ -e $below/queue ] || below=$below/..
+[ ! -e $below/queue ] || of below_ $below"""
+
+
+class Disk:
+    """`write_down(host)` gives the name of the tracing instance that may be made for it."""
+
+    def __init__(self, host, write_down):
+        if not (host.limits or {}).get("disk"):
+            raise LabError(f"{host.name} has no disk of its own",
+                           remedy="Give it one in lab.yml: limits: {disk: {size: 4G}}")
+        self.host, self._write_down, self._numbers = host, write_down, None
+
+    @property
+    def number(self) -> str:
+        """major:minor of the device that the host's folder lies on."""
+        if self._numbers is None:
+            found = int(self.host.run("stat -c %d .").stdout)
+            self._numbers = f"{os.major(found)}:{os.minor(found)}"
+        return self._numbers
+
+    def schedulers(self) -> list[str]:
+        """All that the kernel has for this disk."""
+        listed, *modules = self._here(OFFERED).splitlines()
+        names = [name.strip("[]") for name in listed.split()]
+        return list(dict.fromkeys([*names, *(MODULES[module] for module in modules)]))
+
+    def set(self, scheduler: str | None = None, read_ahead_kb: int | None = None) -> None:
+        """Change what is given; the rest stays. Both go back to what they were with the lab.
+
+        A read-ahead holds for files that are opened from then on: set it before a server starts.
+
+        InputError for a scheduler that the kernel does not have, and for a read-ahead that is not
+        whole pages; LabError when the kernel does not keep it.
+        """
+        if scheduler is not None and scheduler not in (offered := self.schedulers()):
+            raise InputError(f"no scheduler {scheduler!r} on {self.host.name}", key="scheduler",
+                             allowed=offered)
+        if read_ahead_kb is not None:
+            _check_read_ahead(read_ahead_kb)
+        asked = {"scheduler": scheduler, "read_ahead_kb": read_ahead_kb}
+        asked = {key: str(value) for key, value in asked.items() if value is not None}
+        for name, value in asked.items():
+            self._here(f"echo {shlex.quote(value)} > queue/{name}", root=True)
+        found = self.facts()
+        for name, value in asked.items():
+            if str(found[name]) != value:
+                raise LabError(f"{self.host.name}: {name} {value} was set and is {found[name]}")
+
+    def facts(self) -> dict:
+        """scheduler, read_ahead_kb, rotational (as the kernel takes it to be), size_bytes,
+        free_bytes, direct_io (past the memory of the machine below); `below`, where it can be
+        told: the first three of the disk that it is a file on."""
+        place = shlex.quote(str(self.host.root))
+        said = dict(line.split("\t", 1) for line in
+                    self._here(LOOK.replace("@PLACE@", place)).splitlines())
+        below = {"below": _queue(said, "below_")} if "below_scheduler" in said else {}
+        return {**_queue(said), "size_bytes": int(said["size"]) * 512,
+                "free_bytes": int(said["free"]), "direct_io": said["dio"] == "1", **below}
+
+    def trace(self) -> Trace:
+        """`with disk.trace() as trace: ...`, then `trace.requests`; or `begin()` and `end()`."""
+        return Trace(self.host, self.number, self._write_down)
+
+    def seek_cost(self, seconds: float = 3) -> dict:
+        """sequential_ms and random_ms of a read of 128 KB, one at a time past all caches of the
+        host, in a file that is laid out before (not within `seconds`) and goes after; their
+        `ratio`, and the `ratios` of the rounds. Near 1: this disk does not seek.
+
+        LabError without the package fio, or with too little room.
+        """
+        host, file = self.host, str(self.host.root / "seek-cost")
+        if host.run("command -v fio", check=False).exit_code:
+            raise LabError(f"{host.name}: no fio there", remedy=FIO)
+        size = seek_cost.size_bytes(self.facts()["free_bytes"])
+        try:
+            said = host.run(seek_cost.command(file, size, seconds),
+                            timeout=60 + seconds + size / SLOWEST)
+        finally:
+            host.run(f"rm -f {shlex.quote(file)}", check=False)
+        return {**seek_cost.result(said.stdout), "laid_out_bytes": size,
+                "block_bytes": seek_cost.BLOCK_BYTES}
+
+    def _here(self, script, **options) -> str:
+        """Run in the device's folder of /sys."""
+        place = f"cd {DEVICES}/{self.number} && {{ {script}\n}}"
+        return self.host.run(place.replace("@DEVICES@", str(DEVICES)), **options).stdout
+
+
+def _check_read_ahead(kb):
+    if not isinstance(kb, int) or isinstance(kb, bool) or kb % PAGE_KB \
+            or not 0 <= kb <= MOST_READ_AHEAD_KB:
+        raise InputError(f"{kb!r} is no read-ahead", key="read_ahead_kb",
+                         allowed=f"multiples of {PAGE_KB} from 0 to {MOST_READ_AHEAD_KB}")
+
+
+def _queue(said, before="") -> dict:
+    listed = said[f"{before}scheduler"].split()
+    current = next((name.strip("[]") for name in listed if name.startswith("[")), "none")
+    return {"scheduler": current, "read_ahead_kb": int(said[f"{before}read_ahead_kb"]),
+            "rotational": said[f"{before}rotational"] == "1"}

@@ -1,0 +1,219 @@
+"""A host: a place with an address, reached over SSH by one Fabric connection kept open."""
+
+import io
+import shlex
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from labbook.errors import LabError, Lost, SystemFailure
+from labbook.lab.host.process import Process
+
+
+@dataclass(frozen=True)
+class Result:
+    stdout: str
+    stderr: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a host is reached: straight, or through another one, the `jump` host."""
+
+    address: str
+    user: str
+    key: str
+    known_hosts: str
+    port: int = 22
+    jump: "Login | None" = None
+
+
+@dataclass
+class Host:
+    """`address` is on the data network, the login's on the control network, never shaped or cut.
+
+    `root` is the host's own folder: nothing outside it, /run, /tmp and /var/tmp is written.
+    `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml, sizes in bytes.
+    `sudo` says that its user, where that is not root, may do what is asked with `root=True`.
+    `env` is given to all that runs there; `groups` are the folders of the control groups that it
+    runs in, where the connection itself is not in them. `allow` is what a user's own host may be
+    used for beyond its folder (keys of real/schema.py's ALLOW); None on a host that the lab made.
+    """
+
+    name: str
+    site: str
+    role: str
+    address: str
+    login: Login
+    root: PurePosixPath
+    python: str
+    cores: list[int] | None = None
+    limits: dict = field(default_factory=dict)
+    sudo: bool = False
+    env: dict = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    allow: frozenset[str] | None = None
+
+    def __post_init__(self):
+        self._lock, self._connection, self._sftp = threading.RLock(), None, None
+        self.tunnels = []  # they outlive a lost connection, and end with `close`
+
+    @property
+    def control_address(self) -> str:
+        return self.login.address
+
+    def run(self, command: str, timeout: float = 60, check: bool = True, env=None,
+            root: bool = False) -> Result:
+        """Run a shell command in the host's root folder, with `root` as root.
+
+        Root's are outside of the host's control groups: what the lab does to a host, such as a
+        link's delay line, is no load of its own and does not wait for its quota.
+
+        LabError when the host cannot be reached or the time is up, and, with `check`, when the
+        command fails: with the host, the command and the end of what it said.
+        """
+        line = self._in_place(command, env, apart=root)
+        if root and self.login.user != "root":
+            line = self._by_sudo(line, command)
+        result = self._run(line, command, timeout)
+        if check and result.exit_code != 0:
+            said = (result.stderr or result.stdout).strip()[-2000:]
+            raise LabError(f"{self.name}: `{_short(command)}` ended with exit code "
+                           f"{result.exit_code}: {said}")
+        return result
+
+    def put(self, data, remote, mode: int = 0o644) -> None:
+        """Write bytes, text or a local file (a Path); whole or not at all."""
+        raw = data.read_bytes() if isinstance(data, Path) else (
+            data.encode() if isinstance(data, str) else data)
+        remote = str(self.root / remote)
+        partial = f"{remote}.partial"
+        with self._reaching("put", remote) as sftp:
+            with sftp.open(partial, "wb") as file:
+                file.chmod(mode)
+                file.set_pipelined(True)
+                file.write(raw)
+            sftp.posix_rename(partial, remote)
+
+    def get(self, remote, local: Path | None = None) -> bytes | None:
+        """A file's bytes, or None once they are written to `local`."""
+        remote, buffer = str(self.root / remote), io.BytesIO()
+        with self._reaching("get", remote) as sftp:
+            if local is not None:
+                sftp.get(remote, str(local))
+                return None
+            sftp.getfo(remote, buffer)
+        return buffer.getvalue()
+
+    def dial(self, address: str, port: int, timeout: float = 10):
+        """A socket, through the open connection, to a server that this host reaches.
+
+        ConnectionRefusedError when nothing listens there.
+        """
+        from labbook.lab.ssh import connection as ssh
+
+        return ssh.dial(self, address, port, timeout)
+
+    def start(self, name: str, command: str, env=None, cwd=None, root: bool = False) -> Process:
+        """Start a program (one simple command) detached from this connection, and from us."""
+        process = Process(self, name, root)
+        process.begin(command, env, cwd)
+        return process
+
+    def process(self, name: str) -> Process | None:
+        """What was started under this name, if anything was."""
+        process = Process(self, name)
+        return process if process.known() else None
+
+    def wait_for(self, predicate, what: str, timeout: float, process=None, interval: float = 0.1):
+        """Ask `predicate` until it gives something true, and return that.
+
+        SystemFailure, with the end of the process's log, when time is up or the process ended.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            ended = process is not None and not process.alive()
+            answer = predicate()
+            if answer:
+                return answer
+            if ended or time.monotonic() > until:
+                why = (f"{process.name} ended with exit code {process.exit_code()}" if ended
+                       else f"not within {timeout:g} s")
+                log = process.log_tail() if process else None
+                where = f" (log: {process.log})" if process else ""
+                raise SystemFailure(f"{self.name}: waited for {what}: {why}{where}", log=log)
+            time.sleep(interval)
+
+    def close(self) -> None:
+        for tunnel in [*self.tunnels]:
+            tunnel.close()
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Drop the connection; what comes next opens a new one."""
+        with self._lock:
+            if self._connection is not None:
+                from labbook.lab.ssh import connection as ssh
+
+                ssh.close(self._connection)
+            self._connection = self._sftp = None
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None and self._connection.is_connected
+
+    def connection(self):
+        """The Fabric connection, opened when it is not."""
+        with self._lock:
+            if not self.connected:
+                self.disconnect()
+                from labbook.lab.ssh import connection as ssh
+
+                self._connection = ssh.connect(self.name, self.login)
+            return self._connection
+
+    def _in_place(self, command, env, apart=False):
+        values = {"HOME": str(self.root), **self.env, **(env or {})}
+        exports = " ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items())
+        place = shlex.quote(str(self.root))
+        return f"{'' if apart else self._join()}export {exports}; cd {place} && {{ {command}\n}}"
+
+    def _join(self):
+        """Shell words by which the shell enters the host's control groups, by sudo if need be."""
+        if not self.groups:
+            return ""
+        files = [shlex.quote(f"{group}/cgroup.procs") for group in self.groups]
+        mine = " && ".join(f"echo $$ > {file}" for file in files)
+        roots = shlex.quote(" && ".join(f"echo $0 > {file}" for file in files))
+        return f"{{ {mine}; }} 2> /dev/null || sudo -n sh -c {roots} $$ || exit 125; "
+
+    def _by_sudo(self, line, command):
+        if not self.sudo:
+            raise LabError(f"{self.name}: `{_short(command)}` needs root, which nothing that the "
+                           "environment allows there gives")
+        return f"exec sudo -n sh -c {shlex.quote(f'PATH=$PATH:/usr/sbin:/sbin; {line}')}"
+
+    def _run(self, line, command, timeout) -> Result:
+        from labbook.lab.ssh import connection as ssh
+
+        try:
+            return Result(*ssh.run(self.connection(), line, timeout))
+        except ssh.TimedOut:
+            raise LabError(f"{self.name}: `{_short(command)}` did not end within "
+                           f"{timeout:g} s") from None
+        except ssh.LOST as error:
+            self.disconnect()
+            raise Lost(f"{self.name}: connection lost during `{_short(command)}`: "
+                       f"{error or type(error).__name__}") from None
+
+    def _reaching(self, verb, remote):
+        from labbook.lab.ssh import connection as ssh
+
+        return ssh.sftp(self, verb, remote)
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 120 else line[:117] + "..."

@@ -1,0 +1,212 @@
+"""The ends of a link: the places where packets of one direction are held back, lost or cut."""
+
+import json
+import shlex
+import zlib
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+
+from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.link import shaping
+from labbook.lab.link.shaping import Shape
+from labbook.lab.remote import as_root
+from labbook.lab.remote import shape as real
+
+DELAY_LINE = Path(__file__).with_name("on_host") / "delayline.py"
+READY_SECONDS = 20
+NOTHING_ASKED = {**asdict(Shape()), "cut": False}
+
+
+def ends(lab, site: str, far: str) -> list["End"]:
+    """The ends of a link on the side of `site`: its router, or each of its hosts without one."""
+    if site in lab.routers:
+        return [WireEnd(lab.routers[site], site, far, lab.site(site)[0])]
+    return [HostEnd(host, far, _machines(lab, far), lab.id) for host in _machines(lab, site)]
+
+
+def _machines(lab, site):
+    """The site's hosts, but one of each data address: a real host may be several of the lab."""
+    return list({host.address: host for host in reversed(lab.site(site))}.values())[::-1]
+
+
+class End:
+    """One host's side of a link. It asks its host, so that any process that attaches may use it.
+
+    `wire` names the link among those of this host; `witness` is the host whose pings pass it.
+    """
+
+    has_own_delay = False
+    doubt = "The machine may be too busy for exact delays: end what else runs, and try again"
+
+    def __init__(self, host, wire, direction, witness):
+        self.host, self.wire, self.name, self.witness = host, wire, f"delay-{wire}", witness
+        self._seed = zlib.crc32(direction.encode())
+        self._note = f"link-{wire}.json"
+        self._asked = None
+
+    @property
+    def asked(self) -> dict:
+        """As noted on the host, so that another process that attaches knows it too."""
+        if self._asked is None:
+            noted = self.host.run(f"cat {self._note} 2> /dev/null", check=False).stdout
+            self._asked = json.loads(noted or "{}") or dict(NOTHING_ASKED)
+        return self._asked
+
+    @property
+    def asked_shape(self) -> Shape:
+        return Shape(**{key: value for key, value in self.asked.items() if key != "cut"})
+
+    @property
+    def means(self) -> str:
+        """How packets are held back."""
+        if not self.asked_shape.holds:
+            return "nothing"
+        return "netem" if self._netem else "delay line"
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it was never shaped or cut, or is as if it had not been."""
+        return self.asked == NOTHING_ASKED
+
+    def require_allowed(self) -> None:
+        """LabError when the end's host may not be made to delay or to cut."""
+
+    def shape(self, shape: Shape) -> None:
+        commands = self._shaping(shape)
+        line = self.host.process(self.name)
+        if line:
+            line.stop()
+        self._apply(commands, {**asdict(shape), "cut": self.asked["cut"]})
+        if self.means == "delay line":
+            self._start(shape)
+
+    def set_cut(self, cut: bool) -> None:
+        self._apply(self._cutting(cut), {**self.asked, "cut": cut})
+
+    def traffic(self) -> dict | None:
+        """Bytes and packets that entered here, ever since; None where nothing counts them."""
+        return None
+
+    def stands(self) -> bool:
+        """False when packets need a delay line and there is none."""
+        if self.means != "delay line":
+            return True
+        line = self.host.process(self.name)
+        return bool(line) and line.alive()
+
+    def stats(self) -> dict | None:
+        """What the delay line counts; None when there is none."""
+        if self.means != "delay line" or not self.stands():
+            return None
+        line = self.host.process(self.name)
+        log = shlex.quote(line.log)
+        said = self.host.run(
+            f"n=$(grep -c ^stats {log}); kill -USR1 {line.pid}; i=0; "
+            f"while [ $(grep -c ^stats {log}) -le $n ] && [ $i -lt 100 ]; "
+            f"do sleep 0.01; i=$((i+1)); done; grep ^stats {log} | tail -n 1", root=True)
+        return json.loads(said.stdout.partition(" ")[2] or "null")
+
+    def log_tail(self) -> str:
+        line = self.host.process(self.name)
+        return line.log_tail(5) if line else "(it was never started)"
+
+    def _apply(self, commands, asked):
+        note = f"printf %s {shlex.quote(json.dumps(asked))} > {self._note}"
+        self.host.run("set -e\n" + "\n".join([*commands, "umask 022", note]), root=True)
+        self._asked = asked
+
+    def _start(self, shape):
+        line = self.host.start(self.name, shaping.delay_line(
+            self.host.python, self._program, self._queue, shape, self._seed), root=True)
+        try:
+            self.host.wait_for(lambda: "ready " in line.log_tail(), "the delay line",
+                               READY_SECONDS, process=line, interval=0.01)
+        except SystemFailure as error:
+            raise LabError(str(error), remedy="`labbook doctor` tries what it needs") from None
+
+    @cached_property
+    def _program(self) -> str:
+        """The delay line's own path on the host, put there once."""
+        self.host.put(DELAY_LINE, DELAY_LINE.name)
+        return str(self.host.root / DELAY_LINE.name)
+
+
+class WireEnd(End):
+    """A router's side of a wire to another router: it shapes what the router sends into it."""
+
+    def __init__(self, router, site, far, witness):
+        super().__init__(router, f"w-{far}", f"{site}>{far}", witness)
+
+    def traffic(self):
+        """Counted by the wire itself, behind all that holds packets back or loses them."""
+        counts = f"/sys/class/net/{self.wire}/statistics"
+        said = self.host.run(f"cat {counts}/tx_bytes {counts}/tx_packets").stdout
+        return dict(zip(("bytes", "packets"), map(int, said.split())))
+
+    def _shaping(self, shape):
+        return shaping.set_up(self.wire, shape, self._netem, self._queue)
+
+    def _cutting(self, cut):
+        return shaping.cut(self.wire) if cut else shaping.heal(self.wire)
+
+    @cached_property
+    def _netem(self) -> bool:
+        return self.host.run(shaping.TRY_NETEM, check=False).exit_code == 0
+
+    @cached_property
+    def _queue(self) -> int:
+        """The interface's index: a number that no other wire of this router has."""
+        return int(self.host.run(f"cat /sys/class/net/{self.wire}/ifindex").stdout) % 65536
+
+
+class HostEnd(End):
+    """A real host's side: it shapes what comes from the data addresses of the far site's hosts.
+
+    A wire is shaped where packets enter it, which a real host cannot do as well: see real/shape.py.
+    """
+
+    # netem would take the place of the queueing discipline of an interface that is the host's own
+    # and carries more than the link, so the delay line is the means, whatever the kernel has.
+    _netem = False
+    has_own_delay = True
+    doubt = ("The hosts may be too busy for exact delays, or that far apart without any: "
+             "a link adds to what their network takes")
+
+    def __init__(self, host, far, peers, lab_id):
+        super().__init__(host, far, f"{far}>{host.name}", host)
+        self._chain = real.Chain(lab_id, far, host.address,
+                                 tuple(peer.address for peer in peers),
+                                 tuple(real.ssh_exemptions(host, peers)))
+
+    def require_allowed(self) -> None:
+        if "shape" not in self.host.allow:  # that it may be root there for other things is no leave
+            raise LabError(f"{self.host.name}: links cannot be delayed or cut there: shape is not "
+                           "allowed", remedy="Add shape to the host's `allow` if you agree, and "
+                                             "bring the lab up anew")
+
+    def _shaping(self, shape):
+        if shape.rate_mbit:
+            raise InputError("a link between real hosts takes no rate", key="rate_mbit",
+                             allowed=real.NO_RATE)
+        return self._commands(shape, self.asked["cut"])
+
+    def _cutting(self, cut):
+        return self._commands(self.asked_shape, cut)
+
+    def _commands(self, shape, cut):
+        queue = self._queue if shape.holds else None
+        lab = shlex.quote(str(self.host.root.parent))
+        return [*as_root.unless_going_down(lab), real.record(self._chain.entry, f"{lab}/journal"),
+                *self._chain.commands(queue, cut)]
+
+    @cached_property
+    def _queue(self) -> int:
+        """A number that nothing on this host uses, chosen once and noted there."""
+        note = f"queue-{self.wire}"
+        noted = self.host.run(f"cat {note} 2> /dev/null", check=False).stdout.strip()
+        if noted:
+            return int(noted)
+        queue = real.free_queue(self.host.run(real.QUEUES_IN_USE, root=True).stdout)
+        self.host.run(f"echo {queue} > {note}")
+        return queue

@@ -1,0 +1,79 @@
+"""Why a user's host cannot be reached: each cause told apart, with the key of the file to look at."""
+
+import errno
+import socket
+
+import paramiko
+from paramiko.ssh_exception import NoValidConnectionsError
+
+from labbook.lab.remote.finding import Seen
+from labbook.lab.remote.inventory import Jump
+
+FORBIDDEN = 1       # reason codes of RFC 4254, 5.1: administratively prohibited
+SILENT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
+
+
+def unreachable(place: Jump, error: Exception) -> Seen:
+    """What is wrong with the way to `place`, from what went wrong (or what that came from)."""
+    key, found, remedy = _explained(place, _cause(error))
+    return Seen(f"{place.entry}.{key}", "reachable", False, "SSH goes there", found, remedy)
+
+
+def _cause(error):
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__
+        if isinstance(error, (paramiko.SSHException, OSError)):
+            break
+    if isinstance(error, NoValidConnectionsError):  # one for each address tried
+        error = next(iter(error.errors.values()))
+    return error
+
+
+def _explained(place, error) -> tuple[str, str, str]:
+    """(key of the entry, what was found, remedy)."""
+    there = f"{place.address}, port {place.port}"
+    if isinstance(error, socket.gaierror):
+        return "address", f"no such name: {place.address}", (
+            "Write its IP address, or a name that this machine knows")
+    if isinstance(error, paramiko.ChannelException):
+        return _beyond_jump(place, error, there)
+    if isinstance(error, paramiko.BadHostKeyException):
+        return "known_hosts", f"another host key than in {place.known_hosts}", (
+            f"It is another machine, or was set up anew. If you know that: ssh-keygen -f "
+            f"{place.known_hosts} -R '{_known_as(place)}' and then {_scan(place)}")
+    if isinstance(error, paramiko.AuthenticationException):
+        return "user", f"login refused for {place.user} with the key {place.key}", (
+            f"Let the key in: ssh-copy-id -i {place.key}.pub -p {place.port} "
+            f"{place.user}@{place.address}")
+    if "not found in known_hosts" in str(error):
+        return "known_hosts", f"its host key is not in {place.known_hosts}", (
+            f"{_scan(place)} adds it; compare `ssh-keygen -lf {place.known_hosts}` with what the "
+            "machine itself says: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
+    if isinstance(error, ConnectionRefusedError):
+        return "port", f"refused at {there}", "See that sshd runs there and listens at this port"
+    if isinstance(error, TimeoutError) or getattr(error, "errno", None) in SILENT:
+        return "address", f"no answer from {there}", (
+            "See that it is on, and that no firewall lies between; a host behind another one "
+            "takes `jump`")
+    return "port", f"no SSH connection to {there}: {error or type(error).__name__}", (
+        f"See what `ssh -v -p {place.port} {place.user}@{place.address}` says")
+
+
+def _beyond_jump(place, error, there):
+    if error.code == FORBIDDEN:
+        return "jump", f"{place.jump.name} does not pass connections on", (
+            "Set AllowTcpForwarding yes in its sshd_config, or go through another host")
+    return "jump", f"{place.jump.name} does not reach {there} ({error.text})", (
+        f"See that {place.address} is right as {place.jump.name} sees it, and that its sshd runs")
+
+
+def _known_as(place) -> str:
+    return place.address if place.port == 22 else f"[{place.address}]:{place.port}"
+
+
+def _scan(place) -> str:
+    scan = f"ssh-keyscan -p {place.port} {place.address}"
+    if place.jump:
+        scan = (f"ssh -i {place.jump.key} -p {place.jump.port} "
+                f"{place.jump.user}@{place.jump.address} {scan}")
+    return f"{scan} >> {place.known_hosts}"

@@ -1,0 +1,149 @@
+"""Bring a lab up on hosts of the user's own: on each, every thing is written down before it is made."""
+
+import json
+import secrets
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+from labbook.lab.remote import as_root, cores, disk, limits, preflight, record, software
+from labbook.lab.remote import ssh_config as ways
+from labbook.lab.remote.assign import match
+from labbook.lab.remote.claim import look, ours, require_free, take
+from labbook.lab.remote.packages import provide
+from labbook.lab.remote.parallel import each, twice
+from labbook.lab.remote.record import Taken
+from labbook.lab.remote.unmake import unmake_host
+from labbook.lab.ssh.transfer import say
+
+# Not once the lab has been taken down: a killed driver's command may come late.
+FOLDERS = """umask 077; grep -qsF @OURS@ @ROOT@/in-use || { echo 'taken down meanwhile' >&2; exit 1; }
+mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
+[ -e journal ] || { printf '%s\\n' @ENTRY@ > journal.new && mv journal.new journal; }
+"""
+
+
+def make(lab_id: str, description, environment, folder: Path) -> dict:
+    """What is made: {"hosts": [...]} for provider.host(). InputError, LabError when it cannot be."""
+    matched = match(description, environment)
+    reals = list({real.name: real for real in matched.values()}.values())
+    say(f"looking at {_count(reals)}")
+    preflight.require(description, environment)
+    works = [_Work(lab_id, description, real,
+                   [name for name in matched if matched[name] is real]) for real in reals]
+    try:
+        each(works, _Work.look)
+        each(works, lambda work: work.take(folder), _Work.stop)
+        each(works, _Work.furnish, _Work.stop)
+    finally:
+        for work in works:
+            work.host.close()
+    hosts = {host["name"]: host for work in works for host in work.made}
+    made = {"hosts": [hosts[plan.name] for plan in description.hosts]}
+    ways.write(made["hosts"], folder)
+    return made
+
+
+class _Work:
+    """What is done on one real host, for the lab hosts `names` that it serves."""
+
+    def __init__(self, lab_id, description, real, names):
+        self.lab_id, self.description, self.real, self.names = lab_id, description, real, names
+        self.taken = Taken.of(real)
+        self.host, self.place = self.taken.host(), self.taken.lab_folder(lab_id)
+        self.looked, self.mark, self.made = None, secrets.token_hex(8), []
+        self.python, self.stopped = real.python, False
+
+    @property
+    def name(self):
+        return self.real.name
+
+    def stop(self):
+        """What is under way here fails at once, and is not tried again."""
+        self.stopped = True
+        self.host.disconnect()
+
+    def _twice(self, action):
+        return twice(self.host, action, lambda: self.stopped)
+
+    def look(self):
+        """Nothing is changed, but that what an earlier lab of this id left is taken down."""
+        self.looked = look(self.host, self.real.root, self.lab_id)
+        if ours(self.looked.in_use, self.lab_id):
+            unmake_host(self.taken, self.lab_id)
+            self.looked = look(self.host, self.real.root, self.lab_id)
+        require_free(self.host, self.real.root, self.lab_id, self.looked)
+        self.cpus = cores.share(self.description, self.names, cores.listed(self.looked.cpus),
+                                self.name)
+
+    def take(self, folder: Path):
+        record.write(folder, Taken.of(self.real, self.looked.made))
+        self._twice(lambda: take(self.host, self.real.root, self.lab_id,
+                                 self.looked.made))
+
+    def furnish(self):
+        self._twice(self._make_folders)
+        self._packages()
+        if "software" in self.real.allow:  # else it is there, which was looked at before
+            self.python = self._twice(lambda: software.bring(self.host, self.real, self.place))
+        for name in self.names:
+            plan = self.description.host(name)
+            number = self._disk(name, plan.limits.get("disk"))
+            groups = self._twice(lambda: self._limit(name, plan.limits, number))
+            self._twice(lambda: self.host.run(f"umask 077; mkdir -p {self._of(name)}/tmp"))
+            self.made.append(self._facts(plan, groups))
+
+    def _of(self, name):
+        return shlex.quote(str(self.place / name))
+
+    def _make_folders(self):
+        entry = json.dumps({"made": "lab", "boot": self.looked.boot, "lab": self.lab_id,
+                            "mark": self.mark})
+        script = (FOLDERS.replace("@FOLDERS@", " ".join(map(self._of, self.names)))
+                  .replace("@OURS@", shlex.quote(json.dumps({"lab": self.lab_id})[1:-1]))
+                  .replace("@ROOT@", shlex.quote(str(self.real.root))))
+        self.host.run(script.replace("@LAB@", shlex.quote(str(self.place)))
+                      .replace("@ENTRY@", shlex.quote(entry)))
+
+    def _packages(self):
+        """Those that lab.yml names; systems see to theirs when they start."""
+        needed = self.description.needs.get("packages", ())
+        if needed and "packages" in self.real.allow:  # else they are there, which was looked at before
+            host = replace(self.host, root=self.place / self.names[0])
+            try:
+                provide(host, needed)
+            finally:
+                host.close()
+
+    def _disk(self, name, wanted) -> str | None:
+        if not wanted:
+            return None
+        say(f"{self.name}: making a disk for {name}")
+        place = str(self.place / name)
+
+        def anew():  # a lost connection may have left it half made
+            as_root.call(self.host, disk.undo, self.place, file=f"{place}.disk")
+            return as_root.call(self.host, disk.make, self.place, place=place, disk=wanted)
+        return self._twice(anew)["number"]
+
+    def _limit(self, name, wanted, number) -> list[str]:
+        if not {"cores", "cores_of", "quota", "memory"} & set(wanted) and number is None:
+            return []
+        return as_root.call(
+            self.host, limits.make, self.place, place=str(self.place), lab=self.lab_id, name=name,
+            limits=wanted, cores=self.cpus.get(name), number=number,
+            uid=self.looked.uid)["groups"]
+
+    def _facts(self, plan, groups) -> dict:
+        root = self.place / plan.name
+        return {
+            "name": plan.name, "site": plan.site, "role": plan.role, "limits": plan.limits,
+            "cores": self.cpus.get(plan.name), "address": self.real.data, "root": str(root),
+            "login": record.asdict(self.real.login), "python": self.python,
+            "sudo": self.taken.sudo, "allow": sorted(self.real.allow), "groups": groups,
+            "env": {record.MARK: self.mark, "TMPDIR": f"{root}/tmp"}, "machine": self.looked.machine,
+        }
+
+
+def _count(reals):
+    return "1 host" if len(reals) == 1 else f"{len(reals)} hosts"

@@ -1,0 +1,90 @@
+"""What a lab asks of real hosts, beside what their owner allows."""
+
+from dataclasses import dataclass, field
+
+from labbook.errors import InputError
+from labbook.lab.remote.schema import ALLOW
+from labbook.lab.remote.shape import NO_RATE
+
+LIMITS = ("cores", "cores_of", "quota", "memory")
+
+
+@dataclass
+class Asked:
+    """Of one real host, by all lab hosts that it serves: `of` is kind of `allow` -> for what.
+
+    cores: processors; memory_bytes: the largest limit, since not all of a host's lab hosts work
+    at once; disk_bytes: the sum of the disks that are made on it.
+    """
+
+    of: dict[str, list[str]] = field(default_factory=dict)
+    cores: int = 0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+
+    def add(self, kind, what):
+        if what not in self.of.setdefault(kind, []):
+            self.of[kind].append(what)
+
+
+def asked(description, matched) -> dict[str, Asked]:
+    """What the lab asks of each real host, by the real host's name."""
+    found = {real.name: Asked() for real in matched.values()}
+    for host in description.hosts:
+        mine, limits = found[matched[host.name].name], host.limits
+        given = [key for key in LIMITS if limits.get(key)]
+        if given:
+            mine.add("limits", f"{host.name} ({', '.join(given).replace('cores_of', 'cores')})")
+        if limits.get("disk"):
+            mine.add("disk", f"the disk of {host.name}")
+            mine.disk_bytes += limits["disk"]["size"]
+        if limits.get("disk", {}).get("trace"):
+            mine.add("trace", f"the disk of {host.name}")
+        if limits.get("fuse"):
+            mine.add("fuse", host.name)
+        mine.memory_bytes = max(mine.memory_bytes, limits.get("memory", 0))
+    for link in description.links:
+        if any(value for key, value in link.items() if key != "between"):
+            for host in description.hosts:
+                if host.site in link["between"]:
+                    found[matched[host.name].name].add("shape", f"link {' - '.join(link['between'])}")
+    for name, count in _cores(description, matched).items():
+        found[name].cores = count
+    return found
+
+
+def require_allowed(description, matched, environment) -> None:
+    """InputError for all that the lab asks of hosts and their owner does not allow."""
+    for link in description.links:
+        if link.get("rate_mbit"):
+            raise InputError(f"the link {' - '.join(link['between'])} of study {description.name} has "
+                             "a rate", file=environment.file, key="provider", allowed=NO_RATE)
+    reals = {real.name: real for real in matched.values()}
+    refused = [(reals[name], kind, what) for name, asks in asked(description, matched).items()
+               for kind, what in asks.of.items() if kind not in reals[name].allow]
+    if not refused:
+        return
+    said = [f"{'' if i == 0 else f'{real.entry}.allow: '}study {description.name} asks for {kind}: "
+            f"{ALLOW[kind]}, for {', '.join(what)}" for i, (real, kind, what) in enumerate(refused)]
+    real = refused[0][0]
+    raise InputError("\n  ".join(said), file=environment.file, key=f"{real.entry}.allow",
+                     allowed=f"now {_listed(refused[0][0].allow)}; add what you agree to, of "
+                             f"{', '.join(ALLOW)}")
+
+
+def _cores(description, matched) -> dict[str, int]:
+    """Processors that each real host must have: those that its lab hosts have for themselves, and
+    as many as any of them has together with others."""
+    own = {real.name: 0 for real in matched.values()}
+    for host in description.hosts:
+        own[matched[host.name].name] += host.limits.get("cores", 0)
+    for host in description.hosts:
+        together = sum(description.host(owner).limits["cores"]
+                       for owner in host.limits.get("cores_of", ()))
+        name = matched[host.name].name
+        own[name] = max(own[name], together)
+    return own
+
+
+def _listed(allow) -> str:
+    return ", ".join(kind for kind in ALLOW if kind in allow) or "nothing"

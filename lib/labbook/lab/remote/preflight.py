@@ -1,0 +1,227 @@
+"""A look at all hosts of a study before anything starts on any of them. Nothing is changed there."""
+
+import shlex
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+import paramiko
+
+from labbook.errors import LabError
+from labbook.lab.host.host import Host
+from labbook.lab.remote import probe, software
+from labbook.lab.remote.assign import match
+from labbook.lab.remote.checks import judge
+from labbook.lab.remote.claim import look
+from labbook.lab.remote.diagnose import FORBIDDEN, unreachable
+from labbook.lab.remote.finding import Seen, Wants, named
+from labbook.lab.remote.inventory import Jump, RealHost
+from labbook.lab.remote.permissions import asked, require_allowed
+from labbook.lab.remote.wheels import check_kind
+from labbook.lab.ssh import connection as ssh
+
+AT_ONCE = 32
+CLOCK_SECONDS = 1.0     # an offset above it is told
+# Whether an address answers at all: a refused connection is an answer too.
+REACH = """reach() { ping -n -q -c 1 -W 2 "$1" > /dev/null 2>&1 && return 0
+said=$(LC_ALL=C timeout 3 bash -c "exec 3<> /dev/tcp/$1/$2" 2>&1) && return 0
+case "$said" in *refused*) return 0;; esac; return 1; }
+{ @CALLS@
+wait; } 2> /dev/null
+"""
+
+
+def require(description, environment, needs=None) -> list[Seen]:
+    """What was seen; LabError with everything that is wrong, InputError for what the environment
+    file does not have or allow. `needs` as for `examine`."""
+    matched = match(description, environment)
+    require_allowed(description, matched, environment)
+    seen = examine(description, environment, needs)
+    problems = [one.words() for one in seen if not one.ok]
+    if problems:
+        raise LabError(f"{environment.file}: study {description.name} cannot run on these hosts yet"
+                       "\n  " + "\n  ".join(problems))
+    return seen
+
+
+def examine(description, environment, needs=None) -> list[Seen]:
+    """What each host of a study has and lacks, all of them asked at once.
+
+    needs: {lab host: Wants} of what its systems and programs need, beside what lab.yml asks for.
+    InputError when no host of the environment can be one of the study's.
+    """
+    matched = match(description, environment)
+    wants = _wants(description, matched, needs or {})
+    reals = list({real.name: real for real in matched.values()}.values())
+    closed = _closed_jumps(reals)
+    seen = list(closed.values())
+    open_to = [real for real in reals if not any(j in closed for j in _way(real))]
+    hosts = {real: _host(real) for real in open_to}
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            looks = list(pool.map(lambda real: _look(hosts[real], real, wants[real.name]), open_to))
+            alive = [real for real, (ok, _) in zip(open_to, looks) if ok]
+            seen += [one for _, found in looks for one in found]
+            seen += [one for found in pool.map(
+                lambda real: _mutual(hosts[real], real, alive), alive) for one in found]
+    finally:
+        for host in hosts.values():
+            with suppress(Exception):
+                host.close()
+    return seen
+
+
+def _wants(description, matched, needs) -> dict[str, Wants]:
+    asks = asked(description, matched)
+    wants = {name: Wants(asks[name], named(description),
+                         disk_bytes=description.needs.get("disk", 0)) for name in asks}
+    for lab_host, real in matched.items():
+        mine, more = wants[real.name], needs.get(lab_host, Wants())
+        mine.packages |= more.packages
+        mine.commands |= more.commands
+        mine.folders |= more.folders
+        mine.programs |= more.programs
+        # what root does for limits, links and disks, it does in Python
+        mine.python |= more.python or mine.programs or bool(mine.asked.of or mine.folders)
+    return wants
+
+
+def _way(place: Jump) -> list[Jump]:
+    """The hosts on the way, the first one first."""
+    return [*_way(place.jump), place.jump] if place.jump else []
+
+
+def _closed_jumps(reals) -> dict[Jump, Seen]:
+    """Hosts on the way that cannot be reached themselves: told once, not for each one behind."""
+    closed = {}
+    rounds = max((len(_way(real)) for real in reals), default=0)
+    for depth in range(rounds):
+        there = {way[depth] for real in reals if len(way := _way(real)) > depth}
+        tried = sorted((j for j in there if not any(b in closed for b in _way(j))),
+                       key=lambda j: j.name)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for jump, error in zip(tried, pool.map(_try, tried)):
+                if error is not None:
+                    closed[jump] = unreachable(jump, error)
+    return closed
+
+
+def _try(place) -> Exception | None:
+    try:
+        ssh.close(ssh.connect(place.name, place.login))
+    except LabError as error:
+        return error
+    return None
+
+
+def _host(real: RealHost) -> Host:
+    return Host(real.name, real.site, "", real.data, real.login, PurePosixPath("/"), real.python,
+                sudo=bool(real.allow))
+
+
+def _look(host, real, wants) -> tuple[bool, list[Seen]]:
+    """(whether it can be worked with at all, what was seen)."""
+    try:
+        host.connection()
+    except LabError as error:
+        return False, [unreachable(real, error)]
+    try:
+        said = host.run(probe.script(real, wants), timeout=probe.SECONDS, check=False)
+        found = probe.parse(said.stdout)
+    except (LabError, ValueError) as error:
+        return False, [_no_shell(real, error)]
+    seen = judge(real, found, wants) + _root(host, real) + _clock(host, real) + _ways_in(host, real)
+    if wants.programs:
+        seen += _programs(host, real)
+    return found.system == "Linux", seen
+
+
+def _programs(host, real) -> list[Seen]:
+    """Whether the host's Python can run them: with what is brought, or with what it has."""
+    try:
+        there = software.ask(host, real.python)
+    except LabError:  # no Python, which has been told
+        return []
+    try:
+        if "software" in real.allow:
+            check_kind(host.name, there)
+            return []
+        lacking, would_do = software.lacks(there) or ("", "")
+    except LabError as error:
+        lacking, would_do = error.message, error.remedy
+    return [Seen(f"{real.entry}.python", "the library and its packages", not lacking,
+                 "clients and stand-ins for servers are programs of it", lacking,
+                 lacking and f"Allow software, or have there: {would_do}")]
+
+
+def _no_shell(real, error) -> Seen:
+    said = error.message if isinstance(error, LabError) else f"it began with {str(error)!r}"
+    return Seen(f"{real.entry}.user", "a shell that takes commands", False,
+                "all is done by commands of sh over SSH", said,
+                f"Give {real.user} sh or bash as login shell, and see that `ssh {real.user}@"
+                f"{real.address} true` prints nothing (its .bashrc may)")
+
+
+def _root(host, real) -> list[Seen]:
+    """Whose the root folder is, and whether a lab has the host now: that one ends first."""
+    try:
+        in_use = look(host, real.root, "none").in_use
+    except LabError as error:
+        return [Seen(f"{real.entry}.root", "a root folder of one's own", False,
+                     "what a lab leaves there is found again and taken away", error.message,
+                     error.remedy)]
+    if in_use is None:
+        return []
+    return [Seen(real.entry, "in use", True, "it serves one lab at a time",
+                 f"lab {in_use['lab']} of {in_use['by']}, since {in_use['time']}")]
+
+
+def _clock(host, real) -> list[Seen]:
+    """The offset of its clock, by the middle of a question; told when it is large."""
+    before = time.time()
+    told = float(host.run("date +%s.%N").stdout)
+    after = time.time()
+    offset, unsure = told - (before + after) / 2, (after - before) / 2
+    if abs(offset) - unsure <= CLOCK_SECONDS:
+        return []
+    way = "ahead of" if offset > 0 else "behind"
+    return [Seen(real.entry, "clock", True, "starts are corrected by it; logs are not",
+                 f"{abs(offset):.1f} s {way} this machine's")]
+
+
+def _ways_in(host, real) -> list[Seen]:
+    """Files and connections go through SSH too."""
+    try:
+        with ssh.sftp(host, "reach", "/") as files:
+            files.stat("/")
+        host.connection().transport.open_channel(
+            "direct-tcpip", (real.data, real.port), ("127.0.0.1", 0), timeout=10).close()
+    except LabError as error:
+        return [Seen(f"{real.entry}.user", "files over SSH (SFTP)", False,
+                     "settings and programs are written with it", error.message,
+                     "Add to its sshd_config: Subsystem sftp internal-sftp")]
+    except paramiko.ChannelException as error:  # nobody may listen there: that is an answer
+        if error.code == FORBIDDEN:
+            return [Seen(f"{real.entry}.user", "connections through SSH", False,
+                         "servers are asked whether they are ready through it",
+                         "its sshd forbids it", "Set AllowTcpForwarding yes in its sshd_config")]
+    return []
+
+
+def _mutual(host, real, others) -> list[Seen]:
+    """Whether it reaches the data addresses of the others."""
+    others = [other for other in others if other is not real]
+    if not others:
+        return []
+    calls = "\n".join(f"{{ reach {shlex.quote(o.data)} {o.port} && echo {o.data}; }} &"
+                      for o in others)
+    try:
+        reached = host.run(REACH.replace("@CALLS@", calls), timeout=60, check=False).stdout.split()
+    except LabError as error:
+        return [Seen(real.entry, "reaches the others", False, "", error.message)]
+    lost = [other for other in others if other.data not in reached]
+    return [Seen(f"{other.entry}.data", f"data address {other.data}, from {real.name}", False,
+                 "servers and clients of a study call one another", "no answer to ping nor TCP",
+                 "See that the hosts share this network and that no firewall lies between")
+            for other in lost]

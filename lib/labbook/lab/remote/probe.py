@@ -1,0 +1,156 @@
+"""One look at a host: a shell script that changes nothing there, and what it says."""
+
+import shlex
+from dataclasses import dataclass, field
+
+from labbook.lab.host import fuse
+from labbook.lab.local import tracing
+
+BEGIN = "labbook\tbegins"
+SECONDS = 60
+# What Host, Process, systems and workloads call, by the Debian package that has it.
+TOOLS = {
+    "coreutils": "cat cut date dirname head id mkdir mv nproc rm sleep sort tail test touch tr uname",
+    "grep": "grep", "sed": "sed", "tar": "tar", "util-linux": "setsid",
+    "procps": "pgrep pkill ps", "iproute2": "ip ss",
+}
+ROOTS_TOOLS = {   # by kind of `allow`: what root calls
+    "limits": {},
+    "shape": {"iptables": "iptables iptables-restore"},
+    "disk": {"mount": "losetup mount umount", "e2fsprogs": "mkfs.ext4"},
+    "trace": {"mount": "mount", "util-linux": "unshare"},
+    "fuse": {"mount": "mount umount", "util-linux": "unshare"},
+}
+
+SCRIPT = r"""LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
+say() { printf '%s\t%s\n' "$1" "$2"; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+say labbook begins
+say system "$(uname -s)"; say arch "$(uname -m)"; say kernel "$(uname -r)"
+say user "$(id -un)"; say uid "$(id -u)"
+for tool in @TOOLS@; do command -v "$tool" > /dev/null || say lacks "$tool"; done
+say python "$(@PYTHON@ -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2> /dev/null)"
+place=@ROOT@; while [ ! -e "$place" ]; do place=$(dirname "$place"); done
+say place "$place"; [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] && say writable yes
+say free_kib "$(df -Pk "$place" | sed -n 2p | tr -s ' ' | cut -d' ' -f4)"
+say options "$(findmnt -n -o OPTIONS -T "$place" 2> /dev/null)"
+say cores "$(nproc)"; say memory_kib "$(grep MemTotal: /proc/meminfo | tr -dc 0-9)"
+ip -o -4 addr show 2> /dev/null | while read -r _ _ _ address _; do say address "${address%/*}"; done
+for tool in dpkg-query apt-get; do command -v $tool > /dev/null && say debian $tool; done
+for folder in @FOLDERS@; do
+  [ -e @ROOT@/artifacts/"$folder"/complete.json ] && say folder "$folder"
+done
+dpkg-query -W -f 'package\t${db:Status-Status} ${Package} ${Version}\n' @PACKAGES@ 2> /dev/null
+"""
+AS_ROOT = r"""as_root true 2> /dev/null && say root yes || exit 0
+groups=/sys/fs/cgroup
+if [ -e $groups/cgroup.controllers ]; then
+  as_root test -w $groups/cgroup.subtree_control && say controllers "$(cat $groups/cgroup.controllers)"
+else
+  for one in cpu cpuset memory blkio; do
+    as_root test -w $groups/$one/cgroup.procs && say controllers $one
+  done
+fi
+[ -e /dev/loop-control ] && say loop yes
+"""
+# In a network of its own, which is gone with the shell.
+TRY_SHAPE = r"""rule='iptables -w -t mangle -A PREROUTING -j NFQUEUE --queue-num 0'
+said=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_shape "$(echo $said)"
+"""
+# With mounts of its own, which are gone with the shell.
+TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracing.TRY)} 2>&1) \\
+  && say trace works || say no_trace "$(echo $said)"
+"""
+TRY_FUSE = f"""said=$(as_root unshare --mount sh -ec {shlex.quote(fuse.TRY)} 2>&1) \\
+  && say fuse works || say no_fuse "$(echo $said)"
+"""
+
+
+@dataclass
+class Found:
+    """What a host said. `place` is the root folder or the nearest folder above it that is there."""
+
+    system: str = ""
+    arch: str = ""
+    kernel: str = ""
+    user: str = ""
+    uid: int = -1
+    lacks: set[str] = field(default_factory=set)
+    python: str = ""
+    place: str = ""
+    writable: bool = False
+    free_bytes: int = 0
+    options: set[str] = field(default_factory=set)
+    cores: int = 0
+    memory_bytes: int = 0
+    addresses: list[str] = field(default_factory=list)
+    debian: set[str] = field(default_factory=set)
+    packages: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    root: bool = False
+    controllers: set[str] = field(default_factory=set)
+    loop: bool = False
+    shape: str = ""         # empty when it works
+    trace: str = ""         # the same
+    fuse: str = ""
+
+
+def script(real, wants) -> str:
+    """The script for a RealHost that must have `wants`."""
+    tools = [tool for package in TOOLS.values() for tool in package.split()]
+    for kind in wants.asked.of:
+        tools += [tool for names in ROOTS_TOOLS[kind].values() for tool in names.split()]
+    names = sorted({name for need in wants.packages for name in alternatives(need)})
+    text = SCRIPT
+    for mark, words in (("@TOOLS@", [*tools, *wants.commands]), ("@PYTHON@", [real.python]),
+                        ("@ROOT@", [str(real.root)]), ("@FOLDERS@", wants.folders),
+                        ("@PACKAGES@", names or ["dpkg"])):
+        text = text.replace(mark, shlex.join(words))
+    if real.allow & {"packages", *wants.asked.of}:
+        text += AS_ROOT
+    if "shape" in wants.asked.of:
+        text += TRY_SHAPE
+    if "trace" in wants.asked.of:
+        text += TRY_TRACE
+    if "fuse" in wants.asked.of:
+        text += TRY_FUSE
+    return text + "exit 0\n"
+
+
+def alternatives(need: str) -> list[str]:
+    return [name.strip() for name in need.split("|")]
+
+
+def parse(said: str) -> Found:
+    """What the script said; ValueError when it did not run, or something spoke before it."""
+    lines = said.splitlines()
+    if not lines or lines[0] != BEGIN:
+        raise ValueError(lines[0][:80] if lines else "nothing")
+    found = Found()
+    for line in lines[1:]:
+        key, _, value = line.partition("\t")
+        _take(found, key, value)
+    return found
+
+
+def _take(found, key, value):
+    if key in ("system", "arch", "kernel", "user", "python", "place"):
+        setattr(found, key, value)
+    elif key in ("uid", "cores"):
+        setattr(found, key, int(value or -1))
+    elif key in ("free_kib", "memory_kib"):
+        setattr(found, key.replace("kib", "bytes"), int(value or 0) * 1024)
+    elif key in ("writable", "root", "loop"):
+        setattr(found, key, True)
+    elif key == "address":
+        found.addresses.append(value)
+    elif key in ("lacks", "debian", "folder"):
+        getattr(found, "folders" if key == "folder" else key).add(value)
+    elif key in ("options", "controllers"):
+        getattr(found, key).update(value.replace(",", " ").replace("blkio", "io").split())
+    elif key in ("no_shape", "no_trace", "no_fuse"):
+        setattr(found, key.removeprefix("no_"), value or "it failed")
+    elif key == "package":
+        status, name, version = (value.split() + ["", ""])[:3]
+        if status == "installed":
+            found.packages[name] = version

@@ -1,0 +1,96 @@
+"""Labs on hosts of the user's own: what is kept on this machine, and the way to what does the work.
+
+The state folder of a lab holds `journal` (the hosts that it has or may have, how each is reached,
+and which of them are as they were again), `lab.json` and `ssh_config`. It needs no root, and outlives
+a reboot. What was done on a host is written down on that host.
+"""
+
+import os
+import re
+import shutil
+from pathlib import Path, PurePosixPath
+
+from labbook.errors import LabError
+from labbook.lab.host.host import Host
+from labbook.lab.remote.record import login_of
+from labbook.paths import ssh_labs_dir
+
+NAME = "ssh"
+ID = r"[a-z0-9][a-z0-9-]{0,10}"
+
+
+def folders() -> list[Path]:
+    """State folders of all labs that this user made from this machine."""
+    return sorted(f for f in ssh_labs_dir().glob("[a-z0-9]*") if f.is_dir())
+
+
+def open_state(lab_id: str) -> Path:
+    """The lab's state folder, made if it is not there, for this user's eyes alone."""
+    if not re.fullmatch(ID, lab_id):
+        raise LabError(f"{lab_id!r} is not a lab's id (a-z, 0-9 and -, at most 11)")
+    folder = state_folder(lab_id)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise LabError(f"no place to write down what a lab does: {error}",
+                       remedy="XDG_STATE_HOME may name another one") from None
+    return folder
+
+
+def state_folder(lab_id: str) -> Path:
+    return ssh_labs_dir() / lab_id
+
+
+def up(lab_id: str, description, environment) -> dict:
+    from labbook.lab.remote.make import make
+
+    return make(lab_id, description, environment, state_folder(lab_id))
+
+
+def limit(lab_id: str, host: Host, quota: float | None) -> None:
+    from labbook.lab.remote import as_root, limits
+
+    if not host.groups:  # root is not asked where limits may not be allowed at all
+        raise LabError(f"{host.name} came up without a quota, so it takes none now")
+    as_root.call(host, limits.change, lab=lab_id, name=host.name, groups=list(host.groups),
+                 share=quota)
+
+
+def trace(lab_id: str, host: Host) -> str:
+    """The name of the tracing instance that may be made for the host: it is in its journal."""
+    from labbook.lab.local import tracing
+    from labbook.lab.remote import as_root
+
+    return as_root.call(host, tracing.make, place=str(host.root.parent),
+                        name=tracing.instance(lab_id, host.name))["instance"]
+
+
+def ended_for_memory(lab_id: str, host: Host) -> int:
+    """Not told: a host that has just failed is asked nothing more."""
+    return 0
+
+
+def down(lab_id: str) -> None:
+    """Undo on every host what its journal names; LabError says what is left, to be tried again."""
+    folder = state_folder(lab_id)
+    if not folder.exists():  # another process took it down first
+        return
+    from labbook.lab.remote.unmake import unmake
+
+    problems = unmake(lab_id, folder)
+    if problems:
+        raise LabError(
+            f"lab {lab_id} is not wholly down: " + "; ".join(problems),
+            remedy=f"Try again: labbook down {lab_id}. If a host is gone for good, forget the "
+                   f"lab: rm -r {folder}")
+    gone = folder.with_name(f".gone-{lab_id}-{os.getpid()}")
+    folder.rename(gone)  # in one step, so that nobody finds half a folder
+    for trash in ssh_labs_dir().glob(".gone-*"):
+        shutil.rmtree(trash, ignore_errors=True)
+
+
+def host(made: dict, folder: Path) -> Host:
+    return Host(made["name"], made["site"], made["role"], made["address"], login_of(made["login"]),
+                PurePosixPath(made["root"]), made["python"], made["cores"], made["limits"],
+                sudo=made["sudo"], env=made["env"], groups=tuple(made["groups"]),
+                allow=frozenset(made["allow"]))

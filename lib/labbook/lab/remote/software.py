@@ -1,0 +1,105 @@
+"""The Python of a user's host: its own interpreter with our packages and library brought along.
+
+All lies in <root>/<lab>/software and goes with the lab, the bytecode of these modules included,
+which their first import writes there. Where nothing may be copied, the host's `python` must have
+the same packages and the same library already.
+"""
+
+import json
+import shlex
+import tarfile
+import tempfile
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from labbook.errors import InputError, LabError
+from labbook.lab.remote.on_host import probe_python as look
+from labbook.lab.remote.wheels import CONSTRAINTS, LEAST_PYTHON, PACKAGES, check_kind, packages
+from labbook.lab.ssh import transfer
+
+LIBRARY = Path(__file__).resolve().parents[2]
+LAUNCHER = """#!/bin/sh
+# The host's Python with what labbook has brought for this lab.
+export PYTHONPATH={folder}/site:{folder}/library PYTHONNOUSERSITE=1
+exec {python} "$@"
+"""
+TRY = """import ipyparallel.controller.app, ipyparallel.engine.app
+import cassandra.cluster, pymysql, thriftpy2.transport, waitress
+import labbook.lab, labbook.systems, labbook.workloads.keyvalue.on_host.engine"""
+TRY_SECONDS = 120
+
+
+def bring(host, real, lab: PurePosixPath, file=None) -> str:
+    """The command of a Python on the host that has all that runs there; `lab` is the lab's folder.
+
+    LabError when the host's own Python will not do; InputError, with the environment's `file` and
+    key, when nothing may be copied and it lacks something.
+    """
+    seen = ask(host, real.python)
+    if "software" not in real.allow:
+        if problem := lacks(seen):
+            raise InputError(f"{problem[0]}, and `allow` has no software to bring it", file=file,
+                             key=f"{real.entry}.python", allowed=problem[1])
+        return seen["python"]
+    folder = lab / "software"
+    with transfer.alone(host, folder):
+        return _bring(host, seen, folder)
+
+
+def ask(host, python: str) -> dict:
+    """What `look` finds on the host; LabError when there is no such Python."""
+    done = host.run(f"{shlex.join([python, '-', *PACKAGES])} <<'LABBOOK-END'\n"
+                    f"{Path(look.__file__).read_text()}\nLABBOOK-END", check=False)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        said = (done.stderr or done.stdout).strip()[-300:]
+        raise LabError(f"{host.name}: {python} does not run there: {said}", remedy=(
+            "Install Python 3.11 or newer (Debian: apt-get install python3), or name one as the "
+            "host's `python`")) from None
+
+
+def lacks(seen) -> tuple[str, str] | None:
+    """What a Python as `ask` found it lacks when nothing may be brought, and what would do.
+
+    Versions must be those of this machine: others would measure something else.
+    """
+    mine = look.library_digest(LIBRARY)
+    wanted = {name: metadata.version(name) for name in PACKAGES}
+    lacking = [f"{name} {version}" + (f" (has {have})" if have else "")
+               for name, version in wanted.items() if (have := seen["packages"][name]) != version]
+    if tuple(seen["version"]) < LEAST_PYTHON:
+        return f"Python {'.'.join(map(str, seen['version']))} is too old", "3.11 and newer"
+    if lacking:
+        return (f"{seen['python']} lacks {', '.join(lacking)}",
+                f"a Python with all that `pip install -c {CONSTRAINTS.name} {' '.join(PACKAGES)}` gives")
+    if seen["library"] != mine:
+        have = f"labbook of another state, {seen['library']}" if seen["library"] else "no labbook"
+        return f"{seen['python']} has {have}", f"a Python that imports this labbook ({mine})"
+    return None
+
+
+def _bring(host, seen, folder: PurePosixPath) -> str:
+    check_kind(host.name, seen)
+    packed, library = packages(host.name, seen), look.library_digest(LIBRARY)
+    launcher, key = str(folder / "python"), f"{packed.parent.name} {library}"
+    if host.run(f"cat {shlex.quote(f'{folder}/key')}", check=False).stdout.strip() == key:
+        return launcher
+    transfer.send(host, packed, folder / "site", "Python packages")
+    with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
+        _pack_library(file.name)
+        transfer.send(host, Path(file.name), folder / "library", "labbook")
+    host.put(LAUNCHER.format(folder=shlex.quote(str(folder)), python=shlex.quote(seen["python"])),
+             launcher, 0o755)
+    tried = host.run(shlex.join([launcher, "-c", TRY]), timeout=TRY_SECONDS, check=False)
+    if tried.exit_code:
+        raise LabError(f"{host.name}: what was brought does not run with {seen['python']}: "
+                       f"{tried.stderr.strip()[-500:]}")
+    host.put(key, folder / "key")
+    return launcher
+
+
+def _pack_library(path):
+    with tarfile.open(path, "w:gz") as tar:
+        for file in look.library_files(LIBRARY):
+            tar.add(file, arcname=f"labbook/{file.relative_to(LIBRARY)}")

@@ -1,0 +1,122 @@
+"""Take a lab down from its hosts' journals alone: what is not in them is not touched.
+
+Of this machine only the ways to the hosts are needed, from the journal in the state folder.
+"""
+
+import json
+import shlex
+from pathlib import Path
+
+from labbook.errors import LabError
+from labbook.lab.host import fuse
+from labbook.lab.host.process import FIELD
+from labbook.lab.local import tracing
+from labbook.lab.local import unmake as local
+from labbook.lab.remote import as_root, disk, limits, record, shape
+from labbook.lab.remote.claim import claimed, ours
+from labbook.lab.remote.parallel import each, twice
+
+SECONDS = 60
+READ = r"""cat @ROOT@/in-use 2> /dev/null || echo free; cat /proc/sys/kernel/random/boot_id
+cat @LAB@/journal 2> /dev/null; true"""
+# Sessions that were started there, told from others of their number by the start time; all that
+# has the lab's mark in its environment; and all in its control groups.
+END = FIELD + r"""is() { [ "$(field "$1" 22)" = "$2" ]; }
+mine() {
+  cat @LAB@/*/processes/*/ids 2> /dev/null | while read -r leader start child its; do
+    if is "$leader" "$start" || is "$child" "$its"; then pgrep -r D,R,S,T,t,I -s "$leader"; fi
+  done
+  grep -lzxF @MARK@ /proc/[0-9]*/environ 2> /dev/null | cut -d/ -f3
+  for group in @GROUPS@; do cat "$group/cgroup.procs" 2> /dev/null; done
+}
+tries=0
+while left=$(mine | sort -u | tr '\n' ' ') && [ -n "$left" ]; do
+  [ $tries -lt 400 ] || { echo "processes do not end: $left"; exit 1; }
+  kill -KILL $left 2> /dev/null
+  sleep 0.05; tries=$((tries + 1))
+done"""
+CLEAR = "rm -rf --one-file-system @LAB@"
+RELEASE = "rm -f @ROOT@/in-use"
+TIDY = r"""rm -f @ROOT@/in-use.@ID@; new=$(cat @ROOT@/.new-folders 2> /dev/null)
+[ "$(ls -A @ROOT@ 2> /dev/null)" != .new-folders ] || rm -f @ROOT@/.new-folders
+for folder in ${new:-@MADE@}; do rmdir "$folder" 2> /dev/null || break; done; true"""
+
+
+def unmake(lab_id: str, folder: Path) -> list[str]:
+    """On all hosts at once; returns what could not be undone, each naming its host."""
+    def undo(taken):
+        try:
+            unmake_host(taken, lab_id)
+        except LabError as error:
+            return str(error)
+        record.write_undone(folder, taken)
+        return None
+    return [problem for problem in each(record.still_taken(folder), undo) if problem]
+
+
+def unmake_host(taken, lab_id: str) -> None:
+    """Leave the host as it was; twice does no harm. LabError says what stays."""
+    host = taken.host()
+    try:
+        twice(host, lambda: _Unmaking(taken, lab_id, host).all())
+    finally:
+        host.close()
+
+
+class _Unmaking:
+    def __init__(self, taken, lab_id, host):
+        self.taken, self.lab_id, self.host = taken, lab_id, host
+        self.place = taken.lab_folder(lab_id)
+
+    def all(self):
+        in_use, boot, *journal = self._sh(READ).splitlines()
+        if ours(claimed(in_use), self.lab_id):  # else never taken, or released already
+            self._sh(as_root.going_down("@LAB@"))
+            _, boot, *journal = self._sh(READ).splitlines()  # what was under way is in it now
+            self._undo([entry for entry in map(_parsed, journal) if entry], boot)
+            self._sh(CLEAR, root=self.taken.sudo)
+            self._sh(RELEASE)
+        self._sh(TIDY)
+
+    def _undo(self, entries, boot):
+        of = {kind: [e for e in entries if e.get("made") == kind]
+              for kind in ("lab", limits.KIND, limits.SWITCHED, tracing.KIND, disk.KIND, shape.KIND)}
+        root = self.taken.sudo
+        groups = [e["folder"] for e in of[limits.KIND]]
+        same_boot = any(e["boot"] == boot for e in of["lab"])
+        if same_boot:
+            mark = next(e["mark"] for e in of["lab"])
+            self._unmount()  # what hangs on such a mount would not end
+            self._sh(END.replace("@MARK@", shlex.quote(f"{record.MARK}={mark}"))
+                     .replace("@GROUPS@", shlex.join(groups)), root=root)
+            self._unmount()  # what was mounted meanwhile
+        for entry in of[shape.KIND]:
+            self._sh("set -e\n" + "\n".join(shape.undo(entry)), root=root)
+        if of[tracing.KIND]:
+            as_root.call(self.host, local.traces, self.place,
+                         names=[entry["instance"] for entry in of[tracing.KIND]])
+        for entry in of[disk.KIND]:
+            as_root.call(self.host, disk.undo, self.place, file=entry["file"])
+        if groups:
+            as_root.call(self.host, limits.undo, self.place, folders=groups,
+                         # after a reboot it was not the lab that switched them on
+                         controllers=[e["name"] for e in of[limits.SWITCHED] if same_boot])
+
+    def _unmount(self):
+        if "fuse" in self.taken.allow:
+            self._sh(fuse.unmount(self.place), root=True)
+
+    def _sh(self, script, root=False) -> str:
+        for mark, word in (("@ROOT@", self.taken.root), ("@LAB@", str(self.place)),
+                           ("@ID@", self.lab_id)):
+            script = script.replace(mark, shlex.quote(word))
+        script = script.replace("@MADE@", shlex.join(self.taken.new_folders))
+        return self.host.run(script, timeout=SECONDS, root=root).stdout
+
+
+def _parsed(line) -> dict | None:
+    """None for a line that a crash cut short: it is of a thing that was never made."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None

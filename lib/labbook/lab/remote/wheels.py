@@ -1,0 +1,131 @@
+"""Third-party packages for a foreign host's Python: fetched here, at our pins, packed, kept."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from labbook.errors import LabError
+from labbook.lab.cache.build import made
+from labbook.lab.ssh.transfer import say
+
+# What engines and servers import there; what these need comes with them.
+PACKAGES = ("cassandra-driver", "ipyparallel", "pymysql", "python-keystoneclient",
+            "thriftpy2", "waitress")
+# Of these, what nothing there imports but what is the larger half: completion, a debugger, sources.
+UNUSED = ("bin", "debugpy*", "jedi*", "parso*", "share",
+          *(f"**/{name}" for name in ("test", "tests", "*.c", "*.h", "*.html", "*.pxd", "*.pyi", "*.pyx")))
+CONSTRAINTS = Path(__file__).resolve().parents[4] / "constraints.txt"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # knows a company's own, where there is one
+MACHINES = ("x86_64", "aarch64")
+LEAST_PYTHON, LEAST_GLIBC = (3, 11), (2, 28)
+FETCH_SECONDS = 600
+PACKED = "packages.tar.gz"
+
+
+def packages(name: str, seen: dict) -> Path:
+    """A .tar.gz of the packages for the Python that `look` has seen on the host `name`.
+
+    LabError when there are none for it, or they cannot be had.
+    """
+    check_kind(name, seen)
+    python, machine = "{}.{}".format(*seen["version"]), seen["machine"]
+    pins = hashlib.sha256(_constraints().read_bytes() + repr((PACKAGES, UNUSED)).encode())
+    key = f"python{python}-{machine}-{seen['libc'][0]}-{pins.hexdigest()[:12]}"
+    return made(key, lambda folder: _fill(folder, name, python, machine, seen["libc"][0])) / PACKED
+
+
+def check_kind(name: str, seen: dict) -> None:
+    """LabError when the host's Python is of a kind for which there are no packages."""
+    version, libc = tuple(seen["version"]), seen["libc"]
+    why = None
+    if seen["implementation"] != "cpython" or seen["free_threaded"] or seen["bits"] != 64:
+        why = "it is not the usual 64-bit CPython"
+    elif version < LEAST_PYTHON:
+        why = "it is older than 3.11"
+    elif seen["machine"] not in MACHINES:
+        why = f"there are packages for {' and '.join(MACHINES)} only"
+    elif libc[0] != "glibc":
+        why = f"it was built for {libc[0] or 'another C library'}, packages are for glibc"
+    elif tuple(map(int, libc[1].split(".")[:2])) < LEAST_GLIBC:
+        why = f"its glibc {libc[1]} is older than {'.'.join(map(str, LEAST_GLIBC))}"
+    if why:
+        raise LabError(f"{name}: its {seen['python']} ({seen['implementation']} "
+                       f"{'.'.join(map(str, version))}, {seen['machine']}) cannot be used: {why}",
+                       remedy="Name another one as the host's `python`, or use another host")
+
+
+def _constraints() -> Path:
+    if not CONSTRAINTS.exists():
+        raise LabError(f"no {CONSTRAINTS}, which says what versions hosts get",
+                       remedy="Use labbook from its checkout")
+    return CONSTRAINTS
+
+
+def _fill(folder, name, python, machine, libc):
+    say(f"fetching Python packages for {name} ({python}, {machine})")
+    with tempfile.TemporaryDirectory(prefix="labbook-packages-") as scratch:
+        target = Path(scratch) / "site"
+        into(target, PACKAGES, _constraints(), python, machine, f"{name}'s Python {python} on {machine} "
+             f"with {libc}")
+        drop(target, UNUSED)
+        with tarfile.open(folder / PACKED, "w:gz", compresslevel=6) as tar:
+            tar.add(target, arcname=".")
+
+
+def into(target: Path, what, pins: Path, python: str, machine: str, whom: str, built=()) -> None:
+    """Wheels of `what`, and of all that it needs, at the versions in `pins`, for Python `python`
+    (3.11) on that kind of processor, unpacked into the folder `target`; of `built` there are only
+    sources, in plain Python. LabError with what the tools said when that cannot be."""
+    complaints = []
+    for command in _commands(target, what, pins, python, machine, built):
+        complaint = _said(command)
+        if complaint is None:
+            return
+        complaints.append(complaint)
+        for left in target.iterdir() if target.exists() else ():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    raise LabError(f"cannot fetch packages for {whom}:\n" + "\n".join(complaints),
+                   remedy="See that this machine reaches a package index, then try again")
+
+
+def _commands(target, what, pins, python, machine, built=()):
+    """By uv, by the tag of the oldest C library that will do; by pip, which must be told all tags."""
+    what = ["--only-binary", ":all:", *(word for one in built for word in ("--no-binary", one)),
+            "-c", str(pins), *what]
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
+    if uv:
+        certificates = ["--system-certs"] if CERTIFICATES.exists() else []
+        yield [uv, "pip", "install", "--quiet", *certificates, "--target", str(target),
+               "--python-version", python, "--python-platform",
+               f"{machine}-manylinux_{LEAST_GLIBC[0]}_{LEAST_GLIBC[1]}", *what]
+    tags = [f"manylinux_2_{minor}_{machine}" for minor in range(LEAST_GLIBC[1], 4, -1)]
+    tags += [f"manylinux{year}_{machine}" for year in (2014, 2010, 1)]
+    yield [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile",
+           "--disable-pip-version-check", "--target", str(target), "--python-version", python,
+           "--implementation", "cp", *(f"--platform={tag}" for tag in tags), *what]
+
+
+def _said(command) -> str | None:
+    """The end of what it said if it failed."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS,
+                              stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{command[0]}: {error}"
+    if done.returncode == 0:
+        return None
+    return "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+
+
+def drop(target: Path, patterns) -> None:
+    """Take away what matches: files and whole folders."""
+    for pattern in patterns:
+        for path in [*target.glob(pattern)]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)

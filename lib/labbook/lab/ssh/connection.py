@@ -1,0 +1,193 @@
+"""SSH by Fabric: keys only, known hosts only, every wait bounded."""
+
+import errno
+import logging
+import socket
+import time
+from contextlib import contextmanager, suppress
+
+import fabric
+import paramiko
+from fabric.runners import Remote
+from invoke.exceptions import CommandTimedOut, ThreadException
+from paramiko.config import SSHConfig
+from paramiko.hostkeys import InvalidHostKey
+from paramiko.ssh_exception import NoValidConnectionsError
+
+from labbook.errors import LabError, Lost
+from labbook.lab.ssh import jump
+
+logging.getLogger("paramiko").addHandler(logging.NullHandler())  # what it logs, we raise
+
+CONNECT_SECONDS = 15
+KEEPALIVE_SECONDS = 15
+CHANNEL_SECONDS = 60  # for a busy host to open a channel
+GONE_SECONDS = 30     # without any answer to what was sent
+
+
+class TimedOut(Exception):
+    """A command took longer than it may."""
+
+
+LOST = (paramiko.SSHException, EOFError, OSError)
+
+
+class PromptRemote(Remote):
+    """Fabric's runner, asking for the end of a command every millisecond instead of every 10 ms."""
+
+    input_sleep = 0.001
+
+
+def connect(name: str, login) -> fabric.Connection:
+    """An open connection; LabError when the host is not there or is not the one we know."""
+    gateway = _gateway(name, login)
+    connection = _connection(login, gateway)
+    try:
+        _load_known(connection.client, login.known_hosts)
+        connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
+        connection.open()
+    except LOST as error:
+        close(connection)  # refused, it is open all the same
+        where = f"{login.user}@{login.address}"
+        way = f", through {login.jump.user}@{login.jump.address}," if gateway else ""
+        raise LabError(f"{name} ({where}){way} cannot be reached: {_words(error)}") from None
+    _bound(connection.transport)
+    return connection
+
+
+def close(connection) -> None:
+    """Also the connection to its jump host, when nobody else goes through that."""
+    gateway, connection.gateway = connection.gateway, None
+    try:
+        for part in (connection, connection.client):  # files first, if that can still be said
+            with suppress(*LOST):
+                part.close()
+    finally:
+        if gateway:
+            _jumps.release(gateway)
+
+
+def _load_known(client, known_hosts):
+    try:
+        client.load_host_keys(known_hosts)
+    except InvalidHostKey as error:  # no SSHException
+        raise paramiko.SSHException(f"{known_hosts} has a line that is no host key: "
+                                    f"{error.line.strip()[:80]}") from None
+
+
+def _connection(login, gateway):
+    # A configuration of its own: the user's, SSH's or Fabric's, may send every connection through
+    # a jump host, forward an agent, or ask for a terminal.
+    config = fabric.Config(overrides={"runners": {"remote": PromptRemote}}, ssh_config=SSHConfig(),
+                           lazy=True)
+    return fabric.Connection(
+        login.address, user=login.user, port=login.port, config=config, gateway=gateway,
+        connect_timeout=CONNECT_SECONDS,
+        connect_kwargs={"key_filename": login.key, "look_for_keys": False, "allow_agent": False,
+                        "banner_timeout": CONNECT_SECONDS, "auth_timeout": CONNECT_SECONDS,
+                        "channel_timeout": CHANNEL_SECONDS})
+
+
+def _bound(transport):
+    """A host that has vanished is an error, and not as late as TCP gives up by itself (15 minutes)."""
+    transport.set_keepalive(KEEPALIVE_SECONDS)
+    if isinstance(transport.sock, paramiko.Channel):  # through a jump host
+        jump.watch(transport, GONE_SECONDS)
+        return
+    transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)
+
+
+def _words(error) -> str:
+    if isinstance(error, NoValidConnectionsError):  # its own have what a name was resolved to
+        error = next(iter(error.errors.values()))
+        return error.strerror or str(error)
+    return getattr(error, "text", None) or str(error) or type(error).__name__
+
+
+def _gateway(name, login):
+    try:
+        return _jumps.take(login.jump) if login.jump else None
+    except LabError as error:
+        raise LabError(f"{name}: {error}") from error
+
+
+def _to_jump_host(login):
+    connection = connect("the jump host", login)
+    # sshd sends small packets without delay only once it has been asked for a session; it need
+    # not grant one, and then all is 40 ms slower.
+    with suppress(*LOST):
+        connection.transport.open_session(timeout=CONNECT_SECONDS).exec_command("true")
+    return connection
+
+
+_jumps = jump.Jumps(_to_jump_host)
+
+
+def run(connection, line: str, timeout: float):
+    """(stdout, stderr, exit code) of a shell line; TimedOut, or one of LOST."""
+    began = time.monotonic()
+    try:
+        done = connection.run(line, hide=True, warn=True, in_stream=False, timeout=timeout)
+    except CommandTimedOut:
+        raise TimedOut from None
+    except ThreadException as error:
+        raise paramiko.SSHException(str(error.exceptions[0].value)) from None
+    if done.exited == -1:  # no exit status came: our own time limit, a lost connection, a signal
+        if time.monotonic() - began >= timeout:
+            raise TimedOut
+        if not connection.transport.is_active():
+            raise paramiko.SSHException("the host closed it")
+    return done.stdout, done.stderr, done.exited
+
+
+def dial(host, address: str, port: int, timeout: float):
+    """A channel of the connection that behaves like a connected socket."""
+    try:
+        channel = host.connection().transport.open_channel(
+            "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout)
+    except paramiko.ChannelException as error:
+        raise ConnectionRefusedError(f"{host.name}: nothing answers at {address}:{port} "
+                                     f"({error.text})") from None
+    except LOST as error:
+        host.disconnect()
+        raise LabError(f"{host.name}: could not reach {address}:{port}: {error}") from None
+    channel.settimeout(timeout)
+    return _Dialed(channel, f"no answer from {address}:{port} within {timeout:g} s")
+
+
+class _Dialed:
+    """A channel whose time limit raises what a socket's does: an error with a number and words."""
+
+    def __init__(self, channel, late: str):
+        self._channel, self._late = channel, late
+
+    def __getattr__(self, name):
+        return getattr(self._channel, name)
+
+    def recv(self, size: int) -> bytes:
+        try:
+            return self._channel.recv(size)
+        except TimeoutError:
+            raise TimeoutError(errno.ETIMEDOUT, self._late) from None
+
+
+@contextmanager
+def sftp(host, verb: str, remote: str):
+    """A file channel; what goes wrong names the host and the file."""
+    try:
+        client = host.connection().sftp()
+        client.get_channel().settimeout(60)
+        yield client
+    except (socket.timeout, *LOST) as error:
+        kind = LabError
+        if not isinstance(error, FileNotFoundError):
+            kind = Lost if _broke(host, error) else LabError
+            host.disconnect()
+        raise kind(f"{host.name}: could not {verb} {remote}: {_words(error)}") from None
+
+
+def _broke(host, error) -> bool:
+    """Whether the connection did, and it was not the host that refused."""
+    return (isinstance(error, (socket.timeout, paramiko.SSHException, EOFError))
+            or not host.connected)

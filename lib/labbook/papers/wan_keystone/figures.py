@@ -1,0 +1,87 @@
+"""What one arm saves of the other's time, in percent, over a parameter."""
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from labbook.figures import plots as lines
+from labbook.figures.canvas import NOT_MEASURED, Picture, panel
+from labbook.figures.repeats import band_words, client_limited, over_repeats
+from labbook.figures.theme import FAINT, PAPER, styles, theme
+from labbook.figures.words import name, quantity
+
+SAVED = "saved"
+
+
+def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
+                arms=({"segments": 1}, {"segments": 2}), measure="mean_ms",
+                label="time saved, %", printed: pd.DataFrame | None = None, note="",
+                log=False) -> Picture:
+    """(t1 - t2) / t1 in percent over the numbers `x`, a line for each value of `hue`: t1 and t2 are
+    the measure in the two arms, paired by repeat.
+
+    `printed` holds what the paper prints (`x`, `hue`, `saved_percent`), drawn as marks of its own.
+    The line of 0 tells who is ahead. A repeat that lacks an arm is left out.
+    """
+    if not len(lines.with_measure(summary, measure)):
+        return NOT_MEASURED
+    found = saved(summary, [hue, x], arms, measure)
+    if not len(found):
+        return NOT_MEASURED
+    known = [] if printed is None else printed["saved_percent"]
+    low, high = (edge([0, *found[SAVED], *known]) for edge in (min, max))
+    with theme():
+        colours = styles(found[hue])
+        figure, axes = lines.axes_over(found[x], x_label, label, 1.0, log)
+        margin = 0.06 * (high - low or 1)
+        axes.set_ylim(low - margin, high + margin)
+        axes.axhline(0, color=FAINT, linewidth=1)
+        medians = lines.draw(axes, found, hue, x, SAVED, colours)
+        marks = [] if printed is None else _printed(axes, printed, hue, x, colours)
+        lines.legend(figure, note, hue, colours, found, more=marks)
+        words = lines.alt(note, medians, hue, x, x_label, label) + _printed_words(
+            printed, hue, x, x_label)
+        drawn = panel(figure, words)
+    what = quantity(label)[0]
+    return Picture((drawn,), lines.caption(
+        f"{what[0].upper()}{what[1:]}, paired by repeat; "
+        f"{band_words(over_repeats(found, [hue, x], SAVED))}", found))
+
+
+def saved(summary, by, arms, measure) -> pd.DataFrame:
+    """A row for each setting of `by` and repeat that has both arms: `saved` in percent, and
+    `client_limited` where the clients limited one of the two."""
+    found = lines.with_measure(summary, measure)
+    one, other = (_arm(found, arm, [*by, "repeat"], measure) for arm in arms)
+    both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
+    return both.assign(**{
+        SAVED: 100 * (1 - both["value_2"] / both["value_1"]),
+        "client_limited": (both["limited_1"] | both["limited_2"]).astype(float)})
+
+
+def _arm(found, arm, index, measure):
+    for parameter, value in arm.items():
+        found = found[found[parameter] == value]
+    frame = found.assign(value=found[measure], limited=client_limited(found))
+    if frame.duplicated(index).any():
+        raise ValueError(f"more than one point for each {', '.join(index)}: choose some first")
+    return frame.set_index(index)[["value", "limited"]]
+
+
+def _printed(axes, printed, hue, x, colours):
+    for value, rows in printed.groupby(hue, sort=True):
+        if value in colours:
+            axes.plot(rows[x], rows["saved_percent"], color=colours[value][0], linewidth=0,
+                      marker="*", markersize=11, markerfacecolor=PAPER, markeredgewidth=1.2,
+                      zorder=5)
+    return [Line2D([], [], color=FAINT, linewidth=0, marker="*", markersize=11,
+                   markerfacecolor=PAPER, label="in the paper")]
+
+
+def _printed_words(printed, hue, x, x_label) -> str:
+    if printed is None:
+        return ""
+    unit = quantity(x_label)[1]
+    told = [f"{name(value, hue)}: " + ", ".join(
+        f"{p.saved_percent:g} % at {getattr(p, x):g} {unit}".rstrip() for p in rows.itertuples())
+        for value, rows in printed.groupby(hue, sort=True)]
+    return " In the paper: " + "; ".join(told) + "."

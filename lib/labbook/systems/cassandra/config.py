@@ -1,0 +1,173 @@
+"""From a node's settings to what it is started with: cassandra.yaml, JVM options, class path."""
+
+import re
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from labbook.errors import InputError, LabError
+
+VERSIONS = yaml.safe_load(Path(__file__).with_name("versions.yml").read_text())
+FILE = "settings of cassandra"
+HEAP_MB, SMALLEST_HEAP_MB = 512, 64
+DURABILITIES = ("periodic", "commit")
+NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and stay
+PLACEMENTS = ("hash", "ordered")
+DISK_ACCESS = ("standard", "mmap")
+# Tools for tests, code generation and Hadoop that the old jars depend on and the server does not.
+LEFT_OUT = re.compile(r"(junit|antlr|stringtemplate|servlet-api|jline)-[0-9].*")
+
+
+def check_token(version: str, placement: str, token: int | str | None) -> None:
+    """InputError for a token that does not fit the placement."""
+    if placement == "ordered":
+        if not isinstance(token, str) or not token:
+            raise InputError(f"{token!r} does not fit placement ordered", file=FILE, key="token",
+                             allowed="a key, at which the node's range ends")
+        return
+    least, most = VERSIONS[version]["tokens"]
+    if token is not None and (isinstance(token, str) or not least <= token <= most):
+        raise InputError(f"{token!r} does not fit placement hash of Cassandra {version}",
+                         file=FILE, key="token", allowed=f"integers from {least} to {most}")
+
+
+def check_streaming(version: str, stream_mbit, whole_files, disk_access) -> None:
+    """InputError for what the version, or Java 17 with it, cannot do."""
+    known = VERSIONS[version]
+    for key, asked, able in (("stream_mbit", stream_mbit, "stream_throttle" in known),
+                             ("whole_files", whole_files, "whole_files" in known)):
+        if asked is not None and not able:
+            raise InputError(f"Cassandra {version} has no such thing", file=FILE, key=key,
+                             allowed="nothing (as it was shipped)")
+    if disk_access == "mmap" and not known.get("mapped"):
+        raise InputError(f"Cassandra {version} cannot map files on Java 17", file=FILE,
+                         key="disk_access", allowed="standard")
+
+
+def sync_ms(version: str, durability: str, asked: int | None) -> int:
+    """How long the commit log may wait for the disk, ms; InputError where it never waits."""
+    usual = VERSIONS[version]["sync_ms"][durability]
+    if asked is not None and usual == 0:
+        raise InputError(f"Cassandra {version} syncs each commit at once", file=FILE,
+                         key="sync_ms", allowed="with durability periodic")
+    return asked or usual
+
+
+def heap_mb(asked: int | None, memory: int, beside: int = 0) -> int:
+    """The heap in MB: what was asked or 512, if at least as much again stays for all else. A
+    version that needs `beside` MB whatever the heap gets half of the heap more, for buffers."""
+    most, least = memory // 2, 2 * SMALLEST_HEAP_MB
+    if beside:
+        most = min(most, (memory - beside) * 2 // 3)
+        least = beside + SMALLEST_HEAP_MB * 3 // 2
+    if asked is None:
+        if most < SMALLEST_HEAP_MB:
+            raise LabError(f"{memory} MB of memory are too few for Cassandra",
+                           remedy=f"Give the host at least {least}M")
+        return min(HEAP_MB, most)
+    if asked > most:
+        raise InputError(f"{asked} does not fit the host's memory of {memory} MB",
+                         file=FILE, key="heap_mb", allowed=f"{SMALLEST_HEAP_MB} to {most}"
+                         if most >= SMALLEST_HEAP_MB else f"with {least} MB and more")
+    return asked
+
+
+def configuration(settings, address: str, home: PurePosixPath) -> dict:
+    """cassandra.yaml of a node; what is not about this lab is as Cassandra shipped it."""
+    version = VERSIONS[settings.version]
+    ordered = settings.placement == "ordered"
+    partitioner = "ByteOrderedPartitioner" if ordered else version["hash"]
+    return {
+        "cluster_name": "labbook",
+        "partitioner": f"org.apache.cassandra.dht.{partitioner}",
+        "initial_token": written_token(settings.token),
+        "auto_bootstrap": False,
+        "endpoint_snitch": "org.apache.cassandra.locator.SimpleSnitch",
+        "listen_address": address, "storage_port": 7000,
+        "rpc_address": address, **version["port"],
+        "data_file_directories": [str(home / "data")],
+        "commitlog_directory": str(home / "commitlog"),
+        "saved_caches_directory": str(home / "saved_caches"),
+        "disk_access_mode": settings.disk_access,
+        **streaming(version, settings.stream_mbit, settings.whole_files),
+        **commit_log(version["protocol"], settings.durability, settings.sync_ms),
+        **seed_nodes(version["seeds"], settings.seeds or [address]),
+        **version["configuration"],
+    }
+
+
+def written_token(token: int | str) -> str:
+    """As cassandra.yaml has it: a hash as a number, a key as its bytes in hex."""
+    return token.encode().hex() if isinstance(token, str) else str(token)
+
+
+def commit_log(protocol: str, durability: str, sync_ms: int) -> dict:
+    """`periodic` answers before the log is on disk, `commit` after."""
+    if durability == "periodic":
+        period = (("commitlog_sync_period", f"{sync_ms}ms") if protocol == "cql"
+                  else ("commitlog_sync_period_in_ms", sync_ms))
+        return {"commitlog_sync": "periodic", period[0]: period[1]}
+    if protocol == "cql":  # has no window any more
+        return {"commitlog_sync": "batch"}
+    return {"commitlog_sync": "batch", "commitlog_sync_batch_window_in_ms": float(sync_ms)}
+
+
+def streaming(version: dict, stream_mbit: int | None, whole_files: bool | None) -> dict:
+    """How a node gives data away; 0 Mbit/s: as fast as it can. Nothing where as shipped."""
+    found = {} if whole_files is None else {version["whole_files"]: whole_files}
+    if stream_mbit is None:
+        return found
+    throttle = version["stream_throttle"]
+    rate = (stream_mbit if throttle["unit"] == "megabits"
+            else f"{stream_mbit * 125_000}B/s")
+    return {**found, **dict.fromkeys(throttle["keys"], rate)}
+
+
+def seed_nodes(form: str, seeds: list[str]) -> dict:
+    if form == "list":
+        return {"seeds": list(seeds)}
+    return {"seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                               "parameters": [{"seeds": ",".join(seeds)}]}]}
+
+
+def properties(settings) -> dict:
+    """Of the JVM, beside those that a version always has."""
+    version, found = VERSIONS[settings.version], {}
+    if settings.ring_delay_ms is not None:
+        found["cassandra.ring_delay_ms"] = settings.ring_delay_ms
+    if settings.nodetool and "nodetool_opens" in version:
+        found[version["nodetool_opens"]] = version["nodetool"]["port"]
+    return found
+
+
+def jvm_options(settings, address: str, home: PurePosixPath, more: dict) -> list[str]:
+    """One collector for all versions, so that eras are compared and not collectors. `more` are
+    properties of the JVM; one that is None is left out."""
+    version, heap = VERSIONS[settings.version], settings.heap_mb
+    given = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
+             "java.io.tmpdir": f"{home}/tmp", "jna.tmpdir": f"{home}/tmp",
+             **version["properties"], **more}
+    return ["-ea", f"-Xms{heap}M", f"-Xmx{heap}M", "-Xss512k", "-XX:+UseSerialGC",
+            "-XX:+ExitOnOutOfMemoryError", NO_TRACE, *module_options(version),
+            *defined(given, address, home)]
+
+
+def module_options(version: dict) -> list[str]:
+    """What of Java 17 the version must be let into."""
+    return [*(f"--add-opens={package}=ALL-UNNAMED" for package in version["opened"]),
+            *(f"--add-exports={package}=ALL-UNNAMED" for package in version["exported"])]
+
+
+def defined(given: dict, address: str, home: PurePosixPath) -> list[str]:
+    """Properties as Java's options."""
+    return [f"-D{key}={str(value).format(home=home, address=address)}"
+            for key, value in given.items() if value is not None]
+
+
+def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None) -> str:
+    """Java's options for the jars, each once, by its name; `folders` are pairs of place on the
+    host and place here. `agent` is how the name of the jar begins that looks into the others."""
+    jars = {jar.name: str(place / jar.name) for place, here in folders
+            for jar in sorted(here.glob("*.jar")) if not LEFT_OUT.fullmatch(jar.name)}
+    agents = [f"-javaagent:{path}" for name, path in jars.items() if agent and name.startswith(agent)]
+    return "\n".join([*agents, "-cp " + ":".join(jars.values())])

@@ -1,0 +1,146 @@
+"""Cassandra, of the papers' time (Thrift) and today's (CQL): a node on a host, by version."""
+
+import yaml
+
+from labbook.systems.artifacts import Artifact, bring, fetch
+from labbook.systems.base import Needs, System, memory_mb
+from labbook.systems.cassandra import config, nodetool
+from labbook.systems.cassandra.admin_cql import CQLAdmin
+from labbook.systems.cassandra.admin_thrift import ThriftAdmin
+from labbook.systems.cassandra.config import VERSIONS
+
+JAVA = "openjdk-17-jre-headless | default-jre-headless"
+ADMINS = {"thrift": ThriftAdmin, "cql": CQLAdmin}
+
+
+class Cassandra(System):
+    """One node. 0.7.0 has no orderly end: a stop loses what a periodic sync has still to write.
+
+    `placement` hash spreads rows by a hash of their keys, and `token` is the hash at which the
+    node's range ends; ordered keeps keys in their order, and `token` is the key where it ends.
+    `ring_delay_ms` is how long a change of the ring waits for all to know it, `stream_mbit` what
+    a node may give away in a second (0: all it can), `whole_files` whether 5.0 gives SSTables away
+    as they are; None of each: as shipped. `nodetool` lets it in, where it is not let in anyway.
+    """
+
+    NAME = "cassandra"
+    SETTINGS = {
+        "version": {"enum": list(VERSIONS), "default": "0.7.0"},
+        "heap_mb": {"type": "integer", "minimum": config.SMALLEST_HEAP_MB},
+        "durability": {"enum": list(config.DURABILITIES), "default": "periodic"},
+        "sync_ms": {"type": "integer", "minimum": 1},
+        "seeds": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "placement": {"enum": list(config.PLACEMENTS), "default": "hash"},
+        "token": {"type": ["integer", "string"]},
+        "ring_delay_ms": {"type": ["integer", "null"], "minimum": 0},
+        "stream_mbit": {"type": ["integer", "null"], "minimum": 0},
+        "whole_files": {"type": ["boolean", "null"]},
+        "disk_access": {"enum": list(config.DISK_ACCESS), "default": "standard"},
+        "nodetool": {"type": "boolean", "default": False},
+    }
+
+    def __init__(self, host, **settings):
+        super().__init__(host, **settings)
+        s = self.settings
+        s.heap_mb = config.heap_mb(s.heap_mb, memory_mb(host),
+                                   self.version.get("beside_heap_mb", 0))
+        s.sync_ms = config.sync_ms(s.version, s.durability, s.sync_ms)
+        s.token = s.token or 0
+        self.START_SECONDS = self.version["start_seconds"]
+        self.admin = ADMINS[self.protocol](self)
+
+    @classmethod
+    def checked(cls, settings: dict) -> dict:
+        settings = super().checked(settings)
+        config.check_token(settings["version"], settings["placement"], settings["token"])
+        config.sync_ms(settings["version"], settings["durability"], settings["sync_ms"])
+        config.check_streaming(settings["version"], settings["stream_mbit"],
+                               settings["whole_files"], settings["disk_access"])
+        return settings
+
+    @classmethod
+    def needs(cls, **settings) -> Needs:
+        version = VERSIONS[cls.checked(settings)["version"]]
+        artifacts = map(Artifact.parse, version["artifacts"])
+        return Needs(packages=(JAVA, "iproute2", "procps"),
+                     artifacts=tuple(artifacts), commands=("java", "ss", "ps"))
+
+    @property
+    def version(self) -> dict:
+        return VERSIONS[self.settings.version]
+
+    @classmethod
+    def speaks(cls, **settings) -> str:
+        return VERSIONS[cls.checked(settings)["version"]]["protocol"]
+
+    @property
+    def protocol(self) -> str:
+        return self.version["protocol"]
+
+    @property
+    def port(self) -> int:
+        return next(iter(self.version["port"].values()))
+
+    @property
+    def range_end(self) -> int | bytes:
+        """The node's token, as its admin tells tokens."""
+        token = self.settings.token
+        return token.encode() if isinstance(token, str) else token
+
+    def deploy(self) -> None:
+        self.run("mkdir", "-p", self.home / "tmp")
+        self.put(yaml.safe_dump(self.configuration()), "cassandra.yaml")
+        for name, text in self.version["files"].items():
+            self.put(text.format(home=self.home), name)
+        folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
+        self.put(config.class_path([(bring(self.host, f), f) for f in folders], self.version.get("agent")),
+                 "class_path")
+
+    def command(self) -> str:
+        options = config.jvm_options(self.settings, self.address, self.home, self.properties())
+        return " ".join(["java", *options, f"@{self.home}/class_path", self.version["main"]])
+
+    def configuration(self) -> dict:
+        """cassandra.yaml."""
+        return config.configuration(self.settings, self.address, self.home)
+
+    def properties(self) -> dict:
+        """Of the JVM, beside those that the version always has."""
+        return config.properties(self.settings)
+
+    def nodetool(self, *words, seconds: float = 60) -> str:
+        """What the version's own nodetool says to these words; SystemFailure when it fails."""
+        return nodetool.run(self, words, seconds)
+
+    def answers(self) -> None:
+        self.admin.answers()
+
+    def destroy(self) -> None:
+        """End the server if it runs and take its files away: nothing is left to end in order."""
+        if self.process is not None:
+            self.process.kill()
+        super().destroy()
+
+    def server_facts(self) -> dict:
+        java = self.run("java", config.NO_TRACE, "-version").stderr.splitlines()[0]
+        return {**self.admin.facts(), "java": java}
+
+    def client(self, timeout=30):
+        """For administration: a Thrift client, or a CQL connection with `query(statement)`."""
+        return self.admin.client(timeout)
+
+    def create_table(self, keyspace="labbook", table="pairs", replication=1,
+                     compression: bool | None = None) -> None:
+        """Make the keyspace with its one table of bytes; returns when all nodes know it.
+
+        compression: None is as shipped, without any in the papers' versions.
+        """
+        self.admin.create_table(keyspace, table, replication, compression)
+        self.await_agreed(f"all nodes to know keyspace {keyspace}")
+
+    def await_agreed(self, what: str) -> None:
+        """Returns when all nodes have the same schema."""
+        self.host.wait_for(self.admin.agreed, what, timeout=60, process=self.process)
+
+
+Cassandra.NEEDS = Cassandra.needs()

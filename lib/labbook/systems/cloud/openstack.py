@@ -1,0 +1,209 @@
+"""OpenStack as a user of it has it, through openstacksdk: the `api` of a Cloud."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from labbook.errors import InputError, SystemFailure
+from labbook.systems.cloud import openstack_parse as told
+from labbook.systems.cloud.model import ERROR, Flavor
+from labbook.systems.cloud.openstack_session import connect, missing_is_none, telling
+
+TAG = "labbook"     # the key of the metadata that holds the study's id
+AT_ONCE = 16
+CONSOLE_LINES = 200
+
+
+class OpenStackApi:
+    """`connection`: of openstacksdk. `mark`: the study's id. `network`: the id of the one that
+    servers are in, where it is not the one that the environment file names or the only one."""
+
+    kind = "openstack"
+
+    def __init__(self, connection, mark: str, own=None, network: str | None = None):
+        self._cloud, self._mark, self._own, self._network = connection, mark, own, network
+
+    @classmethod
+    def of(cls, own, mark: str) -> "OpenStackApi":
+        """For an entry of the environment file; speaks with nobody yet."""
+        return cls(connect(own), mark, own)
+
+    # what there is
+
+    def images(self):
+        with self._telling("list images"):
+            return [told.image(one) for one in self._cloud.image.images()]
+
+    def image(self, image_id):
+        with self._telling("look at an image"):
+            return missing_is_none(lambda: told.image(self._cloud.image.get_image(image_id)))
+
+    def flavors(self):
+        with self._telling("list flavours"):
+            return [Flavor(f.id, f.name, f.vcpus, f.ram, f.disk or None)
+                    for f in self._cloud.compute.flavors()]
+
+    def servers(self, name=None, ids=None):
+        """The study's own: all, those of one call, or those of these ids."""
+        with self._telling("list servers"):
+            found = [self._with_fault(told.server(one)) for one in self._cloud.compute.servers(**_only(name))
+                     if one.metadata.get(TAG) == self._mark]
+        return [one for one in found if (name is None or _of_call(one.name, name))
+                and (ids is None or one.id in ids)]
+
+    def volume(self, volume_id):
+        return next((v for v in self.volumes() if v.id == volume_id), None)
+
+    def volumes(self):
+        with self._telling("list volumes"):
+            return [told.volume(one) for one in self._cloud.block_storage.volumes()
+                    if one.metadata.get(TAG) == self._mark]
+
+    def quota(self):
+        with self._telling("ask for the quota"):
+            limits = self._cloud.compute.get_limits().absolute
+        there = {"servers": told.quota(limits.instances_used, limits.instances),
+                 "cores": told.quota(limits.total_cores_used, limits.total_cores),
+                 "memory_mb": told.quota(limits.total_ram_used, limits.total_ram)}
+        with suppress(SystemFailure), self._telling("ask for the quota of volumes"):
+            limits = self._cloud.block_storage.get_limits().absolute     # not every cloud has them
+            there |= {"volumes": told.quota(limits.total_volumes_used, limits.max_total_volumes),
+                      "volume_gb": told.quota(limits.total_gigabytes_used,
+                                              limits.max_total_volume_gigabytes)}
+        return there
+
+    def console(self, server_id):
+        with self._telling("show a console"):
+            said = self._cloud.compute.get_server_console_output(server_id, length=CONSOLE_LINES)
+            return said["output"] or ""
+
+    def facts(self):
+        with self._telling("say what it is"):
+            data = self._cloud.compute.get_endpoint_data()
+        return {"api": "openstack", "compute_version": ".".join(map(str, data.max_microversion))}
+
+    # making
+
+    def send_image(self, name, path, disk_format, kernel, ramdisk):
+        parts = {key: part.id for key, part in (("kernel_id", kernel), ("ramdisk_id", ramdisk)) if part}
+        container = disk_format if disk_format in ("aki", "ari") else "bare"
+        with self._telling(f"take the image {path.name}"):
+            return self._cloud.image.create_image(
+                name, filename=str(path), disk_format=disk_format, container_format=container,
+                allow_duplicates=True, meta={TAG: self._mark, **parts}).id
+
+    def make_flavor(self, name, flavor):
+        with self._telling(f"make the flavour {flavor}"):
+            return self._cloud.compute.create_flavor(
+                name=name, vcpus=flavor.cores, ram=flavor.memory_mb, disk=flavor.disk_gb or 0).id
+
+    def make_key(self, name, public):
+        with self._telling("take a public key"):
+            return self._cloud.compute.create_keypair(name=name, public_key=public).id
+
+    def run(self, name, n, image, flavor, key):
+        """The answer tells only the first of several."""
+        own = self._own
+        given = {"key_name": key and key.name, "availability_zone": own and own.zone,
+                 "security_groups": own and own.security_group and [{"name": own.security_group}]}
+        networks = [{"uuid": self._network_id()}]
+        with self._telling(f"start {n} servers of {flavor}"):
+            self._cloud.compute.create_server(
+                name=name, image_id=image.id, flavor_id=flavor.id, networks=networks,
+                min_count=n, max_count=n, metadata={TAG: self._mark},
+                **{key: value for key, value in given.items() if value})
+
+    def make_volume(self, name, gb):
+        zone = {"availability_zone": self._own.zone} if self._own and self._own.zone else {}
+        with self._telling(f"make a volume of {gb} GB"):
+            return self._cloud.block_storage.create_volume(
+                name=name, size=gb, metadata={TAG: self._mark}, **zone).id
+
+    def snapshot(self, server_id, name):
+        with self._telling("make an image of a server"):
+            return self._cloud.compute.create_server_image(server_id, name, {TAG: self._mark}).id
+
+    # using
+
+    def reboot(self, ids, hard):
+        """The API has no call for several."""
+        self._each(ids, "reboot a server", lambda one: self._cloud.compute.reboot_server(
+            one, "HARD" if hard else "SOFT"))
+
+    def terminate(self, ids):
+        self._each(ids, "end a server", self._cloud.compute.delete_server)
+
+    def attach(self, server_id, volume_id, device):
+        where = {"device": device} if device else {}
+        with self._telling("attach a volume"):
+            self._cloud.compute.create_volume_attachment(server_id, volume=volume_id, **where)
+
+    def detach(self, volume_id, server_id):
+        from openstack.compute.v2.server import Server as Theirs  # else it asks which id is which
+
+        with self._telling("detach a volume"):
+            self._cloud.compute.delete_volume_attachment(Theirs.new(id=server_id), volume_id)
+
+    # removing
+
+    def find(self, kind, name, ids=()):
+        """Ids of what is there of `kind` under the name, or under one of `ids`."""
+        with self._telling(f"list its {kind}s"):
+            return [one.id for one in self._listed(kind)
+                    if one.id in ids or name and (
+                        _of_call(one.name, name) if kind == "server" else one.name == name)]
+
+    def delete(self, kind, thing_id):
+        """Ask for it; what is not there is no error."""
+        delete = {"server": self._cloud.compute.delete_server,
+                  "volume": self._cloud.block_storage.delete_volume,
+                  "image": self._cloud.image.delete_image,
+                  "key": self._cloud.compute.delete_keypair,
+                  "flavor": self._cloud.compute.delete_flavor}[kind]
+        with self._telling(f"delete a {kind}"):
+            delete(thing_id, ignore_missing=True)
+
+    def _listed(self, kind):
+        if kind in ("server", "volume"):
+            part = self._cloud.compute.servers if kind == "server" else self._cloud.block_storage.volumes
+            return part(details=False)
+        return {"image": self._cloud.image.images, "key": self._cloud.compute.keypairs,
+                "flavor": self._cloud.compute.flavors}[kind]()
+
+    def _with_fault(self, server):
+        """Releases before 2.96 of the API list a failed server without saying why; of it by itself they say."""
+        if server.state == ERROR and not server.fault:
+            alone = missing_is_none(lambda: told.server(self._cloud.compute.get_server(server.id)))
+            return alone or server
+        return server
+
+    def _each(self, ids, doing, job):
+        with self._telling(doing), ThreadPoolExecutor(min(AT_ONCE, len(ids) or 1)) as pool:
+            list(pool.map(job, ids))
+
+    def _telling(self, doing):
+        return telling(doing, self._own)
+
+    def _network_id(self):
+        if self._network is None:
+            wanted = self._own.network if self._own else None
+            with self._telling("list networks"):
+                there = [net for net in self._cloud.network.networks()
+                         if (net.is_router_external is not True if wanted is None
+                             else wanted in (net.id, net.name))]
+            if len(there) != 1:
+                raise InputError(
+                    f"the project sees {len(there)} networks" + (f" {wanted!r}" if wanted else ""),
+                    file=self._own and self._own.file, key=self._own and self._own.key("network"),
+                    allowed=[net.name for net in there] or "a network that the project sees")
+            self._network = there[0].id
+        return self._network
+
+
+def _only(name) -> dict:
+    return {"name": name} if name else {}
+
+
+def _of_call(server: str, name: str) -> bool:
+    """Of several servers in one call, each has the name with a number behind it."""
+    return bool(re.fullmatch(re.escape(name) + r"(-\d+)?", server or ""))

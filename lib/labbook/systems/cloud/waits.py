@@ -1,0 +1,128 @@
+"""Waiting for what a cloud does after its call has returned."""
+
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from labbook.errors import LabbookError, SystemFailure
+from labbook.systems.cloud.errors import NO_ROOM, no_room
+from labbook.systems.cloud.model import ERROR, GONE, RUNNING
+
+INTERVAL_S = 0.5
+FAULT_S = 5     # Nova tells that a server failed, and only then why
+SSH, GREETING = 22, b"SSH-"
+DIAL_SECONDS, TRY_AGAIN_S = 5, 0.1
+CONSOLE_LINES = 25
+
+
+def until(look, done, what: str, seconds: float):
+    """look()'s first answer that is done(); SystemFailure when there is none within `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        seen = look()
+        if seen is not None and done(seen):
+            return seen
+        if time.monotonic() > end:
+            state = getattr(seen, "state", None)
+            raise SystemFailure(f"waited for {what}: not within {seconds:g} s"
+                                + (f" (it is {state})" if state else ""))
+        time.sleep(INTERVAL_S)
+
+
+def require(thing, state: str) -> None:
+    """SystemFailure when it is in another state."""
+    if thing.state != state:
+        raise SystemFailure(f"{thing.name} is {thing.state}, not {state}")
+
+
+def running(api, servers, seconds, interval):
+    """See Cloud.await_running. One call of the API a look, for all that are waited for."""
+    waiting, end = {server.id: server for server in servers}, time.monotonic() + seconds
+    failed = {}
+    while waiting:
+        seen = api.servers(ids=list(waiting))
+        now = time.time()
+        for one in seen:
+            if one.id in waiting:
+                _take_over(waiting[one.id], one, now)
+        failed |= {k: now for k, s in waiting.items() if s.state == ERROR and k not in failed}
+        waiting = {k: s for k, s in waiting.items() if not _settled(s, now - failed.get(k, now))}
+        if waiting and time.monotonic() > end:
+            break
+        if waiting:
+            time.sleep(interval)
+    return servers
+
+
+def _settled(server, failed_for: float) -> bool:
+    told = server.fault or failed_for >= FAULT_S
+    return server.state in (RUNNING, GONE) or server.state == ERROR and bool(told)
+
+
+def _take_over(server, seen, now):
+    server.state, server.fault = seen.state, seen.fault
+    server.address = seen.address or server.address
+    server.host = seen.host or server.host
+    if seen.state == RUNNING:
+        server.moments = {**seen.moments, "running": now} | server.moments
+
+
+def require_running(servers, console) -> None:
+    failed = [server for server in servers if server.state != RUNNING]
+    if not failed:
+        return
+    first = failed[0]
+    said = first.fault or f"it is {first.state}, and the cloud does not say why"
+    if NO_ROOM.search(first.fault or ""):
+        raise no_room(f"{len(failed)} of {len(servers)} servers of {first.flavor}", said)
+    raise SystemFailure(f"{len(failed)} of {len(servers)} servers do not run; {first.name}: {said}",
+                        log=_tail(console, first))
+
+
+def answers(servers, dial, seconds):
+    """See Cloud.await_answers. All side by side, each tried on and on."""
+    end = time.monotonic() + seconds
+    with ThreadPoolExecutor(len(servers) or 1) as pool:
+        list(pool.map(lambda server: _answer(server, dial or _dial, end), servers))
+    return servers
+
+
+def _answer(server, dial, end):
+    while server.address and "answers" not in server.moments and time.monotonic() < end:
+        if _greets(server.address, dial):
+            server.moments["answers"] = time.time()
+        else:
+            time.sleep(TRY_AGAIN_S)
+
+
+def _greets(address, dial) -> bool:
+    with suppress(OSError, EOFError, LabbookError):
+        connection = dial(address, SSH, timeout=DIAL_SECONDS)
+        try:
+            connection.settimeout(DIAL_SECONDS)
+            return connection.recv(len(GREETING)) == GREETING
+        finally:
+            connection.close()
+    return False
+
+
+def _dial(address, port, timeout):
+    return socket.create_connection((address, port), timeout)
+
+
+def require_answers(servers, console) -> None:
+    silent = [server for server in servers if "answers" not in server.moments]
+    if silent:
+        first = silent[0]
+        why = "never answered on ssh" if first.address else "never had an address"
+        raise SystemFailure(
+            f"{len(silent)} of {len(servers)} servers never came up: {first.name} is {first.state} "
+            f"and {why}: does its image boot, and does the cloud let SSH in?",
+            log=_tail(console, first))
+
+
+def _tail(console, server) -> str | None:
+    with suppress(LabbookError):    # a cloud need not keep it
+        return "\n".join(console(server).splitlines()[-CONSOLE_LINES:]) or None
+    return None

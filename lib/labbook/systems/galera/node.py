@@ -1,0 +1,192 @@
+"""One MariaDB server with Galera's replication: a node of a cluster, or a cluster of its own."""
+
+import shlex
+import time
+from pathlib import Path
+
+from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.cache.build import COMPLETE
+from labbook.systems.artifacts import bring
+from labbook.systems.base import Needs
+from labbook.systems.galera import config
+from labbook.systems.sql.mariadb import SERVER, fill
+from labbook.systems.sql.server import GRANTS, SQLServer
+
+NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "socat", "iproute2",
+                        "procps"),
+              commands=("ss", "ps"))
+NEW_CLUSTER = "--wsrep-new-cluster"
+# Unlike an init-file, which each start would have replicated, this is in the data from the start.
+USERS = f"FLUSH PRIVILEGES;\n{GRANTS}"
+# What a node makes anew; a copy of a stopped node's data is as good without.
+NOT_KEPT = ("galera.cache", "gvwstate.dat", "ibtmp1", "ib_buffer_pool", "sst_in_progress")
+STATE = ("grastate.dat", "gvwstate.dat", "galera.cache")
+WAYS = ("IST", "SST")
+SST_SECONDS = 300
+ASK_SECONDS = 0.2  # half a dozen nodes of one machine are asked at once
+
+
+class Left(SystemFailure):
+    """A node has closed its connection to the cluster, to which it does not come back by itself."""
+
+
+class GaleraNode(SQLServer):
+    """`peers` are the addresses of all nodes of its cluster; none: it is a cluster of its own."""
+
+    NAME = "galera"
+    SETTINGS = {
+        "engine": {"enum": ["InnoDB"], "default": "InnoDB"},
+        **config.SHARED,
+        "peers": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "segment": {**config.BYTE, "default": 0},
+        "weight": {**config.BYTE, "default": 1},
+    }
+    POOL_MB = 64
+
+    def __init__(self, host, **settings):
+        super().__init__(host, **settings)
+        self.data = self.home / "data"
+        self._how = ()
+
+    @classmethod
+    def needs(cls, **settings) -> Needs:
+        return NEEDS
+
+    @classmethod
+    def checked(cls, settings: dict) -> dict:
+        settings = super().checked(settings)
+        config.check_windows(settings)
+        return settings
+
+    def deploy(self, data: Path | None = None, empty=False) -> None:
+        """`data` is a folder of the cache (shelf.made), or one in such a folder: the data
+        directory of a node that was stopped. `empty`: the cluster gives all that there is."""
+        self.run("mkdir", "-p", self.data)
+        self.put_options(config.SST, **config.options(self.settings, self.host.name, self.address,
+                                                      self._provider()))
+        if data is not None:
+            self._copy(data)
+        elif not empty:
+            self.put(USERS, "users.sql")
+            self.host.run(fill(self.home, "--wsrep-on=OFF --wsrep-provider=none",
+                               self.home / "users.sql"))
+
+    def command(self) -> str:
+        return shlex.join((SERVER, f"--defaults-file={self.home}/my.cnf", *self._how))
+
+    def start(self, *how, seconds=None) -> None:
+        """Start with these words on the command line; returns once it is Synced."""
+        self.begin(*how or ((NEW_CLUSTER,) if self._alone() else ()))
+        self.await_answer(seconds)
+
+    def begin(self, *how) -> None:
+        """Start, and do not wait."""
+        self._how = how
+        super().begin()
+
+    def await_answer(self, seconds=None, interval=ASK_SECONDS) -> None:
+        """Returns once it is Synced; ends it and raises SystemFailure, with its log's tail, if it
+        does not come to that: Left at once when it has given up."""
+        super().await_answer(seconds, interval)
+
+    def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
+        """Start a node whose server has ended, killed or in order.
+
+        by: IST starts from the last transaction that it has, SST as if it had none. Gives `by`,
+        as its log tells it (None: nothing was missing), and the `seconds` until it was Synced.
+        """
+        if by not in WAYS:
+            raise InputError(f"{by!r} is no way to rejoin", key="by", allowed=WAYS)
+        began = time.monotonic()
+        if by == "SST":
+            self.run("rm", "-f", *(self.data / name for name in STATE))
+            self.start(seconds=seconds)
+        else:
+            self.start(f"--wsrep_start_position={self.recovered()}", seconds=seconds)
+        return {"by": self.transfer(), "seconds": time.monotonic() - began}
+
+    def recovered(self) -> str:
+        """History and number of the last transaction in the data of a node that does not run."""
+        said = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1")
+        position = config.recovered_position(said.stdout)
+        if position is None:
+            raise SystemFailure(f"galera on {self.host.name} has no transaction to go on from",
+                                log=said.stdout[-4000:])
+        return position
+
+    def transfer(self) -> str | None:
+        """SST, IST or None: by what it got what it had missed when it started last."""
+        log = self.run("grep", "-aE", config.TRANSFER, self.process.log, check=False)
+        return config.transfer_told(log.stdout)
+
+    def answers(self) -> None:
+        found = self.standing()
+        if not found["size"] and self.left():
+            raise Left(f"{self.host.name}: it has left its cluster while it joined", log=self.process.log_tail())
+        if not (found["primary"] and found["state"] == "Synced"):
+            raise ConnectionError(f"it is {found['state']}, {found}")
+
+    def leads(self) -> bool:
+        """Whether it was started as the first of a new cluster."""
+        return NEW_CLUSTER in self._how
+
+    def left(self) -> bool:
+        """Whether it was in its cluster, since its start, and has closed its connection to it."""
+        log = self.run("grep", "-aE", config.SHIFTS, self.process.log, check=False)
+        return config.left_told(log.stdout)
+
+    def standing(self) -> dict:
+        """size, primary, state, committed; see galera_config.standing."""
+        return config.standing(self._status())
+
+    def counters(self) -> dict:
+        return config.counted(self._status())
+
+    def query_in_step(self, statement: str, database=None) -> tuple:
+        """All rows of one statement, which waits until the node has applied what the cluster had
+        committed: that a commit is on every node does not mean that each can show it yet."""
+        with self.client(database) as client, client.cursor() as cursor:
+            cursor.execute("SET SESSION wsrep_sync_wait = 3")  # reads, updates and deletes
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+    def listens(self) -> bool:
+        """Whether other nodes can join by it."""
+        return bool(self.run("ss", "-Hltn", f"sport = :{config.CLUSTER_PORT}").stdout.strip())
+
+    def may_lead(self) -> bool:
+        """Whether its state is the newest there is, as the last node to stop in order writes it
+        down; also of one that has none yet."""
+        return self.host.run(f"! grep -q 'safe_to_bootstrap: 0' {self.data}/grastate.dat "
+                             "2> /dev/null", check=False).exit_code == 0
+
+    def destroy(self) -> None:
+        """End the server if it runs and take its files away: nothing is left to end in order."""
+        if self.process is not None:
+            self.process.kill()
+        super().destroy()
+
+    def server_facts(self) -> dict:
+        return {**super().server_facts(),
+                "provider": self._status()["wsrep_provider_version"]}
+
+    def _status(self) -> dict:
+        return dict(self.query("SHOW GLOBAL STATUS"))
+
+    def _alone(self) -> bool:
+        return not self.settings.peers or self.settings.peers == [self.address]
+
+    def _copy(self, data: Path) -> None:
+        if not (data / "grastate.dat").exists():
+            raise InputError("is no data directory of a Galera node that was stopped", file=data)
+        whole = data if (data / COMPLETE).exists() else data.parent
+        place = bring(self.host, whole) / data.relative_to(whole)
+        self.run("cp", "-r", "--reflink=auto", f"{place}/.", self.data, timeout=300)
+        self.run("rm", "-f", *(self.data / name for name in (COMPLETE, *NOT_KEPT)))
+
+    def _provider(self) -> str:
+        found = self.host.run(f"ls {' '.join(config.PROVIDERS)} 2> /dev/null", check=False).stdout
+        if not found:
+            raise LabError(f"{self.host.name}: Galera's library is not there",
+                           remedy="Install galera-4 there")
+        return found.split()[0]

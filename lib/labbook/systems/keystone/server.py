@@ -1,0 +1,175 @@
+"""Keystone, the identity service of OpenStack: a current release over a database that runs."""
+
+import http.client
+import json
+import shlex
+from pathlib import Path
+
+from labbook.errors import InputError, SystemFailure
+from labbook.lab.cache.python_packages import PythonPackages
+from labbook.systems.base import Needs, System
+from labbook.systems.keystone import config
+from labbook.systems.keystone.config import ADMIN, DATABASE, DOMAIN, Secrets
+
+VERSION = "30.0.0"
+PACKAGES = PythonPackages("keystone", VERSION, (f"keystone=={VERSION}", "gunicorn", "pymysql"),
+                          Path(__file__).with_name("keystone.txt"))
+# `keystone-manage` without a script for it, which would name one Python.
+MANAGE = "from keystone.cmd.manage import main; main()"
+MANAGE_SECONDS = 300
+# Where its secrets are, below its home: nobody but its user reads them there.
+SECRETS = {"fernet": "fernet-keys/1", "credential": "credential-keys/1", "password": "password"}
+
+
+class Keystone(System):
+    """One server, of several processes, with Fernet tokens. See `over`."""
+
+    NAME = "keystone"
+    SETTINGS = {
+        "version": {"enum": [VERSION], "default": VERSION},
+        "database_address": {"type": "string"},
+        "database_port": {"type": "integer", "minimum": 1, "maximum": 65535, "default": 3306},
+        "processes": {"type": "integer", "minimum": 1, "maximum": 256, "default": 5},
+        "cache": {"type": "boolean", "default": True},  # in each process's memory
+        "password_hash_rounds": {"type": "integer", "minimum": 4, "maximum": 16, "default": 4},
+    }
+    NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"), artifacts=(PACKAGES,))
+    START_SECONDS = 120
+    port = 5000
+    protocol = "keystone"
+
+    def __init__(self, host, secrets: Secrets | None = None, **settings):
+        """`secrets`: of the Keystone that made what is in the database; new ones without."""
+        super().__init__(host, **settings)
+        self.secrets = secrets or Secrets()
+        self._python = None
+
+    @classmethod
+    def over(cls, host, database, secrets=None, **settings) -> "Keystone":
+        """A Keystone on `host` whose data are in `database`, a system of MySQL's protocol."""
+        return cls(host, secrets, database_address=database.address,
+                   database_port=database.port, **settings)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}:{self.port}/v3"
+
+    @property
+    def credentials(self) -> dict:
+        """What a client needs to speak as the administrator. The password is for no record."""
+        return {"auth_url": self.url, "username": ADMIN, "password": self.secrets.password,
+                "project": ADMIN, "domain": DOMAIN}
+
+    def deploy(self) -> None:
+        """Its files; its tables and first user too where the database has none."""
+        self.put_files()
+        if not self._has_tables():
+            self.fill()
+
+    def put_files(self) -> None:
+        if self.settings.database_address is None:
+            raise InputError("Keystone cannot do without", file="settings of keystone",
+                             key="database_address")
+        self.run("mkdir", "-p", "-m", "700", self.home,
+                 *(self.home / part for part in ("locks", "fernet-keys", "credential-keys")))
+        self.put(config.configuration(self.settings, self.address, self.port, self.home),
+                 "keystone.conf")
+        self.put(config.gunicorn(self.address, self.port, self.home, self.settings.processes),
+                 "gunicorn.conf.py")
+        for kind, place in SECRETS.items():
+            self.host.put(getattr(self.secrets, kind), self.home / place, 0o600)
+
+    def fill(self) -> None:
+        """Make the tables and the first user, project and endpoint."""
+        self._query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
+        self.manage("db_sync")
+        # The endpoint is where whichever Keystone is over these tables says that it is.
+        self.manage("bootstrap", "--bootstrap-public-url", "$(public_endpoint)s/v3",
+                    "--bootstrap-region-id", "RegionOne")
+
+    def manage(self, *words) -> str:
+        """What `keystone-manage` with these words says."""
+        line = shlex.join(("-c", MANAGE, "--config-file", f"{self.home}/keystone.conf", *words))
+        # read there, so that no `ps` shows it
+        password = shlex.quote(str(self.home / SECRETS["password"]))
+        return self.host.run(f"export OS_BOOTSTRAP_PASSWORD=$(cat {password}); {self._env()} {line}",
+                             timeout=MANAGE_SECONDS).stdout
+
+    def command(self) -> str:
+        # It finds gunicorn.conf.py where it starts; Keystone would take any words for its own.
+        return f"{self._env()} -m gunicorn"
+
+    def answers(self) -> None:
+        """Asks for a token, so that the database has to answer as well."""
+        self.admin_token()
+
+    def server_facts(self) -> dict:
+        return {"release": self.request("GET", "").json["version"]["id"],
+                "python": self.host.run(f"{self._env()} --version").stdout.split()[1]}
+
+    def admin_token(self) -> str:
+        """A new token of the administrator's, for the first project."""
+        domain = {"name": DOMAIN}
+        user = {"name": ADMIN, "domain": domain, "password": self.secrets.password}
+        answer = self.request("POST", "/auth/tokens", {"auth": {
+            "identity": {"methods": ["password"], "password": {"user": user}},
+            "scope": {"project": {"name": ADMIN, "domain": domain}}}})
+        if answer.status != 201:
+            raise SystemFailure(f"Keystone gave no token: {answer.status} {answer.text[:200]}")
+        return answer.headers["X-Subject-Token"]
+
+    def request(self, method: str, path: str, body=None, token=None, headers=None):
+        """The answer to one request below /v3, read whole (`.text`, `.json`): it costs an SSH
+        round trip or two."""
+        connection = http.client.HTTPConnection(self.address, self.port)
+        connection.sock = channel = self.dial(timeout=60)
+        # It would close before the answer's body is read, since the server does not keep it open
+        # either; and what a channel of SSH had received is lost when that is closed.
+        connection.close = lambda: None
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        if token is not None:
+            sent["X-Auth-Token"] = token
+        try:
+            connection.request(method, f"/v3{path}", body and json.dumps(body), sent)
+            answer = connection.getresponse()
+            answer.text = answer.read().decode()
+        finally:
+            channel.close()
+        try:
+            answer.json = json.loads(answer.text)
+        except ValueError:
+            answer.json = None
+        return answer
+
+    def _env(self) -> str:
+        """The Python with Keystone's packages, which reads and writes at home only."""
+        if self._python is None:
+            self._python = PACKAGES.python_on(self.host)
+        files = shlex.quote(f"{self.home}/keystone.conf")
+        home = shlex.quote(str(self.home))
+        return (f"env HOME={home} XDG_CACHE_HOME={home} PYTHONWARNINGS=ignore "
+                f"OS_KEYSTONE_CONFIG_FILES={files} {self._python}")
+
+    def _has_tables(self) -> bool:
+        return bool(self._query("SELECT 1 FROM information_schema.tables WHERE table_name = 'user' "
+                                f"AND table_schema = '{DATABASE}'"))
+
+    def _query(self, statement):
+        import pymysql
+
+        from labbook.systems.sql.server import USER
+
+        s = self.settings
+        connection = pymysql.connect(user=USER, defer_connect=True, autocommit=True,
+                                     read_timeout=30)
+        try:
+            connection.connect(self.host.dial(s.database_address, s.database_port))
+        except (OSError, pymysql.Error) as error:
+            raise SystemFailure(f"{self.host.name}: Keystone's database at {s.database_address}:"
+                                f"{s.database_port} does not answer: {error}") from None
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                return cursor.fetchall()
+        finally:
+            connection.close()

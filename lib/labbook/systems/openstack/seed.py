@@ -1,0 +1,169 @@
+"""A platform's databases, made once for each release and kept: every platform starts from a copy."""
+
+import hashlib
+import json
+import tarfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from labbook.errors import SystemFailure
+from labbook.lab.cache.build import made
+from labbook.lab.cache.push import bring
+from labbook.lab.ssh.transfer import say
+from labbook.systems.cloud.openstack_session import connect_through, telling
+from labbook.systems.cluster import each
+from labbook.systems.keystone.config import ADMIN, DOMAIN, Secrets
+from labbook.systems.openstack import services
+from labbook.systems.openstack.config import HERE
+from labbook.systems.openstack.fill import fill_identity, fill_rest
+from labbook.systems.openstack.releases import PARTS, PORTS
+from labbook.systems.sql.mariadb import SERVER
+
+RECIPE = 2      # of what is made here and in openstack_fill: another one makes the kept ones void
+KEPT, TOLD, NODE = "data", "told.json", "compute_id"
+PACK_SECONDS, UP_SECONDS = 300, 120
+NOT_KEPT = ("ibtmp1", "ib_buffer_pool")
+
+
+@dataclass(frozen=True)
+class Seed:
+    """`folder` of the cache: the stopped database's data, and what is in it."""
+
+    folder: Path
+
+    @property
+    def told(self) -> dict:
+        """network: its id; images: {id: file name of the guest's}."""
+        return json.loads((self.folder / TOLD).read_text())
+
+
+def secrets() -> Secrets:
+    """Of this machine's Keystones."""
+    return Secrets.load(made("keystone-secrets", Secrets().save))
+
+
+def seed(platform, guest) -> Seed:
+    """The release's, with the guest's images in it; made on the platform's hosts if it is not there."""
+    host = platform.host
+    versions = host.run(f"{SERVER} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
+                        "grep -E 'nova|keystone|glance|neutron|cinder|placement'; true").stdout
+    told = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
+            guest.name, platform.secrets.digest, str(platform.place.home), host.name)
+    digest = hashlib.sha256(repr(told).encode()).hexdigest()[:10]
+    return Seed(made(f"openstack-{platform.release.name}-{digest}",
+                     lambda folder: _fill(folder, platform, guest)))
+
+
+def plant(platform, guest, seed: Seed) -> None:
+    """On the platform's deployed host: its images' files, and which node it is."""
+    images = bring(platform.host, guest.folder)
+    links = [f"ln -sf {images}/{name} {platform.place.home}/images/{one}"
+             for one, name in seed.told["images"].items()]
+    platform.host.run(" && ".join(links))
+    if (seed.folder / NODE).exists():
+        platform.host.put((seed.folder / NODE).read_text(), platform.place.home / "nova" / NODE)
+
+
+def data(platform, seed: Seed):
+    """Where the database's data are on the platform's host."""
+    return bring(platform.host, seed.folder) / KEPT
+
+
+def connection(platform):
+    """openstacksdk's, as the administrator."""
+    return connect_through(
+        platform.host, auth_url=f"http://{HERE}:{PORTS['keystone']}/v3", username=ADMIN, project_name=ADMIN,
+        password=platform.secrets.password, user_domain_name=DOMAIN, project_domain_name=DOMAIN)
+
+
+def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
+    """Until Nova's and Cinder's own workers have reported after `since` (epoch seconds), and not only
+    before their database was copied; SystemFailure with the log's tail of one that does not."""
+    wanted = {"nova-conductor", "nova-scheduler", "nova-compute", "cinder-scheduler", "cinder-volume"}
+    until = time.monotonic() + seconds
+    while True:
+        there = [*cloud.compute.services(), *cloud.block_storage.services()]
+        missing = wanted - {one.binary for one in there if one.state == "up" and _epoch(one.updated_at) > since}
+        if not missing:
+            return
+        if time.monotonic() > until:
+            name = sorted(missing)[0]
+            raise SystemFailure(f"{platform.host.name}: waited for {name} to report: not within "
+                                f"{seconds:g} s", log=platform.log_tail(name))
+        time.sleep(0.3)
+
+
+def _epoch(text) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp() if text else 0
+
+
+@contextmanager
+def complaining(platform, doing: str):
+    """What openstacksdk raises meanwhile is a SystemFailure with what the services complain of."""
+    try:
+        with telling(doing, None):
+            yield
+    except SystemFailure as error:
+        error.log = error.log or platform.complaints()
+        raise
+
+
+def _fill(folder: Path, platform, guest):
+    say(f"making the databases of OpenStack {platform.release.name}, once")
+    began = time.monotonic()
+    try:
+        with complaining(platform, "be made"):
+            _make(folder, platform, guest)
+    finally:
+        platform.destroy()
+    say(f"made in {time.monotonic() - began:.0f} s")
+
+
+def _make(folder, platform, guest):
+    platform.destroy()
+    platform.deploy()
+    platform.start_ground()
+    for name in services.DATABASES:
+        platform.database.query(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
+    each(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)],
+         at_failure=platform.database.process.kill)     # else the others make theirs to the end
+    _bootstrap(platform)
+    platform.await_answers(platform.begin("keystone-api"))
+    cloud = connection(platform)
+    fill_identity(cloud, platform.secrets.password)
+    cloud.close()
+    cloud = connection(platform)    # which knows where the others are now
+    since = time.time()
+    platform.start(running=["keystone-api"])
+    told = fill_rest(platform, cloud, guest)
+    await_workers(platform, cloud, since)
+    platform.manage(services.discovering(platform.place))
+    (folder / TOLD).write_text(json.dumps(told))
+    node = platform.host.run(f"cat {platform.place.home}/nova/{NODE}", check=False).stdout
+    if node:
+        (folder / NODE).write_text(node)
+    cloud.close()
+    platform.stop()
+    _take(platform.database, folder)
+
+
+def _bootstrap(platform):
+    line = services.config.entry(platform.place, "keystone-manage", "keystone.cmd.manage:main", "keystone")
+    url = f"http://{HERE}:{PORTS['keystone']}/v3"
+    # read there, so that no `ps` shows it
+    platform.manage(f"export OS_BOOTSTRAP_PASSWORD=$(cat {platform.place.home}/keys/password) && "
+                    f"{line} bootstrap --bootstrap-public-url {url} --bootstrap-region-id RegionOne")
+
+
+def _take(database, folder):
+    """The stopped database's data into a folder of this machine."""
+    packed, kept = database.home / "data.tar.gz", folder / "data.tar.gz"
+    left_out = " ".join(f"--exclude=./{name}" for name in NOT_KEPT)
+    database.host.run(f"tar -C {database.home}/data {left_out} -czf {packed} .", timeout=PACK_SECONDS)
+    database.host.get(packed, kept)
+    with tarfile.open(kept) as tar:
+        tar.extractall(folder / KEPT, filter="data")
+    kept.unlink()

@@ -1,0 +1,256 @@
+"""A lab's client hosts at work: one ipyparallel engine on each, called from here.
+
+The controller runs inside the first client host, so that it ends with the lab. Its connection
+files (ports and key) are written from here before anything starts: so controller and engines
+start side by side, and a restarted kernel finds them again. On hosts of the lab's own all meet
+at the control address; on a user's hosts engines come to the first one's data address, and we
+come through its SSH connection.
+"""
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from labbook.errors import LabError, SystemFailure
+from labbook.workloads.crew.connection import CONTROLLER, START_SECONDS, Way
+from labbook.workloads.crew.connection_files import FILES, FREE_PORTS, connection_files
+from labbook.workloads.crew.on_host import engine as crew_engine
+
+BACK_SECONDS = 60  # for a lost SSH connection to come back
+CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks part by up to 50 µs a second
+ENGINE = "crew-engine"
+# Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
+# An engine enters with a heartbeat, so the period is short; many misses are allowed, because the
+# clients leave the engine little CPU and its process is asked for anyway.
+CONTROLLER_OPTIONS = ("--reuse", "--usethreads", "--scheme=none", "--nodb",
+                      "--IPController.broadcast_scheduler_depth=0",
+                      "--HeartMonitor.period=200", "--HeartMonitor.max_heartmonitor_misses=300")
+ENGINE_OPTIONS = ("--IPEngine.enable_nanny=False", "--IPEngine.max_heartbeat_misses=0",
+                  f"--timeout={START_SECONDS}")
+
+_crews = WeakKeyDictionary()
+
+
+class Clock(NamedTuple):
+    """How far a host's clock is ahead of ours, and by how much that may be wrong either way."""
+
+    offset_s: float
+    uncertainty_s: float
+
+
+class _Lost(Exception):
+    """The way to the controller broke: answers under way are gone."""
+
+
+class Crew:
+    """`hosts`: the client hosts, in the order of arguments and results of `run`."""
+
+    def __init__(self, lab):
+        """Start engines unless some are at work; the first `run` waits until they are ready."""
+        self.hosts = list(lab.role("client"))
+        if not self.hosts:
+            raise LabError(f"lab {lab.id} has no host with the role client")
+        self._way = Way(self.hosts[0])
+        self._engines = self._clocks = None
+        self._given_up = False
+        if not self.at_work():
+            self.stop()
+            self._start()
+
+    @classmethod
+    def of(cls, lab) -> "Crew":
+        """The lab's crew; a new one when there is none, or when one of its processes has died."""
+        crew = _crews.get(lab)
+        if crew is not None and crew._given_up:
+            crew.stop()  # what its engines still do is not known
+        if crew is None or not crew.at_work():
+            if crew is not None:
+                crew.close()
+            crew = _crews[lab] = cls(lab)
+        return crew
+
+    def run(self, function, *arguments, timeout: float = 60) -> list:
+        """Call `function` on all hosts at once, the n-th with the n-th item of each argument.
+
+        Arguments shorter than the crew leave its last hosts out. SystemFailure when the function
+        raises, an engine dies or the time is up. Engines go on while the SSH connection to them
+        is lost, and their answers are asked for again; LabError when it does not come back.
+        """
+        count = min(map(len, arguments), default=len(self.hosts))
+        names = [uuid.uuid4().hex for _ in range(count)]
+        calls = [(crew_engine.keep, name, function, *(a[i] for a in arguments))
+                 for i, name in enumerate(names)]
+        again = [(crew_engine.again, name) for name in names]
+        return self._answers(calls, again, time.monotonic() + timeout)
+
+    def clock_offsets(self) -> list[Clock]:
+        """Of each host, in their order; asked anew when the last time is CLOCK_SECONDS ago.
+
+        Hosts of the lab's own have this machine's clock.
+        """
+        if not self._way.far:
+            return [Clock(0.0, 0.0)] * len(self.hosts)
+        if self._clocks is None or time.monotonic() - self._clocks[0] > CLOCK_SECONDS:
+            self._clocks = time.monotonic(), [self._clock(i) for i in range(len(self.hosts))]
+        return self._clocks[1]
+
+    def at_work(self) -> bool:
+        """Whether the controller and all engines run."""
+        found = [host.process(name) for host, name in self._processes()]
+        return all(process is not None and process.alive() for process in found)
+
+    def close(self) -> None:
+        """Leave the engines; they go on."""
+        self._way.close()
+
+    def stop(self) -> None:
+        """End the engines and the controller."""
+        self.close()
+        self._engines = None
+        for host, name in self._processes():
+            if (process := host.process(name)) is not None:
+                process.stop(timeout=1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _processes(self):
+        return [*((host, ENGINE) for host in self.hosts), (self.hosts[0], CONTROLLER)]
+
+    def _start(self):
+        first = self.hosts[0]
+        ports = first.run(f"{first.python} -c '{FREE_PORTS}'").stdout.split()
+        files = connection_files(*self._way.meeting, map(int, ports))
+        with ThreadPoolExecutor(len(self.hosts)) as pool:
+            list(pool.map(lambda host: self._start_on(host, files), self.hosts))
+
+    def _start_on(self, host, files):
+        environment = {"IPYTHONDIR": host.root / "crew", "LABBOOK_HOST": host.name}
+        if "software" not in (host.allow or ()):  # else its Python is the lab's, and may cache
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        host.run("mkdir -p crew/profile/security && chmod 700 crew")
+        profile = f"--profile-dir={host.root}/crew/profile"
+        host.put(files["engine"], FILES.format("engine"), 0o600)
+        if host is self.hosts[0]:
+            host.put(files["client"], FILES.format("client"), 0o600)
+            engines, clients = self._way.meeting  # it tells two addresses apart by options alone
+            host.start(CONTROLLER, " ".join((
+                host.python, "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,
+                f"--IPController.engine_ip={engines} --IPController.client_ip={clients}")),
+                env=environment)
+        host.start(ENGINE, " ".join((
+            host.python, "-m ipyparallel.engine", profile,
+            f"--file={host.root / FILES.format('engine')}", *ENGINE_OPTIONS)), env=environment)
+
+    def _join(self):
+        """Connect, and learn which engine is on which host."""
+        until = time.monotonic() + START_SECONDS
+        self._connect(until)
+        try:
+            engines = list(self._way.client.ids)
+            found = [self._way.client[i].apply_async(crew_engine.place) for i in engines]
+            places = [self._result(call, self.hosts[0], until) for call in found]
+        except BaseException:
+            self.close()
+            raise
+        self._engines = [dict(zip(places, engines))[host.name] for host in self.hosts]
+
+    def _connect(self, until):
+        self._way.open()
+        try:
+            while (there := len(self._way.client.ids)) < len(self.hosts):
+                for host in self.hosts:
+                    self._check_engine(host)
+                if time.monotonic() > until:
+                    log = self.hosts[0].process(CONTROLLER).log_tail()
+                    raise SystemFailure(f"only {there} of {len(self.hosts)} engines came to the "
+                                        "controller", log=log)
+                time.sleep(0.02)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_engine(self, host):
+        process = host.process(ENGINE)
+        if process is None or not process.alive():
+            raise SystemFailure(f"{host.name}: the engine of the clients has died",
+                                log=process and process.log_tail())
+        return process
+
+    def _answers(self, calls, again, until, first=0) -> list:
+        """Answers to `calls`, one a host from the `first`; to `again` once the way has broken."""
+        hosts = self.hosts[first:]
+        while True:
+            try:
+                if self._engines is None:
+                    self._join()
+                elif self._way.client is None or self._way.broken():
+                    raise _Lost
+                asked = [self._way.client[engine].apply_async(*call)
+                         for engine, call in zip(self._engines[first:], calls)]
+                calls = again
+                return [self._result(call, host, until) for call, host in zip(asked, hosts)]
+            except _Lost:
+                if self._engines is not None:
+                    self._connect_again()
+
+    def _connect_again(self):
+        """A client of our own anew: the controller may still take the old one to be there."""
+        self.close()
+        until = time.monotonic() + BACK_SECONDS
+        while True:
+            try:
+                return self._connect(until)
+            except LabError as error:
+                if time.monotonic() > until:
+                    self._given_up = True
+                    raise LabError("the connection to the clients was lost and did not come back "
+                                   f"within {BACK_SECONDS} s: {error}") from None
+                time.sleep(1)
+
+    def _result(self, call, host, until):
+        """What the call gave; a look at its process each second, so that a death is no hang."""
+        import ipyparallel
+
+        gone = None
+        while not call.done():
+            call.wait(1)
+            if call.done():
+                break
+            if self._way.broken():
+                raise _Lost
+            try:
+                process = self._check_engine(host)
+                gone = None
+            except LabError:  # unreachable for now; it may answer all the same
+                gone = gone or time.monotonic() + BACK_SECONDS
+                if time.monotonic() > gone:
+                    self._given_up = True
+                    raise
+                continue
+            if time.monotonic() > until:
+                log = process.log_tail()
+                self.stop()  # it is not known what the engine still does: a new one next time
+                raise SystemFailure(f"{host.name}: the engine did not answer in time", log=log)
+        try:
+            return call.get(timeout=1)
+        except ipyparallel.RemoteError as error:
+            if error.ename == crew_engine.NeverCame.__name__:
+                raise LabError(f"{host.name}: the connection was lost before the call came there",
+                               remedy="Try again") from None
+            raise SystemFailure(f"{host.name}: {error.ename}: {error.evalue}") from None
+
+    def _clock(self, host: int) -> Clock:
+        """By the shortest of a few round trips: our time then is known to half its length."""
+        found = []
+        for _ in range(CLOCK_ASKS):
+            before, call = time.time(), [(crew_engine.now,)]
+            there = self._answers(call, call, time.monotonic() + START_SECONDS, first=host)[0]
+            half = (time.time() - before) / 2
+            found.append(Clock(there - before - half, half))
+        return min(found, key=lambda clock: clock.uncertainty_s)

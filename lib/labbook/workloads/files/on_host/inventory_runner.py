@@ -1,0 +1,180 @@
+"""Asks for all metadata of names: `python -m labbook.workloads.files.on_host.inventory_runner SPEC OUT`.
+
+SPEC is a JSON file (see inventory.take), OUT a JSON list of rows. Forked workers ask, each for one
+name at a time; while one waits long others take its place, so that what hangs keeps nothing else
+from being asked for, and in the end it is left behind.
+
+Names are asked for by directories, a directory itself with what lies in it: that is what a server of
+metadata has, and what hangs or does not.
+"""
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections import Counter, deque
+
+from labbook.workloads.files.on_host.inventory_calls import NOT_ASKED, UNOBTAINABLE, asked
+
+TIMEOUT, LIKE_OTHERS, NO_TIME = "timeout", "like others of its directory", "no time left to ask"
+WORKERS = 4          # at work at once, but for those whose call is slow
+SLOW_SECONDS = 0.25
+MOST_WORKERS = 64
+ENOUGH = 3           # calls at once in a directory; where all time out, the rest is not asked
+
+
+class Worker:
+    """A process that is given a name and answers with its row, `name` while it is at it."""
+
+    def __init__(self, path: str):
+        self.name, self.since, self.until = None, 0.0, 0.0
+        to_it, self._names = os.pipe()
+        self.rows, from_it = os.pipe()
+        if (pid := os.fork()) == 0:
+            for end in (self._names, self.rows):
+                os.close(end)
+            _serve(path, os.fdopen(to_it), os.fdopen(from_it, "w"))
+        for end in (to_it, from_it):
+            os.close(end)
+        self._pid, self._kept = pid, b""
+
+    def ask(self, name: str, seconds: float) -> None:
+        self.name, self.since = name, time.monotonic()
+        self.until = self.since + seconds
+        os.write(self._names, json.dumps(name).encode() + b"\n")
+
+    def answer(self) -> dict | None:
+        """The row, once it is there as a whole."""
+        read = os.read(self.rows, 1 << 20)
+        if not read:
+            raise RuntimeError(f"the worker that asked for {self.name!r} has died")
+        self._kept += read
+        if not self._kept.endswith(b"\n"):
+            return None
+        row, self._kept, self.name = json.loads(self._kept), b"", None
+        return row
+
+    def leave(self) -> None:
+        """SIGKILL, which may come to nothing as long as the call has no answer."""
+        os.kill(self._pid, signal.SIGKILL)
+        for end in (self._names, self.rows):
+            os.close(end)
+
+
+def _serve(path, names, rows):
+    signal.alarm(0)
+    for line in names:
+        rows.write(json.dumps(asked(path, json.loads(line))) + "\n")
+        rows.flush()
+    os._exit(0)
+
+
+class Inventory:
+    """Asks for names, and where none are given for all that is found below the path."""
+
+    def __init__(self, spec: dict):
+        self._spec, self._walks = spec, spec["names"] is None
+        names = ["."] if self._walks else spec["names"]
+        self._folders = {os.path.dirname(name) for name in names}
+        self._waiting: dict[str, deque] = {}    # names to ask for, by directory
+        self._hung, self._workers, self.rows = Counter(), [], []
+        for name in names:
+            self._waiting.setdefault(self._folder(name), deque()).append(name)
+
+    def _folder(self, name) -> str:
+        """With which directory it is asked for."""
+        return name if name in self._folders else os.path.dirname(name) or "."
+
+    def run(self) -> list[dict]:
+        """All rows, the given names' in their order."""
+        order = {name: i for i, name in enumerate(self._spec["names"] or ())}
+        until = time.monotonic() + self._spec["seconds"]
+        while self._hand_out(until) or self._at_work():
+            self._collect()
+        for names in self._waiting.values():
+            for name in names:
+                self._without(name, NOT_ASKED, NO_TIME)
+        for worker in self._workers:
+            worker.leave()
+        return sorted(self.rows, key=lambda row: order.get(row["name"], row["name"]))
+
+    def _at_work(self):
+        return [worker for worker in self._workers if worker.name is not None]
+
+    def _room(self) -> bool:
+        """Whether one more may work: those whose call is slow do not count."""
+        at_work, now = self._at_work(), time.monotonic()
+        quick = sum(now - worker.since < SLOW_SECONDS for worker in at_work)
+        return quick < WORKERS and len(at_work) < MOST_WORKERS
+
+    def _hand_out(self, until) -> bool:
+        """Give names to whoever is free: whether one was given."""
+        given = False
+        while time.monotonic() < until and self._room():
+            if (name := self._next()) is None:
+                break
+            free = next((worker for worker in self._workers if worker.name is None), None)
+            if free is None:
+                free = Worker(self._spec["path"])
+                self._workers.append(free)
+            free.ask(name, self._spec["call_seconds"])
+            given = True
+        return given
+
+    def _next(self) -> str | None:
+        """A name to ask for; those of directories with timeouts come last."""
+        busy = Counter(self._folder(worker.name) for worker in self._at_work())
+        for folder in sorted(self._waiting, key=lambda one: self._hung[one] > 0):
+            if not self._waiting[folder]:
+                del self._waiting[folder]
+            elif busy[folder] + self._hung[folder] < ENOUGH:
+                return self._waiting[folder].popleft()
+        return None
+
+    def _collect(self) -> None:
+        """Answers, as soon as there are some, and the end of waiting for others."""
+        busy, now = {worker.rows: worker for worker in self._at_work()}, time.monotonic()
+        soon = [worker.until for worker in busy.values()]
+        soon += [slow for worker in busy.values() if (slow := worker.since + SLOW_SECONDS) > now]
+        for ready in select.select([*busy], [], [], max(0, min(soon) - now))[0]:
+            if (row := busy[ready].answer()) is not None:
+                self._add(row)
+        for worker in self._at_work():
+            if worker.until < time.monotonic():
+                self._without(worker.name, UNOBTAINABLE, TIMEOUT)
+                self._hangs(self._folder(worker.name))
+                worker.leave()
+                self._workers.remove(worker)
+
+    def _hangs(self, folder: str) -> None:
+        """Once more."""
+        self._hung[folder] += 1
+        if self._hung[folder] >= ENOUGH:
+            for name in self._waiting.pop(folder, ()):
+                self._without(name, UNOBTAINABLE, LIKE_OTHERS)
+
+    def _add(self, row) -> None:
+        self.rows.append(row)
+        self._hung.pop(self._folder(row["name"]), None)
+        if self._walks and row.get("kind") == "directory":
+            entries = [os.path.normpath(os.path.join(row["name"], entry))
+                       for entry in json.loads(row["entries"])]
+            self._waiting.setdefault(row["name"], deque()).extend(entries)
+
+    def _without(self, name, state, why) -> None:
+        self.rows.append({"name": name, "state": state, "error": why, "seconds": 0.0})
+
+
+def main(spec_path: str, out: str) -> int:
+    with open(spec_path) as file:
+        spec = json.load(file)
+    rows = Inventory(spec).run()
+    with open(out, "w") as file:
+        json.dump(rows, file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,80 @@
+"""Metadata clients' plans beside bonnie++'s: mixed calls, and renames."""
+
+from labbook.workloads.files.on_host.calls import CREATE, NAMES, RENAME, STAT, UNLINK
+from labbook.workloads.files.on_host.plans import Plan
+
+# What a mixed client does next, of 100; as many files come as go.
+MIX = {STAT: 60, CREATE: 12, UNLINK: 12, RENAME: 12, NAMES: 4}
+NEXT, WEIGHTS = tuple(MIX), tuple(MIX.values())
+DRAWN = 1024   # at once
+
+
+class Mixed(Plan):
+    """Reads and writes of files that are there before; a pass has as many calls as files."""
+
+    def before(self, phase):
+        yield from self.new_set(phase)
+        yield from self.create(phase)
+        self._there, self._made = self.sets[0].all(), 0
+
+    def mixed(self, _):
+        left = self.spec["files"] * self.spec["directories"]
+        while left > 0:
+            for code in self.draw.choices(NEXT, WEIGHTS, k=min(left, DRAWN)):
+                yield from self._one(code)
+            left -= DRAWN
+
+    def _one(self, code):
+        there, (folder, _, places, _) = self._there, self.sets[0]
+        if code == CREATE or not there:
+            number = int(self.draw.random() * len(places))
+            name = self._new(places[number])
+            if (yield CREATE, number, folder, name, None):
+                there.append((number, name))
+            return
+        at = int(self.draw.random() * len(there))
+        number, name = there[at]
+        if code == NAMES:
+            yield NAMES, number, folder, places[number], None
+        elif code == STAT:
+            yield STAT, number, folder, name, None
+        elif code == UNLINK:
+            there[at] = there[-1]
+            there.pop()
+            yield UNLINK, number, folder, name, None
+        else:
+            new = self._new(places[number])
+            if (yield RENAME, number, folder, name, new):
+                there[at] = number, new
+
+    def _new(self, place: str) -> str:
+        """A name that was never there."""
+        self._made += 1
+        return f"{place}/n{self._made:09x}-{self.number}"
+
+
+class Renames(Plan):
+    """Each file gets another name in its directory; then each moves to the next directory."""
+
+    def before(self, phase):
+        if not self.sets:
+            yield from self.new_set(phase)
+            yield from self.create(phase)
+            self._there, self._turn = self.sets[0].all(), 0
+
+    def rename(self, _):
+        yield from self._each(0)
+
+    def across(self, _):
+        yield from self._each(1)
+
+    def _each(self, further: int):
+        """Each file into the directory so much further on."""
+        folder, _, places, _ = self.sets[0]
+        self._turn += 1
+        for at, (number, name) in enumerate(self._there):
+            then = (number + further) % len(places)
+            first = name.rpartition("/")[2].partition("~")[0]
+            new = f"{places[then]}/{first}~{self._turn:x}"
+            if (yield RENAME, number, folder, name, new):
+                self._there[at] = then, new

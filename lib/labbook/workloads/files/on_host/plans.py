@@ -1,0 +1,185 @@
+"""Which calls a metadata client makes, phase by phase: as bonnie++ does, and plans made of that.
+
+bonnie++ 2.00's rules, seen in its calls: file i of N is named by ten hexadecimal digits of i, with
+up to twelve random letters behind them (sequential) or before them (random). A directory is left
+for the next one when it has one file more than it should, so that the last has fewer. Sequential
+stat and delete go through the directories and take each name as the directory gives it; random ones
+go through all names in an order drawn anew. A delete takes the directories away too. What is left
+out is the sync() after a create and a delete: it is the whole machine's, and FUSE has no part in it.
+"""
+
+import os
+import random
+import string
+from typing import NamedTuple
+
+from labbook.workloads.files.on_host.calls import (
+    CREATE,
+    ENTER,
+    MKDIR,
+    MKDIR_ONCE,
+    NAMES,
+    OPEN,
+    RMDIR,
+    STAT,
+    UNLINK,
+)
+
+LETTERS = string.ascii_letters + string.digits
+MOST_LETTERS = 12
+ONCE = ("delete",)   # what cannot go on once it is done
+
+
+class Files(NamedTuple):
+    """A set of files: `folder`, open; its `path`, None where the folder is not the set's alone; of
+    each directory its place below the folder and the names of its files."""
+
+    folder: int
+    path: str | None
+    places: list[str]
+    names: list[list[str]]
+
+    def all(self) -> list[tuple[int, str]]:
+        """(number of the directory, name relative to the folder) of each file."""
+        return [(number, f"{place}/{name}")
+                for number, (place, names) in enumerate(zip(self.places, self.names))
+                for name in names]
+
+
+def file_names(files: int, directories: int, draw: random.Random, letters_first: bool,
+               tail: str = "") -> list[list[str]]:
+    """Of each directory the names that bonnie++ would give; `tail` makes them this client's."""
+    found = [[] for _ in range(directories)]
+    for i in range(files * directories):
+        letters = "".join(draw.choices(LETTERS, k=draw.randint(0, MOST_LETTERS)))
+        parts = (letters, f"{i:010x}") if letters_first else (f"{i:010x}", letters)
+        found[i // (files + 1)].append("".join(parts) + tail)
+    return found
+
+
+class Plan:
+    """A client's state: the sets of files that it made; as bonnie++ does it.
+
+    `spec`: path and folder (where it works), directories, files, shared, pins, homes, seed.
+    """
+
+    def __init__(self, spec: dict, number: int):
+        self.spec, self.number = spec, number
+        self.draw = random.Random(f"{spec['seed']} {number}")
+        self.sets: list[Files] = []
+
+    def before(self, phase: str):
+        """Calls to be made before the phase begins, which do not count."""
+        if phase.endswith("create"):
+            yield from self.emptied()
+            yield from self.new_set(phase)
+
+    def calls(self, phase: str, more):
+        """The phase's calls; `more()`, asked after each pass, says whether it is to go on."""
+        act = getattr(self, phase.rpartition("_")[2])
+        yield from act(phase)
+        while self.repeats(phase) and more():
+            if phase.endswith("create") and not (yield from self.new_set(phase)):
+                return
+            yield from act(phase)
+
+    def repeats(self, phase: str) -> bool:
+        return phase.rpartition("_")[2] not in ONCE
+
+    def new_set(self, phase: str):
+        """Make a folder and its directories; whether it is there."""
+        own, tail = ("", f"-{self.number}") if self.spec["shared"] else (f"-{self.number}", "")
+        name, homes = f"{phase}{own}.{len(self.sets)}", self.spec["homes"]
+        path = self.spec["path"] if homes else f"{self.spec['path']}/{self.spec['folder']}/{name}"
+        folder = yield OPEN, 0, None, path, None
+        if folder is None:
+            return False
+        code, places = MKDIR_ONCE if self.spec["shared"] else MKDIR, self.places()
+        if homes:
+            places = [f"{self._in_turn(homes, number)}/{self.spec['folder']}-{name}-{place}"
+                      for number, place in enumerate(places)]
+        for number, place in enumerate(places):
+            yield code, number, folder, place, self.pin(number)
+        self.sets.append(Files(folder, None if homes else path, places, file_names(
+            self.spec["files"], len(places), self.draw, "sequential" not in phase, tail)))
+        return True
+
+    def places(self) -> list[str]:
+        return [f"{number:05d}" for number in range(self.spec["directories"])]
+
+    def pin(self, number: int) -> int | None:
+        """The rank for a directory."""
+        return self._in_turn(self.spec["pins"], number)
+
+    def _in_turn(self, those, number: int):
+        """What a directory has of these: in turn; clients with directories of their own begin at
+        different ones."""
+        first = 0 if self.spec["shared"] else self.number
+        return those[(first + number) % len(those)] if those else None
+
+    def create(self, _):
+        """All files of the last set."""
+        made = self.sets[-1]
+        for number, name in made.all():
+            yield CREATE, number, made.folder, name, None
+
+    def stat(self, phase):
+        yield from self._through(STAT, phase)
+
+    def delete(self, phase):
+        yield from self._through(UNLINK, phase)
+        if self.own():
+            yield from self._folders_too()
+
+    def emptied(self):
+        """Take away what is left of what others may have worked in; the last one can."""
+        yield from self._folders_too()
+
+    def own(self) -> bool:
+        """Whether no other client works in the directories."""
+        return not self.spec["shared"]
+
+    def _folders_too(self):
+        """Take directories away, the last one first, as one may lie in another."""
+        while self.sets:
+            made = self.sets.pop(0)
+            for number, place in reversed([*enumerate(made.places)]):
+                yield RMDIR, number, made.folder, place, None
+            os.close(made.folder)
+            if made.path is not None:
+                yield RMDIR, 0, None, made.path, None
+
+    def _through(self, code: int, phase: str):
+        """A call for each file, in the order of the directories or of chance."""
+        for made in self.sets:
+            if "sequential" in phase:
+                yield from self._as_given(code, made)
+                continue
+            files = made.all()
+            self.draw.shuffle(files)
+            for number, name in files:
+                yield code, number, made.folder, name, None
+
+    def _as_given(self, code: int, made: Files):
+        for number, (place, names) in enumerate(zip(made.places, made.names)):
+            entered = yield ENTER, number, made.folder, place, None
+            if entered is None:
+                continue
+            opened, entries = entered
+            mine = frozenset(names)
+            try:
+                with entries:
+                    for entry in entries:
+                        if entry.name in mine:
+                            yield code, number, opened, entry.name, None
+            except OSError:   # of reading on: asked once more, it is a row
+                yield NAMES, number, made.folder, place, None
+            finally:
+                os.close(opened)
+
+
+class Hot(Plan):
+    """All clients in one directory."""
+
+    def __init__(self, spec: dict, number: int):
+        super().__init__(dict(spec, directories=1, shared=True), number)

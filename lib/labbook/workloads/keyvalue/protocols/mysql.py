@@ -1,0 +1,115 @@
+"""SQL to MySQL and MariaDB over one connection, which PyMySQL opens and whose answers it reads."""
+
+import io
+import struct
+import time
+
+from labbook.workloads.clients.on_host.sockets import limit_waits
+from labbook.workloads.keyvalue.on_host.pairs import (
+    DATABASE,
+    TABLE,
+    WrongValue,
+    check_value,
+    key_of,
+    value_of,
+)
+from labbook.workloads.keyvalue.protocols.prepared import PreparedCalls, Template
+
+USER = "labbook"
+QUERY = b"\x03"  # COM_QUERY
+STAMP = b"%016d%03d"  # microseconds and the client's number: no two writes have the same
+STATEMENTS = {
+    "read": "SELECT VALUE FROM {table} WHERE NAME='{key}'",
+    "write": "REPLACE INTO {table} (NAME, VALUE, TIMEUUID) VALUES ('{key}', '{value}', {time})",
+    "update": "UPDATE {table} SET VALUE='{value}', TIMEUUID={time} WHERE NAME='{key}'",
+}
+
+
+class MySQLCalls(PreparedCalls):
+    """A write is the paper's REPLACE; an update has to find its row and to change it."""
+
+    def __init__(self, spec: dict):
+        import pymysql  # here, so that clients made by a fork need not each do it
+
+        super().__init__(spec)
+        self._connect, self._connection = pymysql.connect, None
+        self._requests = {op: self._request(op, 0) for op in STATEMENTS}
+
+    def connect(self) -> None:
+        seconds = self.spec["call_seconds"]
+        self._connection = self._connect(
+            host=self.spec["address"], port=self.spec["port"], user=USER, database=DATABASE,
+            autocommit=True, connect_timeout=max(1, seconds),
+            ssl_disabled=True)  # reading the CA certificates took 90 % of a client's start
+        connection = self._connection._sock
+        connection.settimeout(None)
+        limit_waits(connection, seconds)
+        self._talk_through(connection)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection._force_close()
+            self._connection = self._socket = None
+
+    def update(self, row: int) -> None:
+        self._store("update", row)
+
+    @staticmethod
+    def keeps_connection(error: Exception) -> bool:
+        """PyMySQL's own errors, which no server sent, have numbers of 2000 and more."""
+        import pymysql
+
+        if isinstance(error, pymysql.MySQLError):
+            return bool(error.args) and isinstance(error.args[0], int) and error.args[0] < 2000
+        return PreparedCalls.keeps_connection(error)
+
+    def _request(self, op, row) -> Template:
+        key, stamp = key_of(row), self._now()
+        value = value_of(key, self.spec["value_bytes"])
+        statement = STATEMENTS[op].format(table=TABLE, key=key.decode(), value=value.decode(),
+                                          time=stamp.decode())
+        return Template(packet(statement.encode()), row, b"" if op == "read" else stamp)
+
+    def _now(self):
+        return STAMP % (time.time_ns() // 1000, self.spec["client"] % 1000)
+
+    def _checked(self, answer, row):
+        result, answer = self._decode(answer)
+        key, rows = key_of(row), result.rows
+        check_value(key, rows[0][0].encode() if rows else None, self.spec["value_bytes"])
+        return Template(answer, row)
+
+    def _done(self, op, answer):
+        result, answer = self._decode(answer)  # a first REPLACE of a row answers differently
+        if not result.affected_rows:
+            raise WrongValue(f"no row changed by this {op}")
+        return answer
+
+    def _decode(self, answer):
+        """PyMySQL's result and the whole of its bytes; raises what the server raised."""
+        source = _Source(answer, self._socket)
+        self._connection._rfile = io.BufferedReader(source)
+        self._connection._next_seq_id = 1
+        self._connection._read_query_result()
+        return self._connection._result, source.read_so_far
+
+
+def packet(statement: bytes) -> bytes:
+    return struct.pack("<I", len(statement) + 1) + QUERY + statement
+
+
+class _Source(io.RawIOBase):
+    """What was received, and after it the socket."""
+
+    def __init__(self, received, connection):
+        self.read_so_far, self._unread, self._socket = b"", received, connection
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._unread[:len(buffer)] or self._socket.recv(len(buffer))
+        self._unread = self._unread[len(data):]
+        self.read_so_far += data
+        buffer[:len(data)] = data
+        return len(data)

@@ -1,0 +1,136 @@
+"""Calls whose bytes a driver made once: cheap for the client, whatever the row.
+
+A driver encodes a call for one row and decodes its answer. For another row only the key differs,
+and for a later write the time; these are put into the same bytes. An answer that equals the one
+decoded before in all but the key that was asked for, and the time its value was written, needs no
+second decoding. So every value is checked, at a fraction of the client's CPU that the driver's own
+calls take, and a client keeps no more for thousands of rows than for one.
+"""
+
+import re
+
+from labbook.workloads.keyvalue.on_host.pairs import (
+    DOTS,
+    WrongValue,
+    key_of,
+    noise_bytes,
+    noise_of,
+    value_of,
+)
+
+MOST_BYTES = 65536  # asked for at once; an answer that comes in pieces is put together
+
+
+class PreparedCalls:
+    """`read(row)`, `write(row)` and, where there is one, `update(row)`; what goes wrong is raised.
+
+    A subclass sets `_requests` (a Template by operation) and the socket in `connect`, and gives
+    `_checked` (the template of a read's answer), `_done` (a write's answer) and `_now`;
+    `_completed` where an answer says how long it is.
+    """
+
+    def __init__(self, spec: dict):
+        self.spec, self._socket = spec, None
+        self._requests, self._known, self._acknowledged = {}, None, set()
+        self._values = spec.get("values", DOTS)
+        self._noise_bytes = noise_bytes(spec["value_bytes"], self._values)
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def read(self, row: int) -> None:
+        self._send(self._requests["read"].of(row))
+        answer = self._receive(MOST_BYTES)
+        if self._known is None or not self._known.fits(answer, row):
+            whole = self._completed(answer)
+            if whole is answer or self._known is None or not self._known.fits(whole, row):
+                self._known = self._checked(whole, row)
+
+    def write(self, row: int) -> None:
+        self._store("write", row)
+
+    def write_many(self, rows: list[int], microseconds: int) -> None:
+        """Write rows, each once, all with that time, and wait once for all; where the protocol has
+        no way to, NotImplementedError."""
+        raise NotImplementedError
+
+    @staticmethod
+    def keeps_connection(error: Exception) -> bool:
+        """Whether the error is an answer, after which the connection goes on."""
+        return isinstance(error, WrongValue)
+
+    def _store(self, op, row) -> None:
+        request = self._requests[op]
+        request.of(row)
+        self._send(request.at_time(self._now()))
+        self._acknowledge(op, self._receive(MOST_BYTES))
+
+    def _acknowledge(self, op, answer) -> None:
+        if answer not in self._acknowledged:
+            self._acknowledged.add(self._done(op, answer))
+
+    def _talk_through(self, connection) -> None:
+        self._socket = connection
+        self._send, self._receive = connection.sendall, connection.recv
+
+    def _value(self, row) -> bytes:
+        return value_of(key_of(row), self.spec["value_bytes"], self._values)
+
+    def _completed(self, answer: bytes) -> bytes:
+        """The answer with what of it has still to come; itself when there is no more, or when it
+        does not tell."""
+        return answer
+
+    def _now(self) -> bytes:
+        """The time as this protocol's writes carry it."""
+        raise NotImplementedError
+
+    def _checked(self, answer: bytes, row: int) -> "Template":
+        """Decode a read's answer, raise what is wrong with it, and make it known."""
+        raise NotImplementedError
+
+    def _done(self, op: str, answer: bytes) -> bytes:
+        """Decode a write's answer, raise what is wrong with it, and give all its bytes."""
+        raise NotImplementedError
+
+
+class Template:
+    """Bytes made for one row, to be had for every other.
+
+    `time`: what in them tells the time; `noise`: so many bytes of it follow the last key.
+    """
+
+    def __init__(self, made: bytes, row: int, time: bytes = b"", noise: int = 0):
+        self._bytes, self._row = bytearray(made), row
+        self._keys = _places(made, key_of(row))
+        self._time = _places(made, time)[-1] if time else None
+        self._noise = slice(self._keys[-1].stop, self._keys[-1].stop + noise) if noise else None
+
+    def of(self, row: int) -> bytearray:
+        if row != self._row:
+            key = key_of(row)
+            for place in self._keys:
+                self._bytes[place] = key
+            if place := self._noise:
+                self._bytes[place] = noise_of(row, place.stop - place.start)
+            self._row = row
+        return self._bytes
+
+    def at_time(self, time: bytes) -> bytearray:
+        """`time` is as long as the one it takes the place of."""
+        self._bytes[self._time] = time
+        return self._bytes
+
+    def fits(self, answer: bytes, row: int) -> bool:
+        """Whether it is the same for this row, the time set aside."""
+        if answer == self.of(row):
+            return True
+        if self._time is None or len(answer) != len(self._bytes):
+            return False
+        return answer == self.at_time(answer[self._time])
+
+
+def _places(made: bytes, part: bytes) -> list[slice]:
+    return [slice(*found.span()) for found in re.finditer(re.escape(part), made)]

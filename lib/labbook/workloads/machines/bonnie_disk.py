@@ -1,0 +1,113 @@
+"""bonnie++'s tests of a disk: bytes and blocks written and read in order, seeks, and files."""
+
+import math
+import shlex
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pandas as pd
+
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
+from labbook.workloads.machines import bonnie_csv
+
+PACKAGES = ("bonnie++",)
+TIMES_MEMORY = 2        # bonnie++'s own rule: what fits the page cache measures that and no disk
+LEAST_MB = 16
+# Its K/sec is KiB.
+UNITS = {**{phase: "kib_per_s" for phase in bonnie_csv.BLOCKS}, "seeks": "per_s",
+         **{phase: "per_s" for phase in bonnie_csv.FILES}}
+
+
+@dataclass(frozen=True)
+class Load:
+    """`rows`: a row a phase: phase, unit, rate, cpu_percent. `measures`: {phase}_kib_per_s (of
+    put_c, put_block, rewrite, get_c, get_block; of 1024 bytes), seeks_per_s, {phase}_per_s (of
+    sequential_create, _stat, _delete and random_ alike, where files were asked for),
+    {phase}_cpu_percent of all, {phase}_kib_per_cpu (KiB/s a percent of the processor), and wall_s.
+    NaN for what took less than half a second, which bonnie++ does not tell, and for what took no
+    percent. `csv`: its own line. `started`: seconds since the epoch, by our clock.
+    """
+
+    rows: pd.DataFrame
+    measures: dict
+    csv: str
+    started: float
+
+
+def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, direct: bool = False,
+                seconds_at_most: float) -> Load:
+    """Let bonnie++ go through its tests in the folder `path` of the place, which may be a mounted one.
+
+    size_mb: of what is written and read in blocks: twice the place's memory or more, unless `direct`
+    passes the page cache by. byte_mb: of what is written and read byte by byte, which cannot pass it
+    by; 0 leaves these out. bonnie++ 2.00 makes a system call for each byte (counted), where its
+    readme has C's putc() and getc(), as earlier ones had: these rates are of system calls. files: so
+    many times 1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not
+    done in time; its files are gone then too, if the place still answers. It has the kernel write out
+    all file systems of its machine (sync) now and again.
+    """
+    _check(place, size_mb, byte_mb, files, direct)
+    if place.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
+        raise LabError(f"{place.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
+    folder = shlex.quote(str(path))
+    user = place.run(f"mkdir -p {folder} && id -un").stdout.strip()
+    words = command(str(path), size_mb, byte_mb, files, direct, "root" if user == "root" else "")
+    started, began = time.time(), time.monotonic()
+    try:
+        said = place.finish(f"bonnie-{place.name}", f"LC_ALL=C {shlex.join(words)}", seconds_at_most,
+                            f"bonnie++ in {path}")
+    except BaseException:
+        with suppress(LabbookError):  # what went wrong first is what must be told
+            place.run(f"rm -rf {folder}/Bonnie.*")
+        raise
+    wall = time.monotonic() - began
+    try:
+        csv = bonnie_csv.line(said)
+        rows = phases(csv, files)
+    except ValueError as error:
+        raise SystemFailure(f"{place.name}: bonnie++ told no rates: {error}", log=said[-2000:]) from None
+    return Load(rows, measures(rows) | {"wall_s": wall}, csv, started)
+
+
+def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
+    """Its words; `user`: root must say it."""
+    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files),
+             "-r", "0", "-m", "lab"]
+    return words + (["-D"] if direct else []) + (["-u", user] if user else [])
+
+
+def phases(csv: str, files: int) -> pd.DataFrame:
+    """phase, unit, rate, cpu_percent: a row a phase that was asked for; ValueError for no number."""
+    asked = bonnie_csv.BLOCKS | (bonnie_csv.FILES if files else {})
+    return pd.DataFrame([(phase, UNITS[phase], rate, cpu)
+                         for phase, (rate, cpu) in bonnie_csv.numbers(csv, asked).items()],
+                        columns=["phase", "unit", "rate", "cpu_percent"])
+
+
+def measures(rows: pd.DataFrame) -> dict[str, float]:
+    return {**{f"{row.phase}_{row.unit}": row.rate for row in rows.itertuples()},
+            **{f"{row.phase}_cpu_percent": row.cpu_percent for row in rows.itertuples()},
+            **{f"{row.phase}_kib_per_cpu": row.rate / row.cpu_percent if row.cpu_percent else math.nan
+               for row in rows.itertuples() if row.unit == "kib_per_s"}}
+
+
+def memory_mb(place) -> int:
+    """What may be page cache there: the lab host's limit if it has one, else the memory."""
+    limit = (place.via.limits or {}).get("memory") if place.here else None
+    if limit:
+        return limit >> 20
+    return int(place.run("grep MemTotal: /proc/meminfo").stdout.split()[1]) >> 10
+
+
+def _check(place, size_mb, byte_mb, files, direct):
+    if direct and byte_mb:  # it fails: the kernel takes no single byte past its cache
+        raise InputError(f"{byte_mb!r} MB byte by byte and direct", key="byte_mb", allowed="0 where direct")
+    if size_mb < LEAST_MB or not 0 <= byte_mb <= size_mb:
+        raise InputError(f"{size_mb!r} MB in blocks, {byte_mb!r} MB in bytes", key="size_mb, byte_mb",
+                         allowed=f"{LEAST_MB} and more, and no more bytes than blocks")
+    if files < 0:
+        raise InputError(f"{files!r} times 1024 files", key="files", allowed="0 and more")
+    if not direct and size_mb < TIMES_MEMORY * (memory := memory_mb(place)):
+        raise InputError(f"{size_mb!r} MB fit the page cache of {place.name}, which has {memory} MB",
+                         key="size_mb", allowed=f"{TIMES_MEMORY * memory} and more, or direct=True")

@@ -1,0 +1,197 @@
+"""claims.yml: what it may hold, and what judging it leaves behind."""
+
+import copy
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from labbook import paths
+from labbook.claims import claims
+from labbook.errors import InputError
+
+
+@pytest.fixture
+def write(root):
+    """Write claims.yml after a change to its first claim."""
+    path = claims.path("demo")
+    given = yaml.safe_load(path.read_text())
+
+    def changed(change):
+        data = copy.deepcopy(given)
+        path.write_text(yaml.safe_dump(change(data[0]) or data))
+        return path
+
+    return changed
+
+
+def test_claims_are_read(root):
+    assert [c["id"] for c in claims.load("demo")] == ["slower"]
+    claims.path("demo").unlink()
+    assert claims.load("demo") == []
+
+
+RULE = {
+    "greater": {"of": {"a": 1}, "than": {"a": 2}, "where": {"x": {"at_least": 3}, "y": None}},
+    "equal_within": {"of": {"a": 1}, "than": {"a": 2}, "margin": 1.1},
+    "differs_over": {"along": "x", "margin": 1.2},
+    "scales_with": {"along": "x", "low": 0.8, "high": 1.25},
+    "between": {"low": 1, "high": 2, "unit": "s"},
+    "grows_with": {"along": "x", "margin": 1.0},
+    "grows_alike": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.5},
+    "grows_less": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.1},
+    "above": {"value": 0.99, "unit": "of all"},
+    "below": {"value": 10, "unit": "s", "where": {"x": 1}},
+    "always": {"low": 1, "unit": "of all"},
+    "sometimes": {"low": 1, "unit": "files"},
+    "ratio_between": {"of": {"a": 1}, "than": {"a": 2}, "low": 1.02, "high": 1.05},
+    "grows_slower": {"of": {"a": 1}, "than": {"a": 2}, "along": "x"},
+    "crosses_near": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "at": 70, "within": 20},
+    "not_testable": {"reason": "one core"},
+}
+
+
+@pytest.mark.parametrize("name", claims.RULES)
+def test_every_rule_can_be_written(write, name):
+    write(lambda claim: claim.update(rule={"name": name, **RULE[name]}))
+    assert claims.load("demo")[0]["rule"]["name"] == name
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda c: c.update(mesure="x"), ["slower.mesure", "measure"]),
+    (lambda c: c.pop("statement") and None, ["missing: statement"]),
+    (lambda c: c.pop("measure") and None, ["missing: measure"]),
+    (lambda c: c.update(id="Two Words"), ["Two Words.id"]),
+    (lambda c: c.update(statement=""), ["slower.statement"]),
+    (lambda c: c["paper"].update(vale=1), ["slower.paper.vale", "value"]),
+    (lambda c: c["paper"].update(value="2x"), ["slower.paper.value", "number"]),
+    (lambda c: c.update(paper={}), ["slower.paper"]),
+    (lambda c: c["rule"].update(name="bigger"), ["slower.rule.name", "greater", "crosses_near"]),
+    (lambda c: c["rule"].update(margine=2), ["slower.rule.margine", "margin"]),
+    (lambda c: c["rule"].update(margin=0.5), ["slower.rule.margin", "1"]),
+    (lambda c: c["rule"].update(margin="1.05"), ["slower.rule.margin", "number"]),
+    (lambda c: c["rule"].pop("than") and None, ["slower.rule", "missing: than"]),
+    (lambda c: c["rule"].update(of={}), ["slower.rule.of"]),
+    (lambda c: c["rule"].update(of={"system": ["a"]}), ["slower.rule.of.system"]),
+    (lambda c: c["rule"].update(of={"version": 1}), ["slower.rule.than", "version"]),
+    (lambda c: c["rule"].update(where={"system": "a"}), ["slower.rule.where.system"]),
+    (lambda c: c["rule"].update(where={"x": {"atleast": 1}}),
+     ["slower.rule.where.x.atleast", "at_least"]),
+    (lambda c: c.update(rule={"name": "not_testable"}), ["missing: reason"]),
+    (lambda c: c.update(rule={"name": "equal_within", "of": {"a": 1}, "than": {"a": 2}}),
+     ["missing: margin"]),
+    (lambda c: c.update(rule={"name": "always", "unit": "s"}), ["slower.rule", "low, high"]),
+    (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low"]),
+    (lambda c: c.update(rule={"name": "sometimes"}), ["slower.rule", "low, high"]),
+    (lambda c: c.update(rule={"name": "scales_with", "along": "x"}), ["slower.rule", "low, high"]),
+    (lambda c: c.update(needs=[{"measure": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
+    (lambda c: c.update(needs=[{"measure": "m", "at_least": 1}]), ["missing: otherwise"]),
+    (lambda c: c.update(needs=[]), ["slower.needs"]),
+    (lambda c: [c, c], ["slower: two claims have this id"]),
+    (lambda c: {"claims": [c]}, ["not of type array"]),
+])
+def test_what_a_claim_may_not_be_is_named(write, change, words):
+    path = write(change)
+    with pytest.raises(InputError) as raised:
+        claims.load("demo")
+    for word in [str(path), *words]:
+        assert word in str(raised.value)
+
+
+def slow_a(point):
+    return 0.02 if point.system == "a" else 0.01
+
+
+def test_judging_says_what_was_measured_and_keeps_it(make, measure):
+    study, speed = make(repeats=3)
+    measure(study, speed, slow_a)
+    study.complete()
+    verdict = study.judge("slower", speed)
+    assert (verdict.verdict, verdict.unit) == ("replicated", "times")
+    assert (verdict.measured, verdict.n, verdict.level) == (pytest.approx(2), 3, 0.75)
+    kept, = json.loads(claims.verdicts_path("demo").read_text())
+    for name in ("study", "id", "statement", "source", "paper", "measured", "low", "high", "level",
+                 "n", "verdict", "reason", "profile", "environment", "conditions"):
+        assert kept[name] == getattr(verdict, name)
+    assert kept["conditions"]["points"] == 12 and kept["profile"] == "quick"
+    assert claims.board("demo")[0]["verdict"] == "replicated"
+    assert paths.build_dir() in claims.verdicts_path("demo").parents
+
+
+def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
+    study, speed = make(repeats=3)
+    measure(study, speed, slow_a)
+    shown = study.judge("slower", speed)._repr_html_()
+    assert "a is &lt;slower&gt; than b" in shown and "<slower>" not in shown
+    assert 'id="claim-slower"' in shown and "verdict-replicated" in shown
+    assert "2 times (2 to 2 at a level of 75 %, 3 repeats)" in shown and "table 1" in shown
+    board = study.claims()._repr_html_()
+    assert "&lt;slower&gt;" in board and "<slower>" not in board and "replicated" in board
+
+
+def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root):
+    first = yaml.safe_load(claims.path("demo").read_text())[0]
+    late = first | {"id": "late", "rule": {"name": "not_testable", "reason": "one core"}}
+    study, speed = make(repeats=3, claims=[late, first])
+    measure(study, speed)
+    assert [(c["id"], c["verdict"]) for c in study.claims()] == [("late", None), ("slower", None)]
+    study.judge("slower", speed)
+    assert study.judge("late").verdict == "not testable here"
+    assert [(c["id"], c["verdict"]) for c in study.claims()] == [
+        ("late", "not testable here"), ("slower", "not replicated")]
+    make(claims=[first])
+    assert [c["id"] for c in claims.board("demo")] == ["slower"]
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"experiment": "sped"}, "experiment 'sped', not 'speed'"),
+    ({"measure": "mean_s"}, "mean_ms"),
+    ({"measure": "outcome"}, "no measure 'outcome'"),
+])
+def test_a_claim_on_what_was_not_measured_is_refused(make, measure, change, words):
+    first = yaml.safe_load(claims.path("demo").read_text())[0]
+    study, speed = make(claims=[first | change])
+    measure(study, speed, measures={"outcome": "right"})
+    with pytest.raises(InputError, match=words):
+        study.judge("slower", speed)
+    with pytest.raises(InputError, match="did you mean 'slower'"):
+        study.judge("slowr", speed)
+
+
+def test_points_limited_by_clients_are_judged_by_no_rule(make, measure):
+    study, speed = make(repeats=3)
+    measure(study, speed, slow_a, measures={"client_limited": 1})
+    verdict = study.judge("slower", speed)
+    assert (verdict.verdict, verdict.reason) == ("not testable here", "limited by the clients")
+    assert verdict.measured is None and "Here" not in verdict._repr_html_()
+
+
+def test_without_records_nothing_is_judged(make):
+    study, speed = make()
+    assert study.judge("slower", speed).reason == "nothing was measured"
+
+
+def test_the_words_of_the_full_profile(root):
+    file = paths.papers("demo") / "full.yml"
+    file.write_text("repeats: 3\nops: [read, write]\nplace: memory\nsizes: [1, 2]\n")
+    assert claims.full_words("demo") == {"read", "write", "memory"}
+    file.unlink()
+    assert claims.full_words("demo") == set()
+
+
+def test_reading_claims_stays_light(root):
+    code = ("import sys; from labbook.claims import claims; claims.board('demo'); "
+            "print([m for m in ('pandas', 'numpy', 'pyarrow', 'scipy') if m in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("measured, unit, words", [
+    (1.0312, "times", "1.031 times (1.000 to 2.5 at"), (1.0312, "s", "1.03 s (1 to 2.5 at")])
+def test_ratios_near_one_are_told_to_a_thousandth(measured, unit, words):
+    from labbook.claims.verdict import ours
+
+    one = {"measured": measured, "low": 1.0, "high": 2.5, "level": 0.75, "n": 3, "unit": unit}
+    assert ours(one).startswith(words)

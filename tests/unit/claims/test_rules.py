@@ -1,0 +1,366 @@
+"""Verdicts of the named rules."""
+
+import math
+
+import pytest
+
+from labbook.claims.rules import (
+    NOT_REPLICATED,
+    NOT_TESTABLE,
+    REPLICATED,
+    TOO_NOISY,
+    crossing,
+    decide,
+)
+from labbook.errors import InputError
+
+PARAMETERS = ("system", "op", "clients")
+AB = {"of": {"system": "a"}, "than": {"system": "b"}}
+
+
+def rows(time, repeats=3, clients=(1, 10, 50), ops=("read",), limited=()):
+    """`time(system, clients, repeat)` in ms; `limited`: counts at which clients limit system a."""
+    return [{"system": s, "op": op, "clients": c, "repeat": r, "mean_ms": time(s, c, r),
+             "client_limited": int(s == "a" and c in limited)}
+            for r in range(1, repeats + 1) for s in "ab" for op in ops for c in clients]
+
+
+def judged(rule, data):
+    return decide({"id": "x", "measure": "mean_ms", "rule": rule}, data, PARAMETERS)
+
+
+def factor(value):
+    return lambda s, c, r: (value if s == "a" else 1.0) * c * (1 + r / 100)
+
+
+def growing(of, than):
+    return lambda s, c, r: 5.0 + (of if s == "a" else than) * c + r / 100
+
+
+def noisy(s, c, r):
+    return c * ((1.5, 0.7, 1.4)[r - 1] if s == "a" else 1.0)
+
+
+@pytest.mark.parametrize("rule, time, verdict", [
+    ({"name": "greater", "margin": 1.05}, factor(2), REPLICATED),
+    ({"name": "greater", "margin": 1.05}, factor(1.0), NOT_REPLICATED),
+    ({"name": "greater", "margin": 1.05}, factor(0.5), NOT_REPLICATED),
+    ({"name": "greater"}, noisy, TOO_NOISY),
+    ({"name": "equal_within", "margin": 1.2}, factor(1.1), REPLICATED),
+    ({"name": "equal_within", "margin": 1.2}, factor(1.3), NOT_REPLICATED),
+    ({"name": "equal_within", "margin": 1.2}, factor(0.7), NOT_REPLICATED),
+    ({"name": "equal_within", "margin": 1.2}, noisy, TOO_NOISY),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.03), REPLICATED),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.01), NOT_REPLICATED),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.12), NOT_REPLICATED),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, noisy, TOO_NOISY),
+    ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(1, 1.1), REPLICATED),
+    ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(3, 0.1), NOT_REPLICATED),
+    ({"name": "grows_less", "along": "clients"}, growing(0.2, 1), REPLICATED),
+    ({"name": "grows_less", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
+    ({"name": "grows_less", "along": "clients", "margin": 1.2}, growing(0.9, 1), NOT_REPLICATED),
+    ({"name": "grows_slower", "along": "clients"}, growing(0.2, 1), REPLICATED),
+    ({"name": "grows_slower", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
+    ({"name": "grows_slower", "along": "clients", "margin": 2}, growing(0.8, 1), NOT_REPLICATED),
+    ({"name": "grows_slower", "along": "clients"}, growing(1, 0), NOT_REPLICATED),
+    ({"name": "crosses_near", "along": "clients", "at": 30, "within": 15},
+     lambda s, c, r: c if s == "b" else 20 + c / 5 + r, REPLICATED),
+    ({"name": "crosses_near", "along": "clients", "at": 45, "within": 5},
+     lambda s, c, r: c if s == "b" else 6 + r / 10, NOT_REPLICATED),
+    ({"name": "crosses_near", "along": "clients", "at": 40, "within": 15}, factor(2),
+     NOT_REPLICATED),
+])
+def test_two_arms(rule, time, verdict):
+    assert judged(rule | AB, rows(time)).verdict == verdict
+
+
+@pytest.mark.parametrize("of, than, verdict", [
+    (2, 1, REPLICATED), (0, 1, NOT_REPLICATED), (-0.05, 1, NOT_REPLICATED)])
+def test_grows_with(of, than, verdict):
+    rule = {"name": "grows_with", "along": "clients", "of": {"system": "a"}, "margin": 1.05}
+    found = judged(rule, rows(growing(of, than)))
+    assert found.verdict == verdict
+    if of == 2:
+        assert found.interval.value == pytest.approx((5.02 + 100) / (5.02 + 2))
+
+
+def test_the_measured_value_is_the_median_of_the_repeats_ratios():
+    found = judged({"name": "greater", "where": {"clients": 10}} | AB,
+                   rows(lambda s, c, r: 10.0 * r if s == "a" else 5.0))
+    assert (found.interval.value, found.interval.low, found.interval.high) == (4, 2, 6)
+    assert (found.interval.n, found.interval.level, found.unit) == (3, 0.75, "times")
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_few_repeats_decide_nothing(repeats):
+    found = judged({"name": "greater"} | AB, rows(factor(100), repeats))
+    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+
+
+def test_where_picks_points():
+    time = lambda s, c, r: 1.0 if c < 10 or s == "b" else 9.0  # noqa: E731
+    for where, verdict in (({"clients": 1}, NOT_REPLICATED), ({"clients": 50}, REPLICATED),
+                           ({"clients": {"at_least": 10}}, REPLICATED),
+                           ({"clients": {"at_most": 9}}, NOT_REPLICATED)):
+        assert judged({"name": "greater", "where": where} | AB, rows(time)).verdict == verdict
+
+
+def test_points_limited_by_clients_enter_no_verdict():
+    time = lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0  # noqa: E731
+    found = judged({"name": "greater"} | AB, rows(time, limited=(50,)))
+    assert found.interval.value == pytest.approx(2) and "3 points" in found.reason
+    found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
+    assert (found.verdict, found.reason) == (NOT_TESTABLE, "limited by the clients")
+    found = judged({"name": "grows_with", "along": "clients"} | {"of": {"system": "a"}},
+                   rows(time, limited=(10, 50)))
+    assert found.verdict == NOT_TESTABLE and "limited" in found.reason
+
+
+def test_a_setting_limited_in_one_repeat_is_left_out_of_all():
+    data = rows(lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0, 4)
+    for row in data:
+        row["client_limited"] = int(row["system"] == "a" and row["clients"] == 50
+                                    and row["repeat"] == 4)
+    found = judged({"name": "greater"} | AB, data)
+    assert (found.interval.n, found.interval.high) == (4, pytest.approx(2))
+    assert "(1 point)" in found.reason
+    assert judged({"name": "greater", "where": {"clients": 50}} | AB, data).verdict == NOT_TESTABLE
+
+
+def test_operations_that_failed_are_told_with_the_verdict():
+    data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
+    assert "45 of 1800 operations failed" in judged({"name": "greater"} | AB, data).reason
+    assert "failed" not in judged({"name": "greater"} | AB, rows(factor(2))).reason
+    found = decide({"id": "x", "measure": "errors", "rule": {"name": "always", "high": 9}}, data,
+                   PARAMETERS)
+    assert "failed" not in found.reason     # it is about them itself
+
+
+def test_a_parameter_without_a_value_is_the_same_in_all_points():
+    data = [row | {"op": (None, math.nan, float("nan"))[i % 3]}
+            for i, row in enumerate(rows(factor(2)))]
+    assert judged({"name": "greater"} | AB, data).verdict == REPLICATED
+
+
+def test_what_is_missing_in_one_repeat_is_left_out_of_all():
+    data = [row for row in rows(lambda s, c, r: 1000.0 if c == 50 and s == "a" else 1.0)
+            if not (row["repeat"] == 2 and row["clients"] == 50 and row["system"] == "b")]
+    assert judged({"name": "greater"} | AB, data).interval.high == pytest.approx(1)
+    for row in data:
+        row["mean_ms"] = math.nan
+    assert judged({"name": "greater"} | AB, data).verdict == NOT_TESTABLE
+
+
+def test_that_points_have_no_value_is_told_with_the_verdict():
+    """Such as what a benchmark was too fast to tell."""
+    data = rows(factor(2))
+    for row in data:
+        if row["clients"] == 50 and row["system"] == "b" and row["repeat"] > 1:
+            row["mean_ms"] = math.nan
+    found = judged({"name": "greater"} | AB, data)
+    assert found.verdict == REPLICATED
+    assert found.reason.endswith("; 2 points have no mean_ms, and their settings are left out of all repeats")
+    found = judged({"name": "always", "low": 0, "where": {"system": "b"}}, data)
+    assert (found.verdict, found.interval.n) == (REPLICATED, 3) and found.reason.endswith("; 2 points have no mean_ms")
+    assert "have no" not in judged({"name": "always", "low": 0, "where": {"system": "a"}}, data).reason
+    assert "have no" not in judged({"name": "greater", "where": {"clients": 1}} | AB, data).reason
+
+
+@pytest.mark.parametrize("rule, words", [
+    ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no clients 70"),
+    ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no clients at least 60"),
+    ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "from 1 to 50 only"),
+    ({"name": "not_testable", "reason": "one core only"}, "one core only"),
+])
+def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
+    found = judged((AB if "reason" not in rule else {}) | rule, rows(factor(2)))
+    assert found.verdict == NOT_TESTABLE and words in found.reason and found.interval is None
+
+
+@pytest.mark.parametrize("want, known", [("db2", "db5"), ("SST", "IST"), ("standby_replay", "standby"),
+                                         ("standby", "standby_replay")])
+def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_others(want, known):
+    found = [row | {"system": known} for row in rows(factor(2))]
+    rule = {"name": "below", "value": 3, "where": {"system": want}}
+    assert judged(rule, found).reason == f"this run of the quick profile measured no system {want}"
+
+
+def test_a_ratio_of_nothing_is_not_testable():
+    assert judged({"name": "greater"} | AB, rows(lambda *_: 0.0)).verdict == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("rule, words", [
+    ({"of": {"sytem": "a"}, "than": {"sytem": "b"}}, "did you mean 'system'"),
+    ({"where": {"ops": "read"}}, "rule.where.ops"),
+    ({"where": {"op": "raed"}}, "did you mean 'read'"),
+    ({"name": "grows_slower", "along": "client"}, "did you mean 'clients'"),
+])
+def test_a_claim_on_what_does_not_exist_is_refused(rule, words):
+    with pytest.raises(InputError, match=words):
+        judged({"name": "greater"} | AB | rule, rows(factor(2)))
+
+
+def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measured():
+    claim = {"id": "one", "measure": "ms", "rule": {"name": "always", "low": 1, "where": {"op": "reads"}}}
+    found = [{"repeat": 1, "op": "read", "ms": 1.0}]
+    with pytest.raises(InputError, match="did you mean 'read'"):
+        decide(claim, found, ["op"])
+    outcome = decide(claim, found, ["op"], known={"reads"})
+    assert (outcome.verdict, outcome.reason) == (NOT_TESTABLE, "this run of the quick profile measured no op reads")
+
+
+def test_crossing():
+    assert crossing([0, 10, 20, 30], [2, 2, 0.5, 0.5]) == pytest.approx(15)
+    assert crossing([0, 10, 20, 30], [2, 2, 2, 2]) == math.inf
+    assert crossing([0, 10, 20, 30], [0.5] * 4) == -math.inf
+    one_wild = [2, 0.9, 2, 0.5, 0.5, 0.5]
+    assert 20 < crossing([0, 10, 20, 30, 40, 50], one_wild) < 30
+
+
+@pytest.mark.parametrize("value, verdict", [(1.5, REPLICATED), (2.0, NOT_REPLICATED),
+                                            (3, NOT_REPLICATED)])
+def test_a_measure_above_a_value(value, verdict):
+    rule = {"name": "above", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
+    outcome = judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0))
+    assert (outcome.verdict, outcome.unit, outcome.interval.value) == (verdict, "ms", 2.0)
+
+
+@pytest.mark.parametrize("value, verdict", [(2.5, REPLICATED), (2.0, NOT_REPLICATED),
+                                            (1, NOT_REPLICATED)])
+def test_a_measure_below_a_value(value, verdict):
+    rule = {"name": "below", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
+    assert judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0)).verdict == verdict
+
+
+def test_a_measure_of_zero_is_one():
+    rule = {"name": "below", "value": 1, "unit": "errors"}
+    found = judged(rule, rows(lambda s, c, r: 0.0 if s == "a" else 0.5))
+    assert (found.verdict, found.interval.value) == (REPLICATED, 0.25)
+
+
+@pytest.mark.parametrize("bounds, verdict", [
+    ({"low": 1}, REPLICATED), ({"high": 1}, REPLICATED), ({"low": 0.5, "high": 2}, REPLICATED),
+    ({"high": 0.9}, NOT_REPLICATED), ({"low": 1.1}, NOT_REPLICATED)])
+def test_every_point_lies_where_a_claim_of_all_says(bounds, verdict):
+    assert judged({"name": "always"} | bounds, rows(lambda *_: 1.0)).verdict == verdict
+
+
+def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_are():
+    rule = {"name": "always", "low": 1, "unit": "of all"}
+    found = judged(rule, rows(lambda s, c, r: 0.99 if (s, c, r) == ("b", 10, 7) else 1.0, 9))
+    assert (found.verdict, found.interval.value) == (NOT_REPLICATED, 1)
+    assert found.reason == "1 of 9 repeats had a point that is not at least 1 of all"
+    found = judged(rule, rows(lambda *_: 1.0, 2))
+    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+    assert judged(rule, rows(lambda *_: 0.5, 1)).verdict == NOT_REPLICATED
+
+
+SOMETIMES = {"name": "sometimes", "low": 1}
+
+
+def seen(where, repeats):
+    """A measure that is 1 in the points `where(system, clients, repeat)`, else 0."""
+    return rows(lambda s, c, r: float(where(s, c, r)), repeats)
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3, 10])
+def test_one_point_makes_a_claim_of_some_however_many_others_there_are(repeats):
+    found = judged(SOMETIMES, seen(lambda s, c, r: (s, c, r) == ("b", 10, 1), repeats))
+    assert (found.verdict, found.interval.value) == (REPLICATED, 1 / repeats)
+    assert (found.unit, found.interval.n) == ("of all repeats", repeats)
+    assert found.reason.startswith("1 of ") and f"1 of {6 * repeats} points" in found.reason
+
+
+def test_what_no_point_shows_is_refuted_by_as_many_repeats_as_a_verdict_takes():
+    found = judged(SOMETIMES, seen(lambda *_: False, 2))
+    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+    found = judged(SOMETIMES | {"unit": "files"}, seen(lambda *_: False, 10))
+    assert (found.verdict, found.interval.value, found.interval.low) == (NOT_REPLICATED, 0, 0)
+    assert found.interval.high == pytest.approx(1 - 0.025 ** 0.1, abs=1e-6)     # what 10 repeats can tell
+    assert found.reason == "none of 60 points of 10 repeats is at least 1 files"
+
+
+def test_a_claim_of_some_is_about_points_and_not_about_the_middle_of_them():
+    """Four of ten runs have a median of 0."""
+    data = seen(lambda s, c, r: r <= 4, 10)
+    assert judged(SOMETIMES, data).verdict == REPLICATED
+    assert judged({"name": "above", "value": 0}, data).verdict == TOO_NOISY
+    assert judged(SOMETIMES | {"where": {"system": "a", "clients": 1}}, data).interval.value == 0.4
+    assert judged({"name": "sometimes", "high": 0}, data).interval.value == 0.6
+
+
+def test_a_gain_of_one_scenario_is_below_that_of_another_by_growth_along_the_arms():
+    """What a numbered setting saves is a growth below 1 along it."""
+    rule = {"name": "grows_less", "of": {"system": "a"}, "than": {"system": "b"},
+            "along": "clients"}
+    saves = {"a": {1: 100, 2: 88}, "b": {1: 200, 2: 190}}
+    found = judged(rule, rows(lambda s, c, r: saves[s][c] + r / 100, clients=(1, 2)))
+    assert found.verdict == REPLICATED
+    assert found.interval.value == pytest.approx(0.88 / 0.95, abs=0.001)
+
+
+@pytest.mark.parametrize("power, ends, verdict", [
+    (1.0, {"low": 0.8, "high": 1.25}, REPLICATED), (0.5, {"low": 0.8, "high": 1.25}, NOT_REPLICATED),
+    (1.3, {"low": 1.0}, REPLICATED), (0.9, {"low": 1.0}, NOT_REPLICATED)])
+def test_a_measure_goes_with_a_power_of_a_parameter(power, ends, verdict):
+    rule = {"name": "scales_with", "along": "clients", "of": {"system": "a"}, **ends}
+    found = judged(rule, rows(lambda s, c, r: 7.0 * c**power * (1 + r / 100), clients=(1, 2, 4, 32)))
+    assert found.verdict == verdict and found.interval.value == pytest.approx(power)
+
+
+def test_of_nothing_there_is_no_power():
+    rule = {"name": "scales_with", "along": "clients", "low": 1}
+    assert "0" in judged(rule, rows(lambda *_: 0.0)).reason
+    assert judged(rule, rows(factor(1), clients=(0, 4))).verdict == NOT_TESTABLE
+    assert "fewer than two values" in judged(rule, rows(factor(1), clients=(4,))).reason
+
+
+def test_one_value_of_many_differs_from_another():
+    rule = {"name": "differs_over", "along": "op", "of": {"system": "a"}, "margin": 1.2}
+    data = rows(lambda s, c, r: 1.0 + r / 10, ops=("read", "write", "scan"))
+    for row in data:
+        row["mean_ms"] *= {"read": 1, "write": 1.5, "scan": 1.1}[row["op"]]
+    found = judged(rule, data)
+    assert (found.verdict, found.unit) == (REPLICATED, "times, write over read")
+    assert found.interval.value == pytest.approx(1.5)
+    assert judged(rule | {"margin": 1.6}, data).verdict == NOT_REPLICATED
+    assert judged(rule, rows(factor(1))).verdict == NOT_TESTABLE
+
+
+def test_noise_is_not_taken_for_a_difference():
+    """Every repeat has another largest and smallest."""
+    times = {("x", 1): 1, ("y", 1): 2, ("z", 1): 1, ("x", 2): 2, ("y", 2): 1, ("z", 2): 1,
+             ("x", 3): 1, ("y", 3): 1, ("z", 3): 2}
+    data = [{"system": "a", "op": op, "clients": 1, "repeat": r, "mean_ms": time}
+            for (op, r), time in times.items()]
+    found = judged({"name": "differs_over", "along": "op", "margin": 1.2}, data)
+    assert found.interval.low < 1
+
+
+@pytest.mark.parametrize("ends, verdict", [
+    ({"low": 1.5, "high": 2.5}, REPLICATED), ({"low": 2.5, "high": 3}, NOT_REPLICATED)])
+def test_a_measure_between_two_values(ends, verdict):
+    rule = {"name": "between", **ends, "unit": "ms", "where": {"system": "a", "clients": 1}}
+    assert judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0)).verdict == verdict
+
+
+NEEDS = [{"measure": "seek_ratio", "at_least": 4, "otherwise": "this disk does not seek"}]
+
+
+@pytest.mark.parametrize("seeks, verdict, words", [
+    ((9, 10, 11), REPLICATED, "above"), ((1, 1.2, 9), NOT_TESTABLE,
+     "this disk does not seek (seek_ratio 1.2, at least 4 needed)"),
+    ((None, math.nan, None), NOT_TESTABLE, "seek_ratio was not measured")])
+def test_what_a_claim_needs_of_the_place_is_measured_and_what_was_found_is_told(seeks, verdict, words):
+    data = [row | {"seek_ratio": seeks[row["repeat"] - 1]} for row in rows(factor(2))]
+    claim = {"id": "x", "measure": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
+    found = decide(claim, data, PARAMETERS)
+    assert found.verdict == verdict and words in found.reason
+    assert found.interval.value == pytest.approx(2)
+
+
+def test_that_the_place_lacks_something_comes_before_what_the_profile_lacks():
+    data = [row | {"seek_ratio": 1.0} for row in rows(factor(2))]
+    rule = {"name": "greater", "where": {"clients": 70}} | AB
+    found = decide({"id": "x", "measure": "mean_ms", "rule": rule, "needs": NEEDS}, data, PARAMETERS)
+    assert (found.verdict, found.interval) == (NOT_TESTABLE, None) and "does not seek" in found.reason

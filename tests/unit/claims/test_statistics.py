@@ -1,0 +1,185 @@
+"""Intervals keep their word: an A/A comparison finds a difference no more often than stated."""
+
+import math
+import random
+import statistics as plain
+
+import pytest
+
+from labbook.claims import rules
+from labbook.claims.statistics import (
+    coverage,
+    median_interval,
+    ratio,
+    repeats_needed,
+    share_interval,
+    slope,
+)
+
+
+def test_level_is_honest_for_few_repeats():
+    levels = {n: median_interval(range(n)).level for n in (1, 2, 3, 5, 6, 20)}
+    assert levels == {1: 0, 2: 0.5, 3: 0.75, 5: 0.9375, 6: 0.95, 20: 0.95}
+    assert (median_interval(range(5)).low, median_interval(range(5)).high) == (0, 4)
+
+
+def test_more_repeats_narrow_the_interval():
+    found = median_interval(range(100))
+    assert (found.low, found.high) == (39, 60) and coverage(100, 39) >= 0.95 > coverage(100, 40)
+
+
+def test_arms_are_paired_by_block():
+    of, than = {1: 20.0, 2: 400.0, 3: 6.0, 9: 1.0}, {1: 10.0, 2: 200.0, 3: 3.0, 4: 7.0}
+    assert ratio(of, than).value == ratio(of, than).low == ratio(of, than).high == 2
+    assert ratio(of, than).n == 3
+
+
+def test_a_wild_point_does_not_turn_the_slope():
+    assert slope([1, 2, 3, 4, 5], [1, 2, 3, 4, 500]) == pytest.approx(1, abs=0.6)
+
+
+def block(draw, effect=1.0):
+    """Two arms of one repeat: heavy-tailed rows, what the block does to both, what the bring-up
+    of each arm does to it alone."""
+    shared = math.exp(draw.gauss(0, 0.5))
+    means = []
+    for factor in (1.0, effect):
+        own = math.exp(draw.gauss(0, 0.1))
+        rows = [math.exp(draw.gauss(0, 1)) * (20 if draw.random() < 0.02 else 1) for _ in range(30)]
+        means.append(factor * shared * own * plain.fmean(rows))
+    return means
+
+
+def rows(draw, repeats, effect=1.0):
+    """A summary of the two arms."""
+    for repeat in range(1, repeats + 1):
+        for system, mean in zip("ab", block(draw, effect)):
+            yield {"system": system, "repeat": repeat, "mean_ms": mean}
+
+
+@pytest.mark.parametrize("half_width", [0.5, 0.2, 0.1])
+@pytest.mark.parametrize("value", [lambda draw: draw.gauss(5, 0.4),
+                                   lambda draw: math.exp(draw.gauss(0, 0.35))])
+def test_as_many_repeats_as_are_said_to_be_needed_make_the_interval_that_narrow(half_width, value):
+    draw = random.Random(3)
+    known = [value(draw) for _ in range(4000)]
+    needed = repeats_needed(known, half_width)
+
+    def reach(n):
+        found = [median_interval([value(draw) for _ in range(n)]) for _ in range(300)]
+        return plain.fmean((one.high - one.low) / 2 for one in found)
+
+    assert reach(needed) < 1.1 * half_width
+    assert needed == 6 or reach(math.ceil(0.6 * needed)) > half_width
+
+
+def test_repeats_needed_are_never_fewer_than_the_level_asks_and_end_for_any_noise():
+    assert repeats_needed([1, 1, 1], 0.01) == 6
+    assert repeats_needed([1, 1, 1], 0.01, level=0.75) == 3
+    assert repeats_needed([1.0, 1.1, 0.9], 0.0005) == pytest.approx(
+        math.pi / 2 * (1.96 * 0.1 / 0.0005) ** 2, rel=0.05)
+
+
+RUNS = 1500
+
+
+def excluded(values) -> bool:
+    found = median_interval(values)
+    return found.low > 1 or found.high < 1
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5, 6, 9, 15])
+def test_two_equal_arms_differ_no_more_often_than_stated(repeats):
+    draw = random.Random(repeats)
+    found = [[a / b for a, b in (block(draw) for _ in range(repeats))] for _ in range(RUNS)]
+    rate = sum(map(excluded, found)) / RUNS
+    stated = 1 - median_interval(found[0]).level
+    assert rate <= stated + 3 * math.sqrt(stated * (1 - stated) / RUNS)
+    if repeats < 6:     # nothing is held back either: the level is the real one, not a guess
+        assert rate >= stated - 3 * math.sqrt(stated * (1 - stated) / RUNS)
+
+
+def test_an_interval_from_the_rows_of_one_run_would_not_have_kept_its_word():
+    """The noise of these tests is no easy one: what a bring-up does to all its rows alike makes
+    equal arms differ, and rows alone cannot tell."""
+    draw, wrong = random.Random(7), 0
+    for _ in range(200):
+        logs = [[own + draw.gauss(0, 0.3) for _ in range(400)]
+                for own in (draw.gauss(0, 0.1), draw.gauss(0, 0.1))]
+        error = math.sqrt(sum(plain.variance(arm) / len(arm) for arm in logs))
+        wrong += abs(plain.fmean(logs[0]) - plain.fmean(logs[1])) > 1.96 * error
+    assert wrong / 200 > 0.5
+
+
+CLAIM = {"id": "c", "measure": "mean_ms", "rule": {
+    "name": "greater", "of": {"system": "b"}, "than": {"system": "a"}, "margin": 1.0}}
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5, 6])
+def test_a_rule_calls_equal_arms_different_no_more_often_than_stated(repeats):
+    draw = random.Random(100 + repeats)
+    found = [rules.decide(CLAIM, list(rows(draw, repeats)), ["system"]) for _ in range(RUNS)]
+    decided = sum(f.verdict != rules.TOO_NOISY for f in found) / RUNS
+    stated = 1 - found[0].interval.level
+    assert decided <= stated + 3 * math.sqrt(stated * (1 - stated) / RUNS)
+    assert repeats > 2 or decided == 0
+
+
+@pytest.mark.parametrize("repeats", [3, 6, 12])
+@pytest.mark.parametrize("effect, wrong", [(1.0, rules.REPLICATED), (1.4, rules.NOT_REPLICATED),
+                                           (1.9, rules.REPLICATED)])
+def test_a_ratio_is_placed_wrongly_no_more_often_than_stated(repeats, effect, wrong):
+    claim = CLAIM | {"rule": {"name": "ratio_between", "of": {"system": "b"},
+                              "than": {"system": "a"}, "low": 1.15, "high": 1.7}}
+    draw = random.Random(1000 * repeats + int(10 * effect))
+    found = [rules.decide(claim, list(rows(draw, repeats, effect)), ["system"])
+             for _ in range(RUNS // 2)]
+    stated = 1 - found[0].interval.level
+    assert sum(f.verdict == wrong for f in found) / len(found) <= stated
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("n", [1, 3, 10, 40])
+def test_the_interval_of_a_share_holds_it_as_often_as_stated(share, n):
+    """By all outcomes there are, each with its chance."""
+    held = 0.0
+    for k in range(n + 1):
+        found = share_interval(k, n)
+        assert 0 <= found.low <= found.value == k / n <= found.high <= 1 and (found.n, found.level) == (n, 0.95)
+        held += (found.low <= share <= found.high) * math.comb(n, k) * share**k * (1 - share)**(n - k)
+    assert held >= 0.95
+
+
+def test_the_interval_of_a_share_is_the_known_one():
+    found = share_interval(4, 10)       # Clopper and Pearson's
+    assert (found.low, found.high) == pytest.approx((0.12155, 0.73762), abs=1e-5)
+    assert share_interval(10, 10).high == 1 and share_interval(0, 10).low == 0
+
+
+SOMETIMES = {"id": "s", "measure": "seen", "rule": {"name": "sometimes", "low": 1}}
+
+
+@pytest.mark.parametrize("repeats", [3, 6, 10])
+@pytest.mark.parametrize("system", ["a", "b"])
+def test_what_befalls_equal_arms_alike_is_denied_one_of_them_no_more_often_than_stated(repeats, system):
+    """What comes in more repeats than the interval allows for is seldom missed; what never comes is
+    never found."""
+    draw = random.Random(repeats)
+    claim = SOMETIMES | {"rule": SOMETIMES["rule"] | {"where": {"system": system}}}
+    share, denied = share_interval(0, repeats).high, 0
+    for _ in range(RUNS):
+        data = [{"system": s, "repeat": r, "seen": float(draw.random() < share)}
+                for r in range(1, repeats + 1) for s in "ab"]
+        denied += rules.decide(claim, data, ["system"]).verdict == rules.NOT_REPLICATED
+    stated = 1 - share_interval(0, repeats).level
+    assert denied / RUNS <= stated
+    none = [row | {"seen": 0.0} for row in data]
+    assert rules.decide(claim, none, ["system"]).verdict == rules.NOT_REPLICATED
+
+
+def test_a_real_difference_is_found():
+    draw = random.Random(5)
+    found = [rules.decide(CLAIM, list(rows(draw, 6, effect=8.0)), ["system"]) for _ in range(200)]
+    assert sum(f.verdict == rules.REPLICATED for f in found) > 190
+    found = [rules.decide(CLAIM, list(rows(draw, 6, effect=1 / 8)), ["system"]) for _ in range(200)]
+    assert sum(f.verdict == rules.NOT_REPLICATED for f in found) > 190

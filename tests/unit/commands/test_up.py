@@ -1,0 +1,117 @@
+"""Systems over several hosts: what `labbook up`, the checks and the drawing make of them."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from labbook import figures, systems
+from labbook.commands import lab as commands
+from labbook.errors import InputError
+from labbook.lab.description import LabDescription
+from labbook.pipeline import hosts, requirements
+from labbook.systems.base import Needs, System
+
+FIND = systems.find
+LAB = """sites: [lan]
+hosts:
+  db[1-2]: {site: lan, role: db}
+  web: {site: lan, role: web}
+  client: {site: lan, role: client}
+systems: [{name: shop, host: ["db[1-2]", web]}]
+"""
+
+
+class Till(System):
+    NAME = "till"
+    NEEDS = Needs(packages=("till",))
+    port = 80
+
+
+class Books(System):
+    NAME = "books"
+    NEEDS = Needs(packages=("shelf",), commands=("count",))
+
+
+class Shop:
+    NAME, SETTINGS, PARTS = "shop", {}, {"db": "books"}
+    port = 80
+    checked = staticmethod(dict)
+
+    def __init__(self, hosts, **settings):
+        self.hosts, self.host, self.address = hosts, hosts[0], hosts[-1].address
+        self.is_up = False
+
+    @staticmethod
+    def needs(**settings):
+        return Needs(packages=("till", "shelf"))
+
+    def up(self):
+        self.is_up = True
+
+
+@pytest.fixture(autouse=True)
+def found(monkeypatch):
+    def find(name):
+        return {"shop": Shop, "till": Till, "books": Books}[name]
+    monkeypatch.setattr(systems, "find", find)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """Hosts as a lab has them."""
+    roles = {"db1": "db", "db2": "db", "web": "web"}
+    there = {name: SimpleNamespace(name=name, role=role, address=f"10.0.0.{i}", root=tmp_path)
+             for i, (name, role) in enumerate(roles.items())}
+    return SimpleNamespace(host=there.__getitem__, hosts=there)
+
+
+def test_it_gets_a_list_of_hosts_and_is_shown_on_each(lab, capsys):
+    wanted = {"name": "shop", "hosts": ["db1", "db2", "web"]}
+    shop = commands._start(lab, wanted, [])
+    assert shop.is_up and [host.name for host in shop.hosts] == ["db1", "db2", "web"]
+    assert "starting shop on db1, db2, web" in capsys.readouterr().err
+    assert [commands._running(wanted, shop, host) for host in lab.hosts.values()] == [
+        "books", "books", "shop on port 80"]
+
+
+def test_another_in_its_way_on_any_of_its_machines_stays_down(lab, capsys):
+    shop = Shop(list(lab.hosts.values()))
+    assert commands._start(lab, {"name": "till", "hosts": ["db2"]}, [shop]) is None
+    assert "till on db2 stays down: shop has its ports" in capsys.readouterr().err
+
+
+def test_each_of_its_hosts_needs_what_its_part_does(book):
+    book.study("corner", "1")
+    book.write("data/papers/corner/lab.yml", LAB)
+    needs = hosts.needs("corner")
+    assert {name: sorted(wants.packages) for name, wants in needs.items()} == {
+        "db1": ["shelf"], "db2": ["shelf"], "web": ["shelf", "till"], "client": []}
+    assert needs["db1"].packages == {"shelf": "shop: books runs on it"}
+    assert needs["db2"].commands == {"count": "shop: books needs it"}
+    assert [name for name, wants in needs.items() if wants.programs] == ["client"]
+
+
+def test_the_parts_of_a_keystone_cloud_are_known_systems_that_need_what_it_does():
+    from labbook.systems.keystone.stack import KeystoneCloud
+
+    parts = [FIND(part).needs() for part in KeystoneCloud.PARTS.values()]
+    for kind in ("packages", "commands", "artifacts"):
+        assert set(getattr(KeystoneCloud.needs(), kind)) == {
+            one for part in parts for one in getattr(part, kind)}
+
+
+@pytest.mark.parametrize("change, said", [
+    (("shop", "till"), "till is a server on one host"),
+    (('"db[1-2]", web', "web"), "shop has no host of role db, for books")])
+def test_hosts_that_do_not_fit_are_an_error_before_anything_starts(book, change, said):
+    book.study("corner", "1")
+    book.write("data/papers/corner/lab.yml", LAB.replace(*change))
+    with pytest.raises(InputError, match=f"lab.yml: systems.0.host: {said}"):
+        requirements.requirements(["corner"])
+
+
+def test_the_drawing_names_the_part_that_a_host_has(tmp_path):
+    file = tmp_path / "lab.yml"
+    file.write_text(LAB)
+    alt = figures.topology(LabDescription.load(file)).panels[0].alt
+    assert "db1: db, books; db2: db, books; web: web, shop; client: client." in alt

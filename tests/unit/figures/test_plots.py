@@ -1,0 +1,188 @@
+"""Figures over parameters and through time: what is drawn, said in words and left out."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labbook import figures
+from labbook.claims import claims
+from labbook.figures import plots as lines
+from labbook.figures.canvas import NOT_MEASURED
+from labbook.papers.wan_keystone import figures as saving
+
+
+@pytest.fixture(autouse=True)
+def names(tmp_path):
+    paper = tmp_path / "names.yml"
+    paper.write_text("names: {list: List, create: Create, segments 1: one, segments 2: two,\n"
+                     "  'cache true': cached, weight 2: heavy}\n")
+    figures.use_names(paper)
+
+
+def summary(save=0.1, rtts=(0, 100, 500), repeats=3):
+    """Two segments save `save` of the time of creating, half of that of listing."""
+    return pd.DataFrame([
+        dict(segments=segments, rtt_ms=rtt, scenario=scenario, repeat=repeat,
+             mean_ms=(100 + rtt) * repeat * (1 - save * share * (segments == 2)))
+        for repeat in range(1, repeats + 1) for segments in (1, 2) for rtt in rtts
+        for scenario, share in (("create", 1), ("list", 0.5))])
+
+
+OVER = {"x": "rtt_ms", "hue": "segments", "measure": "mean_ms", "x_label": "round trip, ms",
+        "label": "mean time of a call, ms"}
+
+
+def test_a_measure_over_a_parameter_has_its_units_and_the_names_of_its_parameters():
+    picture = figures.over(summary(), col="scenario", **OVER)
+    assert picture.panels[0].alt == (
+        "Line chart, List: mean time of a call over round trip. one: 200 ms at 0 ms, 400 ms at "
+        "100 ms, 1,200 ms at 500 ms; two: 190 ms at 0 ms, 380 ms at 100 ms, 1,140 ms at 500 ms.")
+    assert picture.caption.startswith("Mean time of a call; line: median of 3 repeats")
+
+
+def test_panels_stand_in_the_order_of_the_papers_names():
+    titles = [p.alt.split(":")[0] for p in figures.over(summary(), col="scenario", **OVER).panels]
+    assert titles == ["Line chart, List", "Line chart, Create"]
+
+
+def test_one_panel_may_stand_for_all_and_be_called_by_a_note():
+    picture = figures.over(summary()[lambda s: s.scenario == "list"], note="Listing", **OVER)
+    assert [p.alt[:20] for p in picture.panels] == ["Line chart, Listing:"]
+
+
+def test_points_without_the_measure_are_left_out():
+    found = summary()
+    found["steps_ms"] = [math.nan if scenario == "create" else 4.0 for scenario in found.scenario]
+    picture = figures.over(found, col="scenario", **OVER | {"measure": "steps_ms"})
+    assert len(picture.panels) == 1 and "List" in picture.panels[0].alt
+    found["steps_ms"] = None
+    assert figures.over(found, **OVER | {"measure": "steps_ms"}) is NOT_MEASURED
+    assert figures.over(found, **OVER | {"measure": "other"}) is NOT_MEASURED
+    assert figures.over(found.iloc[:0], **OVER) is NOT_MEASURED
+
+
+def test_a_measure_of_nothing_but_zeros_can_be_drawn():
+    assert "one: 0 at 0 ms" in figures.over(
+        summary().assign(conflicts=0), **OVER | {"measure": "conflicts", "label": "conflicts"}
+    ).panels[0].alt
+
+
+def test_equal_ratios_of_x_may_take_equal_steps():
+    _, axes = lines.axes_over(pd.Series([0.25, 1, 10]), "rate, Mbit/s", "ms", 1, log=True)
+    assert axes.get_xscale() == "log" and list(axes.get_xticks()) == [0.25, 1, 10]
+
+
+PRINTED = pd.DataFrame([("create", 500, 12), ("list", 500, 8)],
+                       columns=["scenario", "rtt_ms", "saved_percent"])
+SAVING = {"x": "rtt_ms", "x_label": "round trip, ms", "hue": "scenario"}
+
+
+def test_what_is_saved_is_paired_by_repeat_and_stands_beside_what_is_printed():
+    picture = figures.improvement(summary(), printed=PRINTED, **SAVING)
+    assert picture.panels[0].alt == (
+        "Line chart: time saved over round trip. Create: 10.0 % at 0 ms, 10.0 % at 100 ms, "
+        "10.0 % at 500 ms; List: 5.00 % at 0 ms, 5.00 % at 100 ms, 5.00 % at 500 ms."
+        " In the paper: Create: 12 % at 500 ms; List: 8 % at 500 ms.")
+    lost = figures.improvement(summary(save=-0.1), **SAVING).panels[0].alt
+    assert "Create: -10.0 % at 0 ms" in lost and "paper" not in lost
+
+
+def test_a_repeat_without_one_of_the_arms_saves_nothing_and_a_limited_arm_limits_the_pair():
+    found = summary().assign(client_limited=0.0)
+    found = found[~((found.repeat == 3) & (found.segments == 2))]
+    found.loc[(found.rtt_ms == 0) & (found.segments == 1), "client_limited"] = 1.0
+    pairs = saving.saved(found, ["scenario", "rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
+    assert sorted(pairs["repeat"].unique()) == [1, 2]
+    assert (pairs[pairs.rtt_ms == 0].client_limited == 1).all()
+    assert (pairs[pairs.rtt_ms > 0].client_limited == 0).all()
+    only = found[found.segments == 1]
+    assert figures.improvement(only, **SAVING) is NOT_MEASURED
+    assert figures.improvement(found.iloc[:0], **SAVING) is NOT_MEASURED
+
+
+def test_points_that_cannot_be_told_apart_are_not_paired():
+    with pytest.raises(ValueError, match="more than one point for each rtt_ms, repeat"):
+        saving.saved(summary(), ["rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
+
+
+def test_what_is_saved_is_told_in_prose():
+    told = figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 2},
+                                 scenario="list", rtt_ms=500)
+    assert told == "5.00 % (5.00 to 5.00)"
+    assert figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 3}) == (
+        "not measured")
+
+
+def cut(weight, repeat, as_list=list, outage=3.0, healed=8.0):
+    good = [4, 4, 0, 0, 0, 0, 0, 0, 4, 4]
+    bad = [0, 0, 0, 2, 0, 0, 0, 0, 0, 0]
+    return dict(weight=weight, repeat=repeat, bin_s=1.0, ok_per_bin=as_list(good),
+                errors_per_bin=as_list(bad), cut_s=2.0, healed_s=healed, outage_s=outage,
+                outage_from_s=2.5)
+
+
+EVENTS = {"cut_s": "WAN cut", "healed_s": "healed", "never_s": "never"}
+
+
+@pytest.mark.parametrize("as_list", [list, np.array])
+def test_a_fault_is_told_through_its_time(as_list):
+    frame = pd.DataFrame([cut(1, 1, as_list), cut(2, 1, as_list, healed=math.nan)])
+    picture = figures.timeline(frame, by=["weight"], events=EVENTS)
+    assert [p.alt for p in picture.panels] == [
+        "Chart through time, 1: calls a second. WAN cut at 2.00 s; healed at 8.00 s; no success "
+        "for 3.00 s from 2.50 s; 16 calls came out and 2 failed in 10.0 s.",
+        "Chart through time, heavy: calls a second. WAN cut at 2.00 s; no success for 3.00 s "
+        "from 2.50 s; 16 calls came out and 2 failed in 10.0 s."]
+
+
+def test_of_several_repeats_the_middle_one_is_drawn():
+    frame = pd.DataFrame([cut(1, i, outage=s, healed=h) for i, (s, h) in
+                          enumerate([(9.0, 9.0), (1.0, 1.0), (5.0, 5.0)], 1)])
+    picture = figures.timeline(frame, by=["weight"], events=EVENTS)
+    assert "healed at 5.00 s" in picture.panels[0].alt
+    assert "the repeat with the middle outage" in picture.caption
+
+
+def test_a_fault_that_was_not_measured_is_told():
+    assert figures.timeline(pd.DataFrame(columns=["weight"]), by=["weight"], events=EVENTS) is NOT_MEASURED
+    assert figures.timeline(pd.DataFrame([{"weight": 1, "mean_ms": 3.0}]), by=["weight"],
+                            events=EVENTS) is NOT_MEASURED
+    lacking = pd.DataFrame([cut(1, 1) | {"ok_per_bin": math.nan}])
+    assert figures.timeline(lacking, by=["weight"], events=EVENTS) is NOT_MEASURED
+
+
+class Measured:
+    """What a table asks of an experiment."""
+
+    parameters = ("segments", "rtt_ms", "scenario")
+
+    def __init__(self, frame):
+        self.study, self._frame = type("Named", (), {"name": "demo"}), frame
+
+    def summary(self):
+        return self._frame
+
+
+def test_a_table_says_how_many_repeats_a_verdict_takes(monkeypatch):
+    rule = {"name": "ratio_between", "of": {"segments": 1}, "than": {"segments": 2}, "low": 1.02,
+            "high": 1.06, "where": {"scenario": "create", "rtt_ms": {"at_least": 100}}}
+    claim = {"id": "saves", "statement": "It saves.", "measure": "mean_ms", "rule": rule}
+    monkeypatch.setattr(claims, "load", lambda study: [claim])
+    noise = {(2, r): 1 + 0.02 * (r - 2) for r in (1, 2, 3)}
+    frame = summary(save=0.04)
+    frame["mean_ms"] *= [noise.get(key, 1) for key in zip(frame.segments, frame.repeat)]
+    table = figures.repeats_table(Measured(frame), ["saves"])
+    assert table.rows == (("It saves.", "1.020 to 1.060", "1.042 (1.021 to 1.063)",
+                           "0.021", "3", "9"),)
+    for part, told in ((frame[frame.repeat == 1], ("1.063", "–", "1", "–")),
+                       (frame[frame.segments == 1], ("not measured", "–", "0", "–")),
+                       (frame.iloc[:0], ("not measured", "–", "0", "–"))):
+        assert figures.repeats_table(Measured(part), ["saves"]).rows[0][2:] == told
+
+
+def test_truths_and_numbers_are_named_with_their_parameter():
+    assert figures.name(True, "cache") == figures.name(np.bool_(True), "cache") == "cached"
+    assert figures.name(2.0, "segments") == figures.name(np.int64(2), "segments") == "two"
+    assert (figures.name(2), figures.name(0.25), figures.name("list", "x")) == ("2", "0.25", "List")

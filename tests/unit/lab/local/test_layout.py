@@ -1,0 +1,101 @@
+import ipaddress
+
+import pytest
+
+from labbook.lab.local import blocks
+from labbook.lab.local.layout import (
+    layout,
+    network_commands,
+    shadow_file,
+    share_cores,
+    sshd_config,
+    switch_commands,
+)
+
+PLAN = {
+    "lab": "t1", "sites": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]],
+    "hosts": [{"name": n, "site": s, "role": "db", "limits": {}}
+              for n, s in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("c1", "c"))],
+}
+
+
+@pytest.fixture
+def made():
+    return layout(PLAN, "198.18.16.0/20")
+
+
+def named(made):
+    return {h["name"]: h for h in made["hosts"]}
+
+
+def test_every_address_is_given_once_and_inside_the_block(made):
+    block = ipaddress.IPv4Network("198.18.16.0/20")
+    addresses = [h[key] for h in made["hosts"] for key in ("control", "address")]
+    addresses += [w["address"].split("/")[0] for h in made["hosts"] for w in h["wires"]]
+    assert len(set(addresses)) == len(addresses)
+    assert all(ipaddress.IPv4Address(a) in block for a in addresses)
+
+
+def test_control_and_data_networks_are_apart(made):
+    control = ipaddress.IPv4Network(f"{made['gateway']}/24", strict=False)
+    for host in made["hosts"]:
+        assert ipaddress.IPv4Address(host["control"]) in control
+        assert ipaddress.IPv4Address(host["address"]) not in control
+
+
+def test_hosts_know_only_linked_sites(made):
+    hosts = named(made)
+    assert [r["to"] for r in hosts["a1"]["routes"]] == [made["sites"]["b"]]
+    assert {r["to"] for r in hosts["b1"]["routes"]} == {made["sites"]["a"], made["sites"]["c"]}
+
+
+def test_a_router_has_a_wire_for_each_link(made):
+    hosts = named(made)
+    assert [w["name"] for w in hosts["router-b"]["wires"]] == ["w-a", "w-c"]
+    assert "addr add" in network_commands(hosts["router-b"])
+
+
+def test_no_host_has_a_way_out(made):
+    for host in made["hosts"]:
+        commands = network_commands(host)
+        assert "unreachable default" in commands and "via default" not in commands
+
+
+def test_each_wire_is_laid_once(made):
+    for pid, host in enumerate(made["hosts"], 100):
+        host["pid"] = pid
+    wires = [line for line in switch_commands(made).splitlines()
+             if line.startswith("link add w-")]
+    assert len(wires) == 2
+
+
+def test_cores_are_shared_out_without_overlap():
+    hosts = [{"name": n, "limits": {"cores": c} if c else {}} for n, c in
+             (("x", 2), ("y", None), ("z", 1))]
+    assert share_cores(hosts, [0, 1, 4]) == {"x": [0, 1], "z": [4]}
+    hosts[1]["limits"] = {"cores_of": ["z"]}
+    assert share_cores(hosts, [0, 1, 4]) == {"x": [0, 1], "y": [4], "z": [4]}
+    hosts[1]["limits"] = {"cores_of": ["z", "x"]}
+    assert share_cores(hosts, [0, 1, 4])["y"] == [0, 1, 4]
+    with pytest.raises(ValueError, match="ask for 3 cores, this machine has 2"):
+        share_cores(hosts, [0, 1])
+
+
+def test_a_block_that_is_taken_or_routed_is_passed_over():
+    assert blocks.choose("198.18.0.0/15", [], []) == "198.18.0.0/20"
+    assert blocks.choose("198.18.0.0/15", ["198.18.0.0/20"], ["198.18.20.0/24"]) == "198.18.32.0/20"
+    vpn = ["0.0.0.0/1", "128.0.0.0/1"]  # a default route in two halves
+    assert blocks.choose("198.18.0.0/15", [], vpn) == "198.18.0.0/20"
+    with pytest.raises(OSError, match="no free addresses"):
+        blocks.choose("10.0.0.0/20", [], ["10.0.0.0/8"])
+
+
+def test_a_locked_root_may_log_in_to_a_host_and_no_hash_is_copied():
+    machine = "root:!:19000:0:99999:7:::\nme:$y$j9T$secret:19000:0:99999:7:::\n"
+    assert shadow_file(machine) == "root:*:::::::\nme:*:::::::\n"
+
+
+def test_penalties_are_named_only_to_an_sshd_that_knows_them(made):
+    host = made["hosts"][0]
+    assert "Penalties" not in sshd_config(host, "/run/x")
+    assert sshd_config(host, "/run/x", penalties=True).startswith("PerSourcePenalties no\nListen")

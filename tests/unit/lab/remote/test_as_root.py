@@ -1,0 +1,84 @@
+"""Root's functions on real hosts: bare Python runs them, and what goes wrong comes back in words."""
+
+import subprocess
+import sys
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.errors import LabError
+from labbook.lab.remote import as_root, disk
+
+
+@pytest.fixture
+def host(tmp_path):
+    """This machine in a host's place; nothing here needs root."""
+    (tmp_path / "h1").mkdir()
+    (tmp_path / "h1/file").touch()
+
+    def run(command, timeout, root):
+        assert root
+        return subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+
+    def put(data, remote):
+        (tmp_path / remote).write_bytes(data)
+
+    return SimpleNamespace(name="h1", root=PurePosixPath(tmp_path / "h1"), python=sys.executable,
+                           run=run, put=put)
+
+
+def test_every_module_is_there_and_needs_bare_python_alone(tmp_path):
+    (tmp_path / "x.zip").write_bytes(as_root.archive())
+    program = (f"import sys, importlib; sys.path.insert(0, {str(tmp_path / 'x.zip')!r})\n"
+               f"for name in {as_root.MODULES}: importlib.import_module(name)\n"
+               f"print([n for n, m in sys.modules.items() if n.startswith('labbook') "
+               f"and 'x.zip' not in m.__file__])")
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True,
+                          text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_disk_that_was_never_made_is_undone(host, tmp_path):
+    assert as_root.call(host, disk.undo, file=str(tmp_path / "never.disk")) == {}
+
+
+def test_what_stands_in_the_way_is_an_error_with_the_host_s_name(host, tmp_path):
+    with pytest.raises(LabError, match="^h1: .*h1 is not empty"):
+        as_root.call(host, disk.make, place=str(host.root), disk={"size": 1 << 20})
+    assert not (tmp_path / "journal").exists(), "nothing was made"
+
+
+def test_a_mount_is_found_by_its_device_s_number_the_last_one_first(tmp_path, monkeypatch):
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text("30 1 7:3 / /data rw - ext4 /dev/loop3 rw\n"
+                      "31 1 7:4 / /lab/h1 rw - ext4 /dev/loop4 rw\n"
+                      "32 31 7:4 / /lab/h1/again rw - ext4 /dev/loop4 rw\n")
+    monkeypatch.setattr(disk, "MOUNTS", mounts)
+    assert disk._mounted("7:4") == ["/lab/h1/again", "/lab/h1"]
+
+
+def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
+    """A driver that was killed has left something running there while its lab goes down."""
+    down = ["sh", "-ec", as_root.going_down(str(tmp_path))]
+    with open(tmp_path / "making", "w") as made:
+        making = subprocess.Popen(
+            ["sh", "-ec", "\n".join([*as_root.unless_going_down(str(tmp_path)), "echo begun",
+                                     "read end", "echo made"])],
+            stdin=subprocess.PIPE, stdout=made, text=True)
+    while "begun" not in (tmp_path / "making").read_text():
+        assert making.poll() is None
+    going = subprocess.Popen(down)
+    while not (tmp_path / as_root.GOING).exists():
+        assert going.poll() is None
+    assert going.poll() is None, "it waits"
+    making.communicate("end\n")
+    assert going.wait(20) == 0 and "made" in (tmp_path / "making").read_text()
+
+    (tmp_path / "h1/file").unlink()
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        as_root.call(host, disk.make, place=str(host.root), disk={"size": 1 << 20})
+    assert "being taken down" in error.value.stderr and not (tmp_path / "journal").exists()
+    assert as_root.call(host, disk.undo, file=str(tmp_path / "h1.disk")) == {}
+    again = subprocess.run(["sh", "-ec", "\n".join(as_root.unless_going_down(str(tmp_path)))])
+    assert again.returncode != 0

@@ -1,0 +1,254 @@
+"""What a lab on real hosts has to know before and after it is one: no host is asked."""
+
+import json
+import os
+import subprocess
+from pathlib import PurePosixPath
+
+import pytest
+
+from labbook.errors import LabError, Lost
+from labbook.lab import LabDescription
+from labbook.lab.host.host import Host, Login
+from labbook.lab.local.journal import Journal
+from labbook.lab.remote import as_root, cores, limits, make, provider, record, unmake
+from labbook.lab.remote import claim as take
+from labbook.lab.remote import parallel as together
+from labbook.lab.remote import ssh_config as ways
+from labbook.lab.remote.inventory import RealHost
+from labbook.lab.ssh.jump import Jumps
+
+JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
+LOGIN = Login("10.0.0.1", "me", "/my keys/%k", "/known", jump=JUMP)
+
+
+def description(**limits):
+    hosts = {name: {"site": "a", "role": "db", "limits": given} for name, given in limits.items()}
+    return LabDescription.parse({"sites": ["a"], "hosts": hosts})
+
+
+SIZES = description(small={"cores": 1}, client={"cores": 2}, large={"cores_of": ["small", "client"]},
+                    node={"cores_of": "small"}, free={})
+
+
+@pytest.mark.parametrize("names, cpus, given", [
+    (["small"], [0, 1], {"small": [0]}),
+    (["small", "client"], [0, 1, 2], {"small": [0], "client": [1, 2]}),
+    (["small", "node", "free"], [4, 5], {"small": [4], "node": [4]}),
+    (["node", "client"], [0, 1, 2], {"client": [0, 1], "node": [2]}),     # as many, not the same
+    (["small", "large"], [0, 1, 2, 3], {"small": [0], "large": [0, 1, 2]}),
+    (["large", "client"], [0, 1, 2], {"client": [0, 1], "large": [0, 1, 2]}),
+])
+def test_shares_of_processors(names, cpus, given):
+    assert cores.share(SIZES, names, cpus, "r1") == given
+
+
+@pytest.mark.parametrize("names", [["small", "client"], ["large"]])
+def test_too_few_processors_are_told(names):
+    with pytest.raises(LabError, match="r1: .* more cores than its 2"):
+        cores.share(SIZES, names, [0, 1], "r1")
+
+
+def test_lists_of_processors():
+    assert cores.listed("0-2,8") == [0, 1, 2, 8] and cores.listed("3") == [3]
+
+
+def taken(name, **more):
+    return record.Taken(name, "10.0.0.1", LOGIN, "/home/me/labs", "python3", ("limits",), **more)
+
+
+def test_hosts_are_written_down_and_struck_out(tmp_path):
+    for name in ("r1", "r2"):
+        record.write(tmp_path, taken(name, new_folders=("/home/me/labs",)))
+    record.write_undone(tmp_path, taken("r1"))
+    assert record.still_taken(tmp_path) == [taken("r2", new_folders=("/home/me/labs",))]
+    assert record.still_taken(tmp_path)[0].login.jump == JUMP
+
+
+def test_only_software_takes_no_root():
+    assert taken("r1").sudo
+    assert not record.Taken("r", "", LOGIN, "/r", "python3", ("software",)).sudo
+
+
+def test_a_mark_is_ours_by_id_and_driver(monkeypatch):
+    mark = take.claimed(record.claim("l1", "today"))
+    assert take.ours(mark, "l1") and not take.ours(mark, "l2") and not take.ours(None, "l1")
+    monkeypatch.setattr("platform.node", lambda: "another")
+    assert not take.ours(mark, "l1")
+    assert not take.ours(take.claimed("cut sho"), "l1")
+
+
+def test_the_way_in_goes_through_each_jump_host_by_its_own_key():
+    login = record.asdict(LOGIN)
+    config = ways.config([{"name": "h1", "login": login}, {"name": "h2", "login": login}])
+    assert config.count("Host ") == 3 and config.count("ProxyJump jump-op-192.0.2.1-2222") == 2
+    assert 'IdentityFile "/my keys/%%k"' in config and "Port 2222" in config
+
+
+def test_state_needs_no_root_and_is_for_its_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = provider.open_state("l1")
+    assert folder == tmp_path / "labbook" / "labs" / "l1" and provider.folders() == [folder]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    provider.down("l1")
+    provider.down("l1")
+    assert provider.folders() == []
+    with pytest.raises(LabError, match="not a lab's id"):
+        provider.open_state("../l1")
+
+
+@pytest.fixture
+def version_2(tmp_path):
+    """Files as a kernel with control groups of version 2 has them, once h1's folder is made."""
+    root = tmp_path / "groups"
+    host = root / "labbook-l1" / "h1"
+    host.mkdir(parents=True)
+    (root / "cgroup.controllers").write_text("cpuset cpu io memory")
+    (root / "cgroup.subtree_control").write_text("memory pids")
+    (host / "cgroup.procs").touch()
+    return root
+
+
+def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tmp_path):
+    wanted = {"cores": 1, "quota": 0.2, "memory": 1 << 20}
+    host = version_2 / "labbook-l1" / "h1"
+    made = limits.make(str(tmp_path), "l1", "h1", wanted, [3], None, os.getuid(), str(version_2))
+    assert made == {"groups": [str(host)]}
+    assert [(e["made"], e.get("name", e.get("folder"))) for e in Journal(tmp_path).entries()] == [
+        ("controller", "cpu"), ("controller", "cpuset"), ("cgroup", str(host))]
+    assert (host / "cpu.max").read_text() == "2000 10000"
+    assert (host / "cpuset.cpus").read_text() == "3"
+    assert (host / "memory.max").read_text() == str(1 << 20)
+    for file in (*host.iterdir(), *(p for p in host.parent.iterdir() if p.is_file())):
+        file.unlink()   # the kernel's own go with their folder
+    for _ in range(2):
+        limits.undo([str(host)], ["cpu"], str(version_2))
+    assert not host.parent.exists()
+    assert (version_2 / "cgroup.subtree_control").read_text() == "-cpu"
+
+
+class Breaking:
+    def __init__(self, times):
+        self.times, self.dropped = times, 0
+
+    def disconnect(self):
+        self.dropped += 1
+
+    def __call__(self):
+        self.times -= 1
+        if self.times >= 0:
+            raise Lost("r1: connection lost")
+        return "done"
+
+
+def test_once_more_when_a_connection_is_lost_and_no_more():
+    once, again = Breaking(1), Breaking(2)
+    assert together.twice(once, once) == "done" and once.dropped == 1
+    with pytest.raises(Lost, match="r1"):
+        together.twice(again, again)
+
+
+def test_what_is_stopped_is_not_tried_again():
+    once = Breaking(1)
+    with pytest.raises(Lost):
+        together.twice(once, once, lambda: True)
+
+
+def test_all_that_began_have_ended_when_one_fails():
+    ended = []
+
+    def work(item):
+        if item == 1:
+            raise LabError("one")
+        ended.append(item)
+
+    stopped = []
+    with pytest.raises(LabError, match="one"):
+        together.each([0, 1, 2], work, stopped.append)
+    assert 0 in ended and stopped == [0, 1, 2]
+
+
+class Connection:
+    is_connected = True
+
+    def close(self):
+        self.is_connected = False
+
+
+def test_a_jump_host_s_connection_is_shared_and_ends_with_the_last():
+    jumps = Jumps(lambda login: Connection())
+    first, second = jumps.take(JUMP), jumps.take(JUMP)
+    assert first is second
+    jumps.release(first)
+    assert first.is_connected and jumps.take(JUMP) is first
+    jumps.release(first)
+    jumps.release(first)
+    assert not first.is_connected and jumps.take(JUMP) is not first
+
+
+def test_one_that_broke_is_replaced_while_others_still_hold_it():
+    jumps = Jumps(lambda login: Connection())
+    broken = jumps.take(JUMP)
+    broken.close()
+    fresh = jumps.take(JUMP)
+    assert fresh is not broken
+    jumps.release(broken)
+    assert jumps.take(JUMP) is fresh
+
+
+def test_what_is_told_of_a_host_names_no_address():
+    looked = take.Looked(cpus="0-3", facts={"memory_kib": "2097152", "kernel": "6.1", "arch": "x",
+                                            "system": "Debian"})
+    assert json.loads(json.dumps(looked.machine)) == {
+        "cpu": "x", "cores": 4, "memory_gib": 2.0, "kernel": "6.1", "system": "Debian"}
+
+
+def test_a_host_without_a_quota_is_told_so_without_being_asked():
+    host = Host("h2", "a", "db", "10.0.0.1", LOGIN, PurePosixPath("/labs/l1/h2"), "python3",
+                sudo=True, allow=frozenset({"packages"}))
+    with pytest.raises(LabError, match="h2 came up without a quota"):
+        provider.limit("l1", host, 0.5)
+
+
+@pytest.mark.parametrize("boot, switched_off", [("this", ["cpu"]), ("an earlier one", [])])
+def test_controllers_that_were_switched_on_since_a_reboot_are_another_s(
+        monkeypatch, boot, switched_off):
+    calls = []
+    monkeypatch.setattr(as_root, "call", lambda *_, **given: calls.append(given))
+    work = unmake._Unmaking(taken("r1"), "l1", None)
+    work._sh = lambda *_, **__: ""
+    entries = [{"made": "lab", "boot": boot, "mark": "m"}, {"made": "controller", "name": "cpu"},
+               {"made": "cgroup", "folder": "/sys/fs/cgroup/labbook-l1/h1"}]
+    work._undo(entries, "this")
+    assert [call["controllers"] for call in calls] == [switched_off]
+
+
+@pytest.mark.parametrize("allow, installed", [
+    ({"packages"}, [(("bonnie++",), "/labs/m/l1/h1")]), ({"limits"}, [])])
+def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
+        monkeypatch, allow, installed):
+    calls = []
+    monkeypatch.setattr(make, "provide", lambda host, needs: calls.append((tuple(needs), str(host.root))))
+    real = RealHost("r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1",
+                    root=PurePosixPath("/labs/m"), allow=frozenset(allow))
+    lab = LabDescription.parse({"sites": ["a"], "needs": {"packages": ["bonnie++"]},
+                                "hosts": {"h1": {"site": "a", "role": "db"}}})
+    make._Work("l1", lab, real, ["h1"])._packages()
+    assert calls == installed
+
+
+@pytest.mark.parametrize("mark, made", [(record.claim("l1", "now"), True), (None, False),
+                                        (record.claim("l2", "now"), False)])
+def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
+        tmp_path, mark, made):
+    """A stray one would be in the way of all labs of this id."""
+    root = tmp_path / "labs"
+    root.mkdir()
+    if mark:
+        (root / "in-use").write_text(mark + "\n")
+    work = make._Work("l1", description(h1={}), RealHost(
+        "r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1", root=PurePosixPath(root)), ["h1"])
+    work.looked = take.Looked(boot="b")
+    work.host.run = lambda command: subprocess.run(["sh", "-c", command])
+    work._make_folders()
+    assert (root / "l1" / "journal").exists() is made and (root / "l1").exists() is made

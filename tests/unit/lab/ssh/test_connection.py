@@ -1,0 +1,77 @@
+"""SSH connections: what the user's own settings cannot change, and ends that are already lost."""
+
+import socket
+
+import pytest
+
+from labbook.errors import LabError
+from labbook.lab.host.host import Login
+from labbook.lab.ssh import connection as ssh
+
+
+class Broken:
+    """A connection whose far end has gone: each step of its close complains."""
+
+    def __init__(self, gateway=None):
+        self.gateway, self.client, self.closed = gateway, self, 0
+
+    def close(self):
+        self.closed += 1
+        raise EOFError
+
+
+def test_a_connection_that_is_dead_is_closed_without_a_word():
+    connection = Broken()
+    ssh.close(connection)
+    assert connection.closed == 2   # the files' channel complained: the transport is closed too
+
+
+def test_fabrics_own_files_of_settings_are_not_read(tmp_path, monkeypatch):
+    (tmp_path / ".fabric.yml").write_text(
+        "forward_agent: true\nrun: {env: {LD_PRELOAD: mine.so}, pty: true, echo: true}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    connection = ssh._connection(Login("192.0.2.1", "op", "/key", "/known"), None)
+    assert not connection.forward_agent
+    run = connection.config.run
+    assert (dict(run.env), run.pty, run.echo) == ({}, False, False)
+    assert connection.config.runners.remote is ssh.PromptRemote
+
+
+def test_a_known_hosts_file_with_a_broken_line_is_named(tmp_path):
+    known = tmp_path / "known_hosts"
+    known.write_text("192.0.2.1 ssh-ed25519 AAAAC\n")
+    with pytest.raises(LabError, match=f"{known}.*192.0.2.1"):
+        ssh.connect("rack1", Login("192.0.2.1", "op", "/key", str(known)))
+
+
+def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        known = tmp_path / "known_hosts"
+        known.touch()
+        closed = []
+
+        class Noted(ssh.fabric.Connection):
+            def open(self):
+                self.client.close = lambda: closed.append(self)
+                raise ssh.paramiko.SSHException("no such key")
+
+        original, ssh.fabric.Connection = ssh.fabric.Connection, Noted
+        try:
+            with pytest.raises(LabError, match="no such key"):
+                ssh.connect("rack1", Login("127.0.0.1", "op", "/key", str(known),
+                                           server.getsockname()[1]))
+        finally:
+            ssh.fabric.Connection = original
+    assert closed
+
+
+def test_an_address_that_a_name_stands_for_is_not_told(tmp_path):
+    """Records take the names of hosts out of what is told, and know no other address of theirs."""
+    known = tmp_path / "known_hosts"
+    known.touch()
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        with pytest.raises(LabError, match="refused") as error:
+            ssh.connect("rack1", Login("localhost", "op", "/key", str(known),
+                                       unheard.getsockname()[1]))
+    assert "localhost" in str(error.value) and "127.0.0.1" not in str(error.value)

@@ -1,0 +1,80 @@
+"""That what the claims compare is measured: all of it is in the full profile's grids."""
+
+import pytest
+from papers_in_book import PAGES, judged
+
+from labbook import paths
+from labbook.claims import claims
+from labbook.claims.comparison import matches
+from labbook.errors import Stopped
+from labbook.pipeline import notebooks, parameters
+
+
+@pytest.fixture(params=PAGES)
+def study(request, monkeypatch):
+    monkeypatch.chdir(paths.checkout())
+    monkeypatch.setenv("LABBOOK_PLAN", "1")
+    monkeypatch.setenv("LABBOOK_PROFILE", "full")
+    return request.param
+
+
+def planned(study: str) -> dict:
+    """The notebook's names, once its cells have run in the full profile up to where a plan ends: its
+    experiments are among them, and nothing is measured."""
+    names = {}
+    for cell in notebooks.read(paths.notebook(study))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        try:
+            exec(notebooks.source(cell), names)
+        except Stopped:
+            return names
+        if "parameters" in notebooks.tags(cell):
+            names |= parameters.chosen(study, "full")
+    raise AssertionError(f"{study} does not complete")
+
+
+def not_measured(rule: dict, points: list[dict]) -> list[str]:
+    """What of a rule no point has: of each arm what it and `where` name together."""
+    lacking = []
+    for arm in [rule.get("of", {})] + [rule[name] for name in ("than",) if name in rule]:
+        wanted = {**rule.get("where", {}), **arm}
+        found = [p for p in points if all(matches(p[n], want) for n, want in wanted.items())]
+        along = rule.get("along")
+        if not found:
+            lacking.append(str(wanted))
+        elif along and len({p[along] for p in found}) < 2:
+            lacking.append(f"two values of {along}")
+    return lacking
+
+
+def test_what_the_claims_compare_is_in_the_full_profile(study):
+    names, experiments = planned(study), judged(study)
+    lacking = {}
+    for claim in claims.load(study):
+        if claim["rule"]["name"] == "not_testable":
+            continue
+        experiment = eval(experiments[claim["id"]], names)
+        assert experiment.name == claim["experiment"]
+        points = [point.params for point in experiment.points()]
+        lacking |= {claim["id"]: what for what in [not_measured(claim["rule"], points)] if what}
+    assert not lacking
+
+
+@pytest.mark.parametrize("study", ["ceph_mds"], indirect=True)
+def test_no_two_servers_of_one_cluster_are_killed(study):
+    """The second would find a cluster that is no more as it was made."""
+    names = planned(study)
+    for experiment in (names["crash"], names["recovery"]):
+        blocks = [point.block for point in experiment.points()]
+        assert len(blocks) == len(set(blocks)) > 3
+
+
+def test_what_is_not_measured_is_told():
+    points = [{"load": "none", "size": 1}, {"load": "read", "size": 1}, {"load": "read", "size": 2}]
+    two = {"of": {"load": "read"}, "than": {"load": "none"}}
+    assert not not_measured(two, points)
+    assert not_measured(two | {"where": {"size": {"at_least": 2}}}, points) == [
+        "{'size': {'at_least': 2}, 'load': 'none'}"]
+    assert not_measured(two | {"along": "size"}, points) == ["two values of size"]
+    assert not_measured({"where": {"load": "write"}}, points) == ["{'load': 'write'}"]

@@ -1,0 +1,107 @@
+"""What a crash did, as the logs of a monitor and of metadata servers of Ceph 16.2.15 have it."""
+
+import pandas as pd
+import pytest
+
+from labbook.systems.ceph import faults
+
+# One MDS was killed (gid 4105) and a spare took over; then another (4106) was failed by hand.
+MON = """\
+2026-11-21T22:17:45.876+0000 7f6304ff96c0  1 mon.a@0(leader).mds e10 no beacon from mds.1.8 \
+(gid: 4105 addr: [v2:198.18.33.13:6800/3938153621,v1:198.18.33.13:6801/3938153621] state: up:active) \
+since 5.63736
+
+2026-11-21T22:17:45.876+0000 7f6304ff96c0  1 mon.a@0(leader).mds e10  marking 4105 \
+[v2:198.18.33.13:6800/3938153621,v1:198.18.33.13:6801/3938153621] mds.1.8 up:active laggy
+
+2026-11-21T22:17:45.876+0000 7f6304ff96c0  0 log_channel(cluster) log [WRN] : Replacing daemon \
+mds.mds1 as rank 1 with standby daemon mds.mds2
+
+2026-11-21T22:17:45.880+0000 7f6304ff96c0  1 mon.a@0(leader).mds e10 fail_mds_gid 4105 mds.mds1 role 1
+2026-11-21T22:17:50.876+0000 7f6304ff96c0  1 mon.a@0(leader).mds e10 no beacon from mds.1.8 \
+(gid: 4105 addr: [v2:198.18.33.13:6800/3938153621] state: up:active) since 10.6
+2026-11-21T22:17:52.940+0000 7f62f1ffb6c0  1 mon.a@0(leader).mds e16 fail_mds_gid 4106 mds.mds3 role 0
+2026-11-21T22:17:52.944+0000 7f62f1ffb6c0  0 log_channel(cluster) log [INF] : daemon mds.mds3 marked \
+failed by client.admin
+cluster 2026-11-21T22:17:52.947666+0000 mon.a (mon.0) 152 : cluster [INF] daemon mds.mds3 marked failed
+"""
+NAMES = {4105: "mds1", 4106: "mds3"}
+BEGAN_S = 1795299465.876    # of the first line
+RESPAWNED = """\
+2026-11-21T22:17:52.996+0000 7f7385ffb6c0  1 mds.mds3 Map removed me [mds.mds3{0:4106} state up:active] \
+from cluster; respawning! See cluster/monitor logs for details.
+2026-11-21T22:17:52.996+0000 7f7385ffb6c0  1 mds.mds3 respawn!
+--- begin dump of recent events ---
+   -93> 2026-11-21T22:05:58.024+0000 7f0e8e88d6c0  5 asok(0x55e7307781c0) register_command assert hook
+    -1> 2026-11-21T22:17:52.996+0000 7f7385ffb6c0  1 mds.mds3 respawn!
+"""
+ASSERT = """\
+2026-11-21T22:20:00.000+0000 7f7385ffb6c0 -1 ./src/mds/MDCache.cc: 3 FAILED ceph_assert(dir->is_auth())
+2026-11-21T22:20:00.100+0000 7f7385ffb6c0 -1 *** Caught signal (Aborted) **
+"""
+EVICTED = """\
+2026-11-21T22:17:54.484+0000 7fdde73b56c0  1 mds.0.18 Evicting (and blocklisting) client session 4112 \
+(198.18.33.16:0/3681018161)
+2026-11-21T22:17:54.484+0000 7fdde73b56c0  0 log_channel(cluster) log [INF] : Evicting (and \
+blocklisting) client session 4112 (198.18.33.16:0/3681018161)
+2026-11-21T22:18:54.484+0000 7fdde73b56c0  0 log_channel(cluster) log [WRN] : evicting unresponsive \
+client node:admin (4113), after 302.9 seconds
+"""
+
+
+def test_deaths_that_the_monitor_noticed():
+    found = faults.noticed(MON, NAMES)
+    killed, failed = found.to_dict("records")
+    assert (killed["daemon"], killed["rank"], killed["gid"], killed["by_hand"]) == (
+        "mds1", 1, 4105, False)
+    assert killed["t_s"] == killed["laggy_s"] == pytest.approx(BEGAN_S)     # the first look's
+    assert killed["taken_s"] - killed["t_s"] == pytest.approx(0.004, abs=1e-3)
+    assert (failed["daemon"], failed["rank"], failed["by_hand"]) == ("mds3", 0, True)
+    assert pd.isna(failed["laggy_s"])
+    later = faults.noticed(MON, NAMES, BEGAN_S + 6)
+    assert list(later["daemon"]) == ["mds3"]
+    assert faults.noticed("", {}).empty
+
+
+@pytest.mark.parametrize("log, changes, updated", [
+    (MON, [(0.1, 1, "replay"), (7.1, 0, "failed")], True),
+    (MON, [(0.1, 1, "active laggy"), (7.1, 0, "failed")], True),   # nobody to take over
+    (MON, [(0.1, 1, "replay")], False),     # the paper's fourth way, whatever the log tells
+    (MON, [(-20, 1, "active"), (7.1, 0, "failed")], False),
+    ("", [], True),
+])
+def test_whether_a_death_that_was_noticed_came_into_the_map(log, changes, updated):
+    """`changes` of the map: seconds from the first death's notice, rank, state."""
+    states = pd.DataFrame([(BEGAN_S + s, rank, state) for s, rank, state in changes],
+                          columns=["t_s", "rank", "state"])
+    none = pd.DataFrame()
+    told = faults.Faults(states, faults.noticed(log, NAMES), none, [], none, none)
+    assert told.map_updated is updated
+
+
+def test_only_an_mds_that_nobody_asked_to_is_a_crash_when_it_makes_itself_anew():
+    said = {"mds3": RESPAWNED, "mds1": ASSERT}
+    asked = faults.by_hand(MON)
+    assert [name for _, name in asked] == ["mds3"]
+    found = faults.crashes(said, asked=asked)
+    assert list(found["daemon"]) == ["mds1", "mds1"] and "is_auth" in found["words"].iloc[0]
+    unasked = faults.crashes({"mds3": RESPAWNED})
+    assert unasked["words"].tolist() == ["mds.mds3 respawn!"]   # and not once more from its memory
+    assert faults.crashes(said, since_s=2e9).empty
+    gone = faults.crashes({}, ended=[("mds2", 134)])
+    assert gone["words"].tolist() == ["ended with exit code 134"] and gone["t_s"].isna().all()
+
+
+def test_clients_that_were_cut():
+    found = faults.evictions({"mds1": EVICTED, "mds2": ""})
+    assert found[["client", "address", "by"]].fillna("unsaid").values.tolist() == [
+        [4112, "198.18.33.16:0/3681018161", "mds1"], [4113, "unsaid", "mds1"]]
+    assert faults.clients_of([{"addr": "198.18.33.16:0/3681018161", "until": ""},
+                              {"addr": "198.18.33.13:6800/3938153621", "until": ""}]) == [
+        "198.18.33.16:0/3681018161"]
+
+
+def test_complaints_are_warnings_and_errors_for_the_clusters_log():
+    found = faults.complaints({"mon": MON, "mds1": EVICTED})
+    assert list(found["daemon"]) == ["mon", "mds1"] and set(found["level"]) == {"WRN"}
+    assert found["words"].iloc[0].startswith("Replacing daemon mds.mds1")

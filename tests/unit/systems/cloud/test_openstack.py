@@ -1,0 +1,234 @@
+"""OpenStack's client, over HTTP against a stand-in for its APIs; the real one is in tests/lab."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from cloud_stand_ins import LabWith
+from openstack_stand_in import PASSWORD, openstack
+
+from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.clouds import OwnCloud
+from labbook.systems.cloud import remove as cloud_remove
+from labbook.systems.cloud import waits as cloud_waits
+from labbook.systems.cloud.model import ERROR, GONE, IN_USE, READY, RUNNING, STARTING, Flavor
+from labbook.systems.cloud.user_cloud import own_cloud
+
+pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # the SDK's own
+
+CLOUDS = """clouds:
+  example:
+    region_name: RegionOne
+    auth: {{auth_url: {url}/v3, username: u, password: {password}, project_name: p,
+            user_domain_name: Default, project_domain_name: Default}}
+"""
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(cloud_remove, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(cloud_waits, "INTERVAL_S", 0.02)
+    with openstack() as there:
+        yield there
+
+
+def entry(folder, url, password=PASSWORD, **more) -> OwnCloud:
+    file = folder / "clouds.yaml"
+    file.write_text(CLOUDS.format(url=url, password=password))
+    file.chmod(0o600)
+    return OwnCloud("newer", "openstack", str(file), profile="example", file="clouds.yml", **more)
+
+
+@pytest.fixture
+def own(there, tmp_path):
+    return entry(tmp_path, there.url)
+
+
+@pytest.fixture
+def cloud(own):
+    cloud = own_cloud(LabWith(own), "newer")
+    yield cloud
+    cloud.destroy()
+
+
+def image(cloud, tmp_path, **how):
+    path = tmp_path / "guest.img"
+    path.write_bytes(b"x" * 1000)
+    return cloud.upload_image(path, **how)
+
+
+def started(cloud, tmp_path, n=2, flavor="m1.small"):
+    return cloud.run(n, image(cloud, tmp_path), cloud.flavor(flavor), None)
+
+
+def test_several_start_in_one_request_and_are_told_with_their_moments(cloud, there, tmp_path):
+    there.slow_boot = 2
+    made = started(cloud, tmp_path, 3)
+    assert there.calls.count(("POST", "/compute/v2.1/servers")) == 1
+    assert len(made) == 3 and {server.state for server in made} == {STARTING}
+    cloud.await_running(made, 30, 0.02)
+    assert [server.state for server in made] == [RUNNING] * 3
+    for server in made:
+        assert server.address == "192.0.2.5"    # the one that is reached from outside
+        assert server.moments["called"] <= server.moments["returned"] <= server.moments["running"]
+        assert server.moments["launched"] == 1795309323.0
+    asked = next(body["server"] for body in there.bodies if isinstance(body, dict) and "server" in body)
+    assert (asked["min_count"], asked["max_count"], asked["networks"]) == (3, 3, [{"uuid": "n1"}])
+    assert asked["metadata"] == {"labbook": "labbook-t1"}
+
+
+def test_servers_are_the_studys_own(cloud, there, tmp_path):
+    there.servers["x"] = {"id": "x", "name": "foreign", "metadata": {}, "status": "ACTIVE", "looks": 0,
+                          "huge": False, "addresses": {}}
+    made = started(cloud, tmp_path)
+    assert {server.id for server in cloud.servers()} == {server.id for server in made}
+    cloud.destroy()
+    assert list(there.servers) == ["x"] and not there.images
+
+
+def test_a_server_that_is_still_listed_though_it_is_deleted_is_none(cloud, there, tmp_path):
+    gone, left = started(cloud, tmp_path)
+    there.servers[gone.id]["status"] = "DELETED"
+    assert [server.id for server in cloud.servers()] == [left.id]
+
+
+def test_the_parts_of_an_image_of_three_are_named(cloud, there, tmp_path):
+    kernel = image(cloud, tmp_path, disk_format="aki")
+    whole = image(cloud, tmp_path, kernel=kernel)
+    kept = there.images[whole.id]
+    assert (kept["kernel_id"], kept["disk_format"], kept["container_format"]) == (kernel.id, "raw", "bare")
+    assert there.images[kernel.id]["disk_format"] == "aki" and kept["labbook"] == "labbook-t1"
+    assert (whole.state, whole.size_bytes) == (READY, 1000)
+
+
+def test_a_volume_is_attached_and_detached(cloud, tmp_path):
+    server, = started(cloud, tmp_path, 1)
+    volume = cloud.create_volume(3)
+    cloud.attach(server, volume, "/dev/vdx")
+    assert (volume.state, volume.server, volume.device) == (IN_USE, server.id, "/dev/vdx")
+    cloud.detach(volume)
+    assert (volume.state, volume.server) == (READY, None)
+    cloud.delete_volume(volume)
+    assert volume.state == GONE and cloud.volumes() == []
+
+
+@pytest.mark.parametrize("hard, kind", [(True, "HARD"), (False, "SOFT")])
+def test_each_of_several_is_rebooted(cloud, there, tmp_path, hard, kind):
+    made = started(cloud, tmp_path, 3)
+    cloud.reboot(made, hard)
+    asked = [path for method, path in there.calls if path.endswith("/action")]
+    assert {path.split("/")[-2] for path in asked} == {server.id for server in made}
+    assert [body for body in there.bodies if isinstance(body, dict) and "reboot" in body] == [
+        {"reboot": {"type": kind}}] * 3
+
+
+def test_a_snapshot_is_an_image(cloud, tmp_path):
+    server, = started(cloud, tmp_path, 1)
+    made = cloud.snapshot(server, "plain")
+    assert made.state == READY and made.name.endswith("-plain")
+    assert made.id in {one.id for one in cloud.images()}
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_servers_that_fit_no_host_say_so(cloud, there, tmp_path, listed):
+    there.limits = {}
+    there.lists_faults = listed
+    made = cloud.await_running(started(cloud, tmp_path, 2, "huge"), 30, 0.02)
+    assert {server.state for server in made} == {ERROR}
+    with pytest.raises(LabError, match=r"no host of the cloud has room for 2 of 2 servers of huge "
+                                       r"\(16 cores, 1048576 MB, 2 GB disk\): No valid host"):
+        cloud.require_running(made)
+
+
+def test_a_quota_is_told_before_anything_is_made(cloud, there, tmp_path):
+    with pytest.raises(LabError, match=r"11 servers of m1.small .* quota of servers: 11 more, 0 of 10"):
+        started(cloud, tmp_path, 11)
+    with pytest.raises(LabError, match=r"quota of cores: 32 more, 0 of 20"):
+        started(cloud, tmp_path, 2, "huge")
+    assert not there.servers and cloud.quota()["memory_mb"].limit is None
+
+
+def test_a_quota_that_the_call_tells_of_is_one(cloud, there, tmp_path):
+    there.limits["enforce"], cloud.quota = True, dict
+    with pytest.raises(LabError, match="quota does not let us start 2 servers of huge"):
+        started(cloud, tmp_path, 2, "huge")
+    assert [left.kind for left in cloud.ledger.left()] == ["image"]   # no server was made
+
+
+def test_an_image_that_never_boots_is_told_with_its_console(cloud, tmp_path):
+    made = cloud.await_running(started(cloud, tmp_path, 1), 30, 0.02)
+
+    def silent(address, port, timeout):
+        raise TimeoutError
+
+    cloud.await_answers(made, silent, 0.2)
+    with pytest.raises(SystemFailure, match="1 of 1 servers never came up") as error:
+        cloud.require_answers(made)
+    assert error.value.log == "a\nKernel panic"
+
+
+def test_a_server_that_stays_under_way_is_told(cloud, there, tmp_path):
+    there.slow_boot = 10 ** 6
+    made = cloud.await_running(started(cloud, tmp_path, 1), 0.2, 0.02)
+    assert made[0].state == STARTING
+    with pytest.raises(SystemFailure, match="1 of 1 servers do not run.*it is starting"):
+        cloud.require_running(made)
+
+
+def test_refused_credentials_name_the_file_and_the_key(there, tmp_path):
+    with pytest.raises(InputError, match=r"clouds.yml: clouds.newer.credentials: the cloud refuses "
+                                         r"profile 'example' of .*clouds.yaml: .*requires auth") as error:
+        own_cloud(LabWith(entry(tmp_path, there.url, password="wrong-one")), "newer")
+    assert "wrong-one" not in str(error.value)
+    assert not any((tmp_path / "labbook" / "clouds").iterdir())
+
+
+def test_a_cloud_that_does_not_answer_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(LabError, match=r"clouds.yml: clouds.newer does not answer"):
+        own_cloud(LabWith(entry(tmp_path, "http://127.0.0.1:9")), "newer")
+
+
+def test_a_cloud_without_a_service_is_told(cloud, monkeypatch):
+    from keystoneauth1.exceptions import EndpointNotFound
+
+    def missing(*_, **__):
+        raise EndpointNotFound("no block-storage")
+
+    monkeypatch.setattr(cloud.api, "_cloud", SimpleNamespace(
+        block_storage=SimpleNamespace(volumes=missing)))
+    with pytest.raises(SystemFailure, match="could not list volumes: it has no such service"):
+        cloud.volumes()
+    monkeypatch.undo()
+
+
+def test_its_facts_name_no_address(cloud):
+    assert cloud.facts() == {"cloud": "newer", "api": "openstack", "compute_version": "2.96"}
+
+
+def test_networks_are_one_or_named(there, own, tmp_path):
+    there.networks.append({"id": "n3", "name": "other", "router:external": False})
+    cloud = own_cloud(LabWith(own), "newer")
+    with pytest.raises(InputError, match=r"clouds.newer.network: the project sees 2 networks"):
+        started(cloud, tmp_path, 1)
+    cloud.destroy()
+    cloud = own_cloud(LabWith(replace(own, network="other")), "newer")
+    started(cloud, tmp_path, 1)
+    assert [body["server"]["networks"] for body in there.bodies
+            if isinstance(body, dict) and "server" in body] == [[{"uuid": "n3"}]]
+    cloud.destroy()
+
+
+def test_a_forbidden_deed_names_the_profile(cloud, there, monkeypatch):
+    from openstack_stand_in import Refused
+
+    def refuse(*_, **__):
+        raise Refused(403, "Policy doesn't allow it to be performed.")
+
+    monkeypatch.setattr(there, "answer", refuse)
+    with pytest.raises(InputError, match="clouds.newer.profile: the cloud does not let this user "
+                                         "make the flavour tiny"):
+        cloud.make_flavor(Flavor("", "tiny", 1, 64, 1))
+    monkeypatch.undo()
+    assert cloud.ledger.left() == []

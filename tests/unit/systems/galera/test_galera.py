@@ -1,0 +1,212 @@
+"""What Galera nodes are told and what they tell; their servers are in tests/lab."""
+
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.errors import InputError, SystemFailure
+from labbook.systems import find, over_several
+from labbook.systems.galera import cluster as clusters
+from labbook.systems.galera import config
+from labbook.systems.galera.cluster import Galera
+from labbook.systems.galera.node import GaleraNode, Left
+from labbook.systems.sql.server import configuration
+
+PROVIDER = config.PROVIDERS[0]
+STATUS = {"wsrep_cluster_size": "6", "wsrep_cluster_status": "Primary",
+          "wsrep_local_state_comment": "Synced", "wsrep_last_committed": "4711",
+          "wsrep_flow_control_paused_ns": "1500000000", "wsrep_flow_control_sent": "2",
+          "wsrep_local_cert_failures": "3", "wsrep_local_bf_aborts": "4",
+          "wsrep_replicated": "50", "wsrep_replicated_bytes": "6000", "Questions": "700"}
+HISTORY = "4e7ce03a-e5bb-11f1-a6b6-a7d15a0eff52"
+
+
+def hosts(count):
+    return [SimpleNamespace(name=f"db{i}", address=f"198.18.0.{i}", limits={},
+                            root=PurePosixPath("/srv")) for i in range(1, count + 1)]
+
+
+def options(node) -> dict:
+    return config.options(node.settings, node.host.name, node.address, PROVIDER)
+
+
+def provider_options(node) -> dict:
+    given = options(node)["wsrep_provider_options"]
+    return dict(pair.split("=", 1) for pair in given.strip('"').split(";"))
+
+
+def test_a_clusters_nodes():
+    cluster = Galera(hosts(3), segments=(0, 0, 255), weights=[2, 1, 0], send_window=64)
+    addresses = ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
+    assert cluster.addresses == addresses and cluster.address == addresses[0]
+    assert (cluster.port, cluster.protocol, cluster.NAME) == (3306, "mysql", "galera")
+    assert [node.settings.segment for node in cluster.nodes] == [0, 0, 255]
+    assert [node.settings.weight for node in cluster.nodes] == [2, 1, 0]
+    assert {node.settings.send_window for node in cluster.nodes} == {64}
+    assert all(node.settings.peers == addresses for node in cluster.nodes)
+    assert cluster.node("db2") is cluster.nodes[1]
+    with pytest.raises(InputError, match="no node on a host 'db9' .*db1, db2, db3"):
+        cluster.node("db9")
+    plain = Galera(hosts(2))
+    assert plain.segments == [0, 0] and plain.weights == [1, 1]
+    assert find("galera") is Galera and over_several(Galera)
+    assert Galera.checked({"segments": [0, 1]})["send_window"] == 4
+
+
+def test_a_node_hears_its_cluster_on_the_data_network_alone():
+    node = Galera(hosts(2), segments=[0, 1], send_window=512, user_send_window=256).nodes[1]
+    given = options(node)
+    assert given["wsrep_cluster_address"] == "gcomm://198.18.0.1,198.18.0.2"
+    assert given["wsrep_node_address"] == "198.18.0.2" and given["wsrep_node_name"] == "db2"
+    assert given["wsrep_provider"] == PROVIDER and given["binlog_format"] == "ROW"
+    assert provider_options(node) == {
+        "gmcast.listen_addr": "tcp://198.18.0.2:4567", "gmcast.segment": "1", "pc.weight": "1",
+        "evs.send_window": "512", "evs.user_send_window": "256", "gcache.size": "64M"}
+
+
+def test_a_node_without_peers_is_a_cluster_and_its_data_does_not_wait_for_the_disk():
+    node = GaleraNode(hosts(1)[0])
+    assert options(node)["wsrep_cluster_address"] == "gcomm://198.18.0.1"
+    text = configuration(node.settings, node.address, node.home, buffer_pool_mb=64, as_root=False,
+                         **options(node))
+    assert "innodb_flush_log_at_trx_commit=0\n" in text and "datadir=/srv/galera/data\n" in text
+    assert "init-file" not in text  # a cluster would replicate what each start says in it
+    assert text.count("innodb_buffer_pool_size=64M") == 1
+
+
+@pytest.mark.parametrize("count, settings, told", [
+    (0, {}, "hosts: no hosts"),
+    (3, {"segments": [0, 1]}, "segments: 2 numbers do not fit 3 nodes .*one for each node"),
+    (2, {"segments": [0, 256]}, "segments: .*0 to 255"),
+    (2, {"segments": [0, -1]}, "segments: .*0 to 255"),
+    (2, {"segments": [0, "1"]}, "segments: .*0 to 255"),
+    (2, {"segments": [True, False]}, "segments: .*0 to 255"),
+    (2, {"weights": [1]}, "weights: 1 numbers do not fit 2 nodes"),
+    (2, {"weights": [1, 1000]}, "weights"),
+    (2, {"weights": [0, 0]}, "weights: no node has any"),
+    (2, {"send_window": 0}, "send_window"),
+    (2, {"send_window": 2, "user_send_window": 3}, "user_send_window: 3 is more .*1 to 2"),
+    (2, {"segment": 1}, "unknown key, did you mean 'segments'"),
+    (2, {"peers": ["198.18.0.9"]}, "peers: unknown key"),
+    (2, {"window": 4}, "unknown key, did you mean 'send_window'"),
+])
+def test_wrong_clusters(count, settings, told):
+    with pytest.raises(InputError, match=told):
+        Galera(hosts(count), **settings)
+
+
+@pytest.mark.parametrize("settings, told", [
+    ({"segments": "01"}, "segments: '01' is not of type array"),
+    ({"segments": [0, 300]}, "segments.1: 300"),
+    ({"segment": 1}, "unknown key, did you mean 'segments'"),
+    ({"send_window": 1}, "user_send_window"),
+])
+def test_wrong_settings_are_told_before_there_are_hosts(settings, told):
+    with pytest.raises(InputError, match=told):
+        Galera.checked(settings)
+
+
+def test_how_a_node_stands_and_what_it_counts():
+    assert config.standing(STATUS) == {"size": 6, "primary": True, "state": "Synced",
+                                       "committed": 4711}
+    assert not config.standing({**STATUS, "wsrep_cluster_status": "non-Primary"})["primary"]
+    assert config.counted(STATUS) == {
+        "flow_control_paused_s": 1.5, "flow_control_sent": 2, "cert_failures": 3, "bf_aborts": 4,
+        "replicated": 50, "replicated_bytes": 6000, "questions": 700}
+
+
+@pytest.mark.parametrize("log, by", [
+    ("", None),
+    ("WSREP_SST: [INFO] mariabackup SST started on joiner\n", None),
+    ("WSREP_SST: [INFO] mariabackup IST completed on joiner (20261121)\n", "IST"),
+    ("WSREP_SST: [INFO] mariabackup SST completed on joiner\nWSREP: IST received: x:1\n", "SST"),
+    ("WSREP_SST: [INFO] mariabackup SST completed on donor\n", None),
+])
+def test_by_what_a_node_got_what_it_missed(log, by):
+    assert config.transfer_told(log) == by
+
+
+@pytest.mark.parametrize("said, position", [
+    (f"[Note] WSREP: Recovered position: {HISTORY}:12\n", f"{HISTORY}:12"),
+    (f"WSREP: Recovered position: {config.NOWHERE}:-1", None),
+    ("mariadbd: unknown option", None),
+])
+def test_the_position_that_a_killed_node_has(said, position):
+    assert config.recovered_position(said) == position
+
+
+@pytest.mark.parametrize("log, left", [
+    ("", False),
+    ("WSREP: Shifting CLOSED -> OPEN (TO: 0)\n", False),
+    ("WSREP: Shifting JOINER -> OPEN (TO: 12)\n3:39:41 0 [Note] WSREP: Shifting OPEN -> CLOSED (TO: 13)\n", True),
+    ("WSREP: Shifting DONOR/DESYNCED -> CLOSED (TO: 5)\nWSREP: Shifting CLOSED -> OPEN (TO: 5)\n", False),
+])
+def test_whether_a_node_has_left(log, left):
+    assert config.left_told(log) is left
+
+
+@pytest.mark.parametrize("leaves, how, starts", [(0, (), 0), (1, (), 1), (2, (), 2), (3, (), None),
+                                                 (1, (clusters.NEW_CLUSTER,), None)])
+def test_a_node_that_leaves_while_it_joins_is_started_again_but_for_the_first(monkeypatch, leaves, how, starts):
+    cluster, begun = Galera(hosts(2)), []
+    node = cluster.nodes[1]
+    node._how = how
+    answers = iter([Left("db2: it has left its cluster")] * leaves + [None] * 9)
+
+    def await_answer(seconds):
+        if error := next(answers):
+            raise error
+
+    monkeypatch.setattr(node, "await_answer", await_answer)
+    monkeypatch.setattr(node, "begin", lambda: begun.append(node))
+    if starts is None:
+        with pytest.raises(Left):
+            cluster.await_joined(node)
+    else:
+        cluster.await_joined(node)
+        assert len(begun) == starts
+
+
+def test_the_last_view_names_all_and_their_segments():
+    assert config.last_view(["x", "y"], [0, 1], "y").splitlines() == [
+        "my_uuid: y", "#vwbeg", "view_id: 3 x 1", "bootstrap: 0", "member: x 0", "member: y 1",
+        "#vwend"]
+
+
+def test_only_what_a_stopped_node_left_is_copied(tmp_path):
+    with pytest.raises(InputError, match="no data directory of a Galera node"):
+        GaleraNode(hosts(1)[0])._copy(Path(tmp_path))
+
+
+def test_a_cluster_that_is_not_synced_tells_how_its_nodes_stand(monkeypatch):
+    cluster = Galera(hosts(2))
+    stands = {"db1": config.standing(STATUS), "db2": None}
+    monkeypatch.setattr(clusters, "_standing", lambda node: stands[node.host.name])
+    asked = []
+
+    def wait_for(predicate, what, timeout, **_):
+        asked.append(predicate())
+        if not asked[-1]:
+            raise SystemFailure(f"waited for {what}")
+
+    cluster.host.wait_for = wait_for
+    cluster.synced(["db1"], size=6)
+    with pytest.raises(SystemFailure, match="2 nodes to be Synced; .*'size': 6.*'db2': None"):
+        cluster.synced()
+    stands["db1"] = stands["db2"] = {**stands["db1"], "size": 2}
+    cluster.synced()
+    stands["db2"] = {**stands["db2"], "state": "Joined"}
+    with pytest.raises(SystemFailure):
+        cluster.synced()
+    assert asked == [True, False, True, False]
+
+
+def test_the_last_node_to_stop_leads_and_else_none(monkeypatch):
+    cluster = Galera(hosts(3))
+    able = {"db1": False, "db2": True, "db3": False}
+    monkeypatch.setattr(GaleraNode, "may_lead", lambda node: able[node.host.name])
+    assert cluster._leader() is cluster.nodes[1]
+    able["db2"] = False
+    with pytest.raises(SystemFailure, match="no node of galera was the last to stop"):
+        cluster._leader()

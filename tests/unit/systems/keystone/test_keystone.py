@@ -1,0 +1,191 @@
+"""Keystone's files and secrets, the proxy's questions, what fits a cloud, and its way back to its
+start, without a host."""
+
+import configparser
+import stat
+import struct
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.errors import InputError, SystemFailure
+from labbook.systems import find, haproxy, over_several
+from labbook.systems.haproxy import HAProxy
+from labbook.systems.keystone import state as keystone_state
+from labbook.systems.keystone.config import Secrets, configuration, gunicorn
+from labbook.systems.keystone.server import Keystone
+from labbook.systems.keystone.stack import KeystoneCloud, segments
+
+
+def host(name, role="db", site="a"):
+    return SimpleNamespace(name=name, role=role, site=site, address=f"10.0.0.{len(name)}{name[-1]}",
+                           root=PurePosixPath("/srv"), allow=None, limits={"memory": 1 << 30})
+
+
+HOSTS = [host("db1"), host("db2"), host("db3", site="b"), host("lb0", "lb"),
+         host("keystone0", "keystone")]
+
+
+def test_keystones_file_says_where_all_is():
+    keystone = Keystone(host("k1"), database_address="10.0.0.9", cache=False)
+    parts = configparser.RawConfigParser()
+    parts.read_string(configuration(keystone.settings, "10.0.0.1", 5000, keystone.home))
+    assert parts["database"]["connection"].startswith("mysql+pymysql://labbook:@10.0.0.9:3306/keystone")
+    assert parts["cache"]["enabled"] == "false" and parts["token"]["provider"] == "fernet"
+    places = [value for part in parts.values() for key, value in part.items()
+              if key in ("key_repository", "lock_path")]
+    assert int(parts["DEFAULT"]["max_db_limit"]) > 100_000  # a reset must see all users
+    assert len(places) == 4 and all(place.startswith("/srv/keystone/") for place in places)
+    given = {}
+    exec(gunicorn("10.0.0.1", 5000, keystone.home, 7), given)
+    assert given["workers"] == 7 and given["bind"] == "10.0.0.1:5000" and given["keepalive"] == 0
+
+
+def test_secrets_are_kept_from_others_and_shown_by_nothing(tmp_path):
+    secrets = Secrets()
+    secrets.save(tmp_path)
+    assert Secrets.load(tmp_path) == secrets != Secrets()
+    (file,) = tmp_path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    shown = repr(secrets) + secrets.digest
+    assert not any(value in shown for value in vars(secrets).values())
+    keystone = Keystone(host("k1"), secrets, database_address="10.0.0.9")
+    assert secrets.password not in repr(vars(keystone)) + repr(keystone)
+    assert keystone.credentials["password"] == secrets.password
+
+
+def test_a_keystone_without_a_database_is_refused():
+    with pytest.raises(InputError, match="database_address"):
+        Keystone(host("k1")).put_files()
+    with pytest.raises(InputError, match="servers"):
+        HAProxy(host("lb0")).deploy()
+
+
+def test_the_proxys_login_is_mysqls():
+    """Read as a server reads it: capabilities, most bytes, charset, 23 zeros, name, no password."""
+    raw = haproxy.packet(1, haproxy.login())
+    assert int.from_bytes(raw[:3], "little") == len(raw) - 4 and raw[3] == 1
+    capabilities, _, charset = struct.unpack("<IIB", raw[4:13])
+    assert capabilities & 0x200 and capabilities & 0x80000 and charset == 33
+    assert raw[13:36] == bytes(23)
+    assert raw[36:].split(b"\0") == [b"labbook", b"", b"mysql_native_password", b""]
+
+
+def test_the_proxys_question_does_not_hold_its_answers():
+    text = "\n".join(haproxy.galera_check())
+    for answer in ("synced", "unable"):
+        assert answer not in haproxy.ASK and f"string {answer}" in text
+    assert haproxy.ASK.encode().hex() in text
+
+
+def test_a_proxy_is_for_the_nodes_of_its_own_site_or_for_all():
+    def node(name, site):
+        return SimpleNamespace(NAME="galera", host=host(name, site=site), address=name, port=3306)
+    cluster = SimpleNamespace(nodes=[node("n1", "a"), node("n2", "a"), node("n3", "b")])
+    near, none = (HAProxy.over(host("lb0", site=site), cluster) for site in "ac")
+    assert near.settings.servers == ["n1", "n2"] and near.settings.check == "galera"
+    assert none.settings.servers == ["n1", "n2", "n3"]
+    single = node("m1", "b")
+    single.NAME = "mariadb"
+    plain = HAProxy.over(host("lb0"), single, check_ms=50)
+    assert plain.settings.servers == ["m1"] and plain.settings.check == "tcp"
+    text = haproxy.configuration(plain.settings, "10.0.0.1", 3306)
+    assert "server m1 m1:3306 check" in text and "inter 50ms fall 2 rise 1" in text
+
+
+def test_a_cloud_is_made_of_its_hosts_by_their_roles():
+    cloud = KeystoneCloud(HOSTS, segments=2, weight=2, cache=False, send_window=512)
+    assert cloud.galera.segments == [0, 0, 1] and cloud.galera.weights == [2, 1, 1]
+    assert cloud.galera.nodes[2].settings.send_window == 512
+    assert cloud.haproxy.settings.servers == [HOSTS[0].address, HOSTS[1].address]
+    assert cloud.keystone.settings.database_address == cloud.haproxy.address
+    assert cloud.keystone.settings.cache is False and cloud.protocol == "keystone"
+    assert cloud.host is HOSTS[4] and cloud.port == 5000
+    assert over_several(KeystoneCloud) and find("keystone_cloud") is KeystoneCloud
+    assert set(KeystoneCloud.needs().packages) > {"haproxy", "galera-4"}
+    assert len(set(KeystoneCloud.NEEDS.packages)) == len(KeystoneCloud.NEEDS.packages)
+
+
+@pytest.mark.parametrize("hosts, settings, told", [
+    (HOSTS[:4], {}, "role: 0 hosts of role keystone"),
+    (HOSTS[3:], {}, "role: 0 hosts of role db"),
+    ([*HOSTS, host("lb1", "lb")], {}, "role: 2 hosts of role lb"),
+    ([*HOSTS[2:], host("db0")], {}, "role: lb0 and db0 are one machine.* at port 3306.*lb on a machine"),
+    ([HOSTS[0], *HOSTS[3:]], {"segments": 2}, "segments: 2 segments do not fit databases in 1 site;? .*1"),
+    (HOSTS, {"segments": 3}, "segments: 3 segments do not fit databases in 2 sites.*1 or 2"),
+    (HOSTS, {"segments": 0}, "segments"),
+    (HOSTS, {"weight": 256}, "weight"),
+    (HOSTS, {"send_window": 1}, "user_send_window"),
+    (HOSTS, {"revocations": 5}, "revocations: 5 rows .*a multiple of 2"),
+    (HOSTS, {"users": 5, "projects": 0}, "projects: users need a project"),
+    (HOSTS, {"user": 5}, "user"),
+])
+def test_what_does_not_fit_a_cloud_is_told_by_its_key(hosts, settings, told):
+    with pytest.raises(InputError, match=told):
+        KeystoneCloud(hosts, **settings)
+
+
+def test_segments_are_numbered_in_the_order_of_sites():
+    assert segments(["b", "b", "a", "c", "a"], 3) == [0, 0, 1, 2, 1]
+    assert segments(["b", "a"], 1) == [0, 0]
+
+
+class FakeKeystone:
+    """Users and revocations as Keystone keeps them; it fails each `fails`-th request. `rows` of
+    the revocations are of tokens, `others` of users."""
+
+    def __init__(self, users, rows=0, fails=0):
+        self.users, self.rows, self.others = {*users}, rows, 0
+        self.fails, self.requests, self.revoked = fails, 0, 0
+
+    def admin_token(self):
+        return "token"
+
+    def request(self, method, path, body=None, token=None, headers=None):
+        self.requests += 1
+        if self.fails and self.requests % self.fails == 0:
+            return SimpleNamespace(status=500, text="deadlock", json=None)
+        if method == "GET":
+            found = {"users": [{"name": name, "id": name} for name in sorted(self.users)]}
+            return SimpleNamespace(status=200, text="", json=found)
+        if headers:
+            self.rows += 2
+            self.revoked += 1
+        else:
+            self.others += 1
+            self.users.discard(path.rpartition("/")[2])
+        return SimpleNamespace(status=204, text="", json=None)
+
+    def query(self, statement):
+        if statement.startswith("DELETE"):
+            self.others = 0
+            self.rows = self.rows if "WHERE" in statement else 0
+        return ((self.rows + self.others,),)
+
+
+@pytest.mark.parametrize("rows, fails, revoked", [(10, 0, 0), (6, 0, 2), (6, 3, 2), (12, 0, 5)])
+def test_a_reset_removes_users_that_came_and_brings_the_revocations_back(rows, fails, revoked):
+    """Tokens are revoked for what is missing; where there are too many rows, for all."""
+    keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, rows, fails)
+    keystone_state.reset(keystone, keystone, users=2, entries=10)
+    assert keystone.users == {"admin", "user0001", "user0002"}
+    assert (keystone.rows, keystone.others, keystone.revoked) == (10, 0, revoked)
+
+
+def test_a_reset_tells_when_a_user_is_lost_or_the_rows_do_not_come_right():
+    keystone = FakeKeystone({"admin", "user0002"})
+    with pytest.raises(SystemFailure, match="lost 1 users, such as user0001"):
+        keystone_state.reset(keystone, keystone, users=2, entries=0)
+    keystone.query = lambda statement: ((11,),)
+    with pytest.raises(SystemFailure, match="does not come to 10 rows; 11 were there"):
+        keystone_state.revoke(keystone, keystone, 10)
+    with pytest.raises(InputError, match="9 rows"):
+        keystone_state.revoke(keystone, keystone, 9)
+
+
+def test_what_keystone_refuses_is_not_tried_again():
+    keystone = FakeKeystone(())
+    keystone.request = lambda *_: SimpleNamespace(status=403, text="Forbidden", json=None)
+    with pytest.raises(SystemFailure, match="answered POST /users by 403: Forbidden"):
+        keystone_state.ask(keystone, "POST", "/users", {})

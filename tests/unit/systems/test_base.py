@@ -1,0 +1,290 @@
+"""The life of a system, with a toy server on this machine, run by the user who runs the tests."""
+
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from labbook import systems
+from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.host import process as processes
+from labbook.lab.host.host import Host, Login, Result
+from labbook.lab.ssh import transfer
+from labbook.systems.artifacts import COMPLETE, bring, is_whole, made
+from labbook.systems.base import System, memory_mb
+
+SERVER = """
+import socket, sys, time
+port, mood = int(sys.argv[1]), sys.argv[2]
+if mood == "broken":
+    sys.exit("no such setting: mood")
+listening = socket.create_server(("127.0.0.1", port)) if mood != "deaf" else None
+print("serving", flush=True)
+while True:
+    if mood == "deaf":
+        time.sleep(1)
+    caller, _ = listening.accept()
+    caller.sendall(b"hello" if mood == "good" else b"go away")
+    caller.close()
+"""
+
+
+class Here(Host):
+    """This machine as a host, without SSH."""
+
+    def __init__(self, root: Path):
+        super().__init__("here", "lan", "db", "127.0.0.1",
+                         Login("127.0.0.1", "root", "", ""), root, sys.executable)
+
+    def _run(self, line, command, timeout):
+        done = subprocess.run(line, shell=True, text=True, capture_output=True, timeout=timeout)
+        return Result(done.stdout, done.stderr, done.returncode)
+
+    def put(self, data, remote, mode=0o644):
+        raw = data.read_bytes() if isinstance(data, Path) else data.encode()
+        Path(self.root / remote).write_bytes(raw)
+
+    def dial(self, address, port, timeout=10):
+        return socket.create_connection((address, port), timeout)
+
+
+class Toy(System):
+    NAME = "toy"
+    SETTINGS = {"mood": {"enum": ["good", "rude", "deaf", "broken"], "default": "good"},
+                "port": {"type": "integer"}}
+    START_SECONDS = 10
+
+    @property
+    def port(self):
+        return self.settings.port
+
+    def deploy(self):
+        self.run("mkdir", "-p", self.home)
+        self.put(SERVER, "server.py")
+
+    def command(self):
+        return f"{sys.executable} {self.home}/server.py {self.port} {self.settings.mood}"
+
+    def answers(self):
+        with self.dial() as calling:
+            said = calling.recv(10)
+        if said != b"hello":
+            raise ValueError(said)
+
+    def server_facts(self):
+        self.answers()
+        return {"version": "1"}
+
+
+@pytest.fixture
+def port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def host(tmp_path):
+    if not shutil.which("ss"):
+        pytest.skip("no ss (package iproute2) here")
+    host = Here(tmp_path)
+    try:
+        yield host
+        if left := host.process("toy"):
+            left.stop()
+    finally:
+        end_what_runs_below(tmp_path)
+
+
+def end_what_runs_below(folder):
+    """Whatever is wrong with the processes that are tested."""
+    for ids in folder.glob("processes/*/ids"):
+        leader, _, child, _ = ids.read_text().split()
+        for pid in (leader, child):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if str(folder).encode() in Path("/proc", pid, "cmdline").read_bytes():
+                    os.kill(int(pid), signal.SIGKILL)
+
+
+def test_life_from_up_to_destroy(host, port):
+    toy = Toy(host, port=port).up()
+    facts = toy.facts()
+    assert facts["system"] == "toy" and facts["version"] == "1" and facts["mood"] == "good"
+    assert facts["threads"] == 1 and 1 < facts["resident_mb"] < 500
+    json.dumps(facts)
+    toy.stop()
+    assert not toy.process.alive()
+    with pytest.raises(SystemFailure, match="does not run") as ended:
+        toy.facts()
+    assert "serving" in ended.value.log
+    toy.start()
+    toy.destroy()
+    assert not Path(toy.home).exists()
+
+
+def test_another_object_takes_up_what_runs(host, port):
+    Toy(host, port=port).up()
+    again = Toy(host, port=port)
+    assert again.process.alive() and again.facts()["threads"] == 1
+    again.destroy()
+    assert not host.process("toy").alive()
+
+
+def test_up_replaces_what_an_earlier_run_left(host, port):
+    earlier = Toy(host, port=port).up().process.pid
+    assert Toy(host, port=port).up().process.pid != earlier
+
+
+def test_a_killed_server_is_gone_at_once_and_one_that_does_not_go_is_told(host, port, monkeypatch):
+    toy = Toy(host, port=port).up()
+    earlier = toy.process.pid
+    toy.process.kill()
+    toy.start()
+    assert toy.process.pid != earlier
+    # Nothing that can be made at will outlives SIGKILL: here it does not arrive.
+    monkeypatch.setattr(processes, "KILL", processes.KILL.replace("pkill", ": pkill"))
+    monkeypatch.setattr(processes, "KILL_SECONDS", 0)
+    with pytest.raises(LabError, match="here: toy is not gone"):
+        toy.process.kill()
+
+
+def test_death_at_start_tells_the_end_of_the_log(host, port):
+    toy = Toy(host, port=port, mood="broken")
+    with pytest.raises(SystemFailure) as failure:
+        toy.up()
+    assert failure.value.log.strip() == "no such setting: mood"
+    assert "no such setting: mood" in str(failure.value) and "exit code 1" in str(failure.value)
+
+
+def test_port_in_use_is_told_even_when_its_owner_answers_alike(host, port, tmp_path):
+    (tmp_path / "other.py").write_text(SERVER)
+    other = subprocess.Popen([sys.executable, tmp_path / "other.py", str(port), "good"],
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline() == "serving\n"
+        with pytest.raises(SystemFailure, match="Address already in use"):
+            Toy(host, port=port).up()
+    finally:
+        other.kill()
+        other.communicate()
+
+
+@pytest.mark.parametrize("mood, told", [("deaf", "serving|not within"), ("rude", "go away")])
+def test_a_server_that_never_answers_is_ended_and_its_refusal_told(host, port, mood, told,
+                                                                   monkeypatch):
+    monkeypatch.setattr(Toy, "START_SECONDS", 0.5)
+    toy = Toy(host, port=port, mood=mood)
+    with pytest.raises(SystemFailure, match=told):
+        toy.up()
+    assert not toy.process.alive()
+
+
+def test_an_error_of_the_place_is_not_waited_out(host, port, monkeypatch):
+    def lost(self):
+        raise LabError("connection lost")
+
+    monkeypatch.setattr(Toy, "answers", lost)
+    with pytest.raises(LabError, match="connection lost"):
+        Toy(host, port=port).up()
+
+
+@pytest.mark.parametrize("settings, told", [
+    ({"moood": "good"}, "moood.*did you mean 'mood'"),
+    ({"mood": "sad"}, "mood: 'sad' is not allowed .*good, rude"),
+    ({"port": "80"}, "port: '80' is not of type integer"),
+])
+def test_wrong_settings(tmp_path, settings, told):
+    with pytest.raises(InputError, match=f"settings of toy: {told}"):
+        Toy(Here(tmp_path), **settings)
+
+
+def test_systems_are_found_by_name():
+    assert {"cassandra", "mysql"} <= set(systems.names())
+    for name in ("cassandra", "mysql"):
+        found = systems.find(name)
+        assert found.NAME == name and found.NEEDS.artifacts and found.needs() == found.NEEDS
+    with pytest.raises(InputError, match="did you mean 'cassandra'.*allowed: cassandra, .*mariadb, mysql"):
+        systems.find("casandra")
+    with pytest.raises(InputError):
+        systems.find("base")
+
+
+def test_memory_is_the_limit_or_the_machines(tmp_path):
+    host = Here(tmp_path)
+    assert 100 < memory_mb(host) < 10_000_000
+    host.limits = {"memory": 3 << 30}
+    assert memory_mb(host) == 3072
+
+
+class Foreign(Here):
+    """Sees nothing of this machine's cache; counts what is sent."""
+
+    sent = 0
+
+    def run(self, command, **options):
+        return super().run(command.replace("/cache/", "/not-here/"), **options)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(transfer, "feed", feed)
+    return made("store-1.2", lambda folder: (folder / "store-1.2.jar").write_text("a jar"))
+
+
+def feed(host, command, pour, size, what):
+    """As transfer.feed, to this machine."""
+    host.sent += 1
+    poured = io.BytesIO()
+    pour(poured)
+    subprocess.run(command, shell=True, check=True, input=poured.getvalue())
+
+
+def test_a_folder_that_the_host_sees_is_used_where_it_is(folder, tmp_path):
+    host = Here(tmp_path / "host")
+    host.root.mkdir()
+    assert bring(host, folder) == PurePosixPath(folder)
+    assert not list(host.root.iterdir())
+
+
+def test_a_folder_is_brought_to_a_host_that_does_not_see_it(folder, tmp_path):
+    host = Foreign(tmp_path / "host")
+    host.root.mkdir()
+    there = bring(host, folder)
+    assert there == host.root / "artifacts" / "store-1.2" and is_whole(there)
+    assert [p.name for p in there.parent.iterdir()] == ["store-1.2"]
+    assert bring(host, folder) == there and host.sent == 1
+    (there / COMPLETE).write_text("of another version")
+    assert bring(host, folder) == there and host.sent == 2 and is_whole(there)
+
+
+def users_own(tmp_path, *allow):
+    host = Foreign(tmp_path / "root" / "lab" / "db1")
+    host.root.mkdir(parents=True)
+    host.allow = frozenset(allow)
+    return host
+
+
+def test_to_a_users_host_it_is_copied_where_that_is_allowed(folder, tmp_path):
+    host = users_own(tmp_path, "software")
+    place = tmp_path / "root" / "lab" / "artifacts" / "store-1.2"
+    assert bring(host, folder) == place and is_whole(place)
+    assert bring(host, folder) == place and host.sent == 1
+
+
+def test_a_users_host_may_have_it_ready_but_whole(folder, tmp_path):
+    host, kept = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
+    with pytest.raises(LabError, match=r"root/artifacts/store-1.2 is not there.*`allow`"):
+        bring(host, folder)
+    shutil.copytree(folder, kept)
+    assert bring(host, folder) == kept and host.sent == 0
+    (kept / "store-1.2.jar").write_text("cut")
+    with pytest.raises(LabError, match="not whole"):
+        bring(host, folder)

@@ -1,0 +1,41 @@
+"""What the clients themselves can do, and which results tell of them."""
+
+import pytest
+from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
+
+from labbook.workloads.clients.ceiling import client_limited
+from labbook.workloads.clients.shared_cpus import cpus_together
+from labbook.workloads.keyvalue.load import keyvalue
+
+
+@pytest.mark.parametrize("rate, ceiling_rate, cpu_share, limited", [
+    (1000, 10_000, 0.1, False),
+    (7000, 10_000, 0.1, False),   # at the threshold, not above
+    (7001, 10_000, 0.1, True),    # near the ceiling
+    (1000, 10_000, 0.71, True),   # the clients' CPU is used up, whatever the ceiling says
+])
+def test_above_seventy_per_cent_of_either_it_is_limited(rate, ceiling_rate, cpu_share, limited):
+    assert client_limited(rate, ceiling_rate, cpu_share) is limited
+
+
+def test_hosts_of_one_machine_may_have_the_same_cpus(tmp_path):
+    one, other = here_host(tmp_path, "c1"), here_host(tmp_path, "c2")
+    one.cores = other.cores = [1]
+    assert cpus_together([one, other]) == 1
+    other.cores = [2, 3]
+    assert cpus_together([one, other]) == 3
+    one.allow = other.allow = frozenset()       # a user's own, each of which is a machine
+    other.cores = [1]
+    assert cpus_together([one, other]) == 2
+
+
+def test_clients_against_the_null_server_are_limited_by_themselves(
+        tmp_path, monkeypatch, null_server):  # noqa: F811
+    monkeypatch.setenv("HOME", str(tmp_path))
+    crew = HereCrew(here_host(tmp_path, "c1"))
+    load = keyvalue(crew, null_server("thrift"), op="read", clients=2,
+                    requests=200, rows=1, value_bytes=100, warmup_requests=5, seed=1,
+                    seconds_at_most=5)
+    rate = load.measures["rate_per_s"]
+    assert load.rows.ok.all() and rate > 0
+    assert client_limited(rate, rate, load.measures["clients_cpu_share"])

@@ -1,0 +1,258 @@
+"""The functions of a cloud's client, on a cloud that is made of dicts and may be broken on purpose."""
+
+import math
+import re
+from threading import Barrier
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.checks import load_yaml
+from labbook.errors import InputError, LabError, Lost, SystemFailure
+from labbook.paths import papers
+from labbook.systems.cloud.errors import no_room
+from labbook.systems.cloud.model import Flavor, Image, Quota, Server, Volume
+from labbook.workloads.clouds.functions import FUNCTIONS, NUMBERS, OF_THE_REPORT, cloud_function
+from labbook.workloads.clouds.testbed import Ground
+
+NOW = {"called": 0.0, "returned": 0.1, "running": 1.0, "answers": 2.0, "ready": 1.0}
+
+
+class Guest:
+    """What a server's shell says."""
+
+    def __init__(self):
+        self.boot, self.disks, self.files, self.marked = 1, ["loop0", "vda"], 0, False
+        self.meets = None       # what all that are asked for their boot wait at for each other
+
+    def run(self, command, timeout=60, check=True):
+        if self.meets and command.endswith("boot_id"):
+            self.meets.wait(10)
+        return SimpleNamespace(stdout=self._said(command), stderr="", exit_code=0)
+
+    def _said(self, command):
+        if command.endswith("boot_id"):
+            return f"boot-{self.boot}\n"
+        if command == "ls /sys/block":
+            return "\n".join(self.disks)
+        if command.startswith("echo"):
+            self.marked = True
+        if command.startswith("cat /root"):
+            return "here\n" if self.marked else ""
+        if command.startswith("mkdir -p /opt"):
+            self.files = 5
+        if "mkfs" in command:
+            return "aa  -\naa  -\n"
+        return f"{self.files}\n" if command.startswith("find") else ""
+
+
+class Cloud:
+    """Keeps what a Cloud promises; `broken` names what goes wrong."""
+
+    def __init__(self, *broken):
+        self.broken, self.made, self.guests, self.kept, self.discs = broken, {}, {}, [IMAGE], {}
+
+    def images(self):
+        return list(self.kept)
+
+    def flavors(self):
+        return [FLAVOR]
+
+    def quota(self):
+        return {"servers": Quota(1, 10)}
+
+    def servers(self):
+        return list(self.made.values())
+
+    def volumes(self):
+        return list(self.discs.values())
+
+    def run(self, n, image, flavor, key):
+        if "room" in self.broken:
+            raise no_room(f"{n} servers", "No valid host was found")
+        if "down" in self.broken:
+            raise LabError("the cloud does not answer")
+        made = [Server(str(len(self.guests) + i), f"s{i}", "running", moments=dict(NOW),
+                       address=f"192.0.2.{len(self.guests) + i + 1}", flavor=str(flavor))
+                for i in range(n)]
+        for server in made:
+            self.made[server.id], self.guests[server.id] = server, Guest()
+            if image is not IMAGE:
+                old = image.guest
+                self.guests[server.id].files, self.guests[server.id].marked = old.files, old.marked
+        for server in made[n - 2:] if "starts" in self.broken else ():
+            server.state, server.fault = "error", "no network"
+            del server.moments["running"]
+        return made
+
+    def await_running(self, servers, seconds):
+        return servers
+
+    def await_answers(self, servers, dial, seconds):
+        return servers
+
+    def require_running(self, servers):
+        if any("running" not in server.moments for server in servers):
+            raise SystemFailure("one does not run")
+
+    def require_answers(self, servers):
+        if "snapshots" in self.broken and len(self.kept) > 1:
+            raise SystemFailure("1 of 1 servers never came up")
+
+    def reboot(self, servers, hard):
+        for server in servers[:1] if "reboot" in self.broken else servers:
+            self.guests[server.id].boot += 1
+
+    def terminate(self, servers):
+        for server in servers:
+            del self.made[server.id]
+
+    def upload_image(self, path, label):
+        self.kept.append(Image(str(len(self.kept) + 1), label, "ready", moments=dict(NOW)))
+        return self.kept[-1]
+
+    def snapshot(self, server):
+        image = self.upload_image(None, "snapshot")
+        image.guest = self.guests[server.id]
+        return image
+
+    def delete_image(self, image):
+        self.kept.remove(image)
+
+    def create_volume(self, gb):
+        volume = Volume(str(len(self.discs)), "v", "ready", gb, moments=dict(NOW))
+        self.discs[volume.id] = volume
+        return volume
+
+    def delete_volume(self, volume):
+        del self.discs[volume.id]
+
+    def attach(self, server, volume, device=None):
+        asked = re.fullmatch("/dev/(vd[a-z])", device or "")
+        volume.server = server.id
+        volume.device = asked[1] if asked and "names" not in self.broken else "vdb"
+        self.guests[server.id].disks.append(volume.device)
+
+    def detach(self, volume):
+        if "detach" not in self.broken:
+            self.guests[volume.server].disks.remove(volume.device)
+
+
+IMAGE, FLAVOR = Image("1", "guest", "ready"), Flavor("1", "m1.small", 1, 128)
+
+
+def tried(name, *broken):
+    cloud = Cloud(*broken)
+    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id],
+                    file="small.raw", large=FLAVOR, reboot_seconds=0.01)
+    return cloud_function(name, ground), cloud
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_works_on_a_cloud_that_works(name):
+    load, cloud = tried(name)
+    assert load.measures["works"] == 1 and load.measures["evidence"]
+    assert list(load.rows["ok"]) == [True]
+    assert set(NUMBERS) <= set(load.measures)
+    assert math.isnan(load.measures["other_works"]) == (name in OF_THE_REPORT)
+    assert cloud.images() == [IMAGE] and not cloud.volumes()
+
+
+@pytest.mark.parametrize("name, broken, numbers", [
+    ("reboot_several", "reboot", {"rebooted_share": 1 / 3, "others_rebooted": 0}),
+    ("run_all", "starts", {"failed_to_run": 2}),
+    ("run_all", "room", {"failed_to_run": 8}),
+    ("snapshot_fresh", "snapshots", {"snapshot_booted": 0}),
+    ("installed_snapshot", "snapshots", {"snapshot_booted": 0}),
+    ("attach_usual_name", "room", {"named_as_asked": 0}),
+    ("run_several", "starts", {}),
+    ("run_one", "room", {}),
+])
+def test_what_goes_wrong_is_told(name, broken, numbers):
+    load, cloud = tried(name, broken)
+    assert load.measures["works"] == 0 and load.measures["evidence"]
+    assert not cloud.servers()      # nothing runs beside what comes after
+    assert {measure: load.measures[measure] for measure in numbers} == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize("broken, kept", [((), 3), (("reboot",), 0)])
+def test_nothing_is_tried_on_servers_that_a_function_failed_on(broken, kept):
+    assert len(tried("reboot_several", *broken)[1].servers()) == kept
+
+
+def test_a_volume_goes_though_the_guest_fails_meanwhile(monkeypatch):
+    monkeypatch.setattr(Guest, "run", lambda self, command, **how: SimpleNamespace(
+        stdout=self._said(command), stderr="no space", exit_code=int("mkfs" in command)))
+    load, cloud = tried("write_volume")
+    assert load.measures["works"] == 0 and not cloud.volumes()
+
+
+def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():
+    assert tried("each_rebooted", "reboot")[0].measures["rebooted_share"] == 1
+
+
+def test_servers_are_asked_for_their_boot_all_at_a_time():
+    cloud, meets = Cloud(), Barrier(3)
+    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    made = ground.servers(3)
+    for guest in cloud.guests.values():
+        guest.meets = meets
+    assert ground.boots(made) == ["boot-1"] * 3
+
+
+@pytest.mark.parametrize("name, broken, as_asked", [
+    ("attach_usual_name", (), 1), ("attach_usual_name", ("names",), 0), ("attach_other_name", (), 0)])
+def test_a_volume_is_attached_whichever_name_it_has(name, broken, as_asked):
+    load, _ = tried(name, *broken)
+    assert load.measures["works"] == 1
+    assert load.measures["named_as_asked"] == as_asked
+
+
+@pytest.mark.parametrize("error, raised", [(LabError, False), (Lost, True)])
+def test_a_guest_that_does_not_answer_fails_and_a_lab_that_is_gone_is_raised(error, raised):
+    def run(command, timeout, check):
+        raise error("cannot be reached")
+
+    ground = Ground(Cloud(), IMAGE, FLAVOR, None, reach=lambda server: SimpleNamespace(run=run))
+    if raised:
+        with pytest.raises(Lost):
+            cloud_function("snapshot_fresh", ground)
+    else:
+        assert cloud_function("snapshot_fresh", ground).measures["snapshot_booted"] == 0
+
+
+def test_a_cloud_that_is_down_is_no_function_that_fails():
+    with pytest.raises(LabError, match="does not answer"):
+        tried("run_one", "down")
+
+
+def test_a_name_that_is_none():
+    with pytest.raises(InputError, match="reboot_several"):
+        tried("reboot_all")
+
+
+def test_the_ground_keeps_servers_as_long_as_the_same_are_wanted():
+    cloud, large = Cloud(), Flavor("2", "m1.large", 2, 512)
+    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    first = list(ground.only(2, FLAVOR))
+    assert ground.only(2, FLAVOR) == first and len(cloud.servers()) == 2
+    for n, flavor in ((1, FLAVOR), (1, large)):
+        assert [one.flavor for one in ground.only(n, flavor)] == [str(flavor)]
+        assert len(cloud.servers()) == n
+    ground.clear()
+    assert not cloud.servers()
+
+
+def test_an_image_is_run_once_to_be_cached():
+    cloud = Cloud()
+    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    for _ in range(2):
+        ground.cached(IMAGE)
+    assert len(cloud.guests) == 1 and not cloud.servers()
+
+
+def test_the_page_calls_each_by_words():
+    names = load_yaml(papers("cloud_platforms") / "paper.yml")["names"]
+    assert set(FUNCTIONS) <= set(names)
+    listed = load_yaml(papers("cloud_platforms") / "full.yml")["functions"]
+    assert sorted(listed) == sorted(FUNCTIONS)

@@ -1,0 +1,166 @@
+"""A crew of two engines on loopback: started, found again, failing, dying."""
+
+import json
+import os
+import time
+from types import SimpleNamespace
+
+import pytest
+from here import HereLab
+
+from labbook.errors import LabError, SystemFailure
+from labbook.workloads.crew.connection_files import CLIENT_CHANNELS, connection_files, through
+from labbook.workloads.crew.crew import CONTROLLER, ENGINE, Crew
+from labbook.workloads.crew.on_host import engine as crew_engine
+
+
+def shipped(function):
+    """Send the code itself: the engines cannot import this file."""
+    function.__module__ = "__main__"
+    return function
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    lab = HereLab(tmp_path_factory.mktemp("crew"), clients=2)
+    yield lab
+    Crew(lab).stop()
+
+
+@shipped
+def place(*given):
+    import os
+
+    return os.environ["LABBOOK_HOST"], os.getpid(), *given
+
+
+def test_each_host_gets_its_own_argument_and_results_keep_the_order(lab):
+    found = Crew.of(lab).run(place, ["a", "b"])
+    assert [(name, given) for name, _, given in found] == [("c1", "a"), ("c2", "b")]
+    assert [name for name, *_ in Crew.of(lab).run(place, ["a"])] == ["c1"]
+    assert len(Crew.of(lab).run(place)) == 2
+
+
+def test_a_new_kernel_finds_the_engines_of_the_old_one(lab):
+    before = Crew.of(lab).run(place)
+    again = Crew(lab)
+    assert again.run(place) == before
+    again.close()
+
+
+def test_its_files_are_the_users_alone(lab):
+    root = lab.clients[0].root
+    for name in ("engine", "client"):
+        path = f"{root}/crew/profile/security/ipcontroller-{name}.json"
+        assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+@shipped
+def fail(message):
+    raise ValueError(message)
+
+
+def test_what_a_function_raises_is_told_with_its_host(lab):
+    with pytest.raises(SystemFailure, match="c2: ValueError: two|c1: ValueError: one"):
+        Crew.of(lab).run(fail, ["one", "two"])
+
+
+@shipped
+def die():
+    import os
+
+    os._exit(3)
+
+
+def test_a_dead_engine_is_a_failure_at_once_and_replaced(lab):
+    crew = Crew.of(lab)
+    begin = time.monotonic()
+    with pytest.raises(SystemFailure, match="c1: the engine of the clients has died"):
+        crew.run(die, timeout=60)
+    assert time.monotonic() - begin < 10
+    assert len(Crew.of(lab).run(place)) == 2
+
+
+@shipped
+def rest(seconds):
+    import time
+
+    time.sleep(seconds)
+
+
+def test_an_engine_that_does_not_answer_in_time_is_a_failure_and_replaced(lab):
+    crew = Crew.of(lab)
+    with pytest.raises(SystemFailure, match="did not answer in time"):
+        crew.run(rest, [30, 30], timeout=0.5)
+    assert len(Crew.of(lab).run(place)) == 2
+
+
+def test_stop_ends_all_its_processes(lab):
+    crew = Crew.of(lab)
+    crew.stop()
+    assert not crew.at_work()
+    for host, name in ((lab.clients[0], CONTROLLER), (lab.clients[1], ENGINE)):
+        assert not host.process(name).alive()
+
+
+def test_a_lab_without_clients_is_an_error():
+    with pytest.raises(LabError, match="no host with the role client"):
+        Crew(SimpleNamespace(id="x", role=lambda role: []))
+
+
+def test_both_sides_read_the_same_controller():
+    made = connection_files("10.0.0.1", "127.0.0.1", range(14))
+    files = {k: json.loads(v) for k, v in made.items()}
+    engine, client = files["engine"], files["client"]
+    for key in ("key", "registration", "pack", "unpack", "signature_scheme"):
+        assert engine[key] == client[key]
+    ports = [engine[c] for c in ("control", "mux", "task", "iopub", "hb_ping", "hb_pong")]
+    ports += [client[c] for c in ("control", "mux", "task", "iopub", "notification", "broadcast")]
+    ports += engine["broadcast"] + [engine["registration"]]
+    assert sorted(ports) == list(range(14))
+    assert files["engine"]["interface"] == "tcp://10.0.0.1"
+
+
+def test_a_client_elsewhere_finds_all_that_listens_through_ways_of_its_own():
+    made = json.loads(connection_files("10.0.0.1", "127.0.0.1", range(2000, 2014))["client"])
+    led = through(made, lambda port: port + 10000)
+    assert led["interface"] == "tcp://127.0.0.1" and led["key"] == made["key"]
+    for channel in {"registration", *CLIENT_CHANNELS} - {"task"}:
+        assert led[channel] == made[channel] + 10000
+    assert led["task"] < 1024
+
+
+def test_an_answer_is_kept_until_the_next_call():
+    asked = []
+    assert crew_engine.keep("one", lambda x: asked.append(x) or x, 5) == 5
+    assert crew_engine.again("one") == 5 and asked == [5]
+    with pytest.raises(ZeroDivisionError):
+        crew_engine.keep("two", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        crew_engine.again("two")
+    with pytest.raises(crew_engine.NeverCame):
+        crew_engine.again("one")
+
+
+def test_a_clock_is_known_by_its_shortest_round_trip(lab, monkeypatch):
+    crew = Crew(lab)
+    crew._way.far = True
+    here, trips = [100.0], iter([(0.3, 0.1), (0.02, 0.06), (0.5, 0.0), (0.1, 0.1), (0.2, 0.2)] * 2)
+    monkeypatch.setattr(time, "time", lambda: here[0])
+
+    def asked(calls, again, until, first):
+        there, back = next(trips)
+        here[0] += there
+        said = here[0] + 7
+        here[0] += back
+        return [said]
+    crew._answers = asked
+    for clock in crew.clock_offsets():
+        assert clock.uncertainty_s == pytest.approx(0.04)
+        assert clock.offset_s == pytest.approx(7 - 0.02) and abs(clock.offset_s - 7) <= 0.04
+    assert crew.clock_offsets() is crew.clock_offsets()  # no trip is left
+    crew.close()
+
+
+def test_hosts_of_the_labs_own_have_our_clock(lab):
+    assert Crew.of(lab).clock_offsets() == [(0, 0), (0, 0)]

@@ -1,0 +1,158 @@
+"""Metadata clients on a folder of this machine, all their processes included."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from here import HereCrew, here_host
+
+from labbook.errors import InputError
+from labbook.workloads.clients.on_host import process as clients_process
+from labbook.workloads.files.load import PATTERNS, PHASES, begin_metadata, metadata
+from labbook.workloads.files.on_host import runner as metadata_runner
+from labbook.workloads.files.on_host.sheet import BLOCKED, Sheet
+
+LOAD = dict(directories=3, files=20, seed=1, seconds_at_most=30)
+
+
+@pytest.fixture
+def crew(tmp_path_factory, monkeypatch):
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    yield HereCrew(here_host(home, "client1"))
+    clients_process.clear()
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_each_pattern_goes_through_its_phases(crew, tmp_path, pattern):
+    load = metadata(crew, [tmp_path], pattern=pattern, clients=2, **LOAD)
+    assert load.rows.ok.all() and set(load.rows.error) == {""}
+    assert list(load.phases.phase) == list(PHASES[pattern])
+    ends = list(load.phases.ended_s[:-1])
+    assert (load.phases.started_s[1:].to_numpy() >= ends).all()   # one phase after the other
+    assert load.rows.groupby("phase", observed=True).client.nunique().eq(2).all()
+    assert all(load.measures[f"{phase}_per_s"] > 0 for phase in PHASES[pattern])
+    assert load.measures["truncated"] == load.measures["blocked"] == 0
+    assert load.measures["clients_cpu_us_per_call"] > 0
+    assert bool(os.listdir(tmp_path)) == (pattern in ("mixed", "renames"))   # which delete nothing
+
+
+def test_shared_directories_are_gone_after_the_last_client(crew, tmp_path):
+    load = metadata(crew, [tmp_path], pattern="bonnie", clients=3, shared=True, **LOAD)
+    assert load.rows.ok.all() and not os.listdir(tmp_path)
+
+
+def test_a_phase_lasts_as_long_as_asked_and_counts_its_own_calls(crew, tmp_path):
+    load = metadata(crew, [tmp_path], pattern="bonnie", phase_s=0.2, **LOAD)
+    phases = load.phases.set_index("phase")
+    for phase in ("sequential_create", "random_create", "sequential_stat", "random_stat"):
+        assert phases.ended_s[phase] - phases.started_s[phase] >= 0.19
+    made = load.rows[load.rows.phase == "sequential_create"]
+    deleted = load.rows[load.rows.phase == "sequential_delete"]
+    assert (made.op == "create").sum() == (deleted.op == "unlink").sum() > 60
+    assert phases.operations["sequential_delete"] == (deleted.op == "unlink").sum() < len(deleted)
+    assert not [name for _, _, names in os.walk(tmp_path) for name in names]
+
+
+def test_the_time_limit_is_told(crew, tmp_path):
+    load = metadata(crew, [tmp_path], pattern="bonnie", phase_s=20, directories=2, files=10, seed=1,
+                    seconds_at_most=0.5)
+    assert load.measures["truncated"] == 1 and list(load.phases.phase) == ["sequential_create"]
+    assert load.measures["random_stat_per_s"] != load.measures["random_stat_per_s"]   # NaN
+    assert load.rows.ok.all()
+
+
+def test_a_stream_at_a_rate_until_it_is_ended(crew, tmp_path):
+    stream = begin_metadata(crew, [[tmp_path / "a", tmp_path / "b"]], clients=2, rate_per_s=200,
+                            **LOAD)
+    time.sleep(1)
+    load = stream.end()
+    assert stream.end() is load and load.measures["truncated"] == 0
+    lasted = (load.rows.started_s + load.rows.seconds).max()
+    assert len(load.rows) <= 200 * (lasted + 0.1) and load.rows.ok.all()
+    assert (tmp_path / "a" / load.folder).is_dir() and (tmp_path / "b" / load.folder).is_dir()
+
+
+def test_a_stream_does_not_outlive_its_block(crew, tmp_path):
+    with pytest.raises(KeyError), begin_metadata(crew, [tmp_path], **LOAD) as stream:
+        raise KeyError
+    assert clients_process._running is None and len(stream.end().rows)
+
+
+def test_phases_may_lie_apart(crew, tmp_path):
+    load = metadata(crew, [tmp_path], pattern="bonnie", pause_s=0.3, **LOAD)
+    gaps = load.phases.started_s.to_numpy()[1:] - load.phases.ended_s.to_numpy()[:-1]
+    assert len(gaps) == 5 and (gaps > 0.3).all()
+
+
+def test_failures_are_rows(crew, tmp_path):
+    stream = begin_metadata(crew, [tmp_path], **LOAD)
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        for folder, _, names in os.walk(tmp_path):
+            for name in names:
+                with suppress(FileNotFoundError):   # a client was first
+                    os.unlink(f"{folder}/{name}")
+    load = stream.end()
+    assert not load.rows.ok.all() and load.rows.ok.any()
+    assert set(load.rows.error[~load.rows.ok]) == {"ENOENT"}
+    assert load.measures["errors"] == (~load.rows.ok).sum()
+
+
+def test_a_call_that_does_not_come_back_is_a_row_and_its_client_is_left(crew, tmp_path, monkeypatch):
+    hangs = tmp_path / "hangs"
+    monkeypatch.setenv("HANGS", str(hangs))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setattr(metadata_runner, "__name__", "hanging_runner")
+    stream = begin_metadata(crew, [tmp_path], clients=2, call_seconds=0.3, **LOAD)
+    time.sleep(0.3)
+    hangs.touch()
+    time.sleep(0.5)
+    load = stream.end()
+    blocked = load.rows[load.rows.error == "blocked"]
+    assert sorted(blocked.client) == [0, 1] and set(blocked.op) == {"stat"} and not blocked.ok.any()
+    assert blocked.seconds.min() > 0.3 and load.measures["blocked"] == 2
+    assert load.measures["longest_s"] == blocked.seconds.max()
+    assert load.rows.ok.sum() > 100
+    last = load.rows[load.rows.ok].groupby("client").started_s.max()
+    assert (blocked.set_index("client").started_s > last).all()
+
+
+def test_a_client_that_fails_takes_the_load_with_it(crew, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RuntimeError, match="client 0: .*NotADirectory|client 0: .*FileExists"):
+        metadata(crew, [tmp_path / "file"], pattern="hot", **LOAD)
+
+
+@pytest.mark.parametrize("key, wrong", [
+    ("pattern", {"pattern": "cold"}), ("clients", {"clients": 0}), ("files", {"files": 0}),
+    ("directories", {"directories": 0}), ("phase_s", {"phase_s": -1}),
+    ("seconds_at_most", {"seconds_at_most": 0})])
+def test_what_cannot_be_is_refused(crew, tmp_path, key, wrong):
+    with pytest.raises(InputError) as error:
+        metadata(crew, [tmp_path], **{"pattern": "hot", **LOAD, **wrong})
+    assert error.value.key == key
+
+
+@pytest.mark.parametrize("paths", [[], ["a", "b"], "a", [[]]])
+def test_each_host_has_its_paths(crew, paths):
+    with pytest.raises(InputError, match="paths"):
+        metadata(crew, paths, pattern="hot", **LOAD)
+
+
+def test_a_stream_has_one_phase(crew):
+    with pytest.raises(InputError, match="pattern.*mixed"):
+        begin_metadata(crew, ["a"], pattern="bonnie", **LOAD)
+
+
+def test_a_sheet_keeps_the_call_that_is_under_way(tmp_path):
+    sheet = Sheet(str(tmp_path / "sheet"), most_rows=2)
+    assert sheet.rows(9.0) == b"" and sheet.at() is None
+    sheet.busy(1.0, 7, 0, 3)
+    blocked = sheet.rows(9.0)
+    assert len(blocked) == 22 and sheet.at() == (1.0, 7, 0, 3)
+    assert sheet.add(1.0, 0.5, 7, 0, 0, 3) and not sheet.add(2.0, 0.5, 7, BLOCKED, 0, 3)
+    sheet.finish()
+    assert sheet.count == 2 and sheet.done and len(sheet.rows(9.0)) == 44

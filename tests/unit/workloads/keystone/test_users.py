@@ -1,0 +1,222 @@
+"""Keystone's clients and their rows, against the null server on loopback."""
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
+
+from labbook.errors import InputError
+from labbook.workloads.clients.on_host import process as clients_process
+from labbook.workloads.keystone.on_host import engine as keystone_users_host
+from labbook.workloads.keystone.on_host import runner as keystone_runner
+from labbook.workloads.keystone.on_host.calls import STEPS, KeystoneCall
+from labbook.workloads.keystone.on_host.runner import OutOfTime, at_most
+from labbook.workloads.keystone.users import begin_users, host_specs, keystone_users
+
+LOAD = dict(scenario="create_user", concurrency=3, times=10, seconds_at_most=20)
+STREAM = dict(scenario="create_user", concurrency=2, seconds_at_most=20, call_seconds=5)
+PASSWORD = "do not tell anyone"
+COLUMNS = ["client", "host", "call", "step", "started_s", "seconds", "ok", "error", "user"]
+
+# What rally-openstack 4.1.0 sends in an iteration, as seen.
+OF_RALLY = ["GET /v3", "GET /v3", "POST /v3/auth/tokens", "GET /v3", "GET /",
+            "POST /v3/auth/tokens", "GET /", "GET /v3/domains/Default",
+            "GET /v3/domains?name=Default", "POST /v3/users", "GET /v3/users/{id}"]
+
+
+def credentials(port: int) -> dict:
+    return {"auth_url": f"http://127.0.0.1:{port}/v3", "username": "admin", "password": PASSWORD,
+            "project": "admin", "domain": "Default"}
+
+
+def keystone_at(port: int, **more):
+    return target(port, "keystone", credentials=credentials(port), **more)
+
+
+@pytest.fixture
+def crew(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yield HereCrew(here_host(tmp_path, "c1"))
+    clients_process.clear()
+
+
+@pytest.fixture
+def server(null_server):  # noqa: F811
+    found = null_server("keystone")
+    found.credentials = credentials(found.port)
+    return found
+
+
+@pytest.mark.parametrize("scenario", STEPS)
+def test_one_row_a_call_and_a_step(crew, server, scenario):
+    load = keystone_users(crew, server, **LOAD | {"scenario": scenario})
+    rows = load.rows
+    assert list(rows) == COLUMNS
+    assert rows.ok.all(), rows.error.unique()
+    for step in ("", *STEPS[scenario]):
+        assert (rows.step == step).sum() == 10
+    calls, steps = rows[rows.step == ""], rows[rows.step != ""]
+    assert calls.client.nunique() == 3 and calls.user.nunique() == 10
+    inner = steps.groupby(["client", "call"]).seconds.sum()
+    assert (calls.set_index(["client", "call"]).seconds >= inner).all()
+    gaps = calls.groupby("client").started_s.diff() - calls.groupby("client").seconds.shift()
+    assert (gaps.dropna() >= 0).all()  # a closed loop
+    assert (rows.started_s >= -0.001).all() and abs(time.time() - load.started) < 30
+    measures = load.measures
+    assert measures["truncated"] == 0 and 0 < measures["clients_cpu_share"] <= 1
+    assert measures["clients_cpu_ms_per_call"] > 0 and "server_cpu_ms_per_call" not in measures
+    assert measures["rate_per_s"] == pytest.approx(
+        10 / ((calls.started_s + calls.seconds).max() - calls.started_s.min()))
+
+
+@pytest.mark.parametrize("scenario", STEPS)
+def test_a_call_sends_what_rally_sends(server, scenario, monkeypatch):
+    asked, put = [], http.client.HTTPConnection.putrequest
+
+    def noted(self, method, url, *more, **options):
+        asked.append(f"{method} {url}")
+        return put(self, method, url, *more, **options)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "putrequest", noted)
+    call = KeystoneCall(server.credentials)
+    for step in STEPS[scenario]:
+        getattr(call, step)()
+    expected = [request.format(id=f"{0:032x}") for request in OF_RALLY]
+    assert asked == expected + ["GET /v3/users"] * (scenario == "create_and_list_users")
+    assert call.user.startswith("labbook-")
+
+
+def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
+    load = keystone_users(crew, keystone_at(dead_port), **LOAD | {"times": 6})
+    rows = load.rows
+    assert len(rows) == 12 and not rows.ok.any() and (rows.user == "").all()
+    assert rows.error.str.contains("refused").all()
+    assert rows.step.unique().tolist() == ["authenticate", ""]  # what comes after is not tried
+    assert load.measures["rate_per_s"] == 0
+
+
+def test_the_time_limit_ends_the_load_and_is_told(crew, server):
+    load = keystone_users(crew, server, **LOAD | {"times": 5000, "seconds_at_most": 0.5})
+    assert load.measures["truncated"] == 1 and load.rows.started_s.max() <= 20
+    assert 0 < (load.rows.step == "").sum() < 5000
+
+
+def test_a_stream_goes_on_until_it_is_ended(crew, server):
+    before = time.time()
+    stream = begin_users(crew, server, **STREAM)
+    assert before < stream.started < time.time()
+    time.sleep(1)
+    load = stream.end()
+    calls = load.rows[load.rows.step == ""]
+    assert load.started == stream.started and stream.end() is load
+    assert calls.ok.all() and calls.user.nunique() == len(calls) and set(calls.client) == {0, 1}
+    assert 0.5 < calls.started_s.max() < 10 and load.measures["truncated"] == 0
+
+
+def test_a_stream_whose_server_dies_has_rows_of_both_kinds(crew, server):
+    stream = begin_users(crew, server, **STREAM)
+    time.sleep(0.7)
+    server.server.kill()
+    time.sleep(0.5)
+    by_client = stream.end().rows.groupby("client").ok
+    assert by_client.first().all() and not by_client.last().any()
+
+
+def test_a_call_without_an_answer_ends_after_its_time(crew, server):
+    stream = begin_users(crew, server, **STREAM | {"call_seconds": 0.5})
+    time.sleep(0.3)
+    server.server.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    rows = stream.end().rows
+    failed = rows[(rows.step == "") & ~rows.ok]
+    assert len(failed) >= 4 and failed.seconds.between(0.49, 5).all()
+    assert (failed.error == "OutOfTime: no answer within 0.5 s").all()
+
+
+def test_a_stream_that_nobody_ends_makes_no_new_call_after_its_time(crew, server):
+    stream = begin_users(crew, server, **STREAM | {"seconds_at_most": 0.5})
+    time.sleep(1)
+    load = stream.end()
+    assert load.rows[load.rows.step == ""].started_s.max() < 0.6
+    assert load.measures["truncated"] == 1
+
+
+@pytest.mark.parametrize("offset", [-2.0, 2.0])
+def test_times_are_by_our_clock_whatever_the_hosts_say(crew, server, offset):
+    run = crew.run
+
+    def on_a_host_with_another_clock(function, *arguments, timeout=60):
+        if function in (keystone_users_host.go, keystone_users_host.begin):
+            arguments = [arguments[0][0] - offset], *arguments[1:]
+        return run(function, *arguments, timeout=timeout)
+
+    crew.clock_offsets, crew.run = lambda: [(offset, 0.3)], on_a_host_with_another_clock
+    stream = begin_users(crew, server, **STREAM)
+    ended = time.time()
+    load = stream.end()
+    first = load.started + load.rows.started_s.min()
+    assert stream.started - 0.01 <= first <= ended + 5
+    assert load.measures["start_spread_s"] >= 0.6
+
+
+def test_the_password_is_in_no_command_line_and_no_row(crew, server, tmp_path):
+    stream = begin_users(crew, server, **STREAM)
+    process, folder = clients_process._running
+    told = open(f"/proc/{process.pid}/cmdline").read()
+    kept = "".join(f.read_text() for f in folder.iterdir())
+    rows = stream.end().rows
+    assert "keystone.on_host.runner" in told and PASSWORD not in told + kept + rows.to_csv()
+
+
+def test_calls_are_shared_out_as_clients_are():
+    specs = host_specs(dict(clients=5, times=21), 2)
+    assert [(s["clients"], s["times"]) for s in specs] == [(3, 12), (2, 9)]
+    assert [s["clients"] for s in host_specs(dict(clients=1, times=None), 3)] == [1]
+
+
+@pytest.mark.parametrize("given, key", [
+    ({"scenario": "delete_user"}, "scenario"), ({"concurrency": 0}, "concurrency"),
+    ({"times": 2}, "times"), ({"times": 10**6}, "times"), ({"seconds_at_most": 0}, "seconds_at_most")])
+def test_what_is_not_allowed_is_named(crew, given, key):
+    with pytest.raises(InputError, match=f"^{key}: .*allowed"):
+        keystone_users(crew, keystone_at(1), **LOAD | given)
+
+
+def test_another_protocol_is_not_asked(crew):
+    with pytest.raises(InputError, match="^protocol: .*keystone"):
+        begin_users(crew, target(1, "mysql"), **STREAM)
+    with pytest.raises(InputError, match="^call_seconds: "):
+        begin_users(crew, keystone_at(1), **STREAM | {"call_seconds": 0})
+
+
+def test_a_limit_interrupts_what_swallows_it():
+    begin = time.monotonic()
+    with pytest.raises(OutOfTime):
+        with at_most(0.1):
+            try:
+                time.sleep(5)
+            except OutOfTime:  # as a destructor would lose it
+                time.sleep(5)
+    assert time.monotonic() - begin < 4
+    with at_most(0.1):
+        pass
+    time.sleep(0.3)
+
+
+def test_a_stream_ends_with_the_engine_that_started_it(server, tmp_path):
+    spec = json.dumps(STREAM | dict(credentials=server.credentials, clients=2, first_client=0,
+                                    times=None))
+    with subprocess.Popen(
+            [sys.executable, "-m", keystone_runner.__name__, str(tmp_path / "out")], bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as runner:
+        runner.stdin.write(spec.encode() + b"\n")
+        assert runner.stdout.readline() == b"ready\n"
+        runner.stdin.write(f"{time.time()}\n".encode())
+        time.sleep(0.3)
+        runner.stdin.close()
+        assert runner.wait(20) == 0

@@ -1,0 +1,213 @@
+"""The clients' process and its rows, against null servers on loopback."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+import runners
+from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
+
+from labbook.errors import InputError
+from labbook.workloads.keyvalue.load import check_load, fill, keyvalue, shares
+from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue
+from labbook.workloads.keyvalue.protocols import registry as stores
+
+LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
+            seconds_at_most=10)
+PROTOCOLS = ["thrift", "cql", "mysql"]
+
+
+@pytest.fixture
+def crew(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return HereCrew(here_host(tmp_path, "c1"))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
+    load = keyvalue(crew, null_server(protocol), **LOAD | {"op": op})
+    rows = load.rows
+    assert list(rows) == ["client", "host", "started_s", "seconds", "ok", "error"]
+    assert rows.groupby("client").size().to_dict() == {0: 50, 1: 50, 2: 50}
+    assert rows.ok.all() and (rows.error == "").all() and (rows.host == "c1").all()
+    assert (rows.seconds > 0).all() and rows.started_s.between(-0.001, 10).all()
+    gaps = rows.groupby("client").started_s.diff() - rows.groupby("client").seconds.shift()
+    assert (gaps.dropna() >= 0).all()  # a closed loop: the next call waits for the answer
+    assert load.measures["truncated"] == 0 and 0 < load.measures["clients_cpu_share"] <= 1
+    assert load.measures["rate_per_s"] == pytest.approx(
+        150 / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_wrong_value_is_an_error_row(crew, null_server, protocol):  # noqa: F811
+    load = keyvalue(crew, null_server(protocol, value_bytes=50), **LOAD)
+    assert not load.rows.ok.any()
+    assert load.rows.error.str.startswith("WrongValue: ").all()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_client_that_cannot_connect_says_so_in_its_rows(crew, dead_port, protocol):  # noqa: F811
+    load = keyvalue(crew, target(dead_port, protocol), **LOAD | {"requests": 10})
+    assert len(load.rows) == 30 and not load.rows.ok.any()
+    assert load.rows.error.str.contains("refused").all()
+    assert load.measures["rate_per_s"] == 0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, protocol):  # noqa: F811
+    server = null_server(protocol)
+    run = crew.run
+
+    def run_and_kill(function, *arguments, timeout):
+        if function is keyvalue_host.go:
+            start = arguments[0][0]
+            threading.Timer(start + 0.5 - time.time(), server.server.kill).start()
+        return run(function, *arguments, timeout=timeout)
+
+    crew.run = run_and_kill
+    load = keyvalue(crew, server, **LOAD | {"requests": 100_000, "seconds_at_most": 2})
+    by_client = load.rows.groupby("client").ok
+    assert by_client.first().all() and not by_client.last().any()
+
+
+def test_the_time_limit_ends_the_load_and_is_told(crew, null_server):  # noqa: F811
+    load = keyvalue(crew, null_server("thrift"),
+                    **LOAD | {"requests": 100_000, "seconds_at_most": 0.3})
+    assert load.measures["truncated"] == 1 and 0 < len(load.rows) < 300_000
+    assert load.rows.started_s.max() <= 0.3
+
+
+def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811
+    fill(crew, null_server("thrift"), rows=3, value_bytes=100)
+    with pytest.raises(WrongValue):
+        fill(crew, null_server("thrift", value_bytes=20), rows=3, value_bytes=100)
+
+
+class Slow:
+    """Calls of which the first two of each row are answered by an error of the server's."""
+
+    calls, asked = [], {}
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    def connect(self):
+        pass
+
+    close = connect
+
+    def write(self, row):
+        self.asked[row] = self.asked.get(row, 0) + 1
+        if self.asked[row] < 3:
+            raise TimeoutError("answered")
+        self.calls.append((self.spec["consistency"], self.spec["address"], row))
+
+    read = write
+
+    @staticmethod
+    def keeps_connection(error):
+        return True
+
+
+def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypatch):
+    monkeypatch.setattr(stores, "calls", Slow)
+    Slow.calls.clear(), Slow.asked.clear()
+    spec = calls_spec(target(1, "cql"), rows=100, addresses=["a", "b", "c"], consistency="ANY")
+    keyvalue_host.fill(spec, "ALL")
+    written, read = sorted(Slow.calls[:100]), sorted(Slow.calls[100:])
+    assert {level for level, _, _ in written} == {"ANY"} and {r[0] for r in read} == {"ALL"}
+    for done in (written, read):
+        assert {address for _, address, _ in done} == {"a", "b", "c"}
+        assert sorted(row for _, _, row in done) == list(range(100))
+
+
+@pytest.mark.parametrize("clients, hosts, counts", [(70, 1, [70]), (7, 3, [3, 2, 2]), (1, 2, [1])])
+def test_clients_are_spread_evenly(clients, hosts, counts):
+    specs = shares({}, clients, hosts)
+    assert [s["clients"] for s in specs] == counts
+    numbers = [s["first_client"] + i for s in specs for i in range(s["clients"])]
+    assert numbers == list(range(clients))
+
+
+@pytest.mark.parametrize("protocol, given, key", [
+    ("thrift", {"op": "scan"}, "op"),
+    ("thrift", {"op": "update"}, "op"),
+    ("cql", {"op": "update"}, "op"),
+    ("http", {"op": "update"}, "op"),
+    ("cql", {"consistency": "TWO"}, "consistency"),
+    ("thrift", {"consistency": "ANY"}, "consistency"),  # a read
+    ("mysql", {"value_bytes": 3}, "value_bytes"),
+    ("mysql", {"rows": 10_000_000}, "rows"),
+    ("redis", {}, "protocol")])
+def test_what_is_not_allowed_is_named(crew, protocol, given, key):
+    with pytest.raises(InputError, match=f"^{key}: .*allowed"):
+        keyvalue(crew, target(1, protocol), **LOAD | given)
+
+
+@pytest.mark.parametrize("given, key", [
+    ({"rows": 0}, "rows"), ({"clients": 0}, "clients"), ({"requests": 0}, "requests"),
+    ({"warmup_requests": -1}, "warmup_requests"), ({"seconds_at_most": 0}, "seconds_at_most"),
+    ({"value_bytes": 5}, "value_bytes"), ({"op": "scan"}, "op"), ({"consistency": "ANY"}, "consistency")])
+def test_a_load_can_be_checked_before_there_is_a_store(given, key):
+    told = {name: value for name, value in LOAD.items() if name != "seed"}
+    check_load(**told)
+    check_load(**told | {"op": "update"})
+    with pytest.raises(InputError, match=f"^{key}: .*allowed"):
+        check_load(**told | given)
+
+
+def test_a_write_may_be_at_any_and_mysql_updates(crew, null_server):  # noqa: F811
+    few = LOAD | {"requests": 5}
+    for protocol in ("thrift", "cql"):
+        load = keyvalue(crew, null_server(protocol), **few | {"op": "write", "consistency": "ANY"})
+        assert load.rows.ok.all()
+    assert keyvalue(crew, null_server("mysql"), **few | {"op": "update"}).rows.ok.all()
+
+
+def test_clients_go_round_over_the_servers(crew, null_server):  # noqa: F811
+    """All of one port: clients 0 and 3 find no server at the first address, the others do."""
+    server = null_server("thrift", address="127.0.0.2")
+    server.addresses = ["127.0.0.3", "127.0.0.2", "127.0.0.2"]
+    load = keyvalue(crew, server, **LOAD | {"clients": 6, "requests": 5})
+    by_client = load.rows.groupby("client").ok
+    assert by_client.all().tolist() == [False, True, True] * 2 == by_client.any().tolist()
+
+
+def test_the_cpu_of_several_servers_is_summed(crew, null_server, tmp_path):  # noqa: F811
+    server = null_server("thrift")
+    one = SimpleNamespace(pid=server.server.pid, host=here_host(tmp_path, "server"))
+    load = LOAD | {"requests": 3000}
+    server.process = one
+    alone = keyvalue(crew, server, **load).measures["server_cpu_us_per_call"]
+    server.processes = [one] * 10
+    together = keyvalue(crew, server, **load).measures["server_cpu_us_per_call"]
+    assert alone > 0 and together > 3 * alone
+
+
+@pytest.mark.parametrize("offset", [-2.0, 2.0])
+def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  # noqa: F811
+    told = []
+    run = crew.run
+
+    def on_a_host_with_another_clock(function, *arguments, timeout):
+        if function is keyvalue_host.go:
+            told.extend(arguments[0])
+            arguments = [arguments[0][0] - offset], *arguments[1:]
+        return run(function, *arguments, timeout=timeout)
+
+    crew.clock_offsets, crew.run = lambda: [(offset, 0.3)], on_a_host_with_another_clock
+    before = time.time()
+    load = keyvalue(crew, null_server("thrift"), **LOAD)
+    assert before < told[0] - offset < time.time()
+    assert load.rows.started_s.between(-0.001, 5).all() and len(load.rows) == 150
+    assert load.measures["start_spread_s"] >= 0.6
+
+
+@pytest.mark.parametrize("end", ["input closed", "killed"])
+def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
+    waiting = calls_spec(null_server("thrift")) | LOAD | {"first_client": 0}
+    with runners.ready("keyvalue.on_host.closed_loop", waiting, clients=LOAD["clients"]) as runner:
+        runner.stdin.close() if end == "input closed" else runner.kill()

@@ -1,0 +1,220 @@
+"""Clients that call until they are stopped: their rows, their rate, and their end."""
+
+import json
+import time
+
+import pandas as pd
+import pytest
+import runners
+from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
+
+from labbook.errors import InputError
+from labbook.workloads.keyvalue import stream_load as keyvalue_stream
+from labbook.workloads.keyvalue.on_host import stream as keyvalue_stream_runner
+from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.keyvalue.stream_load import begin_pairs, latest
+
+STREAM = dict(op="read", clients=3, rows=1000, value_bytes=4096, values="random", seed=1,
+              seconds_at_most=30)
+PROTOCOLS = ["thrift", "cql"]
+
+
+@pytest.fixture
+def crew(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return HereCrew(here_host(tmp_path, "c1"))
+
+
+@pytest.fixture
+def serve(null_server):  # noqa: F811
+    return lambda protocol="thrift", **more: null_server(
+        protocol, **dict(value_bytes=4096, values="random") | more)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_a_stream_is_a_row_a_call(crew, serve, protocol, op):
+    before = time.time()
+    stream = begin_pairs(crew, serve(protocol), **STREAM | {"op": op, "warmup_requests": 2})
+    assert before < stream.started < time.time()
+    time.sleep(0.3)
+    asked = time.time() - stream.started
+    load = stream.end()
+    rows = load.rows
+    assert stream.end() is load and load.started == stream.started
+    assert list(rows) == ["client", "host", "started_s", "seconds", "ok", "error"]
+    assert rows.ok.all() and (rows.error == "").all() and (rows.host == "c1").all()
+    assert (rows.seconds > 0).all() and rows.started_s.min() > -0.001
+    assert rows.started_s.max() < time.time() - stream.started and asked > 0.3
+    assert sorted(rows.client.unique()) == [0, 1, 2]
+    gaps = rows.groupby("client").started_s.diff() - rows.groupby("client").seconds.shift()
+    assert (gaps.dropna() >= -1e-9).all()  # a closed loop: the next call waits for the answer
+    measures = load.measures
+    assert measures["truncated"] == 0 and 0 < measures["clients_cpu_share"] <= 1
+    assert measures["rate_per_s"] == pytest.approx(
+        len(rows) / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
+    assert measures["clients_cpu_us_per_call"] > 0 and "latest_s" not in measures
+
+
+def test_a_rate_is_never_exceeded_and_each_has_its_own_times(crew, serve):
+    stream = begin_pairs(crew, serve(), **STREAM, rate_per_s=60)
+    time.sleep(1)
+    load = stream.end()
+    rows = load.rows.sort_values(["client", "started_s"])
+    turn = rows.groupby("client").cumcount()
+    due = (rows.client + turn * 3) / 60
+    assert (rows.started_s >= due - 1e-6).all() and len(rows) >= 3
+    assert load.measures["latest_s"] == pytest.approx((rows.started_s - due).max())
+    assert len(rows) <= 1 + 60 * (rows.started_s.max() + 1e-6)
+
+
+def test_a_low_rate_does_not_hold_up_the_end(crew, serve):
+    stream = begin_pairs(crew, serve(), **STREAM, rate_per_s=0.01)
+    load = stream.end()
+    assert len(load.rows) == 1 and load.rows.client.tolist() == [0]
+
+
+class Slow:
+    """A client whose second call takes long; the tenth is its last."""
+
+    def __init__(self, stopped, seconds):
+        self.stopped, self.seconds, self.made = stopped, seconds, 0
+
+    def __call__(self, row):
+        self.made += 1
+        if self.made == 2:
+            time.sleep(self.seconds)
+        if self.made == 10:
+            self.stopped[0] = 1
+
+
+def test_late_calls_follow_at_once(tmp_path, monkeypatch):
+    """After 0.5 s of one call those due meanwhile are made; none is left out."""
+    monkeypatch.setattr(stores, "calls", lambda spec: Calls())
+    stopped = bytearray(1)
+    spec = calls_spec(target(1, "thrift")) | STREAM | dict(
+        rate_per_s=20, all_clients=1, warmup_requests=0)
+    client = keyvalue_stream_runner.StreamClient(spec, 0, stopped, str(tmp_path / "part"))
+    client.call, client.connected = Slow(stopped, 0.5), True
+    client.measure(time.time())
+    raw = (tmp_path / "part").read_bytes()
+    rows = pd.DataFrame(keyvalue_stream_runner.ROW.iter_unpack(raw),
+                        columns=["started_s", "seconds", "error"]).assign(client=0)
+    assert len(rows) == 10 and (rows.started_s >= rows.index / 20 - 1e-6).all()
+    assert latest(rows, 20, 1) >= 0.44  # the third was due at 0.1 and began after 0.05 + 0.5
+    number, count, _, texts = json.loads((tmp_path / "part.head").read_text())
+    assert (number, count, texts) == (0, 10, [])
+
+
+class Calls:
+    def connect(self):
+        pass
+
+    close = read = connect
+
+
+def test_how_late_calls_were():
+    rows = pd.DataFrame({"client": [1, 0, 0, 1], "started_s": [0.1, 0.0, 0.9, 0.3]})
+    assert latest(rows, 10, 2) == pytest.approx(0.7)
+
+
+def test_the_time_limit_ends_a_stream_and_is_told(crew, serve):
+    stream = begin_pairs(crew, serve(), **STREAM | {"seconds_at_most": 0.2})
+    time.sleep(0.4)
+    load = stream.end()
+    assert load.measures["truncated"] == 1 and load.rows.started_s.max() <= 0.2
+
+
+def test_rows_come_in_pieces(crew, serve, monkeypatch, tmp_path):
+    """And through the clients' own files, which are written to several times."""
+    monkeypatch.setattr(keyvalue_stream, "PIECE_BYTES", 1000)
+    stream = begin_pairs(crew, serve(value_bytes=10),
+                         **STREAM | {"value_bytes": 10, "seconds_at_most": 120})
+    until = time.monotonic() + 60
+    while written_to(tmp_path) < 3 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert written_to(tmp_path) == 3
+    rows = stream.end().rows
+    counts = rows.groupby("client").size()
+    assert (counts * keyvalue_stream_runner.ROW.size > keyvalue_stream_runner.KEPT_BYTES).all()
+    starts = rows.groupby("client").started_s
+    assert rows.ok.all() and all(of_client.is_monotonic_increasing for _, of_client in starts)
+    assert not list(tmp_path.glob("labbook-clients-*"))
+
+
+def written_to(folder) -> int:
+    return sum(part.stat().st_size > 0 for part in folder.glob("labbook-clients-*/out.*"))
+
+
+def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, serve):
+    server = serve()
+    stream = begin_pairs(crew, server, **STREAM)
+    time.sleep(0.3)
+    server.server.kill()
+    server.server.wait()
+    killed = time.time() - stream.started
+    time.sleep(0.3)
+    rows = stream.end().rows
+    by_client = rows.groupby("client").ok
+    assert by_client.first().all() and not by_client.last().any()
+    assert not rows.ok[rows.started_s > killed].any()
+    assert rows.error[~rows.ok].str.contains("refused|closed|reset").all()
+    refused = rows[rows.error.str.contains("refused")].groupby("client").started_s.diff()
+    assert (refused.dropna() >= keyvalue_stream_runner.LOST_SECONDS).all()
+
+
+def test_clients_that_cannot_connect_say_so(crew, dead_port):  # noqa: F811
+    stream = begin_pairs(crew, target(dead_port, "cql"), **STREAM)
+    load = stream.end()
+    assert len(load.rows) and not load.rows.ok.any()
+    assert load.rows.error.str.contains("refused").all() and load.measures["rate_per_s"] == 0
+
+
+def test_wrong_values_are_error_rows(crew, serve):
+    stream = begin_pairs(crew, serve(values="dots"), **STREAM, rate_per_s=100)
+    time.sleep(0.2)
+    rows = stream.end().rows
+    assert len(rows) and not rows.ok.any()
+    assert rows.error.str.contains("WrongValue: |other errors").all()  # no more texts are kept
+
+
+@pytest.mark.parametrize("given, key", [
+    ({"rate_per_s": 0}, "rate_per_s"), ({"rate_per_s": -1}, "rate_per_s"),
+    ({"op": "update"}, "op"), ({"clients": 0}, "clients"),
+    ({"seconds_at_most": 0}, "seconds_at_most"), ({"values": "zeros"}, "values"), ({"consistency": "ANY"}, "consistency")])
+def test_what_is_not_allowed_is_named(crew, given, key):
+    with pytest.raises(InputError, match=f"^{key}: .*allowed"):
+        begin_pairs(crew, target(1, "thrift"), **STREAM | given)
+
+
+def test_random_values_are_cassandras_alone(crew):
+    with pytest.raises(InputError, match="^protocol: .*allowed"):
+        begin_pairs(crew, target(1, "mysql"), **STREAM)
+
+
+def test_hosts_whose_clocks_differ_start_together(crew, serve):
+    told, run = [], crew.run
+
+    def on_a_host_with_another_clock(function, *arguments, timeout):
+        if function is keyvalue_stream.host.begin:
+            told.extend(arguments[0])
+            arguments = ([arguments[0][0] - 2],)
+        return run(function, *arguments, timeout=timeout)
+
+    crew.clock_offsets, crew.run = lambda: [(2.0, 0.3)], on_a_host_with_another_clock
+    stream = begin_pairs(crew, serve(), **STREAM)
+    load = stream.end()
+    assert told[0] == stream.started + 2 and load.measures["start_spread_s"] >= 0.6
+
+
+@pytest.mark.parametrize("end", ["input closed", "killed before the start"])
+def test_clients_end_with_what_started_them(serve, tmp_path, end):
+    spec = calls_spec(serve()) | STREAM | dict(
+        first_client=0, all_clients=3, warmup_requests=0, rate_per_s=None)
+    with runners.ready("keyvalue.on_host.stream", spec, tmp_path / "out", clients=3) as runner:
+        if end == "input closed":
+            runners.begin(runner)
+            time.sleep(0.2)
+            runner.stdin.close()
+        else:
+            runner.kill()
