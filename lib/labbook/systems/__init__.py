@@ -12,10 +12,10 @@ from labbook.errors import InputError
 REGISTRY = {
     "cassandra": ("cassandra.node", "Cassandra"),
     "ceph": ("ceph.cluster", "Ceph"),
-    "ceph_mds": ("ceph.mds", "CephMDS"),
-    "ceph_mon": ("ceph.mon", "CephMon"),
+    "ceph_mds": ("ceph.daemons", "CephMDS"),
+    "ceph_mon": ("ceph.daemons", "CephMon"),
     "ceph_mount": ("ceph.mount", "CephMount"),
-    "ceph_osd": ("ceph.osd", "CephOSD"),
+    "ceph_osd": ("ceph.daemons", "CephOSD"),
     "galera": ("galera.cluster", "Galera"),
     "growing_ring": ("cassandra.elastic_ring", "GrowingRing"),
     "haproxy": ("haproxy", "HAProxy"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from labbook.checks import did_you_mean
 from labbook.errors import InputError, LabError
 from labbook.systems.cloud import waits
-from labbook.systems.cloud.ledger import Ledger
+from labbook.systems.cloud.ledger import Ledger, remove
 from labbook.systems.cloud.model import (
     ERROR,
     GONE,
@@ -20,7 +20,6 @@ from labbook.systems.cloud.model import (
     Server,
     Volume,
 )
-from labbook.systems.cloud.remove import remove
 
 VOLUME_SECONDS, IMAGE_SECONDS, END_SECONDS = 120, 900, 120
 

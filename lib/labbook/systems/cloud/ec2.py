@@ -1,22 +1,30 @@
 """A cloud with EC2's API (Eucalyptus, AWS, ...), through botocore: the `api` of a Cloud."""
 
+from contextlib import suppress
+
 from labbook.errors import InputError
-from labbook.systems.cloud import ec2_parse as told
+from labbook.systems.cloud import model
 from labbook.systems.cloud.ec2_images import send_image
-from labbook.systems.cloud.ec2_parse import tags_of, where
-from labbook.systems.cloud.ec2_removal import TAG, Ec2Removal
-from labbook.systems.cloud.ec2_session import VERSION, connect
+from labbook.systems.cloud.ec2_session import VERSION, connect, translate_errors
 from labbook.systems.cloud.errors import by_missing
-from labbook.systems.cloud.model import PAPER_FLAVORS, Flavor, Quota
+from labbook.systems.cloud.model import PAPER_FLAVORS, Flavor, Image, Quota, Server, Volume
 
 DEVICE = "/dev/sdf"     # where none is chosen: the API wants one, and this one is for volumes
+TAG = "labbook"     # the key of the tag that holds the study's id
+SERVER_STATES = {
+    "pending": model.STARTING, "running": model.RUNNING, "shutting-down": model.ENDING,
+    "terminated": model.GONE, "stopping": model.ENDING, "stopped": model.STOPPED}
+IMAGE_STATES = {"available": model.READY, "pending": model.MAKING, "transient": model.MAKING}
+VOLUME_STATES = {"available": model.READY, "creating": model.MAKING, "deleting": model.ENDING,
+                 "deleted": model.GONE}
 
 
-class Ec2Api(Ec2Removal):
+class Ec2Api:
     kind = "ec2"
 
     def __init__(self, client, mark: str, own):
-        super().__init__(client, mark, own)
+        self._client, self._mark, self._own = client, mark, own
+        self._ec2 = client("ec2")
         self._zone, self._flavors = own.zone, []
 
     @classmethod
@@ -29,53 +37,53 @@ class Ec2Api(Ec2Removal):
     def images(self):
         """The user's own, and those that the environment file names by id."""
         named = [name for name in self._own.images.values() if name[1:4] == "mi-"]  # ami-, emi-
-        with self._telling("list images"):
+        with self._call("list images"):
             own = self._ec2.describe_images(Owners=["self"])["Images"]
             others = named and self._ec2.describe_images(Filters=where("image-id", named))["Images"]
-        return [told.image(one) for one in {one["ImageId"]: one for one in (*own, *others)}.values()]
+        return [parse_image(one) for one in {one["ImageId"]: one for one in (*own, *others)}.values()]
 
     def image(self, image_id):
-        with self._telling("look at an image"):
+        with self._call("look at an image"):
             found = self._ec2.describe_images(Filters=where("image-id", [image_id]))["Images"]
-        return next(map(told.image, found), None)
+        return next(map(parse_image, found), None)
 
     def flavors(self):
         """Those that the cloud describes; of one that describes none, as Eucalyptus does not by
         this call, the report's five names, with the sizes that they had."""
         found = self._flavors
         if not found:
-            with self._telling("list VM types"), by_missing("InvalidAction", "UnsupportedOperation"):
+            with self._call("list VM types"), by_missing("InvalidAction", "UnsupportedOperation"):
                 for page in self._ec2.get_paginator("describe_instance_types").paginate():
-                    found += map(told.flavor, page["InstanceTypes"])
+                    found += map(parse_flavor, page["InstanceTypes"])
         return found or [Flavor(f.name, f.name, f.cores, f.memory_mb, f.disk_gb)
                          for f in PAPER_FLAVORS]
 
     def servers(self, name=None, ids=None):
         """The study's own that are not gone: all, those of one call, or, gone or not, of these ids."""
-        with self._telling("list servers"):
+        with self._call("list servers"):
             found = self._instances(Filters=where("instance-id", ids)) if ids is not None else [
                 one for one in self._instances() if one["State"]["Name"] != "terminated"]
-        return [told.server(one) for one in found if self._ours(one) and (
+        return [parse_server(one) for one in found if self._ours(one) and (
             name is None or name in (one.get("ClientToken"), tags_of(one).get("Name")))]
 
     def volume(self, volume_id):
-        with self._telling("look at a volume"):
+        with self._call("look at a volume"):
             found = self._ec2.describe_volumes(Filters=where("volume-id", [volume_id]))["Volumes"]
-        return next(map(told.volume, found), None)
+        return next(map(parse_volume, found), None)
 
     def volumes(self):
-        with self._telling("list volumes"):
+        with self._call("list volumes"):
             found = self._ec2.describe_volumes(Filters=where(f"tag:{TAG}", [self._mark]))["Volumes"]
-        return [told.volume(one) for one in found]
+        return [parse_volume(one) for one in found]
 
     def quota(self):
         """The API tells no limit that holds: what there is of it is counted."""
-        with self._telling("list servers"):
+        with self._call("list servers"):
             there = [one for one in self._instances() if one["State"]["Name"] != "terminated"]
         return {"servers": Quota(len(there))}
 
     def console(self, server_id):
-        with self._telling("show a console"):
+        with self._call("show a console"):
             return self._ec2.get_console_output(InstanceId=server_id).get("Output", "")
 
     def facts(self):
@@ -84,7 +92,7 @@ class Ec2Api(Ec2Removal):
     # making
 
     def send_image(self, name, path, disk_format, kernel, ramdisk):
-        with self._telling(f"take the image {path.name}"):
+        with self._call(f"take the image {path.name}"):
             return send_image(self._client, self._own, name, self._tags(name), path, disk_format,
                               kernel, ramdisk)
 
@@ -93,7 +101,7 @@ class Ec2Api(Ec2Removal):
                          key=self._own.key("flavors"), allowed="one that the cloud has")
 
     def make_key(self, name, public):
-        with self._telling("take a public key"):
+        with self._call("take a public key"):
             return self._ec2.import_key_pair(KeyName=name, PublicKeyMaterial=public.encode())["KeyName"]
 
     def run(self, name, n, image, flavor, key):
@@ -101,22 +109,22 @@ class Ec2Api(Ec2Removal):
         given = {"KeyName": key and key.name, "SubnetId": own.network,
                  "SecurityGroupIds": own.security_group and [own.security_group],
                  "Placement": own.zone and {"AvailabilityZone": own.zone}}
-        with self._telling(f"start {n} servers of {flavor}"):
+        with self._call(f"start {n} servers of {flavor}"):
             made = self._ec2.run_instances(
                 ImageId=image.id, InstanceType=flavor.id, MinCount=n, MaxCount=n, ClientToken=name,
                 TagSpecifications=self._tagged(name, "instance", "volume"),
                 **{key: value for key, value in given.items() if value})
-        return [told.server(one) for one in made["Instances"]]
+        return [parse_server(one) for one in made["Instances"]]
 
     def make_volume(self, name, gb):
-        with self._telling(f"make a volume of {gb} GB"):
+        with self._call(f"make a volume of {gb} GB"):
             return self._ec2.create_volume(
                 Size=gb, AvailabilityZone=self._volumes_zone(),
                 TagSpecifications=self._tagged(name, "volume"))["VolumeId"]
 
     def snapshot(self, server_id, name):
         """Without stopping the server. The parts that it is made of are tagged when they go."""
-        with self._telling("make an image of a server"):
+        with self._call("make an image of a server"):
             return self._ec2.create_image(
                 InstanceId=server_id, Name=name, NoReboot=True,
                 TagSpecifications=self._tagged(name, "image"))["ImageId"]
@@ -125,21 +133,40 @@ class Ec2Api(Ec2Removal):
 
     def reboot(self, ids, hard):
         """One call for all. It knows no kind: the guest is asked, and power-cycled if it does not."""
-        with self._telling("reboot servers"):
+        with self._call("reboot servers"):
             self._ec2.reboot_instances(InstanceIds=list(ids))
 
     def terminate(self, ids):
-        with self._telling("end servers"):
+        with self._call("end servers"):
             self._ec2.terminate_instances(InstanceIds=list(ids))
 
     def attach(self, server_id, volume_id, device):
-        with self._telling("attach a volume"):
+        with self._call("attach a volume"):
             self._ec2.attach_volume(InstanceId=server_id, VolumeId=volume_id,
                                     Device=device or DEVICE)
 
     def detach(self, volume_id, server_id):
-        with self._telling("detach a volume"):
+        with self._call("detach a volume"):
             self._ec2.detach_volume(VolumeId=volume_id, InstanceId=server_id)
+
+    # removing
+
+    def find(self, kind, name, ids=()):
+        """Ids of what is there of `kind` under the name, or under one of `ids`; with servers the
+        volumes, and with images the snapshots, that were made for them."""
+        with self._call(f"list its {kind}s"):
+            return list(dict.fromkeys(getattr(self, f"_find_{kind}")(name, ids)))
+
+    def delete(self, kind, thing_id):
+        """Ask for it; what is not there is no error."""
+        delete = {"i": lambda: self._ec2.terminate_instances(InstanceIds=[thing_id]),
+                  "vol": lambda: self._ec2.delete_volume(VolumeId=thing_id),
+                  "snap": lambda: self._ec2.delete_snapshot(SnapshotId=thing_id),
+                  "key": lambda: self._ec2.delete_key_pair(KeyName=thing_id),
+                  "image": lambda: self._delete_image(thing_id)}
+        part = thing_id.partition("-")[0]
+        with self._call(f"delete {thing_id}"), by_missing("NotFound", "Unavailable"):
+            delete[kind if kind == "key" or part not in delete else part]()
 
     def _ours(self, one) -> bool:
         return (tags_of(one).get(TAG) == self._mark
@@ -158,3 +185,99 @@ class Ec2Api(Ec2Removal):
 
     def _tagged(self, name, *kinds):
         return [{"ResourceType": kind, "Tags": self._tags(name)} for kind in kinds]
+
+    def _find_server(self, name, ids):
+        for one in self._instances():
+            known = {one["InstanceId"]} & set(ids) or name and name in (
+                one.get("ClientToken"), tags_of(one).get("Name"))
+            if known and one["State"]["Name"] != "terminated":
+                yield one["InstanceId"]
+        yield from self._find_volume(name, ())
+
+    def _find_volume(self, name, ids):
+        for filters in filter(None, (name and self._named(name), ids and where("volume-id", ids))):
+            for one in self._ec2.describe_volumes(Filters=filters)["Volumes"]:
+                if one["State"] not in ("deleting", "deleted"):
+                    yield one["VolumeId"]
+
+    def _find_image(self, name, ids):
+        for filters in filter(None, (name and where("name", [name]), ids and where("image-id", ids))):
+            for one in self._ec2.describe_images(Owners=["self"], Filters=filters)["Images"]:
+                yield one["ImageId"]
+        if name:
+            for one in self._ec2.describe_snapshots(OwnerIds=["self"], Filters=self._named(name))[
+                    "Snapshots"]:
+                yield one["SnapshotId"]
+
+    def _find_key(self, name, ids):
+        wanted = {name, *ids} - {""}
+        for one in self._ec2.describe_key_pairs(Filters=where("key-name", sorted(wanted)))["KeyPairs"]:
+            yield one["KeyName"]
+
+    def _find_flavor(self, name, ids):
+        return ()
+
+    def _delete_image(self, image_id):
+        """Its snapshots go with it; first they get its name, by which they are found after a kill."""
+        there = self._ec2.describe_images(Filters=where("image-id", [image_id]))["Images"]
+        for image in there:
+            parts = [disk["Ebs"]["SnapshotId"] for disk in image.get("BlockDeviceMappings", ())
+                     if disk.get("Ebs", {}).get("SnapshotId")]
+            if parts:
+                self._ec2.create_tags(Resources=parts, Tags=self._tags(image["Name"]))
+            self._ec2.deregister_image(ImageId=image_id)
+            for part in parts:
+                with suppress(self._ec2.exceptions.ClientError):   # found again by its tag
+                    self._ec2.delete_snapshot(SnapshotId=part)
+
+    def _instances(self, **which):
+        pages = self._ec2.get_paginator("describe_instances").paginate(**which)
+        return [one for page in pages for group in page["Reservations"] for one in group["Instances"]]
+
+    def _tags(self, name):
+        return [{"Key": "Name", "Value": name}, {"Key": TAG, "Value": self._mark}]
+
+    def _named(self, name):
+        return where(f"tag:{TAG}", [self._mark]) + where("tag:Name", [name])
+
+    def _call(self, doing):
+        return translate_errors(doing, self._own)
+
+
+def where(what, values) -> list[dict]:
+    """Filters of a question."""
+    return [{"Name": what, "Values": list(values)}]
+
+
+def tags_of(one) -> dict:
+    return {tag["Key"]: tag["Value"] for tag in one.get("Tags", ())}
+
+
+def parse_server(one) -> Server:
+    reason = one.get("StateReason", {})
+    fault = reason.get("Message") if reason.get("Code", "").startswith("Server.") else None
+    return Server(one["InstanceId"], tags_of(one).get("Name", one["InstanceId"]),
+                  SERVER_STATES.get(one["State"]["Name"], model.STARTING), fault=fault,
+                  address=one.get("PublicIpAddress") or one.get("PrivateIpAddress"),
+                  host=one.get("Placement", {}).get("HostId"))
+
+
+def parse_image(one) -> Image:
+    disks = [disk.get("Ebs", {}).get("VolumeSize") or 0 for disk in one.get("BlockDeviceMappings", ())]
+    return Image(one["ImageId"], one.get("Name", ""), IMAGE_STATES.get(one["State"], model.ERROR),
+                 size_bytes=sum(disks) << 30 or None)
+
+
+def parse_volume(one) -> Volume:
+    at = one["Attachments"][0] if one.get("Attachments") else {}
+    state = VOLUME_STATES.get(one["State"], model.ERROR)
+    if one["State"] == "in-use":    # from the call on, before it is attached and while it is detached
+        state = model.IN_USE if at.get("State", "attached") == "attached" else model.MAKING
+    return Volume(one["VolumeId"], tags_of(one).get("Name", ""), state, one["Size"],
+                  server=at.get("InstanceId"), device=at.get("Device"))
+
+
+def parse_flavor(one) -> Flavor:
+    return Flavor(one["InstanceType"], one["InstanceType"], one["VCpuInfo"]["DefaultVCpus"],
+                  one["MemoryInfo"]["SizeInMiB"],
+                  one.get("InstanceStorageInfo", {}).get("TotalSizeInGB"))

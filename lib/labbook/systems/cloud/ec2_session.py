@@ -36,7 +36,7 @@ def connect(own):
         if service not in clients:
             url = own.endpoint if service == "ec2" else own.blocks
             version = {"api_version": VERSION} if service == "ec2" else {}
-            with telling("be reached", own):
+            with translate_errors("be reached", own):
                 clients[service] = session.create_client(
                     service, region_name=own.region or REGION, endpoint_url=url, config=config,
                     verify=own.certificates, **version)
@@ -46,20 +46,20 @@ def connect(own):
 
 
 @contextmanager
-def telling(doing: str, own):
+def translate_errors(doing: str, own):
     """What botocore raises meanwhile is raised as the project's own errors."""
     try:
         yield
     except LabbookError:
         raise
     except Exception as error:
-        told = _told(error, doing, own)
+        told = _as_own_error(error, doing, own)
         if told is None:
             raise
         raise told from error
 
 
-def _told(error, doing, own):
+def _as_own_error(error, doing, own):
     from botocore import exceptions as botocore
 
     if isinstance(error, botocore.ClientError):

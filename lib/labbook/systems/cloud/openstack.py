@@ -3,15 +3,23 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime, timezone
 
 from labbook.errors import InputError, SystemFailure
-from labbook.systems.cloud import openstack_parse as told
-from labbook.systems.cloud.model import ERROR, Flavor
-from labbook.systems.cloud.openstack_session import connect, missing_is_none, telling
+from labbook.systems.cloud import model
+from labbook.systems.cloud.model import ERROR, Flavor, Image, Quota, Server, Volume
+from labbook.systems.cloud.openstack_session import connect, missing_is_none, translate_errors
 
 TAG = "labbook"     # the key of the metadata that holds the study's id
 AT_ONCE = 16
 CONSOLE_LINES = 200
+SERVER_STATES = {
+    "ACTIVE": model.RUNNING, "BUILD": model.STARTING, "REBOOT": model.REBOOTING,
+    "HARD_REBOOT": model.REBOOTING, "SHUTOFF": model.STOPPED, "ERROR": model.ERROR,
+    "DELETED": model.GONE, "SOFT_DELETED": model.GONE}
+VOLUME_STATES = {"available": model.READY, "in-use": model.IN_USE}
+IMAGE_STATES = {"active": model.READY, "killed": model.ERROR, "deleted": model.GONE,
+                "pending_delete": model.GONE, "deactivated": model.ERROR}
 
 
 class OpenStackApi:
@@ -31,22 +39,22 @@ class OpenStackApi:
     # what there is
 
     def images(self):
-        with self._telling("list images"):
-            return [told.image(one) for one in self._cloud.image.images()]
+        with self._call("list images"):
+            return [parse_image(one) for one in self._cloud.image.images()]
 
     def image(self, image_id):
-        with self._telling("look at an image"):
-            return missing_is_none(lambda: told.image(self._cloud.image.get_image(image_id)))
+        with self._call("look at an image"):
+            return missing_is_none(lambda: parse_image(self._cloud.image.get_image(image_id)))
 
     def flavors(self):
-        with self._telling("list flavours"):
+        with self._call("list flavours"):
             return [Flavor(f.id, f.name, f.vcpus, f.ram, f.disk or None)
                     for f in self._cloud.compute.flavors()]
 
     def servers(self, name=None, ids=None):
         """The study's own: all, those of one call, or those of these ids."""
-        with self._telling("list servers"):
-            found = [self._with_fault(told.server(one)) for one in self._cloud.compute.servers(**_only(name))
+        with self._call("list servers"):
+            found = [self._with_fault(parse_server(one)) for one in self._cloud.compute.servers(**_only(name))
                      if one.metadata.get(TAG) == self._mark]
         return [one for one in found if (name is None or _of_call(one.name, name))
                 and (ids is None or one.id in ids)]
@@ -55,30 +63,30 @@ class OpenStackApi:
         return next((v for v in self.volumes() if v.id == volume_id), None)
 
     def volumes(self):
-        with self._telling("list volumes"):
-            return [told.volume(one) for one in self._cloud.block_storage.volumes()
+        with self._call("list volumes"):
+            return [parse_volume(one) for one in self._cloud.block_storage.volumes()
                     if one.metadata.get(TAG) == self._mark]
 
     def quota(self):
-        with self._telling("ask for the quota"):
+        with self._call("ask for the quota"):
             limits = self._cloud.compute.get_limits().absolute
-        there = {"servers": told.quota(limits.instances_used, limits.instances),
-                 "cores": told.quota(limits.total_cores_used, limits.total_cores),
-                 "memory_mb": told.quota(limits.total_ram_used, limits.total_ram)}
-        with suppress(SystemFailure), self._telling("ask for the quota of volumes"):
+        there = {"servers": parse_quota(limits.instances_used, limits.instances),
+                 "cores": parse_quota(limits.total_cores_used, limits.total_cores),
+                 "memory_mb": parse_quota(limits.total_ram_used, limits.total_ram)}
+        with suppress(SystemFailure), self._call("ask for the quota of volumes"):
             limits = self._cloud.block_storage.get_limits().absolute     # not every cloud has them
-            there |= {"volumes": told.quota(limits.total_volumes_used, limits.max_total_volumes),
-                      "volume_gb": told.quota(limits.total_gigabytes_used,
+            there |= {"volumes": parse_quota(limits.total_volumes_used, limits.max_total_volumes),
+                      "volume_gb": parse_quota(limits.total_gigabytes_used,
                                               limits.max_total_volume_gigabytes)}
         return there
 
     def console(self, server_id):
-        with self._telling("show a console"):
+        with self._call("show a console"):
             said = self._cloud.compute.get_server_console_output(server_id, length=CONSOLE_LINES)
             return said["output"] or ""
 
     def facts(self):
-        with self._telling("say what it is"):
+        with self._call("say what it is"):
             data = self._cloud.compute.get_endpoint_data()
         return {"api": "openstack", "compute_version": ".".join(map(str, data.max_microversion))}
 
@@ -87,18 +95,18 @@ class OpenStackApi:
     def send_image(self, name, path, disk_format, kernel, ramdisk):
         parts = {key: part.id for key, part in (("kernel_id", kernel), ("ramdisk_id", ramdisk)) if part}
         container = disk_format if disk_format in ("aki", "ari") else "bare"
-        with self._telling(f"take the image {path.name}"):
+        with self._call(f"take the image {path.name}"):
             return self._cloud.image.create_image(
                 name, filename=str(path), disk_format=disk_format, container_format=container,
                 allow_duplicates=True, meta={TAG: self._mark, **parts}).id
 
     def make_flavor(self, name, flavor):
-        with self._telling(f"make the flavour {flavor}"):
+        with self._call(f"make the flavour {flavor}"):
             return self._cloud.compute.create_flavor(
                 name=name, vcpus=flavor.cores, ram=flavor.memory_mb, disk=flavor.disk_gb or 0).id
 
     def make_key(self, name, public):
-        with self._telling("take a public key"):
+        with self._call("take a public key"):
             return self._cloud.compute.create_keypair(name=name, public_key=public).id
 
     def run(self, name, n, image, flavor, key):
@@ -107,7 +115,7 @@ class OpenStackApi:
         given = {"key_name": key and key.name, "availability_zone": own and own.zone,
                  "security_groups": own and own.security_group and [{"name": own.security_group}]}
         networks = [{"uuid": self._network_id()}]
-        with self._telling(f"start {n} servers of {flavor}"):
+        with self._call(f"start {n} servers of {flavor}"):
             self._cloud.compute.create_server(
                 name=name, image_id=image.id, flavor_id=flavor.id, networks=networks,
                 min_count=n, max_count=n, metadata={TAG: self._mark},
@@ -115,12 +123,12 @@ class OpenStackApi:
 
     def make_volume(self, name, gb):
         zone = {"availability_zone": self._own.zone} if self._own and self._own.zone else {}
-        with self._telling(f"make a volume of {gb} GB"):
+        with self._call(f"make a volume of {gb} GB"):
             return self._cloud.block_storage.create_volume(
                 name=name, size=gb, metadata={TAG: self._mark}, **zone).id
 
     def snapshot(self, server_id, name):
-        with self._telling("make an image of a server"):
+        with self._call("make an image of a server"):
             return self._cloud.compute.create_server_image(server_id, name, {TAG: self._mark}).id
 
     # using
@@ -135,20 +143,20 @@ class OpenStackApi:
 
     def attach(self, server_id, volume_id, device):
         where = {"device": device} if device else {}
-        with self._telling("attach a volume"):
+        with self._call("attach a volume"):
             self._cloud.compute.create_volume_attachment(server_id, volume=volume_id, **where)
 
     def detach(self, volume_id, server_id):
         from openstack.compute.v2.server import Server as Theirs  # else it asks which id is which
 
-        with self._telling("detach a volume"):
+        with self._call("detach a volume"):
             self._cloud.compute.delete_volume_attachment(Theirs.new(id=server_id), volume_id)
 
     # removing
 
     def find(self, kind, name, ids=()):
         """Ids of what is there of `kind` under the name, or under one of `ids`."""
-        with self._telling(f"list its {kind}s"):
+        with self._call(f"list its {kind}s"):
             return [one.id for one in self._listed(kind)
                     if one.id in ids or name and (
                         _of_call(one.name, name) if kind == "server" else one.name == name)]
@@ -160,7 +168,7 @@ class OpenStackApi:
                   "image": self._cloud.image.delete_image,
                   "key": self._cloud.compute.delete_keypair,
                   "flavor": self._cloud.compute.delete_flavor}[kind]
-        with self._telling(f"delete a {kind}"):
+        with self._call(f"delete a {kind}"):
             delete(thing_id, ignore_missing=True)
 
     def _listed(self, kind):
@@ -173,21 +181,21 @@ class OpenStackApi:
     def _with_fault(self, server):
         """Releases before 2.96 of the API list a failed server without saying why; of it by itself they say."""
         if server.state == ERROR and not server.fault:
-            alone = missing_is_none(lambda: told.server(self._cloud.compute.get_server(server.id)))
+            alone = missing_is_none(lambda: parse_server(self._cloud.compute.get_server(server.id)))
             return alone or server
         return server
 
     def _each(self, ids, doing, job):
-        with self._telling(doing), ThreadPoolExecutor(min(AT_ONCE, len(ids) or 1)) as pool:
+        with self._call(doing), ThreadPoolExecutor(min(AT_ONCE, len(ids) or 1)) as pool:
             list(pool.map(job, ids))
 
-    def _telling(self, doing):
-        return telling(doing, self._own)
+    def _call(self, doing):
+        return translate_errors(doing, self._own)
 
     def _network_id(self):
         if self._network is None:
             wanted = self._own.network if self._own else None
-            with self._telling("list networks"):
+            with self._call("list networks"):
                 there = [net for net in self._cloud.network.networks()
                          if (net.is_router_external is not True if wanted is None
                              else wanted in (net.id, net.name))]
@@ -207,3 +215,42 @@ def _only(name) -> dict:
 def _of_call(server: str, name: str) -> bool:
     """Of several servers in one call, each has the name with a number behind it."""
     return bool(re.fullmatch(re.escape(name) + r"(-\d+)?", server or ""))
+
+
+def parse_image(one) -> Image:
+    return Image(one.id, one.name or "", IMAGE_STATES.get(one.status, model.MAKING),
+                 size_bytes=one.size)
+
+
+def parse_server(one) -> Server:
+    state = SERVER_STATES.get(one.status, model.STARTING)
+    if one.task_state == "deleting" and state != model.ERROR:
+        state = model.ENDING
+    launched = {"launched": _epoch(one.launched_at)} if one.launched_at else {}
+    return Server(one.id, one.name, state, address=_address(one.addresses or {}), moments=launched,
+                  fault=(one.fault or {}).get("message"), host=one.compute_host or one.host_id)
+
+
+def _address(networks) -> str | None:
+    """IPv4; one that is reached from outside (floating) if it has one."""
+    known = [address for network in networks.values() for address in network
+             if address["version"] == 4]
+    known.sort(key=lambda address: address.get("OS-EXT-IPS:type") != "floating")
+    return known[0]["addr"] if known else None
+
+
+def _epoch(text: str) -> float:
+    return datetime.fromisoformat(text.rstrip("Z")).replace(tzinfo=timezone.utc).timestamp()
+
+
+def parse_volume(one) -> Volume:
+    state = VOLUME_STATES.get(one.status)
+    if state is None:
+        state = model.ERROR if one.status.startswith("error") else model.MAKING
+    at = one.attachments[0] if one.attachments else {}
+    return Volume(one.id, one.name or "", state, one.size, server=at.get("server_id"),
+                  device=at.get("device"))
+
+
+def parse_quota(used, limit) -> Quota:
+    return Quota(used or 0, None if limit is None or limit < 0 else limit)

@@ -18,7 +18,7 @@ def connect(own):
     from openstack.config.loader import OpenStackConfig
     from openstack.connection import Connection
 
-    with telling("be reached", own):
+    with translate_errors("be reached", own):
         config = OpenStackConfig(
             config_files=[own.credentials], vendor_files=[], load_envvars=False,
             secure_files=[str(Path(own.credentials).with_name("secure.yaml"))])
@@ -80,20 +80,20 @@ def missing_is_none(ask):
 
 
 @contextmanager
-def telling(doing: str, own):
+def translate_errors(doing: str, own):
     """What the SDK raises meanwhile is raised as the project's own errors."""
     try:
         yield
     except LabbookError:
         raise
     except Exception as error:
-        told = _told(error, doing, own)
+        told = _as_own_error(error, doing, own)
         if told is None:
             raise
         raise told from error
 
 
-def _told(error, doing, own):
+def _as_own_error(error, doing, own):
     from keystoneauth1 import exceptions as keystone
     from openstack import exceptions as sdk
 

@@ -17,8 +17,7 @@ from labbook.lab.clouds import OwnCloud, check_credentials
 from labbook.lab.ownership import Ownership
 from labbook.paths import clouds_dir
 from labbook.systems.cloud.cloud import Cloud
-from labbook.systems.cloud.ledger import JOURNAL, KeptLedger
-from labbook.systems.cloud.remove import remove
+from labbook.systems.cloud.ledger import JOURNAL, KeptLedger, remove
 
 MARK = "labbook"    # what the study's id begins with, on clouds
 

@@ -8,7 +8,6 @@ from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.config import BYTE
 from labbook.systems.haproxy import HAProxy
 from labbook.systems.keystone import state
-from labbook.systems.keystone.seed import seed
 from labbook.systems.keystone.server import Keystone
 
 PARTS = {"db": Galera, "lb": HAProxy, "keystone": Keystone}  # by the role of a host
@@ -95,7 +94,7 @@ class KeystoneCloud(Described):
         for part in (*self.galera.nodes, self.haproxy, self.keystone):
             part.provide()
         numbers = {key: self.settings[key] for key in ("users", "projects", "revocations")}
-        self.galera.data, self.keystone.secrets = seed(self.galera.host, self.keystone.host,
+        self.galera.data, self.keystone.secrets = state.seed(self.galera.host, self.keystone.host,
                                                        **numbers)
         try:
             self.keystone.put_files()

@@ -6,19 +6,22 @@ on a host of the lab, whose root may do what that takes, once, and kept in the c
 
 import gzip
 import hashlib
+import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from labbook.errors import LabError
+from labbook.errors import LabError, SystemFailure
 from labbook.lab.cache.build import made
 from labbook.lab.cache.push import bring
 from labbook.lab.ssh.transfer import say
 from labbook.systems.base import Needs
 from labbook.systems.openstack.guest_packages import packages
-from labbook.systems.openstack.guest_ramdisk import ramdisk
 
 NEEDS = Needs(packages=("e2fsprogs", "openssh-client", "dpkg"), commands=("mkfs.ext4", "ssh-keygen", "dpkg-deb"))
 FILES = Path(__file__).with_name("guest_files")
@@ -27,6 +30,12 @@ SIZES_GB = (0.5, 1, 2)      # of the images, beside `guest`, which is the least 
 BITS = 24                   # of the network that guests are in
 BUILD_SECONDS = 300
 USER = "root"
+RAMDISK_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_scsi", "sr_mod", "isofs", "virtio_rng")
+RAMDISK_FOLDERS = ("bin", "dev", "modules", "proc", "root", "sys")
+TRY, TRY_SECONDS = "openstack-try", 20        # a guest is at its first process within 2 s, or never
+MARK = "labbook: booting"   # what guest_files/init.sh says first
+MACHINE = "uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1"
+TOLD = "told.json"
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ def _boot_files(folder, package, busybox):
     _run(["dpkg-deb", "-x", str(package), str(unpacked)])
     shutil.copy(next((unpacked / "boot").glob("vmlinuz-*")), folder / "vmlinuz")
     init = (FILES / "ramdisk.sh").read_bytes()
-    (folder / "ramdisk").write_bytes(ramdisk(init, busybox, unpacked / "lib" / "modules"))
+    (folder / "ramdisk").write_bytes(make_ramdisk(init, busybox, unpacked / "lib" / "modules"))
     shutil.rmtree(unpacked)
 
 
@@ -116,3 +125,80 @@ def _run(command):
         raise LabError(f"cannot make the guest's image: {error}") from None
     if done.returncode:
         raise LabError(f"cannot make the guest's image: {done.stderr.strip()[-1000:]}")
+
+
+def make_ramdisk(init: bytes, busybox: bytes, modules: Path) -> bytes:
+    """The archive, packed. `modules`: the folder of a kernel package's modules."""
+    found = {_module_name(file): file for file in sorted(modules.rglob("*.ko"))}
+    order = in_order(RAMDISK_MODULES, {name: depends(file.read_bytes()) for name, file in found.items()})
+    entries = [(folder, 0o40755, b"") for folder in RAMDISK_FOLDERS]
+    entries += [("init", 0o100755, init), ("bin/busybox", 0o100755, busybox),
+                ("modules/order", 0o100644, " ".join(order).encode())]
+    entries += [(f"modules/{name}.ko", 0o100644, found[name].read_bytes()) for name in order]
+    return gzip.compress(cpio_archive(entries), 6, mtime=0)
+
+
+def in_order(wanted, needs: dict[str, list[str]]) -> list[str]:
+    """Names of modules, each after all that it needs; such as are part of the kernel are left out."""
+    order = []
+    for name in wanted:
+        if name in needs and name not in order:
+            order += [one for one in in_order(needs[name], needs) if one not in order] + [name]
+    return order
+
+
+def depends(module: bytes) -> list[str]:
+    """What a module says that it needs."""
+    found = re.search(rb"\0depends=([^\0]*)\0", module)
+    return found[1].decode().replace("-", "_").split(",") if found and found[1] else []
+
+
+def cpio_archive(entries) -> bytes:
+    """A cpio archive (newc) of (name, mode, content)."""
+    parts = [_entry(number, *entry) for number, entry in enumerate(entries, 1)]
+    return b"".join((*parts, _entry(0, "TRAILER!!!", 0, b"")))
+
+
+def _entry(number, name, mode, content) -> bytes:
+    # inode, mode, uid, gid, links, time, size, device, that of a node, length of the name, no sum
+    fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+    return _padded(head) + _padded(content)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def _module_name(file: Path) -> str:
+    return file.stem.replace("-", "_")
+
+
+def accelerated(host, guest, place) -> bool:
+    """`place`: where the guest's folder is on the host. Found once for each kernel, processor and
+    QEMU."""
+    if host.run("test -w /dev/kvm", check=False).exit_code:
+        return False
+    told = repr((guest.name, host.run(MACHINE).stdout))
+    digest = hashlib.sha256(told.encode()).hexdigest()[:10]
+
+    def fill(folder):
+        (folder / TOLD).write_text(json.dumps({"boots": boots(host, place, "kvm", "host")}))
+
+    return json.loads((made(f"kvm-{digest}", fill) / TOLD).read_text())["boots"]
+
+
+def boots(host, place, accelerator: str, processor: str, seconds: float = TRY_SECONDS) -> bool:
+    """Whether a guest comes to its first process within so long."""
+    line = shlex.join(["qemu-system-x86_64", "-machine", f"pc,accel={accelerator}", "-cpu", processor,
+                       "-m", "256", "-display", "none", "-monitor", "none", "-serial", "stdio",
+                       "-nic", "none", "-no-reboot", "-kernel", f"{place}/vmlinuz", "-initrd",
+                       f"{place}/ramdisk", "-append", "console=ttyS0 quiet", "-drive",
+                       f"file={place}/guest-0.5gb.raw,format=raw,if=virtio,snapshot=on"])
+    process = host.start(TRY, line)
+    try:
+        with suppress(SystemFailure):
+            return host.wait_for(lambda: MARK in process.log_tail(), "a guest to boot", seconds, process)
+        return False
+    finally:
+        process.kill()

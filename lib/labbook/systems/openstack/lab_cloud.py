@@ -12,7 +12,6 @@ from labbook.systems.cloud.ledger import Ledger
 from labbook.systems.cloud.openstack import OpenStackApi
 from labbook.systems.openstack import guest as guests
 from labbook.systems.openstack import seed as openstack_seed
-from labbook.systems.openstack.guest_try import accelerated
 from labbook.systems.openstack.platform import Platform
 from labbook.systems.openstack.releases import PORTS, RELEASES
 
@@ -91,7 +90,7 @@ class OpenStack(Described):
         seed = openstack_seed.seed(self.platform, self.guest)
         try:
             self.platform.start_ground(openstack_seed.data(self.platform, seed))
-            self.platform.deploy(accelerated(self.host, self.guest, bring(self.host, self.guest.folder)))
+            self.platform.deploy(guests.accelerated(self.host, self.guest, bring(self.host, self.guest.folder)))
             openstack_seed.plant(self.platform, self.guest, seed)
             since = time.time()
             self.platform.start()

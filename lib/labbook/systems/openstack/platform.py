@@ -3,17 +3,31 @@
 import http.client
 import shlex
 from contextlib import suppress
+from pathlib import Path
 
-from labbook.errors import LabbookError
+from labbook.errors import LabError, LabbookError
 from labbook.systems.cluster import each
 from labbook.systems.keystone.config import Secrets
-from labbook.systems.openstack import config, files, services
-from labbook.systems.openstack.broker import Broker
-from labbook.systems.openstack.database import Database
+from labbook.systems.openstack import config, services
+from labbook.systems.openstack.config import BROKER_PORT, BROKER_USER
 from labbook.systems.openstack.hypervisor import Hypervisor
-from labbook.systems.openstack.releases import Release
+from labbook.systems.openstack.releases import DEBIAN_PYTHON, Release
+from labbook.systems.sql.mariadb import MariaDB
 
-API_SECONDS = 120
+API_SECONDS, BROKER_SECONDS = 120, 90
+PLUGIN = Path(__file__).with_name("on_host") / "openstack_plugin"
+ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n" \
+        "labbook_bridge = openstack_plugin.network:BridgeDriver\n"
+METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
+FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
+           "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",
+           "plugins/openstack_plugin-1.dist-info")
+# Debian's module of libvirt, for whichever Python of that version; none of the others there.
+LIBVIRT = "cd /usr/lib/python3/dist-packages && for one in libvirt*.py libvirtmod*; do " \
+          "ln -sf $PWD/$one {plugins}/; done"
+RABBITMQ = "/usr/lib/rabbitmq/lib"
+END_NAMES = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
+  epmd -kill; sleep 0.05; tries=$((tries + 1)); done > /dev/null 2>&1; true"""
 
 
 class Platform:
@@ -127,8 +141,8 @@ class Platform:
         return [self.host, self.store] if self.apart else [self.host]
 
     def _deployed(self, host) -> config.Place:
-        place = self._place(host, files.python_on(host, self.release, self._home(host)))
-        files.put(host, self.release, place, self.secrets)
+        place = self._place(host, python_on(host, self.release, self._home(host)))
+        put_files(host, self.release, place, self.secrets)
         return place
 
     def _home(self, host):
@@ -148,3 +162,96 @@ class Platform:
             connection.request("GET", "/")
             return connection.getresponse().status < 500
         return False
+
+
+def python_on(host, release, home) -> str:
+    """Words that run the release's Python on the host; LabError when it has no libvirt."""
+    plugins = home / "plugins"
+    if release.python is None:
+        return f"env PYTHONPATH={plugins} PYTHONNOUSERSITE=1 {DEBIAN_PYTHON}"
+    python = release.python.python_on(host).replace("PYTHONPATH=", f"PYTHONPATH={plugins}:", 1)
+    host.run(f"mkdir -p {plugins} && {LIBVIRT.format(plugins=plugins)}")
+    if host.run(f"{python} -c 'import libvirt'", check=False).exit_code:
+        raise LabError(f"{host.name}: its Python cannot import Debian's libvirt", remedy=(
+            f"Use labbook by the Python of the distribution ({DEBIAN_PYTHON})"))
+    return python
+
+
+def put_files(host, release, place, secrets) -> None:
+    """All that the services read, for nobody else to read."""
+    folders = [*(f"etc/{part}" for part in config.CONF), *FOLDERS]
+    host.run("umask 077; mkdir -p " + " ".join(shlex.quote(f"{place.home}/{one}") for one in folders))
+    texts = {**config.files(place), **services.gunicorn_files(release, place),
+             "keys/password": secrets.password, "keys/fernet/1": secrets.fernet,
+             "keys/credential/1": secrets.credential,
+             "plugins/openstack_plugin-1.dist-info/entry_points.txt": ENTRY,
+             "plugins/openstack_plugin-1.dist-info/METADATA": METADATA,
+             **{f"plugins/openstack_plugin/{one.name}": one.read_text() for one in PLUGIN.glob("*.py")}}
+    for name, text in texts.items():
+        host.put(text, place.home / name, 0o600)
+
+
+def rabbitmq_conf(password: str) -> str:
+    """rabbitmq.conf."""
+    return "\n".join([
+        f"listeners.tcp.1 = 0.0.0.0:{BROKER_PORT}", f"default_user = {BROKER_USER}",
+        f"default_pass = {password}", "loopback_users = none", "disk_free_limit.absolute = 50MB",
+        "log.console = true", "log.console.level = warning", "log.file = false", ""])
+
+
+class Broker:
+    NAME = "openstack-broker"
+
+    def __init__(self, host, place):
+        self.host, self.place, self._folder = host, place, place.home / "broker"
+
+    def begin(self) -> None:
+        """Start it, and do not wait."""
+        self.host.run(f"umask 077; mkdir -p {self._folder}")
+        self.host.put(rabbitmq_conf(self.place.password), self._folder / "rabbitmq.conf", 0o600)
+        self.host.put("[].\n", self._folder / "plugins")
+        self.host.put("", self._folder / "env")
+        program = self.host.run(f"ls -d {RABBITMQ}/rabbitmq_server-*/sbin/rabbitmq-server").stdout.split()[0]
+        self._process = self.host.start(self.NAME, program, env=rabbitmq_environment(self._folder))
+
+    def await_answer(self) -> None:
+        self.host.wait_for(self._listens, "RabbitMQ to listen", BROKER_SECONDS, self._process)
+
+    def end_names(self) -> None:
+        """The name server that Erlang starts by itself, outside of the session; it goes once it has seen that
+        the broker has gone."""
+        self.host.run(END_NAMES, env={"ERL_EPMD_ADDRESS": "127.0.0.1", "HOME": self._folder})
+
+    def _listens(self) -> bool:
+        seen = self.host.run(f"ss -Hltn 'sport = :{BROKER_PORT}'").stdout
+        return bool(seen.strip())
+
+
+def rabbitmq_environment(folder) -> dict:
+    """What RabbitMQ's own script reads."""
+    return {
+        "HOME": folder, "RABBITMQ_NODENAME": "rabbit@localhost", "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "RABBITMQ_CONF_ENV_FILE": folder / "env", "RABBITMQ_CONFIG_FILE": folder / "rabbitmq",
+        "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_MNESIA_BASE": folder / "data",
+        "RABBITMQ_LOG_BASE": folder / "log", "RABBITMQ_LOGS": "-", "RABBITMQ_PID_FILE": folder / "pid",
+        "RABBITMQ_GENERATED_CONFIG_DIR": folder / "generated",
+        # it would wait for work by spinning
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none",
+    }
+
+
+class Database(MariaDB):
+    """The platform's; its data may be a copy of one that was stopped."""
+
+    def deploy(self, data=None) -> None:
+        """`data`: the path on the host of a data directory."""
+        if data is None:
+            super().deploy()
+            return
+        self.run("mkdir", "-p", self.home / "data")
+        self.put_configuration()
+        self.run("cp", "-r", "--reflink=auto", f"{data}/.", self.home / "data", timeout=300)
+
+    def put_configuration(self, **own) -> None:
+        super().put_configuration(**own, **{
+            "bind-address": "0.0.0.0", "performance_schema": "OFF", "innodb_log_file_size": "48M"})

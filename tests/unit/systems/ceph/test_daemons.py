@@ -14,9 +14,7 @@ from labbook.errors import InputError, LabError
 from labbook.lab.host.host import Host, Login
 from labbook.systems.ceph import config
 from labbook.systems.ceph.cluster import Ceph
-from labbook.systems.ceph.daemons import Cluster
-from labbook.systems.ceph.mds import CephMDS
-from labbook.systems.ceph.osd import MOST_BYTES, CephOSD
+from labbook.systems.ceph.daemons import MOST_BYTES, CephMDS, CephOSD, Cluster
 
 
 def hosts(mon=1, osd=2, mds=3, client=1) -> list[Host]:

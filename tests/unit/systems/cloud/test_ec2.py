@@ -10,7 +10,7 @@ import pytest
 from cloud_stand_ins import LabWith, ec2_cloud, moto, there
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.systems.cloud import remove as cloud_remove
+from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import waits as cloud_waits
 from labbook.systems.cloud.model import ERROR, GONE, IN_USE, PAPER_FLAVORS, READY, RUNNING, Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
@@ -28,7 +28,7 @@ def url(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(cloud_remove, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 0.02)
     monkeypatch.setattr(cloud_waits, "INTERVAL_S", 0.02)
 
 

@@ -29,7 +29,7 @@ def test_what_ec2_answers(code):
     status, kind, said, refused = CASES[code]
     error = ClientError({"Error": {"Code": code, "Message": "words"},
                          "ResponseMetadata": {"HTTPStatusCode": status}}, "RunInstances")
-    with pytest.raises(kind, match=said) as told, ec2.telling("start 8 servers", OWN):
+    with pytest.raises(kind, match=said) as told, ec2.translate_errors("start 8 servers", OWN):
         raise error
     assert getattr(told.value, "refused", False) == refused and code in str(told.value)
 
@@ -39,7 +39,7 @@ def test_what_ec2_answers(code):
     (NoCredentialsError(), InputError, "clouds.mine.credentials"),
 ])
 def test_a_cloud_with_ec2s_api_that_is_not_reached(error, kind, said):
-    with pytest.raises(kind, match=said), ec2.telling("start 8 servers", OWN):
+    with pytest.raises(kind, match=said), ec2.translate_errors("start 8 servers", OWN):
         raise error
 
 
@@ -55,12 +55,12 @@ def test_a_cloud_with_ec2s_api_that_is_not_reached(error, kind, said):
 def test_what_openstack_answers(code, said, kind, words, refused):
     from openstack.exceptions import HttpException
 
-    with pytest.raises(kind, match=words) as told, openstack.telling("start 8 servers", OWN):
+    with pytest.raises(kind, match=words) as told, openstack.translate_errors("start 8 servers", OWN):
         raise HttpException(http_status=code, details=said)
     assert getattr(told.value, "refused", False) == refused
 
 
-@pytest.mark.parametrize("telling", [ec2.telling, openstack.telling])
+@pytest.mark.parametrize("telling", [ec2.translate_errors, openstack.translate_errors])
 def test_faults_of_our_own_stay_what_they_are(telling):
     for error in (ZeroDivisionError(), LabError("x"), KeyboardInterrupt()):
         with pytest.raises(type(error)), telling("start 8 servers", OWN):

@@ -6,10 +6,9 @@ import time
 import pytest
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.systems.cloud import remove as cloud_remove
+from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud.errors import refused
-from labbook.systems.cloud.ledger import KeptLedger, Ledger
-from labbook.systems.cloud.remove import ORDER, remove
+from labbook.systems.cloud.ledger import ORDER, KeptLedger, Ledger, remove
 
 
 class Api:
@@ -41,8 +40,8 @@ class Api:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(cloud_remove, "INTERVAL_S", 0.01)
-    monkeypatch.setattr(cloud_remove, "LOOK_S", 0.1)
+    monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(cloud_ledger, "LOOK_S", 0.1)
 
 
 @pytest.fixture
@@ -134,7 +133,7 @@ def test_what_was_made_and_never_heard_of_is_found_by_its_name(ledger):
 
 
 def test_it_is_looked_for_for_a_while(ledger, monkeypatch):
-    monkeypatch.setattr(cloud_remove, "LOOK_S", 60)
+    monkeypatch.setattr(cloud_ledger, "LOOK_S", 60)
     api = Api()
     with pytest.raises(KeyboardInterrupt), ledger.making("server") as entry:
         api.make("server", entry.name)

@@ -9,7 +9,7 @@ from openstack_stand_in import PASSWORD, openstack
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.clouds import OwnCloud
-from labbook.systems.cloud import remove as cloud_remove
+from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import waits as cloud_waits
 from labbook.systems.cloud.model import ERROR, GONE, IN_USE, READY, RUNNING, STARTING, Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
@@ -27,7 +27,7 @@ CLOUDS = """clouds:
 @pytest.fixture
 def there(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(cloud_remove, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 0.02)
     monkeypatch.setattr(cloud_waits, "INTERVAL_S", 0.02)
     with openstack() as there:
         yield there

@@ -16,7 +16,7 @@ from here import here_host
 from labbook.errors import InputError
 from labbook.lab.environment import BENCHMARK_RANGE
 from labbook.systems.openstack import config as openstack_config
-from labbook.systems.openstack import guest, guest_ramdisk
+from labbook.systems.openstack import guest
 from labbook.systems.openstack import hypervisor as openstack_hypervisor
 from labbook.systems.openstack import paste as openstack_paste
 from labbook.systems.openstack import services as openstack_services
@@ -134,22 +134,22 @@ def test_scripts_of_the_guest_are_shell():
 
 def test_modules_come_after_what_they_need():
     needs = {"disk": ["ring", "bus"], "net": ["ring"], "ring": ["core"], "bus": ["core"], "core": []}
-    order = guest_ramdisk.in_order(("disk", "net", "built_in"), needs)
+    order = guest.in_order(("disk", "net", "built_in"), needs)
     assert sorted(order) == sorted(needs)
     assert all(order.index(before) < order.index(name) for name in needs for before in needs[name])
 
 
 def test_a_module_says_what_it_needs():
-    assert guest_ramdisk.depends(b"x\0license=GPL\0depends=virtio,virtio-ring\0name=y\0") == [
+    assert guest.depends(b"x\0license=GPL\0depends=virtio,virtio-ring\0name=y\0") == [
         "virtio", "virtio_ring"]
-    assert guest_ramdisk.depends(b"x\0depends=\0name=y\0") == []
-    assert guest_ramdisk.depends(b"nothing") == []
+    assert guest.depends(b"x\0depends=\0name=y\0") == []
+    assert guest.depends(b"nothing") == []
 
 
 def test_a_ramdisk_has_what_it_is_made_of(tmp_path):
     for name, needs in (("virtio_pci", "virtio-ring"), ("virtio-ring", ""), ("other", "")):
         (tmp_path / f"{name}.ko").write_bytes(b"\0depends=" + needs.encode() + b"\0")
-    data = gzip.decompress(guest_ramdisk.ramdisk(b"#!x", b"box", tmp_path))
+    data = gzip.decompress(guest.make_ramdisk(b"#!x", b"box", tmp_path))
     assert len(data) % 4 == 0 and data.endswith(b"TRAILER!!!\0\0\0\0")
     found = entries(data)
     assert found["init"] == b"#!x" and found["bin/busybox"] == b"box"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from labbook.systems.openstack import files as openstack_files
+from labbook.systems.openstack import platform as openstack_platform
 
-PROGRAM = openstack_files.PLUGIN / "service.py"
+PROGRAM = openstack_platform.PLUGIN / "service.py"
 ENTRY = """import os, sys
 def main():
     print(*sys.argv, "AWAIT" in os.environ, any(one.endswith("openstack_plugin") for one in sys.path), flush=True)
