@@ -1,5 +1,5 @@
-"""What a study's page gets on its way into the book: its state on top, its code folded, its data
-and command at the end. Pure: notebooks in, notebooks out."""
+"""What a study's page gets on its way into the book: its state at the top, long code folded, its
+data and command at the end. Pure: notebooks in, notebooks out."""
 
 import copy
 import re
@@ -9,7 +9,9 @@ from labbook.pipeline import notebooks, pages
 _OF_PAPERMILL = "papermill-error-cell-tag"
 _PARAMETERS = {"parameters", "injected-parameters"}
 _OWN_FOLDING = ("hide-", "remove-", "show-")
+_VISIBLE_LINES = 15     # longer code is folded
 _GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
+_GLUED_BLOCK = re.compile(r"^(`{3,})\{glue(?::[a-z]+)?\} *(\S+)\n(?:.*\n)*?\1 *$", re.MULTILINE)
 
 
 def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
@@ -23,9 +25,11 @@ def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
             if note.get("state") == pages.OK:
                 cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
         elif cell["cell_type"] == "markdown":
-            cell["source"] = _GLUED.sub(
-                lambda m: m[0] if m[2].strip() in glued else "*not measured*",
-                notebooks.source(cell))
+            source = notebooks.source(cell)
+            for pattern in (_GLUED, _GLUED_BLOCK):
+                source = pattern.sub(
+                    lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
+            cell["source"] = source
     _announce(cells, _state(note))
     if ending:
         cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
@@ -45,15 +49,14 @@ def glued_names(notebook: dict) -> set[str]:
 
 
 def _fold(cell):
-    """Parameters go (the page's end names them), and so does a single line that its output speaks
-    for; other code is a click away. A cell that says how it wants to be shown is left alone."""
+    """Fold parameters and long code; leave a cell alone that has a tag of its own for this."""
     tags = notebooks.tags(cell)
     cell["metadata"].pop("papermill", None)
+    long = notebooks.source(cell).strip().count("\n") >= _VISIBLE_LINES
     if _PARAMETERS & set(tags):
-        cell["metadata"]["tags"] = ["remove-cell"]
-    elif not any(tag.startswith(_OWN_FOLDING) for tag in tags):
-        plain = "\n" not in notebooks.source(cell).strip() and cell["outputs"]
-        cell["metadata"]["tags"] = [*tags, "remove-input" if plain else "hide-input"]
+        cell["metadata"]["tags"] = ["hide-input"]
+    elif long and not any(tag.startswith(_OWN_FOLDING) for tag in tags):
+        cell["metadata"]["tags"] = [*tags, "hide-input"]
 
 
 def _announce(cells, text):

@@ -40,9 +40,17 @@ def _studies() -> dict:
         page = dressed(_page(study, note), note, downloads.ending(study, note, files))
         texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
         wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
+        wanted |= _code(study)
     tables = {"board": board.board(texts, texts), "ran": board.ran(texts),
               "status": board.status([r for r in status.write() if r["study"] in texts])}
     return wanted | {f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}
+
+
+def _code(study) -> dict:
+    """{place: content} of the paper's own modules, to which its page links."""
+    root = paths.checkout()
+    return {path.relative_to(root).as_posix(): path.read_bytes()
+            for path in sorted((root / "lib" / "labbook" / "papers" / study).glob("[!_]*.py"))}
 
 
 def _page(study, note) -> dict:

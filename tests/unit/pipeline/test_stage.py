@@ -66,7 +66,7 @@ def test_a_failed_page_says_why_on_top_and_keeps_what_it_printed(staged):
     assert first.count("``````") == 2  # the error's own fence does not close the box
 
 
-def test_a_good_page_folds_code_hides_parameters_and_chatter(staged):
+def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     book, text = staged
     executed(book, outputs=[
         {"output_type": "stream", "name": "stderr", "text": "chatter"},
@@ -74,34 +74,42 @@ def test_a_good_page_folds_code_hides_parameters_and_chatter(staged):
     page = text("notebooks/cms.ipynb")
     assert "chatter" not in page and "result" in page
     tags = [c["metadata"].get("tags") for c in cells(page) if c["cell_type"] == "code"]
-    assert tags == [["remove-cell"], ["remove-input"]]
+    assert tags == [["hide-input"], None]
     ending = cells(page)[-1]["source"]
     assert "labbook run cms -p repeats '3'" in ending and "Some CPU" in ending
     assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
     assert (stage.stage() / "_files/cms/cms.ipynb").read_bytes() == pages.page("cms").read_bytes()
 
 
-def test_longer_code_is_folded_and_own_wishes_are_kept():
-    def tags(source, *own, outputs=("x",)):
+def test_long_code_is_folded_and_own_wishes_are_kept():
+    def tags(source, *own):
         cell = {"cell_type": "code", "metadata": {"tags": list(own)}, "source": source,
-                "outputs": [{"output_type": "stream", "name": "stdout", "text": o}
-                            for o in outputs]}
+                "outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]}
         page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
         return page["cells"][0]["metadata"]["tags"]
-    assert tags("a = 1\nprint(a)") == ["hide-input"]
-    assert tags("import a", outputs=()) == ["hide-input"]
-    assert tags("print(1)", "show-input") == ["show-input"]
+    assert tags("\n".join(["print(1)"] * 15)) == []
+    assert tags("\n".join(["print(1)"] * 16)) == ["hide-input"]
+    assert tags("\n".join(["print(1)"] * 16), "show-input") == ["show-input"]
 
 
 def test_numbers_that_were_never_measured_are_named_so(staged):
+    drawn = "```{glue} there\n```"
     notebook = {"metadata": {}, "cells": [
         {"cell_type": "markdown", "metadata": {}, "id": "a",
-         "source": "# T\n{glue:text}`there:.2f` and {glue}`gone` and {glue:text}`gone:.1f`"},
+         "source": "# T\n{glue:text}`there:.2f` and {glue}`gone` and {glue:text}`gone:.1f`\n\n"
+                   f"{drawn}\n\n```{{glue:figure}} gone\nWords.\n```\n"},
         {"cell_type": "code", "metadata": {}, "id": "b", "source": "", "outputs": [
             {"output_type": "display_data", "data": {},
              "metadata": {"scrapbook": {"name": "there"}}}]}]}
     source = page_dress.dressed(notebook, NOTE)["cells"][0]["source"]
-    assert source == "# T\n{glue:text}`there:.2f` and *not measured* and *not measured*"
+    assert source == ("# T\n{glue:text}`there:.2f` and *not measured* and *not measured*\n\n"
+                      f"{drawn}\n\n*not measured*\n")
+
+
+def test_the_papers_own_code_is_there_for_its_page_to_link_to(staged):
+    book, text = staged
+    book.write("lib/labbook/papers/cms/experiments.py", "x = 1\n")
+    assert text("lib/labbook/papers/cms/experiments.py") == "x = 1\n"
 
 
 def test_only_what_differs_is_written_and_what_is_gone_goes(staged):
