@@ -89,7 +89,8 @@ def _run(commands):
     run.add_argument("--profile", default="quick", choices=("quick", "full"),
                      help="quick: minutes; full: data/papers/STUDY/full.yml (default: quick)")
     run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], dest="given",
-                     metavar=("NAME", "VALUE"), help="a parameter of the notebook; VALUE is YAML")
+                     metavar=("NAME", "VALUE"), help="a parameter of the notebook, or GROUP.NAME of "
+                     "a group; VALUE is YAML")
     run.add_argument("--force", action="store_true", help="run also what is up to date")
     run.add_argument("--remeasure", action="store_true",
                      help="measure again what was measured by earlier code")

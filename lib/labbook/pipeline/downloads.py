@@ -8,6 +8,7 @@ import json
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.pipeline import pages
+from labbook.pipeline.parameters import chosen, declared, flat
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words
 
@@ -95,11 +96,11 @@ def command(study: str, note: dict) -> str:
 
 
 def _beyond_profile(study, note) -> dict:
-    from labbook.pipeline.parameters import chosen
-
-    profile = chosen(study, note.get("profile") or "quick")
-    return {name: value for name, value in note.get("parameters", {}).items()
-            if profile.get(name) != value}
+    """{name or group.entry: value} of the page's parameters that its profile does not set so."""
+    quick = declared(study)
+    profile = flat(quick | chosen(study, note.get("profile") or "quick"))
+    ran = flat(quick | note.get("parameters", {}))
+    return {name: value for name, value in ran.items() if profile.get(name) != value}
 
 
 def _needs(study):
@@ -121,5 +122,5 @@ def _run(note):
         how = "from published summaries" if note["published"] else f"{note['profile']} profile"
         yield (f"This page: {note['started'][:16].replace('T', ' ')}, {how}, "
                f"{duration(note['seconds'])}, on {machine_words(note['machine'])}")
-    for name, value in note.get("parameters", {}).items():
+    for name, value in flat(note.get("parameters", {})).items():
         yield f"`{name}`: `{value}`"

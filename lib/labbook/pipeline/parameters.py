@@ -1,9 +1,12 @@
 """A notebook's parameters: read from its cell, checked by name and type before anything starts.
 
-papermill only warns about an unknown name, and says nothing at all about a wrong type.
+A parameter is a literal, or a group: a dict of one experiment's parameters, such as
+`response = dict(rtt_ms=[0, 100], repeats=3)`. One entry of a group is named `response.repeats`.
+papermill only warns about an unknown name, and does not check types at all.
 """
 
 import ast
+import copy
 
 import yaml
 
@@ -13,21 +16,28 @@ from labbook.errors import InputError
 from labbook.pipeline import notebooks
 
 PROFILES = ("quick", "full")
-_NAMES = {int: "int", float: "float", str: "str", bool: "bool", list: "list", dict: "dict",
+_NAMES = {int: "int", float: "float", str: "str", bool: "bool", list: "list", dict: "group",
           type(None): "None"}
 
 
 def declared(study: str) -> dict:
-    """{name: default} of the cell tagged `parameters`: the quick profile."""
+    """{name: default} of the cell tagged `parameters`: the quick profile. A group is a dict.
+
+    InputError unless the notebook has exactly one such cell, which sets names to literals.
+    """
     path = paths.notebook(study)
     cells = [c for c in notebooks.read(path)["cells"] if "parameters" in notebooks.tags(c)]
+    if not cells:
+        raise InputError("no cell is tagged 'parameters', so nothing could be set in it", file=path,
+                         allowed="one code cell with this tag, which may be empty")
     if len(cells) > 1:
         raise InputError("more than one cell is tagged 'parameters'", file=path)
-    return literals(notebooks.source(cells[0]), path) if cells else {}
+    return literals(notebooks.source(cells[0]), path)
 
 
 def literals(code: str, file) -> dict:
-    """{name: value} of assignments of literals; InputError for any other statement."""
+    """{name: value} of assignments of literals and of `dict(name=literal, ...)`; InputError for
+    any other statement."""
     try:
         statements = ast.parse(code).body
     except SyntaxError as error:
@@ -37,9 +47,10 @@ def literals(code: str, file) -> dict:
     for statement in statements:
         name = _target(statement)
         try:
-            value = ast.literal_eval(statement.value)
+            value = ast.literal_eval(_DictCalls().visit(statement.value))
         except (AttributeError, ValueError, TypeError):
-            raise InputError("the parameters cell may only set names to literals", file=file,
+            raise InputError("the parameters cell may only set names to literals and to dict(...) "
+                             "of literals", file=file,
                              key=name or f"line {statement.lineno}") from None
         if name is None:
             raise InputError("one name a line in the parameters cell", file=file,
@@ -56,20 +67,59 @@ def _target(statement) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def chosen(study: str, profile: str = "quick", given=(), environment=None) -> dict:
-    """What papermill is to inject: the profile's values, then `given` [(name, YAML text)].
+class _DictCalls(ast.NodeTransformer):
+    """dict(name=value, ...) as the literal {"name": value, ...}."""
 
-    Values equal to the notebook's own are left out, so that naming a default changes no page.
-    Raises InputError naming the file or notebook, the parameter and what is allowed.
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        names = [keyword.arg for keyword in node.keywords]
+        if getattr(node.func, "id", None) != "dict" or node.args or None in names:
+            return node
+        return ast.Dict([ast.Constant(name) for name in names], [k.value for k in node.keywords])
+
+
+def chosen(study: str, profile: str = "quick", given=(), environment=None) -> dict:
+    """What papermill injects: the profile's values, then `given` [(name or group.entry, YAML text)].
+
+    Values equal to the notebook's own are left out, so that naming a default changes no page. Of a
+    group with a changed entry the whole effective dict is returned, since papermill replaces it.
+    Raises InputError with the file or notebook, the parameter and the allowed values.
     """
-    defaults = declared(study)
-    values = _profile(study, profile, defaults)
+    defaults, notebook = declared(study), paths.notebook(study)
+    values = defaults | _profile(study, profile, defaults)
     for name, text in given:
-        checked = {name: _from_text(defaults.get(name), text, name)}
-        values.update(check(checked, defaults, paths.notebook(study)))
+        _set(values, defaults, name, text, notebook)
     if environment is not None:
-        values.update(check({"environment": environment}, defaults, paths.notebook(study)))
+        values |= check({"environment": environment}, defaults, notebook)
     return {name: value for name, value in values.items() if not _same(value, defaults[name])}
+
+
+def filled(values: dict, study: str, file) -> dict:
+    """Parameters of an earlier run, from `file`, for today's notebook: names and types are checked;
+    entries that a group did not have yet take the notebook's value."""
+    defaults = declared(study)
+    return check({name: _over(defaults.get(name), value) for name, value in values.items()},
+                 defaults, file)
+
+
+def _over(default, value):
+    both = _is_group(default) and isinstance(value, dict)
+    return {**default, **{k: _over(default.get(k), v) for k, v in value.items()}} if both else value
+
+
+def flat(values: dict) -> dict:
+    """{"group.entry": value} of all entries of groups, and other parameters by their name."""
+    found = {}
+    for name, value in values.items():
+        if _is_group(value):
+            found |= {f"{name}.{entry}": v for entry, v in flat(value).items()}
+        else:
+            found[name] = value
+    return found
+
+
+def _is_group(value) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(key, str) for key in value)
 
 
 def _profile(study, profile, defaults) -> dict:
@@ -82,6 +132,34 @@ def _profile(study, profile, defaults) -> dict:
     if not isinstance(data, dict):
         raise InputError("not a mapping of parameters to values", file=path)
     return check(data, defaults, path)
+
+
+def _set(values, defaults, name: str, text: str, file) -> None:
+    """Set one parameter, or one entry of a group, from the command line."""
+    *groups, entry = name.split(".")
+    place, known = values, defaults
+    for number, group in enumerate(groups, 1):
+        if group in known and not _is_group(known[group]):
+            raise InputError("this parameter is not a group, so it has no entries", file=file,
+                             key=".".join(groups[:number]))
+        if group not in known:
+            raise _unknown(name, list(flat(defaults)), file)
+        place[group] = copy.copy(place[group])     # never the notebook's own dict
+        place, known = place[group], known[group]
+    if entry not in known:
+        raise _unknown(name, list(flat(defaults)), file)
+    place[entry] = _checked(_from_text(known[entry], text, name), known[entry], name, file)
+
+
+def _unknown(name: str, known: list[str], file) -> InputError:
+    """The error for a name that is none of `known`, with the one that was probably meant: of the
+    same group, or entries of that name in any group, or the nearest of all."""
+    group, _, entry = name.rpartition(".")
+    inside = [one for one in known if one.rpartition(".")[0] == group] if group else []
+    ends = [one for one in known if one.rpartition(".")[2] == entry]
+    near = did_you_mean(name, inside) or (
+        f", did you mean {' or '.join(ends[:3])}?" if ends else did_you_mean(name, known))
+    return InputError(f"no such parameter{near}", file=file, key=name, allowed=sorted(inside or known))
 
 
 def _from_text(default, text: str, name: str):
@@ -101,20 +179,38 @@ def _from_text(default, text: str, name: str):
 
 
 def check(values: dict, defaults: dict, file) -> dict:
-    """`values` in the notebook's types; InputError for an unknown name or a wrong type."""
-    fitted = {}
-    for name, value in values.items():
+    """`values` in the notebook's types; InputError for an unknown name, a wrong type or a group that
+    lacks entries."""
+    for name in values:
+        if name in flat(defaults).keys() - defaults.keys():
+            raise InputError("entries of a group are nested in a file", file=file, key=name,
+                             allowed=f"{name.partition('.')[0]}: {{...}}, with all of its entries")
         if name not in defaults:
-            raise InputError("no such parameter" + did_you_mean(name, defaults), file=file,
-                             key=name, allowed=sorted(defaults))
-        if not _fits(value, defaults[name]):
-            raise InputError(f"{value!r} is of the wrong type", file=file, key=name,
-                             allowed=f"{described(defaults[name])}, such as {defaults[name]!r}")
-        if defaults[name] and isinstance(defaults[name], (list, tuple)) and not value:
-            raise InputError("an empty list leaves nothing to measure", file=file, key=name,
-                             allowed=f"one value or more, such as {defaults[name]!r}")
-        fitted[name] = _widened(value, defaults[name])
-    return fitted
+            raise _unknown(str(name), list(flat(defaults)), file)
+    return {name: _checked(value, defaults[name], name, file) for name, value in values.items()}
+
+
+def _checked(value, default, name: str, file):
+    if _is_group(default) and isinstance(value, dict):
+        return _checked_group(value, default, name, file)
+    if not _fits(value, default):
+        raise InputError(f"{value!r} is of the wrong type", file=file, key=name,
+                         allowed=f"{described(default)}, such as {default!r}")
+    if default and isinstance(default, (list, tuple)) and not value:
+        raise InputError("an empty list leaves nothing to measure", file=file, key=name,
+                         allowed=f"one value or more, such as {default!r}")
+    return _widened(value, default)
+
+
+def _checked_group(value: dict, default: dict, name: str, file) -> dict:
+    for entry in value:
+        if entry not in default:
+            raise _unknown(f"{name}.{entry}", [f"{name}.{known}" for known in default], file)
+    lacking = [entry for entry in default if entry not in value]
+    if lacking:
+        raise InputError(f"the group is incomplete, it lacks {', '.join(lacking)}: papermill replaces "
+                         "a group as a whole", file=file, key=name, allowed=f"all of {', '.join(default)}")
+    return {entry: _checked(value[entry], default[entry], f"{name}.{entry}", file) for entry in default}
 
 
 def _fits(value, default) -> bool:
@@ -143,8 +239,14 @@ def _widened(value, default):
 
 
 def _same(value, default) -> bool:
-    return repr(list(value) if isinstance(value, tuple) else value) == repr(
-        list(default) if isinstance(default, tuple) else default)
+    return _plain(value) == _plain(default)
+
+
+def _plain(value) -> str:
+    """A value as text, in which 1, 1.0 and True differ, and lists and tuples do not."""
+    if isinstance(value, dict):
+        return repr({key: _plain(value[key]) for key in sorted(value, key=repr)})
+    return repr(list(value) if isinstance(value, tuple) else value)
 
 
 def described(default) -> str:

@@ -66,7 +66,8 @@ def _exit_code(states, interrupts) -> int:
 
 def parameters_of(study, asked) -> dict:
     if asked.published:
-        return published_run(study).get("parameters", {})
+        file = paths.published_dir() / study / "run.json"
+        return parameters.filled(published_run(study).get("parameters", {}), study, file)
     environment = asked.environment and environment_file(asked.environment)
     return parameters.chosen(study, asked.profile, asked.given, environment)
 

@@ -11,7 +11,7 @@ from labbook.checks import check, load_yaml
 from labbook.claims import claims
 from labbook.lab.description import LabDescription
 from labbook.papers.ceph_mds import crash_outcomes
-from labbook.pipeline import notebooks, parameters
+from labbook.pipeline import notebooks, parameters, run
 
 TEXT = {"type": "string"}
 PAPER = {
@@ -72,6 +72,10 @@ def test_the_papers_tables_say_where_they_stand(paper):
 
 def test_the_full_profile_fits_the_notebooks_parameters(page):
     parameters.chosen(page, "full")
+
+
+def test_the_published_runs_parameters_fit_the_notebooks(page):
+    run.parameters_of(page, run.Asked(published=True))
 
 
 def test_every_claim_is_judged_on_the_page(page):
