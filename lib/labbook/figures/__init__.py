@@ -9,17 +9,15 @@ from labbook.figures.medians import medians
 from labbook.figures.needed import repeats_table
 from labbook.figures.numbers import measured, percent_saved, ratios, times
 from labbook.figures.plots import over
-from labbook.figures.stacked_bars import calls_through_joins, join_parts
+from labbook.figures.stacked_bars import join_parts
 from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
 from labbook.figures.words import name, plural, use_names
-from labbook.papers.cassandra_elasticity.figures import disk_requests
-from labbook.papers.ceph_mds.figures import cached_metadata
 from labbook.papers.wan_keystone.figures import improvement
 
-__all__ = ["Table", "beside", "cached_metadata", "calls_through_joins", "conditions", "counted",
-           "differences", "disk_requests", "dots", "evidence", "improvement", "join_parts",
+__all__ = ["Table", "beside", "conditions", "counted",
+           "differences", "dots", "evidence", "improvement", "join_parts",
            "measured", "medians", "name", "over", "paper_table", "percent_saved", "plural",
            "rate_over_clients", "ratios", "repeats_table", "time_over_clients", "timeline", "times",
            "topology", "use_names"]

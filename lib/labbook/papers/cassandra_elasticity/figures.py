@@ -1,27 +1,55 @@
-"""What a disk is asked for through time: where each request lies, or how large it is."""
+"""Figures of this paper alone: calls through joins, and the requests to a disk through time."""
+
+import math
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from labbook.figures.canvas import NOT_MEASURED, Picture, panel
 from labbook.figures.legend import entry, head
-from labbook.figures.lists import with_lists
-from labbook.figures.theme import FAINT, MARKERS, PALETTE, PANEL_INCHES, theme
+from labbook.figures.lists import is_list, middle, with_lists
+from labbook.figures.theme import FAINT, INK, MARKERS, PALETTE, PANEL_INCHES, theme
 from labbook.figures.words import in_order, name, number, plural
 
 AXES = {"gb": "place on the disk, GB", "kb": "size of a request, KB"}
-DOTS_PER_INCH = 200     # thousands of dots are a picture in the SVG, or the page is megabytes
+DOTS_PER_INCH = 200     # of thousands of dots: as vectors they would make a page of megabytes
+MEAN, HIGH, JOINING = PALETTE[0], PALETTE[5], "#f3d9c9"
+BINS = ("mean_ms_per_bin", "p95_ms_per_bin", "bin_s")
+
+
+def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -> Picture:
+    """A panel for each setting of the parameters `by`, of its repeat with the middle mean time: the
+    time of a call through time, bin by bin, the start (S) and end (E) of each join marked.
+
+    `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin; None where nobody called), their
+    width bin_s, and lists join_starts_s and join_ends_s, empty where nothing joined.
+    """
+    found = with_lists(summary, *BINS)
+    if not len(found):
+        return NOT_MEASURED
+    settings = found.groupby(by, sort=True)
+    chosen = {setting: middle(rows, "mean_ms") for setting, rows in settings}
+    order = in_order([setting[0] for setting in chosen], by[0])
+    top = 1.15 * max(np.nanmax(_floats(one["p95_ms_per_bin"])) for one in chosen.values())
+    with theme():
+        panels = [_through(one, ", ".join(name(v, p) for v, p in zip(setting, by)), what, top)
+                  for setting, one in sorted(chosen.items(), key=lambda c: order.index(c[0][0]))]
+    which = "the repeat with the middle mean" if settings.size().max() > 1 else "one repeat each"
+    return Picture(tuple(panels), f"Time of {what} through time, {which}; S: a join is asked for, E: "
+                                  "the ring has the node; shaded: a node joins.")
 
 
 def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=False,
                   groups: list[str]) -> Picture:
-    """A panel for each value of the parameter `by`, of its first repeat that kept them: a dot a
-    request over time, `y` its place ("gb") or its size ("kb"), coloured by its group.
+    """A panel for each value of the parameter `by`, of its first repeat with samples: a dot a request
+    over time, `y` its place ("gb") or its size ("kb"), coloured by its group.
 
-    `summary` has the lists of labbook.papers.cassandra_elasticity.request_samples under the name `of`. `path`: the way
-    from each request to the next is drawn too. `groups`: all that there are, in the order of the
-    legend, so that a group has one colour on a page.
+    `summary` has the lists of disk.sample_evenly under the name `of`. `path`: also a line from each
+    request to the next. `groups`: all groups in the order of the legend, so that a group has the same
+    colour in every figure.
     """
     found = with_lists(summary, f"{of}_t_s")
     if not len(found):
@@ -66,3 +94,47 @@ def _told(title, t, values, who, there, y) -> str:
             f"{number(float(values[who == group].max()))} {unit}" for group in there]
     return (f"Dot chart through {number(float(t.max() - t.min()))} s, {title}: "
             f"{AXES[y].rpartition(', ')[0]} of each request. " + "; ".join(told) + ".")
+
+
+def _floats(values) -> np.ndarray:
+    return np.array([math.nan if value is None else value for value in values], float)
+
+
+def _through(point, title, what, top):
+    figure = Figure(figsize=PANEL_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    means, highs = (_floats(point[measure]) for measure in BINS[:2])
+    edges = float(point["bin_s"]) * np.arange(len(means) + 1)
+    joins = list(zip(*(point[k] if is_list(point.get(k)) else ()
+                       for k in ("join_starts_s", "join_ends_s"))))
+    for i, (start, end) in enumerate(joins):
+        axes.axvspan(start, end, color=JOINING, linewidth=0, zorder=0, alpha=0.6)
+        _mark(axes, start, "S", i)
+        _mark(axes, end, "E", i)
+    axes.stairs(highs, edges, color=HIGH, linewidth=1.0, baseline=None)
+    axes.stairs(means, edges, color=MEAN, linewidth=1.6, baseline=None)
+    axes.set(xlim=(0, edges[-1]), ylim=(0, top), xlabel="time, s", ylabel=f"time of {what}, ms")
+    axes.tick_params(length=0)
+    axes.grid(axis="x", visible=False)
+    keys = [Line2D([], [], color=MEAN, linewidth=1.8, label="mean"),
+            Line2D([], [], color=HIGH, linewidth=1.2, label="95 % are faster")]
+    keys += [Patch(facecolor=JOINING, label="a node joins")] * bool(joins)
+    head(figure, title, keys)
+    return panel(figure, _described(title, what, point, joins))
+
+
+def _mark(axes, at, letter, i):
+    """Starts over the line, ends below them, so that joins at once do not hide each other."""
+    axes.axvline(at, color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+    axes.annotate(letter, (at, 1), (2, -3 - 10 * (letter == "E") - 2 * (i % 2)), fontsize=8, va="top",
+                  xycoords=("data", "axes fraction"), textcoords="offset points", color=INK,
+                  in_layout=False)
+
+
+def _described(title, what, point, joins) -> str:
+    told = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
+    told += [f"{number(point[measure])} ms {when}" for measure, when in
+             (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
+             if joins and not pd.isna(point.get(measure))]
+    told += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
+    return f"Chart through time, {title}: time of {what}. " + "; ".join(told) + "."

@@ -8,6 +8,7 @@ import pytest
 
 from labbook import figures
 from labbook.figures.canvas import NOT_MEASURED
+from labbook.papers.ceph_mds.figures import cached_metadata
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,7 @@ def lists(repeat=1, moved=(900,), **more):
 
 
 def test_what_is_cached_is_told_by_rank_phase_and_migration():
-    picture = figures.cached_metadata(pd.DataFrame([lists(2, ()), lists()]), by=["mds"])
+    picture = cached_metadata(pd.DataFrame([lists(2, ()), lists()]), by=["mds"])
     assert [panel.alt for panel in picture.panels] == [
         "Chart through time, two metadata servers: metadata cached by each metadata server. rank 0: at "
         "most 1,000 inodes, 1,000 at the end; rank 1: at most 900 inodes, 900 at the end; create, in order "
@@ -39,14 +40,14 @@ def test_small_migrations_and_none_are_not_marked_and_published_lists_are_arrays
     for moved in ((), (3,)):
         frame = pd.DataFrame([{k: np.array(v) if isinstance(v, list) else v
                                for k, v in lists(moved=moved).items()}])
-        picture = figures.cached_metadata(frame, by=["mds"])
+        picture = cached_metadata(frame, by=["mds"])
         assert "migrate at" not in picture.panels[0].alt
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame(columns=["mds", "repeat"]),
                                    pd.DataFrame([lists(cached_t_s=math.nan)])])
 def test_where_nothing_was_cached_that_is_told(frame):
-    assert figures.cached_metadata(frame, by=["mds"]) is NOT_MEASURED
+    assert cached_metadata(frame, by=["mds"]) is NOT_MEASURED
 
 
 OUTCOMES = {"right": "Right", "lost": "Lost"}

@@ -1,0 +1,87 @@
+"""Figures of joins and of a disk's requests: what is drawn, described in words and left out."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labbook.figures import use_names
+from labbook.figures.canvas import NOT_MEASURED
+from labbook.papers.cassandra_elasticity import figures
+
+
+@pytest.fixture(autouse=True)
+def names(tmp_path):
+    paper = tmp_path / "names.yml"
+    paper.write_text("names: {'how none': no join, one_by_one: one by one, load read: reads,\n"
+                     "  stream: streaming}\n")
+    use_names(paper)
+
+
+def through(how, repeat=1, mean=4.0, starts=(2.0,), ends=(5.0,), **more):
+    means = [mean] * 6 + [None] + [mean / 2] * 3
+    told = {"before_ms": mean, "during_ms": 2 * mean, "after_ms": mean / 2} if starts else {}
+    return {"how": how, "repeat": repeat, "mean_ms": mean, "bin_s": 1.0, "mean_ms_per_bin": means,
+            "p95_ms_per_bin": [None if one is None else 3 * one for one in means],
+            "join_starts_s": list(starts), "join_ends_s": list(ends), **told, **more}
+
+
+def test_joins_are_marked_in_the_time_of_calls():
+    frame = pd.DataFrame([through("one_by_one"), through("none", starts=(), ends=())])
+    picture = figures.calls_through_joins(frame, by=["how"])
+    assert [panel.alt for panel in picture.panels] == [
+        "Chart through time, no join: time of a get. 4.00 ms in the mean, and no join.",
+        "Chart through time, one by one: time of a get. a node joins from 2.00 to 5.00 s; "
+        "4.00 ms before; 8.00 ms meanwhile; 2.00 ms after."]
+    assert "one repeat each" in picture.caption
+
+
+def test_of_several_repeats_the_middle_one_is_drawn_through_time():
+    frame = pd.DataFrame([through("one_by_one", i, mean) for i, mean in enumerate((9.0, 1.0, 5.0), 1)])
+    picture = figures.calls_through_joins(frame, by=["how"])
+    assert "5.00 ms before" in picture.panels[0].alt and "middle mean" in picture.caption
+
+
+def test_published_lists_are_arrays_and_are_drawn_alike():
+    frame = pd.DataFrame([{k: np.array(v, object) if isinstance(v, list) else v
+                           for k, v in through("one_by_one").items()}])
+    assert "from 2.00 to 5.00 s" in figures.calls_through_joins(frame, by=["how"]).panels[0].alt
+
+
+def lists(load, repeat=1, number=40):
+    t = np.arange(number) / 10
+    return {"load": load, "repeat": repeat, "request_t_s": list(t), "request_gb": list(10 + t),
+            "request_kb": [64.0] * number,
+            "request_group": ["stream" if i % 2 else "gets" for i in range(number)]}
+
+
+def test_requests_are_told_by_their_groups():
+    frame = pd.DataFrame([lists("read"), lists("none", number=2), lists("read", 2, 6)])
+    picture = figures.disk_requests(frame, by="load", groups=["stream", "gets", "other"])
+    assert [panel.alt for panel in picture.panels] == [
+        "Dot chart through 3.90 s, reads: place on the disk of each request. streaming: 20 requests "
+        "from 10.1 to 13.9 GB; gets: 20 requests from 10.0 to 13.8 GB.",
+        "Dot chart through 0.100 s, none: place on the disk of each request. streaming: 1 request "
+        "from 10.1 to 10.1 GB; gets: 1 request from 10.0 to 10.0 GB."]
+    sizes = figures.disk_requests(frame, by="load", y="kb", path=True, groups=["gets", "stream"])
+    assert "gets: 20 requests from 64.0 to 64.0 KB" in sizes.panels[0].alt
+    assert "the line goes from each to the next" in sizes.caption
+
+
+def test_many_requests_are_a_picture_in_the_page_and_the_same_data_give_the_same_bytes():
+    frame = pd.DataFrame([lists("read", number=20_000)])
+    first, second = (figures.disk_requests(frame, by="load", groups=["stream", "gets"]).panels[0].svg
+                     for _ in range(2))
+    assert first == second and len(first) < 400_000
+    assert re.search(rb"<image [^>]*data:image/png", first)
+
+
+@pytest.mark.parametrize("frame", [
+    pd.DataFrame(columns=["how", "load"]),
+    pd.DataFrame([{"how": "none", "load": "none", "repeat": 1, "mean_ms": 3.0}]),
+    pd.DataFrame([through("none") | lists("none") | {"mean_ms_per_bin": math.nan, "request_t_s": math.nan}])])
+def test_without_measurements_there_is_no_picture(frame):
+    assert figures.calls_through_joins(frame, by=["how"]) is NOT_MEASURED
+    assert figures.disk_requests(frame, by="load", groups=["stream"]) is NOT_MEASURED
