@@ -56,11 +56,11 @@ def plan(study: str, environment) -> list[str]:
         lines += [f"  {real.name} ({real.user}@{real.address}) as {', '.join(mine)}",
                   f"    written: below {real.root}, taken away with the lab"]
         copied = dict.fromkeys(one for name in mine for one in wants[name].folders)
-        if "software" in real.allow:
+        if real.may("software"):
             lines.append("    copied there: " + ", ".join(
                 (*copied, "the library", "Python packages that it needs there")))
         packages = dict.fromkeys(one for name in mine for one in wants[name].packages)
-        if packages and "packages" in real.allow:
+        if packages and real.may("packages"):
             lines.append(f"    as root: packages: what it lacks of {', '.join(packages)}")
         lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]
     lacking = [one for one, _ in seen([study], environment) if not one.ok]

@@ -101,7 +101,7 @@ class System(Described):
 
     def provide(self) -> None:
         """Install its packages on a user's own host that allows it."""
-        if "packages" in (self.host.allow or ()):  # else they are there, which was looked at before
+        if self.host.is_remote and self.host.may("packages"):  # else they are there, which was looked at before
             from labbook.lab.remote.packages import provide
 
             given = {key: value for key, value in vars(self.settings).items() if value is not None}

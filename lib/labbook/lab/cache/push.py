@@ -20,9 +20,9 @@ def bring(host, folder: Path) -> PurePosixPath:
     """
     kept, place = _places(host, folder)
     with transfer.alone(host, place):
-        if _is_there(host, kept, folder, sizes=host.allow is not None):
+        if _is_there(host, kept, folder, sizes=host.is_remote):
             return kept
-        if host.allow is not None and "software" not in host.allow:
+        if not host.may("software"):
             raise LabError(
                 f"{host.name}: {kept} is not there or not whole, and nothing allows to copy it",
                 remedy=f"Copy {folder} there, or add software to the host's `allow`")
@@ -33,7 +33,7 @@ def bring(host, folder: Path) -> PurePosixPath:
 
 def _places(host, folder):
     """Where the host may have it ready, and where it is copied to."""
-    if host.allow is None:
+    if not host.is_remote:
         return PurePosixPath(folder), host.root / "artifacts" / folder.name
     lab = host.root.parent
     return lab.parent / "artifacts" / folder.name, lab / "artifacts" / folder.name

@@ -43,7 +43,7 @@ class IoClass:
 
     def begin(self) -> "IoClass":
         host, root = self.host, self.process.root or self.klass == "realtime"
-        if root and host.allow is not None and "limits" not in host.allow:
+        if root and not host.may("limits"):
             raise LabError(f"{host.name}: the I/O class {self.klass} takes root, and nothing allows it",
                            remedy="Add limits to the host's `allow` if you agree, or choose "
                                   "best-effort or idle")

@@ -34,7 +34,7 @@ class Trace:
         """Returns when requests are recorded. LabError where the host does not take it; what an
         earlier trace left running ends."""
         host = self.host
-        if host.allow is not None and "trace" not in host.allow:
+        if not host.may("trace"):
             raise LabError(f"{host.name}: requests cannot be traced there: trace is not allowed",
                            remedy="Add trace to the host's `allow` if you agree, and bring the lab "
                                   "up anew")
@@ -81,7 +81,7 @@ class Trace:
     @property
     def _file(self) -> PurePosixPath:
         """Not on the traced disk: in memory, or beside the disk's own file on a user's host."""
-        if self.host.allow is None:
+        if not self.host.is_remote:
             return PurePosixPath("/tmp/trace")
         return self.host.root.parent / f"{self.host.name}.trace"
 

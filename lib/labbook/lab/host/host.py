@@ -61,6 +61,16 @@ class Host:
         self.tunnels = []  # they outlive a lost connection, and end with `close`
 
     @property
+    def is_remote(self) -> bool:
+        """Whether it is a user's own host; a host that the lab made is not."""
+        return self.allow is not None
+
+    def may(self, kind: str) -> bool:
+        """Whether the lab may do `kind` here, a key of schema.ALLOW: everything on a host that it
+        made, what the environment file allows on a user's own."""
+        return self.allow is None or kind in self.allow
+
+    @property
     def control_address(self) -> str:
         return self.login.address
 

@@ -180,7 +180,7 @@ class HostEnd(End):
                                  tuple(real.ssh_exemptions(host, peers)))
 
     def require_allowed(self) -> None:
-        if "shape" not in self.host.allow:  # that it may be root there for other things is no leave
+        if not self.host.may("shape"):  # that it may be root there for other things is no leave
             raise LabError(f"{self.host.name}: links cannot be delayed or cut there: shape is not "
                            "allowed", remedy="Add shape to the host's `allow` if you agree, and "
                                              "bring the lab up anew")

@@ -101,7 +101,7 @@ def _packages(real, found, wants):
     for need, why in wants.packages.items():
         have = next((f"{name} {found.packages[name]}" for name in alternatives(need)
                      if name in found.packages), None)
-        may = "packages" in real.allow and found.root and "apt-get" in found.debian
+        may = real.may("packages") and found.root and "apt-get" in found.debian
         yield Seen(f"{real.entry}.allow", f"package {need}", bool(have or may), why,
                    have or ("installed when first needed" if may else "missing"),
                    "" if have or may else f"There, type: {_apt(alternatives(need)[:1])}; or allow: "
@@ -111,11 +111,11 @@ def _packages(real, found, wants):
 def _leave(real, found, wants):
     """What is not allowed; root, and the kernel's features, for what is."""
     for kind, what in wants.asked.of.items():
-        if kind not in real.allow:
+        if not real.may(kind):
             yield Seen(f"{real.entry}.allow", kind, False, f"{ALLOW[kind]}, for {', '.join(what)}",
                        "not allowed", f"Add it if you agree: allow: [{kind}]")
-    kinds = [kind for kind in wants.asked.of if kind in real.allow]
-    if "packages" in real.allow and any(
+    kinds = [kind for kind in wants.asked.of if real.may(kind)]
+    if real.may("packages") and any(
             not set(alternatives(need)) & set(found.packages) for need in wants.packages):
         kinds.append("packages")
     if not kinds:
@@ -149,7 +149,7 @@ def _feature(real, kind, what, problem):
 
 def _software(real, found, wants):
     """Copied there when allowed, if it can run there; else it must be there."""
-    if "software" in real.allow:
+    if real.may("software"):
         if wants.folders:  # of Python packages there are some for other processors too
             yield _arch(real, found)
         return

@@ -55,6 +55,10 @@ class RealHost(Jump):
     roles: tuple[str, ...] = ()
     allow: frozenset[str] = frozenset()
 
+    def may(self, kind: str) -> bool:
+        """Whether its owner allows `kind`, a key of schema.ALLOW."""
+        return kind in self.allow
+
 
 def parse(data: dict, file, keys: bool = True) -> tuple[tuple[RealHost, ...], tuple[Jump, ...]]:
     """(hosts, jumps) in the file's order. InputError names the file, the key and what is allowed.

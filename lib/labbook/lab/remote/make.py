@@ -84,7 +84,7 @@ class _Work:
     def furnish(self):
         self._twice(self._make_folders)
         self._packages()
-        if "software" in self.real.allow:  # else it is there, which was looked at before
+        if self.real.may("software"):  # else it is there, which was looked at before
             self.python = self._twice(lambda: software.bring(self.host, self.real, self.place))
         for name in self.names:
             plan = self.description.host(name)
@@ -108,7 +108,7 @@ class _Work:
     def _packages(self):
         """Those that lab.yml names; systems see to theirs when they start."""
         needed = self.description.needs.get("packages", ())
-        if needed and "packages" in self.real.allow:  # else they are there, which was looked at before
+        if needed and self.real.may("packages"):  # else they are there, which was looked at before
             host = replace(self.host, root=self.place / self.names[0])
             try:
                 provide(host, needed)

@@ -42,7 +42,7 @@ def provide(host, needs) -> dict[str, str]:
         missing = _missing(host, needs)
         if not missing:
             return {}
-        if "packages" not in host.allow:
+        if not host.may("packages"):
             names = " ".join(need.split("|")[0].strip() for need in missing)
             raise LabError(f"{host.name}: {', '.join(missing)} missing, and nothing allows to install",
                            remedy=f"There: sudo apt-get install {names}; or add packages to its `allow`")

@@ -61,7 +61,7 @@ def require_allowed(description, matched, environment) -> None:
                              "a rate", file=environment.file, key="provider", allowed=NO_RATE)
     reals = {real.name: real for real in matched.values()}
     refused = [(reals[name], kind, what) for name, asks in asked(description, matched).items()
-               for kind, what in asks.of.items() if kind not in reals[name].allow]
+               for kind, what in asks.of.items() if not reals[name].may(kind)]
     if not refused:
         return
     said = [f"{'' if i == 0 else f'{real.entry}.allow: '}study {description.name} asks for {kind}: "

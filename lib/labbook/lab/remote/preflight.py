@@ -144,7 +144,7 @@ def _programs(host, real) -> list[Seen]:
     except LabError:  # no Python, which has been told
         return []
     try:
-        if "software" in real.allow:
+        if real.may("software"):
             check_kind(host.name, there)
             return []
         lacking, would_do = software.lacks(there) or ("", "")

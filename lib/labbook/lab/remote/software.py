@@ -36,7 +36,7 @@ def bring(host, real, lab: PurePosixPath, file=None) -> str:
     key, when nothing may be copied and it lacks something.
     """
     seen = ask(host, real.python)
-    if "software" not in real.allow:
+    if not real.may("software"):
         if problem := lacks(seen):
             raise InputError(f"{problem[0]}, and `allow` has no software to bring it", file=file,
                              key=f"{real.entry}.python", allowed=problem[1])

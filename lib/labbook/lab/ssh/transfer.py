@@ -40,7 +40,7 @@ def send(host, source: Path, place: PurePosixPath, what: str | None = None) -> N
     host.run("rm -rf {draft} && mkdir -p {draft}".format(**names), timeout=STALL_SECONDS)
     if size > LARGE:
         say(f"{host.name}: copying {what}, {size / 1e6:.0f} MB")
-    far = host.allow is not None  # a user's own host, over whatever network there is
+    far = host.is_remote  # a user's own host, over whatever network there is
     pour = _pour_file if packed else _pour_smaller if far else _pour_folder
     feed(host, f"tar -x{'z' if packed or far else ''}of - -C {names['draft']}",
          lambda sink: pour(source, sink), size, f"copying {what}")

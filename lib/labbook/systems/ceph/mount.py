@@ -182,7 +182,7 @@ class CephMount(System):
         return {key: value for key, value in options.items() if value is not None}
 
     def _require_fuse(self):
-        if self.host.allow is not None and "fuse" not in self.host.allow:
+        if not self.host.may("fuse"):
             raise LabError(f"{self.host.name}: to mount file systems of programs is not allowed",
                            remedy="Add it if you agree, in the environment file: allow: [fuse]")
         if self.host.run(f"test -c {fuse.DEVICE}", check=False).exit_code:

@@ -64,7 +64,7 @@ class OpenStack(Described):
     def __init__(self, hosts, **settings):
         self.settings = self.checked(settings)
         self.host = _of_role(hosts, "cloud")
-        if self.host.allow is not None:
+        if self.host.is_remote:
             raise LabError(f"{self.host.name} is no host that the lab made, and a platform takes over all of "
                            "one", remedy="Name a cloud of your own in the environment file")
         store = next((host for host in hosts if host.role == "store"), self.host)

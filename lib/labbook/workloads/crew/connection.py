@@ -20,7 +20,7 @@ class Way:
     """
 
     def __init__(self, host):
-        self._host, self.far = host, host.allow is not None
+        self._host, self.far = host, host.is_remote
         self.meeting = (host.address, LOOPBACK) if self.far else (host.control_address,) * 2
         self.client, self._tunnels = None, []
 

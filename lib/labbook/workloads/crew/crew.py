@@ -131,7 +131,7 @@ class Crew:
 
     def _start_on(self, host, files):
         environment = {"IPYTHONDIR": host.root / "crew", "LABBOOK_HOST": host.name}
-        if "software" not in (host.allow or ()):  # else its Python is the lab's, and may cache
+        if not (host.is_remote and host.may("software")):  # else its Python is the lab's, and may cache
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         host.run("mkdir -p crew/profile/security && chmod 700 crew")
         profile = f"--profile-dir={host.root}/crew/profile"

@@ -20,14 +20,14 @@ def compiled(host, folder, sources: list[Path], programs: dict[str, list[str]], 
     what to do, without the compiler or where nothing may be put; with its words when it fails.
     """
     folder = PurePosixPath(host.root / folder)
-    if "packages" in (host.allow or ()):
+    if host.is_remote and host.may("packages"):
         from labbook.lab.remote.packages import provide
 
         provide(host, packages)
     told = {"digest": _digest(sources, programs), "compiler": _version(host, compiler, packages),
             "flags": " ".join(flags)}
     if facts(host, folder) != told:
-        if host.allow is not None and "software" not in host.allow:
+        if not host.may("software"):
             raise LabError(f"{host.name}: {folder} has not what would be compiled now, and nothing "
                            "allows to put it there", remedy="Add software to the host's `allow`")
         host.run(f"rm -rf {_quoted(folder)} && mkdir -p {_quoted(folder)}")

@@ -54,7 +54,7 @@ class Place:
         folder = str(host.root / HOME)
         if via is None or via is host:
             return cls(host.name, host, host.address, folder=folder)
-        if host.allow is not None or via.allow is not None:
+        if host.is_remote or via.is_remote:
             raise LabError(f"{via.name} has no key for {host.name}, and the one by which we reach it "
                            "is not put there", remedy="Run it on one host")
         from pathlib import Path

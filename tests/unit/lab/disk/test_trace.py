@@ -130,15 +130,15 @@ def test_it_needs_python_alone():
 
 
 def test_it_asks_for_leave_on_a_user_s_own_host():
-    host = SimpleNamespace(name="rack1", allow=frozenset({"disk"}))
+    host = SimpleNamespace(name="rack1", may={"disk"}.__contains__)
     with pytest.raises(LabError, match="rack1: .*trace is not allowed.*`allow`"):
         Trace(host, "7:0", None).begin()
 
 
 def test_the_file_never_lies_on_the_traced_disk():
     place = PurePosixPath("/home/op/labbook/lab1/h1")
-    mine = SimpleNamespace(name="h1", allow=None, root=PurePosixPath("/srv/labbook"))
-    yours = SimpleNamespace(name="h1", allow=frozenset({"trace"}), root=place)
+    mine = SimpleNamespace(name="h1", is_remote=False, root=PurePosixPath("/srv/labbook"))
+    yours = SimpleNamespace(name="h1", is_remote=True, root=place)
     assert str(Trace(mine, "7:0", None)._file) == "/tmp/trace"
     assert Trace(yours, "7:0", None)._file == place.parent / "h1.trace"
 

@@ -124,6 +124,6 @@ def test_a_chain_is_in_the_journal_once(tmp_path):
 def test_a_link_is_left_alone_where_rules_are_not_allowed(act):
     """Other things may be, so that there is sudo. No host is asked: these have nothing to run it."""
     first, second = host("h1", "a", "10.0.0.1"), host("h2", "b", "10.0.0.2")
-    first.allow, second.allow = frozenset({"shape"}), frozenset({"packages", "limits"})
+    first.may, second.may = {"shape"}.__contains__, {"packages", "limits"}.__contains__
     with pytest.raises(LabError, match="h2: .*shape"):
         act(Link(lab_of(first, second), "a", "b"))

@@ -20,7 +20,7 @@ from labbook.systems.keystone.stack import KeystoneCloud, segments
 
 def host(name, role="db", site="a"):
     return SimpleNamespace(name=name, role=role, site=site, address=f"10.0.0.{len(name)}{name[-1]}",
-                           root=PurePosixPath("/srv"), allow=None, limits={"memory": 1 << 30})
+                           root=PurePosixPath("/srv"), is_remote=False, limits={"memory": 1 << 30})
 
 
 HOSTS = [host("db1"), host("db2"), host("db3", site="b"), host("lb0", "lb"),
