@@ -1,4 +1,4 @@
-"""A real Ceph cluster: up with two metadata servers and a spare, killed, failed, followed."""
+"""A real Ceph cluster: up with two metadata servers and a standby, kills, failures, standby-replay."""
 
 import time
 
@@ -9,7 +9,7 @@ from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.systems.ceph.cluster import Ceph
 
-GRACE_S = 3     # so that a death is noticed soon
+GRACE_S = 3     # the shortest: a death is detected early
 NOBODY = "65534"
 PYTHON = "/usr/bin/python3"
 
@@ -38,7 +38,7 @@ def ceph(hosts):
     ceph.destroy()
 
 
-def test_up_with_two_ranks_and_a_spare(ceph):
+def test_up_with_two_ranks_and_a_standby(ceph):
     seen = ceph.fs_map()
     assert sorted(seen.ranks) == [0, 1] and not seen.failed and not seen.followers
     assert sorted(seen.daemons) == ["mds1", "mds2", "mds3"]
@@ -57,7 +57,7 @@ def test_up_with_two_ranks_and_a_spare(ceph):
         ceph.command("no-such-command")
 
 
-def test_a_spare_takes_over_from_one_that_is_killed_and_from_one_that_is_failed(ceph):
+def test_a_standby_takes_over_from_a_killed_and_from_a_failed_mds(ceph):
     before, since_s = ceph.ranks(), time.time()
     with ceph.watch(0.1) as watch:
         name, at_s = ceph.kill(1)
@@ -65,27 +65,27 @@ def test_a_spare_takes_over_from_one_that_is_killed_and_from_one_that_is_failed(
         after = ceph.await_active(2)
         assert after.ranks[1].name != name and after.ranks[0].name == before[0].name
         ceph.start_mds(name)
-        ceph.host.wait_for(lambda: [one.name for one in ceph.standbys()] == [name], "it", 30)
+        ceph.host.wait_for(lambda: [one.name for one in ceph.standbys()] == [name], "the MDS to stand by", 30)
         ceph.fail(0)
         again = ceph.await_active(2)
         assert again.ranks[0].name == name
-    told = ceph.fault_log(since_s)
-    of_rank = told.states[told.states["rank"] == 1]
+    faults = ceph.fault_log(since_s)
+    of_rank = faults.states[faults.states["rank"] == 1]
     assert list(of_rank["state"]) == ["replay", "resolve", "reconnect", "rejoin", "active"]
     assert set(of_rank["daemon"]) == {after.ranks[1].name} and (of_rank["t_s"] >= at_s).all()
-    killed, failed = (told.noticed[told.noticed["daemon"] == one.name].iloc[0]
+    killed, failed = (faults.noticed[faults.noticed["daemon"] == one.name].iloc[0]
                       for one in (before[1], before[0]))
     assert at_s < killed["t_s"] <= killed["taken_s"] and not killed["by_hand"]
     assert failed["by_hand"] and failed["taken_s"] > 0
-    assert told.map_updated and told.crashes.empty and told.evicted.empty and not told.blocklisted
+    assert faults.map_updated and faults.crashes.empty and faults.evicted.empty and not faults.blocklisted
     rows = watch.rows
     assert set(rows["daemon"]) == {"mds1", "mds2", "mds3"}
-    assert set(rows.loc[rows["daemon"] == name, "rank"].dropna()) == {0, 1}     # both its lives
+    assert set(rows.loc[rows["daemon"] == name, "rank"].dropna()) == {0, 1}     # before and after its restart
     assert rows.loc[rows["rank"] == 0, "owned"].map(lambda paths: paths == ["/"]).any()
     assert (rows.loc[rows["state"] == "active", "inodes"] > 0).all()
 
 
-def test_without_a_spare_the_rank_waits_for_the_same_daemon(hosts):
+def test_without_a_standby_the_rank_waits_for_the_same_daemon(hosts):
     ceph = Ceph(hosts, active=1, beacon_grace_s=GRACE_S).up()
     since_s = time.time()
     name, _ = ceph.kill(0)
@@ -94,9 +94,9 @@ def test_without_a_spare_the_rank_waits_for_the_same_daemon(hosts):
         ceph.await_active(1, seconds=0.5)
     ceph.start_mds(name)
     assert ceph.await_active(1).ranks[0].name == name
-    told = ceph.fault_log(since_s)
-    assert told.noticed["laggy_s"].notna().all() and told.map_updated
-    first, *_, last = told.states.to_dict("records")
+    faults = ceph.fault_log(since_s)
+    assert faults.noticed["laggy_s"].notna().all() and faults.map_updated
+    first, *_, last = faults.states.to_dict("records")
     assert (first["daemon"], first["state"]) == (name, "active laggy") and last["state"] == "active"
     assert since_s < first["t_s"] < last["t_s"]
     with pytest.raises(InputError, match="active: 2 metadata servers of 1"):
@@ -104,7 +104,7 @@ def test_without_a_spare_the_rank_waits_for_the_same_daemon(hosts):
     ceph.destroy()
 
 
-def test_a_spare_follows_its_rank_and_ranks_come_and_go(hosts):
+def test_a_standby_follows_its_rank_and_ranks_are_added(hosts):
     ceph = Ceph(hosts, active=1, standby=2, replay=True, beacon_grace_s=GRACE_S).up()
     seen = ceph.fs_map()
     follower, = seen.followers.values()
@@ -117,13 +117,13 @@ def test_a_spare_follows_its_rank_and_ranks_come_and_go(hosts):
     ceph.destroy()
 
 
-def test_an_ordinary_user_may_start_one_and_nothing_is_left(hosts, monkeypatch):
-    """Objects on disk, on hosts that are logged in to without being root."""
+def test_an_ordinary_user_starts_a_cluster_and_nothing_is_left(hosts, monkeypatch):
+    """Objects on disk, on hosts with a login that is not root."""
     from test_galera import as_nobody
 
     for each in hosts:
         each.run("rm -rf processes && mkdir processes && chmod 777 . processes")
-        monkeypatch.setattr(each, "python", PYTHON)     # a checkout may lie where only root reads
+        monkeypatch.setattr(each, "python", PYTHON)     # the checkout may be readable by root only
         monkeypatch.setattr(each, "put", as_nobodys(each))
         monkeypatch.setattr(each, "run", as_nobody(each.run))
     ceph = Ceph(hosts, osds="disk", balancer=False, cache_mb=64).up()
@@ -138,7 +138,7 @@ def test_an_ordinary_user_may_start_one_and_nothing_is_left(hosts, monkeypatch):
 
 
 def as_nobodys(host):
-    """Files that come over SSH are the user's own."""
+    """Files that are put belong to the ordinary user."""
     put, run = host.put, host.run
 
     def own(data, remote, mode=0o644):
@@ -148,7 +148,7 @@ def as_nobodys(host):
     return own
 
 
-def test_one_that_does_not_come_up_is_ended_and_says_why(hosts, monkeypatch):
+def test_a_cluster_that_does_not_come_up_is_stopped_with_the_reason(hosts, monkeypatch):
     ceph = Ceph(hosts)
     monkeypatch.setattr(type(ceph.osds[0]), "command", lambda self: "ceph-osd --no-such-option -i x")
     with pytest.raises(LabbookError, match="ceph_osd"):

@@ -1,4 +1,4 @@
-"""Mounts of a Ceph file system: metadata there and back, hung mounts ended, bonnie++ on one."""
+"""Mounts of a Ceph file system: shared metadata, hung mounts, bonnie++ on a mount."""
 
 import subprocess
 import sys
@@ -37,14 +37,14 @@ def lab():
 
 @pytest.fixture(scope="module")
 def there():
-    """A lab with a cluster."""
+    """(lab, cluster)."""
     with Lab.up(lab(), Environment("local"), new_id()) as made:
         yield made, Ceph(made.hosts.values()).up()
 
 
 @pytest.fixture
 def mounts(there):
-    """Makes mounts that are gone after the test, whatever became of the cluster."""
+    """A function that makes mounts, which are removed after the test even if the cluster is dead."""
     made, (lab, ceph) = [], there
 
     def mount(host, **settings):
@@ -56,24 +56,24 @@ def mounts(there):
         each.destroy()
         assert not each.mounted()
     if not ceph.mdss["mds1"].process.alive():
-        ceph.up()   # one that comes back waits long for clients that were killed
+        ceph.up()   # a restarted MDS would wait for killed clients for a minute
 
 
-def said(mount, command):
+def output(mount, command):
     done = mount.call(command, 20)
     assert done is not None and done.exit_code == 0, done
     return done.stdout
 
 
-def test_what_one_client_makes_another_one_sees(there, mounts):
+def test_a_client_sees_another_clients_files(there, mounts):
     first, second = mounts("client1").up(), mounts("client2").up()
-    said(first, "mkdir -p a/b && touch a/b/file && ln -s file a/b/link && chmod 640 a/b/file && "
+    output(first, "mkdir -p a/b && touch a/b/file && ln -s file a/b/link && chmod 640 a/b/file && "
                 "touch -d @1000000000 a/b/file")
     look = "stat -c '%n %i %f %u %g %h %s %Y %Z' a a/b a/b/file a/b/link; ls -a a/b"
-    assert said(second, look) == said(first, look)
-    assert "a/b/file" in said(second, look) and "1000000000" in said(second, look)
-    said(second, "rm -r a")
-    assert said(first, "ls") == ""
+    assert output(second, look) == output(first, look)
+    assert "a/b/file" in output(second, look) and "1000000000" in output(second, look)
+    output(second, "rm -r a")
+    assert output(first, "ls") == ""
     assert first.sessions() == {0: "open"} and not first.cut()
     number, address = first.identity()
     listed, = (one for one in there[1].ask("mds1", "session ls") if one["id"] == number)
@@ -82,23 +82,23 @@ def test_what_one_client_makes_another_one_sees(there, mounts):
     assert not first.mounted() and second.alive()
 
 
-def test_several_mounts_of_a_host_have_caches_of_their_own(there, mounts):
+def test_mounts_of_one_host_have_separate_caches(there, mounts):
     small, large = mounts("client1", name="small", cache_inodes=50).up(), mounts("client1").up()
-    said(large, "mkdir many && cd many && touch $(seq 300)")
+    output(large, "mkdir many && cd many && touch $(seq 300)")
     for mount in (small, large):
-        said(mount, "ls -l many")
+        output(mount, "ls -l many")
     there[0].host("client1").wait_for(lambda: small.cached() <= 50, "the small cache's limit", 30)
     assert large.cached() > 300
     assert small.facts()["cache_inodes"] == 50 and small.facts()["version"].startswith("1")
-    said(small, "rm -r many")
+    output(small, "rm -r many")
 
 
-def test_a_mount_that_hangs_ends_and_so_does_who_waits(there, mounts):
+def test_a_hung_mount_ends_and_so_do_its_callers(there, mounts):
     made, ceph = there
     waiting, resting = mounts("client1").up(), mounts("client2").up()
     ceph.kill(0)
     assert waiting.call("touch after", 1) is None and not waiting.alive(1)
-    assert waiting.ask("mds_requests") and waiting.mounted()     # it can be asked all the same
+    assert waiting.ask("mds_requests") and waiting.mounted()     # the admin socket answers all the same
     waiting.end(1)
     resting.end(1)
     for mount in (waiting, resting):
@@ -109,15 +109,15 @@ def test_a_mount_that_hangs_ends_and_so_does_who_waits(there, mounts):
         mounts("client1").up(2)
 
 
-def test_bonnie_measures_and_hangs_no_longer_than_it_may(there, mounts):
+def test_bonnie_measures_and_hangs_no_longer_than_allowed(there, mounts):
     made, ceph = there
     mount = mounts("client1").up()
     load = bonnie(made.host("client1"), mount.path, directories=4, files=256, seconds_at_most=60)
     assert list(load.rows.phase) == list(FILES) and (load.rows.files == 1024).all()
     assert (load.rows.seconds > 0).all() and load.rows.started_s.is_monotonic_increasing
     assert all(load.measures[f"by_clock_{phase}_per_s"] > 0 for phase in FILES)
-    told = load.rows[load.rows.told_per_s > 0]      # by its own clock and by ours
-    assert ((told.files / told.seconds / told.told_per_s).between(0.5, 2)).all()
+    own = load.rows[load.rows.told_per_s > 0]      # its own clock and ours agree
+    assert ((own.files / own.seconds / own.told_per_s).between(0.5, 2)).all()
     ceph.kill(0)
     with pytest.raises(SystemFailure, match="bonnie.. to end"):
         bonnie(made.host("client1"), mount.path, directories=4, files=256, seconds_at_most=1)
@@ -126,7 +126,7 @@ def test_bonnie_measures_and_hangs_no_longer_than_it_may(there, mounts):
     host.wait_for(lambda: not host.run("pgrep -f bonnie[+]", check=False).stdout, "its end", 10)
 
 
-def test_without_a_way_to_mount_nothing_starts(there):
+def test_nothing_starts_without_fuse(there):
     made, ceph = there
     host, mount = made.host("client2"), ceph.mount(made.host("client2"), name="nobody")
     host.allow = frozenset()
@@ -144,7 +144,7 @@ def test_without_a_way_to_mount_nothing_starts(there):
     assert mount.process is None
 
 
-def test_a_killed_driver_s_hung_mount_is_cleared_by_the_next_command():
+def test_the_next_command_clears_a_killed_drivers_hung_mount():
     lab_id = new_id()
     driver = subprocess.run([sys.executable, "-c", DRIVER, HERE, lab_id], capture_output=True,
                             text=True, timeout=200)

@@ -1,4 +1,4 @@
-"""A Ceph cluster as a whole: its parts, its life from up to destroy, and whom to ask what."""
+"""A Ceph cluster with its file system: one monitor, OSDs, and metadata servers (MDSs)."""
 
 import shlex
 import time
@@ -7,35 +7,40 @@ from contextlib import contextmanager, suppress
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.systems.base import Described, Needs
 from labbook.systems.ceph import config
-from labbook.systems.ceph.daemons import CephMDS, CephMon, CephOSD, Cluster
+from labbook.systems.ceph.daemons import CephMDS, CephMon, CephOSD, Identity
 from labbook.systems.ceph.faults import Faults, fault_log
-from labbook.systems.ceph.fsmap import ACTIVE, Daemon, FsMap, parsed
-from labbook.systems.ceph.on_host.ceph_tools import reading
+from labbook.systems.ceph.fsmap import ACTIVE, Daemon, FsMap, parse_map
+from labbook.systems.ceph.on_host.ceph_tools import parse
 from labbook.systems.ceph.watch import Watch
 from labbook.systems.cluster import each, together
 
 UP_SECONDS = 60
-ASK_SECONDS = 0.1   # between two looks at the map, of which each costs the monitor a ms
+ASK_SECONDS = 0.1   # between two queries of the map, each of which costs the monitor 1 ms
 PARTS = {"mon": CephMon, "osd": CephOSD, "mds": CephMDS}    # by the role of a host
 PIN = """
 import os, sys
-os.makedirs(f"{sys.argv[1]}/home", exist_ok=True)   # of an empty one no rank takes charge
+os.makedirs(f"{sys.argv[1]}/home", exist_ok=True)   # no rank takes an empty directory
 os.setxattr(sys.argv[1], "ceph.dir.pin", sys.argv[2].encode())
 """
 
 
 class Ceph(Described):
-    """Of `hosts`, the one of role mon has the monitor, those of role osd an OSD each, those of role
-    mds a metadata server (MDS) each, as many as are asked for; hosts of other roles are ignored.
+    """One monitor on the host of role mon, an OSD on each host of role osd, and MDSs on the first
+    `active + standby` hosts of role mds. Hosts of other roles are ignored.
 
-    osds: where the OSDs keep their objects, in `memory` or on their hosts' `disk` (BlueStore).
-    active: MDSs with a rank. standby: further ones that wait. replay: the spares follow the ranks,
-    one a rank, and can take over that rank alone; without `standby` there are as many as ranks.
-    cache_mb: mds_cache_memory_limit. balancer: as shipped (every 10 s), or never. beacon_grace_s:
-    after how long without a word an MDS counts as dead. propose_s: paxos_propose_interval, how long
-    the monitor gathers changes. None: as shipped.
+    osds: the object store, in `memory` or on the hosts' `disk` (BlueStore).
+    replication: copies of each object.
+    active: number of MDSs with a rank.
+    standby: number of further MDSs.
+    replay: standby-replay. Each standby follows one rank and can take over only that rank; without
+        `standby` there are as many standbys as ranks.
+    cache_mb: mds_cache_memory_limit.
+    balancer: run the MDS balancer every 10 s (Ceph's default), or never.
+    beacon_grace_s: mds_beacon_grace, after which an MDS without beacons counts as dead.
+    propose_s: paxos_propose_interval, during which the monitor collects changes.
 
-    An MDS is called by the name of its host. InputError for what cannot be a cluster.
+    A setting that is None keeps Ceph's default. An MDS has the name of its host. InputError if the
+    hosts do not fit the settings.
     """
 
     NAME = "ceph"
@@ -53,15 +58,15 @@ class Ceph(Described):
         by_role = {role: [h for h in self.hosts if h.role == role] for role in PARTS}
         config.check_hosts(self.settings, {role: len(found) for role, found in by_role.items()})
         self.host, = by_role["mon"]
-        self._cluster = Cluster(self.host.address, config.options(self.settings))
+        self._cluster = Identity(self.host.address, config.options(self.settings))
         mdss = by_role["mds"][:self.settings["active"] + self.settings["standby"]]
         self.mon = CephMon(self.host, "a", self._cluster)
         self.osds = [CephOSD(host, str(i), self._cluster, self.settings["osds"], len(by_role["osd"]))
                      for i, host in enumerate(by_role["osd"])]
         self.mdss = {host.name: CephMDS(host, host.name, self._cluster) for host in mdss}
         self.address, self.port = self.mon.address, self.mon.port
-        self.up_s: float | None = None  # how long `up` took the last time
-        self._forget()
+        self.up_s: float | None = None  # duration of the last `up`
+        self._reset()
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
@@ -71,12 +76,12 @@ class Ceph(Described):
         return settings
 
     def daemons(self) -> dict:
-        """All by name: mon, osd.0 and so on, MDSs by their hosts."""
+        """All daemons by name: `mon`, `osd.0` and so on, MDSs by the name of their host."""
         return {"mon": self.mon, **{osd.name: osd for osd in self.osds}, **self.mdss}
 
     @property
     def process(self):
-        """The monitor's."""
+        """The monitor's process."""
         return self.mon.process
 
     @property
@@ -84,8 +89,10 @@ class Ceph(Described):
         return [daemon.process for daemon in self.daemons().values()]
 
     def up(self) -> "Ceph":
-        """Take away what earlier runs left and make a new cluster; returns when all ranks are
-        active and the spares are there. SystemFailure with a log's tail if not: nothing runs then.
+        """Remove what earlier runs left and start a new cluster.
+
+        Returns when all ranks are active and all standbys have registered. SystemFailure with the
+        end of a log if not; no daemon is left running then.
         """
         began = time.monotonic()
         self.destroy()
@@ -96,22 +103,22 @@ class Ceph(Described):
             self.mon.start()
             each([*self.osds, *self.mdss.values()], _deploy_and_begin)
             self._await_osds()
-            self.mon.tell_all(config.file_system(self.settings))
+            self.mon.send_all(config.file_system(self.settings))
             self._await_all()
         self.up_s = time.monotonic() - began
         return self
 
     def stop(self) -> None:
-        """End all at once, in no order: nothing is to be kept."""
+        """Kill all daemons at once, since none of their state is reused."""
         each(self.daemons().values(), lambda daemon: daemon.kill())
 
     def destroy(self) -> None:
-        """End what runs and take its files away."""
+        """Kill all daemons and remove their files."""
         each(self.daemons().values(), lambda daemon: daemon.destroy())
-        self._forget()
+        self._reset()
 
     def facts(self) -> dict:
-        """Settings, the version as each daemon tells it, and what a running MDS goes by."""
+        """Settings, versions, memory, and the options that a running MDS reports (MDS_FACTS)."""
         mds = self.mdss[next(iter(self.fs_map().ranks.values())).name]
         own = {key: float(mds.ask("config get", var=key)[key]) for key in config.MDS_FACTS}
         found = together(each(self.daemons().values(), lambda daemon: daemon.facts()))
@@ -119,37 +126,37 @@ class Ceph(Described):
                 "version": found["version"], "resident_mb": found["resident_mb"], **own}
 
     def mount(self, host, **settings):
-        """A CephMount of the file system on a client host, not yet up."""
+        """A CephMount of the file system on a client host; call its `up`."""
         from labbook.systems.ceph.mount import CephMount
 
         return CephMount(host, self, **settings)
 
     def client_config(self, **options) -> str:
-        """Text of a client's ceph.conf, with these options; the file `keyring` is beside it."""
+        """A client's ceph.conf with these options; it expects the file `keyring` in its folder."""
         return config.client_text(self._cluster.fsid, self.address, **options)
 
     @property
     def client_keyring(self) -> str:
-        """Of client.admin."""
+        """The keyring of client.admin."""
         return config.keyring({config.ADMIN: self._cluster.keys[config.ADMIN]})
 
     def fs_map(self) -> FsMap:
-        """As the monitor has it now."""
-        return parsed(self.mon.tell("fs dump"))
+        """The monitor's current map."""
+        return parse_map(self.mon.send("fs dump"))
 
     def ask(self, name: str, prefix: str, seconds: float = 10, **arguments):
-        """What a daemon's admin socket answers; `name` as in `daemons`. SystemFailure if nothing."""
+        """A daemon's answer at its admin socket; `name` as in `daemons`. SystemFailure without one."""
         known = self.daemons()
         if name not in known:
             raise InputError(f"no daemon {name!r}", allowed=list(known))
         return known[name].ask(prefix, seconds, **arguments)
 
     def command(self, prefix: str, seconds: float = 30, **arguments):
-        """What the monitor answers to a command, as the `ceph` command would send it."""
-        return self.mon.tell(prefix, seconds, **arguments)
+        """The monitor's answer to a command, as the `ceph` program sends it."""
+        return self.mon.send(prefix, seconds, **arguments)
 
     def watch(self, seconds_between: float = 0.5) -> Watch:
-        """Begin to sample all MDSs; see Watch."""
+        """Start sampling all MDSs; see Watch."""
         serving = [one.name for one in self.ranks().values()]
         return Watch(self.mdss.values(), seconds_between, serving).begin()
 
@@ -160,7 +167,7 @@ class Ceph(Described):
         return self.fs_map().standbys
 
     def active(self, count: int, seconds: float = UP_SECONDS) -> FsMap:
-        """Have `count` ranks from now on; returns when that many are active."""
+        """Set the number of ranks and wait until that many are active."""
         if not 1 <= count <= len(self.mdss):
             raise InputError(f"{count} metadata servers of {len(self.mdss)}", file=config.FILE,
                              key="active", allowed=f"1 to {len(self.mdss)}")
@@ -169,15 +176,20 @@ class Ceph(Described):
         return self.await_active(count, seconds)
 
     def await_active(self, count: int | None = None, seconds: float = UP_SECONDS) -> FsMap:
-        """The map once that many ranks (as many as there are to be) are active, and there are no
-        others; what was killed or failed here is not, although the map may still have it."""
+        """Wait until exactly `count` ranks (default: as last set) are active; returns the map.
+
+        An MDS that was killed or failed through this object does not count, even if it is still in
+        the map. SystemFailure with the last map if it takes longer than `seconds`.
+        """
         count = count or self._count
         return self._await(lambda seen: seen.settled(count, self._dead),
                            f"{count} ranks to be active", seconds)
 
     def kill(self, rank: int, before=None) -> tuple[str, float]:
-        """SIGKILL to the MDS that has this rank: its name, and when (epoch seconds). `before()` is
-        called once it is known who that is, right before."""
+        """SIGKILL the MDS of this rank. Returns its name and the time (epoch seconds).
+
+        `before()` is called right before the signal, once the MDS is known.
+        """
         found = self._of_rank(rank)
         mds = self._mds(found.name)
         if before is not None:
@@ -188,24 +200,24 @@ class Ceph(Described):
         return mds.id, at_s
 
     def start_mds(self, name: str) -> float:
-        """Start the MDS of that name again, and do not wait: when (epoch seconds)."""
+        """Start an MDS again without waiting. Returns the time (epoch seconds)."""
         mds, at_s = self._mds(name), time.time()
         mds.begin()
         self._killed.pop(name, None)
         return at_s
 
     def fail(self, rank: int) -> float:
-        """Have the monitor take the rank away now, as `ceph mds fail` does: when (epoch seconds).
+        """Run `ceph mds fail` on this rank. Returns the time (epoch seconds).
 
-        The MDS makes itself anew then, if it runs.
+        A running MDS restarts itself then.
         """
         found, at_s = self._of_rank(rank), time.time()
         self._dead.add(found.gid)
-        self.mon.tell("mds fail", role_or_gid=str(found.gid))
+        self.mon.send("mds fail", role_or_gid=str(found.gid))
         return at_s
 
     def standby_replay(self, on: bool, seconds: float = UP_SECONDS) -> FsMap:
-        """Have spares follow ranks or not; returns when all do that can, or none does."""
+        """Turn standby-replay on or off; returns once the standbys have changed their state."""
         self._set("allow_standby_replay", on)
 
         def settled(seen):
@@ -215,67 +227,75 @@ class Ceph(Described):
         return self._await(settled, f"spares {'' if on else 'not '}to follow", seconds)
 
     def owned(self, dead: int | None = None) -> dict[int, list[str]]:
-        """By rank, from which directories on it is in charge, as each says; `/` is the root. `dead`:
-        a rank whose server has died; as the others say, who know of it what borders on theirs."""
-        told = {rank: self.ask(one.name, "get subtrees")
+        """The directories at which each rank's subtrees begin, as that rank's MDS reports them.
+
+        `/` is the root. `dead`: a rank whose server died; its subtrees are taken from the other
+        MDSs, which know only those that border on their own.
+        """
+        reports = {rank: self.ask(one.name, "get subtrees")
                 for rank, one in sorted(self.ranks().items()) if rank != dead}
-        found = {rank: reading.owned(subtrees, rank) for rank, subtrees in told.items()}
+        found = {rank: parse.owned(subtrees, rank) for rank, subtrees in reports.items()}
         if dead is not None:
-            found[dead] = sorted({path for each in told.values() for path in reading.owned(each, dead)})
+            found[dead] = sorted({path for each in reports.values() for path in parse.owned(each, dead)})
         return found
 
     def held(self, inodes, dead: int) -> set[int]:
-        """Those of these inodes (numbers) of which a lock, at a server with another rank, waits for
-        the word of `dead`'s."""
+        """The inode numbers among `inodes` that have a lock at another rank's MDS which waits for an
+        answer from the rank `dead`."""
         others = [one.name for rank, one in self.ranks().items() if rank != dead]
         return {ino for ino in inodes for name in others
-                if reading.waits_for(self.ask(name, "dump inode", number=ino), dead)}
+                if parse.waits_for(self.ask(name, "dump inode", number=ino), dead)}
 
     def moving(self) -> dict[str, list[str]]:
-        """By MDS that has a rank and answers, directories on their way to another rank, as it says."""
+        """Directories that are migrating to another rank, by the MDS that reports them.
+
+        An MDS that does not answer is left out.
+        """
         found = {}
         for one in self.ranks().values():
-            with suppress(LabbookError):    # killed, and still in the map
-                found[one.name] = reading.moving(self.ask(one.name, "get subtrees"))
+            with suppress(LabbookError):    # killed but still in the map
+                found[one.name] = parse.moving(self.ask(one.name, "get subtrees"))
         return found
 
     def export(self, path: str, rank: int, seconds: float = 30) -> None:
-        """Have a directory, such as `/a/b`, move to another rank; returns when that one has it.
+        """Migrate a directory, such as `/a/b`, to another rank; returns once that rank owns it.
 
-        The first time between two ranks takes some s. The balancer may take it back.
-        SystemFailure when it does not come within `seconds`.
+        The first migration between two ranks takes some seconds. The balancer may move it back.
+        SystemFailure if it takes longer than `seconds`.
         """
-        giver = in_charge(path, {one: had for one, had in self.owned().items() if one != rank})
-        self.ask(self.ranks()[giver].name, "export dir", path=path, rank=rank)
+        source = in_charge(path, {one: paths for one, paths in self.owned().items() if one != rank})
+        self.ask(self.ranks()[source].name, "export dir", path=path, rank=rank)
         self.host.wait_for(lambda: path in self.owned()[rank], f"{path} to move to rank {rank}",
                            seconds, interval=ASK_SECONDS)
 
     def pinned(self, mount, name: str, rank: int, seconds: float = 60) -> str:
-        """A folder, `NAME/home`, made through the mount where it is not there, once that rank is in
-        charge of it: all that is made in it is that rank's, and nothing of it migrates.
-        SystemFailure when it does not come to that within `seconds`."""
+        """Create the folder `NAME/home` through the mount, pin NAME to the rank, and return its path
+        once that rank owns NAME. Nothing below NAME migrates.
+
+        SystemFailure if it takes longer than `seconds`.
+        """
         done = mount.call(shlex.join((mount.host.python, "-I", "-S", "-c", PIN, name, str(rank))), seconds)
         if done is None or done.exit_code:
-            raise SystemFailure(f"{name} was not pinned: {done.stderr.strip() if done else 'no answer'}")
-        self.host.wait_for(lambda: f"/{name}" in self.owned()[rank], f"{name} to be rank {rank}'s",
+            raise SystemFailure(f"could not pin {name}: {done.stderr.strip() if done else 'no answer'}")
+        self.host.wait_for(lambda: f"/{name}" in self.owned()[rank], f"rank {rank} to own {name}",
                            seconds, interval=ASK_SECONDS)
         return f"{name}/home"
 
     def fault_log(self, since_s: float) -> Faults:
-        """What happened since then (epoch seconds); see Faults."""
+        """Faults since this time (epoch seconds); see Faults."""
         return fault_log(self, since_s)
 
     def killed(self) -> dict[str, float]:
-        """By name, when `kill` ended an MDS (epoch seconds) that has not been started again."""
+        """Epoch seconds at which `kill` ended an MDS, by name; without those started again."""
         return dict(self._killed)
 
-    def _forget(self):
+    def _reset(self):
         self._count = self.settings["active"]
         self._killed: dict[str, float] = {}
-        self._dead: set[int] = set()    # lives of MDSs that the map may still have
+        self._dead: set[int] = set()    # gids of dead MDSs that may still be in the map
 
     def _set(self, var: str, value) -> None:
-        self.mon.tell("fs set", fs_name=self.fs_name, var=var, val=str(value).lower())
+        self.mon.send("fs set", fs_name=self.fs_name, var=var, val=str(value).lower())
 
     def _mds(self, name: str) -> CephMDS:
         if name not in self.mdss:
@@ -285,13 +305,13 @@ class Ceph(Described):
     def _of_rank(self, rank: int) -> Daemon:
         ranks = self.ranks()
         if rank not in ranks:
-            raise InputError(f"nobody has rank {rank}", allowed=sorted(ranks))
+            raise InputError(f"no MDS has rank {rank}", allowed=sorted(ranks))
         return ranks[rank]
 
     def _await_osds(self):
         for osd in self.osds:
             osd.await_answer()
-        self.host.wait_for(lambda: self.mon.tell("osd stat")["num_up_osds"] == len(self.osds),
+        self.host.wait_for(lambda: self.mon.send("osd stat")["num_up_osds"] == len(self.osds),
                            f"{len(self.osds)} OSDs to be up", UP_SECONDS, self.osds[-1].process)
 
     def _await_all(self):
@@ -299,10 +319,10 @@ class Ceph(Described):
         following = min(s["standby"], s["active"]) if s["replay"] else 0
         self._await(lambda seen: seen.settled(s["active"]) and len(seen.followers) == following
                     and len(seen.standbys) == s["standby"] - following,
-                    f"{s['active']} ranks and {s['standby']} spares", UP_SECONDS)
+                    f"{s['active']} ranks and {s['standby']} standbys", UP_SECONDS)
 
     def _await(self, settled, what, seconds) -> FsMap:
-        """The first map that is; SystemFailure with the last one, and a rank's log, if none is."""
+        """Wait for a map that is `settled` and return it; SystemFailure with the last map if none is."""
         seen = None
 
         def look():
@@ -313,13 +333,13 @@ class Ceph(Described):
         try:
             self.host.wait_for(look, what, seconds, interval=ASK_SECONDS)
         except SystemFailure as error:
-            error.message += f"; it is {seen.told()}" if seen else ""
-            error.log = self._log_of_the_last(seen)
+            error.message += f"; the map has {seen.summary()}" if seen else ""
+            error.log = self._log_of_suspect(seen)
             raise
         return seen
 
-    def _log_of_the_last(self, seen) -> str | None:
-        """Of the MDS that is not there, or else of one that is not active."""
+    def _log_of_suspect(self, seen) -> str | None:
+        """The end of the log of an MDS that is missing in the map, or else of one that is not active."""
         there = seen.daemons if seen else {}
         wanted = sorted(self.mdss, key=lambda name: (name in there, name in there
                                                      and there[name].state == ACTIVE))
@@ -328,11 +348,11 @@ class Ceph(Described):
 
     @contextmanager
     def _or_none(self):
-        """Nothing is left running when it does not come up."""
+        """Stop all daemons if an error occurs inside."""
         try:
             yield
         except BaseException:
-            with suppress(LabbookError):  # what went wrong first is what must be told
+            with suppress(LabbookError):  # the first error is the one to report
                 self.stop()
             raise
 
@@ -343,12 +363,12 @@ def _deploy_and_begin(daemon) -> None:
 
 
 def in_charge(path: str, owned: dict[int, list[str]]) -> int:
-    """The rank that has the nearest directory above `path`, or that one itself."""
+    """The rank that owns `path`, or the nearest directory above it."""
     def depth(rank):
         above = [folder for folder in owned[rank] if folder == "/" or path == folder
                  or path.startswith(f"{folder}/")]
         return max(map(len, above), default=0)
 
     if not any(map(depth, owned)):
-        raise InputError(f"no other rank is in charge of {path}", allowed=owned)
+        raise InputError(f"no other rank owns {path}", allowed=owned)
     return max(owned, key=depth)

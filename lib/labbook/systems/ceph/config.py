@@ -1,4 +1,4 @@
-"""What Ceph's daemons are told at their start: ceph.conf, keys, and who may do what."""
+"""ceph.conf, keys and capabilities, as pure functions of a cluster's settings."""
 
 import base64
 import os
@@ -8,13 +8,13 @@ from labbook.errors import InputError
 
 FILE = "settings of ceph"
 KEYRING, CONF = "keyring", "ceph.conf"
-SHIPPED = {"grace": 15, "beacon": 4, "tick": 5}  # s: an MDS is dead, it tells, the monitor looks
+DEFAULTS = {"grace": 15, "beacon": 4, "tick": 5}  # Ceph's, in s; see `detection`
 MON_PORTS = {"v2": 3300, "v1": 6789}
 FS_NAME = "labbook"
 POOLS = ("meta", "data")
-PGS = 16    # a pool
+PGS = 16    # per pool
 ADMIN = "client.admin"
-# What an MDS is asked about itself for the facts.
+# Options of a running MDS that enter the facts.
 MDS_FACTS = ("mds_cache_memory_limit", "mds_bal_interval", "mds_beacon_interval",
              "mds_beacon_grace", "mds_beacon_mon_down_grace", "mon_tick_interval",
              "paxos_propose_interval")
@@ -32,20 +32,20 @@ SETTINGS = {
 }
 SAFE = {f"auth_{what}_required": "cephx" for what in ("cluster", "service", "client")}
 LOGS = {"log_to_stderr": "true", "err_to_stderr": "true", "log_file": ""}
-# So that what a few hosts of one machine cannot have is neither waited for nor complained of.
+# Nothing that a few hosts of one machine cannot provide is waited for or warned about.
 CLUSTER = {
     **SAFE, **LOGS,
     "mon_allow_pool_size_one": "true", "osd_pool_default_pg_autoscale_mode": "off",
     "mon_max_pg_per_osd": 500,
-    # the machine's disk may be fuller than a monitor likes
+    # the machine's disk may be fuller than a monitor accepts
     "mon_data_avail_warn": 1, "mon_data_avail_crit": 1,
     "mon_warn_on_insecure_global_id_reclaim": "false",
     "ms_async_op_threads": 1, "ms_bind_ipv6": "false",
     "osd_op_num_shards": 1, "osd_op_num_threads_per_shard": 2, "osd_crush_initial_weight": 1,
-    # else a monitor that is younger than a minute takes an MDS for alive for a minute
+    # without this, a monitor younger than a minute takes every MDS for alive
     "mds_beacon_mon_down_grace": 0,
     "mon_cluster_log_to_stderr": "true", "mon_cluster_log_to_file": "false",
-    "log_max_recent": 200,          # what a daemon that dies or is made anew tells beside
+    "log_max_recent": 200,          # lines that a crashing daemon dumps
 }
 CAPS = {"mon": {"mon": "allow *"},
         "osd": {"mon": "allow profile osd", "osd": "allow *"},
@@ -54,33 +54,33 @@ CAPS = {"mon": {"mon": "allow *"},
 
 
 def monitors(address: str) -> str:
-    """As `mon host` has it."""
+    """The monitors' addresses as the option mon_host has them."""
     return "[" + ",".join(f"{way}:{address}:{port}" for way, port in MON_PORTS.items()) + "]"
 
 
 def text(fsid: str, address: str, home, **more) -> str:
-    """ceph.conf of a daemon in the folder `home`; `address` is the monitor's."""
+    """ceph.conf of a daemon whose folder is `home`; `address` is the monitor's."""
     options = {"fsid": fsid, "mon_host": monitors(address), "keyring": f"{home}/{KEYRING}",
                "run_dir": home, **CLUSTER, **more}
     return sections({"global": options})
 
 
-def sections(given: dict[str, dict]) -> str:
-    """Text of a ceph.conf; what is None stays as shipped."""
+def sections(options_by_section: dict[str, dict]) -> str:
+    """Text of a ceph.conf; an option that is None is left out."""
     lines = []
-    for name, options in given.items():
+    for name, options in options_by_section.items():
         lines += [f"[{name}]", *(f"{key} = {value}" for key, value in options.items()
                                  if value is not None)]
     return "\n".join([*lines, ""])
 
 
 def new_key(now: float) -> str:
-    """A key of cephx's: its type, when it was made, its length, 16 bytes."""
+    """A cephx key: type, time of creation, length, 16 random bytes."""
     return base64.b64encode(struct.pack("<HIIH", 1, int(now), 0, 16) + os.urandom(16)).decode()
 
 
 def keyring(keys: dict[str, str]) -> str:
-    """`keys` by name, such as osd.3, each with what its kind may do."""
+    """A keyring file of `keys` (by name, such as osd.3) with the capabilities of each kind."""
     lines = []
     for name, key in keys.items():
         caps = CAPS[name.partition(".")[0]]
@@ -90,7 +90,7 @@ def keyring(keys: dict[str, str]) -> str:
 
 
 def options(settings: dict) -> dict:
-    """What the settings of Ceph make of all daemons' ceph.conf."""
+    """Options of every daemon's ceph.conf that follow from the settings."""
     found = {"osd_pool_default_size": settings["replication"]}
     if settings["propose_s"] is not None:
         found["paxos_propose_interval"] = settings["propose_s"]
@@ -102,43 +102,46 @@ def options(settings: dict) -> dict:
 
 
 def detection(grace_s: float | None) -> dict:
-    """A monitor that looks less often than within the grace takes itself for late, and forgives;
-    so the MDSs tell, and the monitor looks, as often in a grace as shipped."""
+    """Options that scale the detection of dead MDSs to this grace; {} for None.
+
+    A monitor that ticks more rarely than once a grace believes itself late and forgives. So beacons
+    and ticks keep their default share of the grace.
+    """
     if grace_s is None:
         return {}
-    share = grace_s / SHIPPED["grace"]
-    return {"mds_beacon_grace": grace_s, "mds_beacon_interval": round(SHIPPED["beacon"] * share, 3),
-            "mon_tick_interval": max(1, int(SHIPPED["tick"] * share))}
+    share = grace_s / DEFAULTS["grace"]
+    return {"mds_beacon_grace": grace_s, "mds_beacon_interval": round(DEFAULTS["beacon"] * share, 3),
+            "mon_tick_interval": max(1, int(DEFAULTS["tick"] * share))}
 
 
 def client_text(fsid: str, address: str, **more) -> str:
-    """ceph.conf of a client; its keyring is called so in the folder where it runs."""
+    """ceph.conf of a client, which runs in the folder of its keyring."""
     options = {"fsid": fsid, "mon_host": monitors(address), "keyring": KEYRING, **SAFE, **LOGS}
     return sections({"global": options, "client": more})
 
 
 def check_hosts(settings: dict, found: dict[str, int]) -> None:
-    """InputError when so many hosts of each role do not make what the settings ask for."""
+    """InputError if the numbers of hosts by role (`found`) do not fit the settings."""
     place = {"file": "hosts of ceph", "key": "role"}
     if found["mon"] != 1:
         raise InputError(f"{found['mon']} hosts of role mon", **place, allowed="mon: 1")
     if not found["osd"]:
         raise InputError("no OSD: no host of role osd", **place, allowed="osd: 1 and more")
     if settings["replication"] > found["osd"]:
-        raise InputError(f"{settings['replication']} copies do not fit the OSDs, which are "
+        raise InputError(f"{settings['replication']} copies need as many OSDs, and there are "
                          f"{found['osd']}", file=FILE, key="replication",
                          allowed=f"1 to {found['osd']}")
     wanted = settings["active"] + settings["standby"]
     if wanted > found["mds"]:
-        spares = f" and {settings['standby']} to spare" if settings["standby"] else ""
-        raise InputError(f"{settings['active']} metadata servers{spares} do not fit the hosts of "
-                         f"role mds, which are {found['mds']}", file=FILE,
+        standby = f" and {settings['standby']} standbys" if settings["standby"] else ""
+        raise InputError(f"{settings['active']} active metadata servers{standby} need as many hosts of "
+                         f"role mds, and there are {found['mds']}", file=FILE,
                          key="active" if settings["active"] > found["mds"] else "standby",
-                         allowed=f"together 1 to {found['mds']}")
+                         allowed=f"1 to {found['mds']} together")
 
 
 def file_system(settings: dict) -> list[dict]:
-    """The commands that make it."""
+    """The monitor commands that create the file system."""
     metadata, data = POOLS
     made = [{"prefix": "osd pool create", "pool": pool, "pg_num": PGS} for pool in POOLS]
     made.append({"prefix": "fs new", "fs_name": FS_NAME, "metadata": metadata, "data": data})

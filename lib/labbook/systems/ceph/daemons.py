@@ -1,4 +1,4 @@
-"""What all daemons of a Ceph cluster share: files, a life, and an admin socket."""
+"""Ceph's daemons: what all share, and the monitor, the object store (OSD) and the metadata server (MDS)."""
 
 import shlex
 import time
@@ -13,7 +13,17 @@ from labbook.systems.ceph.admin_socket import ask, ask_all, put_tools, tools
 from labbook.systems.ceph.config import ADMIN, CONF, KEYRING, MON_PORTS, keyring, monitors
 
 EARLIER = "earlier.log"
-SOCKET = "socket"  # a relative path, as a whole one may be longer than a socket's can be
+SOCKET = "socket"  # relative, since a socket's absolute path could be too long
+PROXY = "ceph_mon_proxy"        # name of the process
+DEBIAN_PYTHON = "/usr/bin/python3"  # the only one with Debian's librados module
+MAKE_MONITOR = """set -e; cd {home}
+monmaptool --create --clobber --fsid {fsid} --addv {id} '{addresses}' monmap
+ceph-mon --mkfs -i {id} -c {conf} --monmap monmap --keyring {all_keys} --log-to-stderr=false"""
+ALL_KEYS = "all-keys"
+MEMORY = {"osd_objectstore": "memstore", "memstore_device_bytes": 4 << 30}
+DISK = {"osd_objectstore": "bluestore", "osd_memory_target": 896 << 20,
+        "bluestore_cache_autotune": "false", "bluestore_cache_size": 64 << 20}
+MOST_BYTES, LEAST_BYTES, RESERVED_BYTES = 2 << 30, 1 << 30, 256 << 20
 
 
 def quoted(path) -> str:
@@ -21,9 +31,12 @@ def quoted(path) -> str:
 
 
 @dataclass
-class Cluster:
-    """What its daemons have in common: the monitor's `address`, `options` for all ceph.conf, and,
-    new with each life, its id and the `keys` by name."""
+class Identity:
+    """What the daemons of one cluster share.
+
+    address: the monitor's. options: for every ceph.conf. fsid, keys (by daemon name): new each time
+    the cluster is made.
+    """
 
     address: str
     options: dict
@@ -36,27 +49,27 @@ class Cluster:
 
 
 class CephDaemon(System):
-    """One daemon of `cluster`, called `id` there; a kind gives KIND and `own_options()`."""
+    """A daemon of a cluster. A kind of daemon defines KIND and `own_options()`."""
 
     KIND: str
     SHARED_KEYS: tuple[str, ...] = ()
-    port = 6800     # the first that it tries
+    port = 6800     # the first that a daemon tries
 
-    def __init__(self, host, id: str | None = None, cluster: Cluster | None = None):
+    def __init__(self, host, id: str | None = None, cluster: Identity | None = None):
         super().__init__(host)
         if cluster is None:
-            raise InputError(f"{self.NAME} is a part of ceph, and none by itself", key="systems",
+            raise InputError(f"{self.NAME} is a part of ceph, and cannot run alone", key="systems",
                              allowed="ceph")
-        self.id, self.cluster, self._lives = id, cluster, 0
+        self.id, self.cluster, self._starts = id, cluster, 0
 
     @property
     def name(self) -> str:
-        """As the cluster calls it, such as osd.3."""
+        """The daemon's name in the cluster, such as osd.3."""
         return f"{self.KIND}.{self.id}"
 
     @property
     def socket(self) -> str:
-        """The admin socket's path, from the host's root folder."""
+        """Path of the admin socket, relative to the host's root folder."""
         return f"{self.home.name}/{SOCKET}"
 
     @property
@@ -64,40 +77,38 @@ class CephDaemon(System):
         return self.home / "data"
 
     def begin(self) -> None:
-        """Start, and do not wait. What it said in earlier lives is kept."""
-        if self._lives:
+        """Start without waiting; the log of an earlier start is kept for `grep_logs`."""
+        if self._starts:
             self.host.run(f"cat {quoted(self.process.log)} >> {quoted(self.home / EARLIER)}")
-        self._lives += 1
+        self._starts += 1
         super().begin()
 
-    def said(self, pattern: str) -> str:
-        """The lines of all its lives that match; its logs can be long."""
-        now = self.process.log if self.process is not None else "/dev/null"
-        told = self.host.run(f"cat {quoted(self.home / EARLIER)} {quoted(now)} 2> /dev/null | "
-                             f"grep -aE {quoted(pattern)}", check=False)
-        return told.stdout
+    def grep_logs(self, pattern: str) -> str:
+        """The lines of all its logs that match the extended regular expression."""
+        current = self.process.log if self.process is not None else "/dev/null"
+        return self.host.run(f"cat {quoted(self.home / EARLIER)} {quoted(current)} 2> /dev/null | "
+                             f"grep -aE {quoted(pattern)}", check=False).stdout
 
     def kill(self) -> None:
-        """End it if it runs, at once."""
+        """SIGKILL the daemon if it runs."""
         if self.process is not None:
             self.process.kill()
 
     def destroy(self) -> None:
-        """End it if it runs, and take its files away: nothing of it is kept."""
+        """Kill the daemon if it runs and remove its files."""
         self.kill()
-        self._process, self._lives = None, 0
+        self._process, self._starts = None, 0
         self.run("rm", "-rf", self.home)
 
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.data)
         self.put(self.configuration(), CONF)
         names = (self.name, *self.SHARED_KEYS)
-        self.put_secret(keyring({name: self.cluster.keys[name] for name in names}),
-                        KEYRING)
+        self.put_secret(keyring({name: self.cluster.keys[name] for name in names}), KEYRING)
         put_tools(self.host, self.home)
 
     def put_secret(self, text: str, name: str) -> None:
-        """A file that only its user can read."""
+        """Write a file that only its owner can read."""
         self.host.put(text, self.home / name, mode=0o600)
 
     def configuration(self) -> str:
@@ -113,37 +124,29 @@ class CephDaemon(System):
                            f"{self.home}/{CONF}"))
 
     def ask(self, prefix: str, seconds: float = 10, **arguments):
-        """What its admin socket answers; SystemFailure when nothing."""
+        """The answer at the admin socket; SystemFailure without one."""
         return ask(self.host, self.home, self.socket, {"prefix": prefix, **arguments}, seconds)
 
     def answers(self) -> None:
         try:
             self.ask("version", 5)
-        except SystemFailure as failure:  # not yet
+        except SystemFailure as failure:  # not up yet
             raise ConnectionError(failure.message) from None
 
     def server_facts(self) -> dict:
         return {"version": self.ask("version")["version"]}
 
     def _server_pid(self) -> int | None:
-        """Its ports are the system's to choose, so it is asked for by its process."""
+        """By the process and not by a port, since the daemon chooses its ports."""
         process = self.process
         return process.pid if process is not None and process.alive() else None
 
 
-TELLER = "ceph_teller"  # the process's name
-PYTHON = "/usr/bin/python3"  # Debian's, which has librados's package
-MAKE = """set -e; cd {home}
-monmaptool --create --clobber --fsid {fsid} --addv {id} '{where}' monmap
-ceph-mon --mkfs -i {id} -c {conf} --monmap monmap --keyring {every} --log-to-stderr=false"""
-EVERY = "all-keys"
-
-
 class CephMon(CephDaemon):
-    """It starts from the keys of all; OSDs make themselves known to it."""
+    """The monitor, and a proxy process that passes commands on to it."""
 
     NAME, KIND = "ceph_mon", "mon"
-    SHARED_KEYS = (ADMIN,)  # the teller's
+    SHARED_KEYS = (ADMIN,)  # for the proxy
     NEEDS = Needs(packages=("ceph-mon", "ceph-common", "python3-rados", "procps"),
                   commands=("ps",))
     port = MON_PORTS["v2"]
@@ -153,51 +156,51 @@ class CephMon(CephDaemon):
         return "mon."
 
     def kill(self) -> None:
-        if (teller := self.host.process(TELLER)) is not None:
-            teller.kill()
+        if (proxy := self.host.process(PROXY)) is not None:
+            proxy.kill()
         super().kill()
 
     def deploy(self) -> None:
         super().deploy()
-        self.put_secret(keyring(self.cluster.keys), EVERY)
-        self.host.run(MAKE.format(home=shlex.quote(str(self.home)), fsid=self.cluster.fsid,
-                                  id=self.id, where=monitors(self.address), every=EVERY, conf=CONF))
+        self.put_secret(keyring(self.cluster.keys), ALL_KEYS)
+        self.host.run(MAKE_MONITOR.format(
+            home=shlex.quote(str(self.home)), fsid=self.cluster.fsid, id=self.id,
+            addresses=monitors(self.address), all_keys=ALL_KEYS, conf=CONF))
 
     def start(self) -> None:
-        """Start it and the teller; returns when the teller can ask it."""
+        """Start monitor and proxy; returns when the proxy passes commands on."""
         super().start()
-        words = tools(self.host, self.home, "tell", self.home / CONF,
-                             f"{self.NAME}/teller", python=PYTHON).replace(" -S ", " ", 1)
-        process = self.host.start(TELLER, words)
-        self.host.wait_for(self._tells, "the monitor to be told something", 30, process, 0.05)
+        words = tools(self.host, self.home, "proxy", self.home / CONF, self._proxy_socket,
+                      python=DEBIAN_PYTHON).replace(" -S ", " ", 1)
+        process = self.host.start(PROXY, words)
+        self.host.wait_for(self._proxy_answers, "the monitor to accept commands", 30, process, 0.05)
 
-    def tell(self, prefix: str, seconds: float = 30, **arguments):
-        """What the monitor answers to a command, as JSON; SystemFailure with why when it refuses."""
-        return ask(self.host, self.home, f"{self.NAME}/teller",
-                          {"prefix": prefix, **arguments}, seconds)
+    def send(self, prefix: str, seconds: float = 30, **arguments):
+        """The monitor's answer to a command, parsed; SystemFailure with the reason if refused."""
+        return ask(self.host, self.home, self._proxy_socket, {"prefix": prefix, **arguments}, seconds)
 
-    def tell_all(self, commands: list[dict], seconds: float = 30) -> list:
-        """Several, one after the other, for the price of one."""
-        return ask_all(self.host, self.home, f"{self.NAME}/teller", commands, seconds)
+    def send_all(self, commands: list[dict], seconds: float = 30) -> list:
+        """The answers to several commands, over one SSH round trip."""
+        return ask_all(self.host, self.home, self._proxy_socket, commands, seconds)
 
-    def _tells(self) -> bool:
+    @property
+    def _proxy_socket(self) -> str:
+        return f"{self.NAME}/proxy"
+
+    def _proxy_answers(self) -> bool:
         try:
-            self.tell("mon stat", 5)
+            self.send("mon stat", 5)
         except SystemFailure:
             return False
         return True
 
 
-MEMORY = {"osd_objectstore": "memstore", "memstore_device_bytes": 4 << 30}
-DISK = {"osd_objectstore": "bluestore", "osd_memory_target": 896 << 20,
-        "bluestore_cache_autotune": "false", "bluestore_cache_size": 64 << 20}
-STORES = ("memory", "disk")
-MOST_BYTES, LEAST_BYTES, LEFT_BYTES = 2 << 30, 1 << 30, 256 << 20
-
-
 class CephOSD(CephDaemon):
-    """`store`: memory (of this process, gone with it) or disk (BlueStore on a file that grows).
-    `sharing`: how many OSDs, this one too, may have their files on one disk."""
+    """An object store: in memory, or on its host's disk.
+
+    store: `memory` (lost with the process) or `disk` (BlueStore in a sparse file).
+    sharing: number of OSDs, including this one, whose files are on one disk.
+    """
 
     NAME, KIND = "ceph_osd", "osd"
     NEEDS = Needs(packages=("ceph-osd", "procps"), commands=("ps",))
@@ -213,7 +216,7 @@ class CephOSD(CephDaemon):
         return {**own, "crush_location": f"root=default host={self.host.name}"}
 
     def deploy(self) -> None:
-        """LabError where there is too little room on the disk."""
+        """LabError if the disk has too little free space."""
         if self.store == "disk":
             self._block_bytes = self._room()
         super().deploy()
@@ -221,19 +224,18 @@ class CephOSD(CephDaemon):
                  "--osd-uuid", uuid.uuid4(), "--log-to-stderr=false", timeout=120)
 
     def _room(self) -> int:
-        """How large its file may get: what is free, but for what others write. An OSD that finds
-        less than it was told of aborts."""
+        """Bytes that the OSD's file may use. (An OSD aborts when it finds less than configured.)"""
         free = int(self.run("df", "--output=avail", "-B1", self.host.root).stdout.split()[-1])
-        room = min(MOST_BYTES, (free - LEFT_BYTES) // self.sharing)
+        room = min(MOST_BYTES, (free - RESERVED_BYTES) // self.sharing)
         if room < LEAST_BYTES:
-            needed = self.sharing * LEAST_BYTES + LEFT_BYTES
+            needed = self.sharing * LEAST_BYTES + RESERVED_BYTES
             raise LabError(f"{self.host.name}: {free >> 20} MB of disk are free, and {self.sharing} "
                            f"OSDs need {needed >> 20}")
         return room
 
 
 class CephMDS(CephDaemon):
-    """Whatever it knows it gets from the monitor and the OSDs."""
+    """A metadata server, which has a rank, follows one, or stands by."""
 
     NAME, KIND = "ceph_mds", "mds"
     NEEDS = Needs(packages=("ceph-mds", "procps"), commands=("ps",))

@@ -1,4 +1,4 @@
-"""The monitor's map of the file system: which MDS has which rank, and how it came to that."""
+"""The monitor's map of the file system: the MDS of each rank, and how it changed."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,13 +7,16 @@ import pandas as pd
 
 ACTIVE, STANDBY, REPLAY = "active", "standby", "standby-replay"
 STATE_COLUMNS = ("t_s", "epoch", "rank", "daemon", "state")
-FAILED = "failed"   # a rank that nobody has
+FAILED = "failed"   # state of a rank without an MDS
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """`name`: of its host. `rank`: that it has or follows, None: it waits. `state`: without `up:`.
-    `gid`: new with each start. `laggy`: the monitor has had no word, and nobody to take over."""
+    """An MDS in the map.
+
+    name: of its host. rank: held or followed; None for a standby. state: without the prefix `up:`.
+    gid: new with each start. laggy: beacons are missing and there is no standby to replace it.
+    """
 
     name: str
     rank: int | None
@@ -25,8 +28,11 @@ class Daemon:
 
 @dataclass(frozen=True)
 class FsMap:
-    """`ranks` and `followers` (standby-replay) by rank. `modified_s`: epoch seconds, when the file
-    system's part of this map was made. `failed`: ranks that nobody has, `damaged`: nor may have."""
+    """One map.
+
+    ranks, followers (standby-replay): by rank. modified_s: epoch seconds of the last change of the
+    file system's part. failed: ranks without an MDS. damaged: ranks that no MDS may take.
+    """
 
     epoch: int
     modified_s: float
@@ -39,20 +45,19 @@ class FsMap:
 
     @property
     def daemons(self) -> dict[str, Daemon]:
-        """All by name; of two lives of one MDS the later."""
+        """All by name; the newer gid if a name occurs twice."""
         every = [*self.ranks.values(), *self.followers.values(), *self.standbys]
         return {one.name: one for one in sorted(every, key=lambda one: one.gid)}
 
     def settled(self, count: int, dead=()) -> bool:
-        """Whether `count` ranks are active, and no other rank or state there is; those of the gids
-        `dead` are not."""
+        """Whether exactly the ranks 0 to count - 1 are active, and none by an MDS of the gids `dead`."""
         gids = {one.gid for one in self.ranks.values()}
         return (gids.isdisjoint(dead) and sorted(self.ranks) == list(range(count))
                 and not self.failed and not self.damaged
                 and all(one.state == ACTIVE and not one.laggy for one in self.ranks.values()))
 
-    def told(self) -> str:
-        """In words."""
+    def summary(self) -> str:
+        """One line for an error message."""
         ranks = [f"{rank}: {one.name} {one.state}{' laggy' * one.laggy}"
                  for rank, one in sorted(self.ranks.items())]
         return (f"epoch {self.epoch}, max_mds {self.max_mds}, ranks {{{', '.join(ranks)}}}, "
@@ -61,8 +66,8 @@ class FsMap:
                 f"{[one.name for one in self.standbys]}")
 
 
-def parsed(dump: dict) -> FsMap:
-    """From `fs dump` of a monitor with one file system, or none yet."""
+def parse_map(dump: dict) -> FsMap:
+    """Parse the monitor's `fs dump`, with one file system or none."""
     standbys = [_daemon(info) for info in dump["standbys"]]
     if not dump["filesystems"]:
         return FsMap(dump["epoch"], 0.0, 0, standbys=standbys)
@@ -81,15 +86,15 @@ def _daemon(info: dict) -> Daemon:
 
 
 def seconds(text: str) -> float:
-    """A time as Ceph's JSON has it, such as 2026-11-21T21:54:05.779097+0000."""
+    """Epoch seconds of a time in Ceph's JSON, such as 2026-11-21T21:54:05.779097+0000."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
 
 
 def states(maps: list[FsMap]) -> pd.DataFrame:
-    """What changed from map to map, in their order: t_s, epoch, rank, daemon, state.
+    """Changes between consecutive maps, a row each: t_s, epoch, rank, daemon, state.
 
-    A rank that nobody has is `failed`, with no daemon; the first map's states are no change. Where
-    a map's own part does not change (a standby comes or goes) it keeps its time.
+    A rank without an MDS has the state `failed` and no daemon. The states of the first map are not
+    changes. A map in which only standbys changed has the time of the one before.
     """
     rows, before = [], None
     for one in maps:

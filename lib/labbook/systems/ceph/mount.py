@@ -1,4 +1,4 @@
-"""A Ceph file system mounted on a client host by ceph-fuse, which can be ended whatever hangs."""
+"""A Ceph file system mounted on a client host by ceph-fuse, which can be unmounted even when it hangs."""
 
 import re
 import shlex
@@ -15,23 +15,22 @@ from labbook.systems.ceph.config import CONF, KEYRING, MON_PORTS
 from labbook.systems.ceph.daemons import SOCKET
 
 MOUNTS = "mounts"
-# Of the root directory, which the client has in its cache, this is asked of an MDS each time.
+# Reading this attribute of the root directory always takes a request to an MDS.
 ASK_MDS = "import os; print(os.getxattr('.', 'ceph.dir.rctime').decode())"
 ASK_SECONDS = 2
-CALL = re.compile(r"#(?P<ino>0x[0-9a-f]+)(?:/(?P<name>.*))?$")     # what one is about, as ceph-fuse says it
-END_SECONDS = 5     # that ceph-fuse has for its good-byes once nothing is mounted
+REQUEST = re.compile(r"#(?P<ino>0x[0-9a-f]+)(?:/(?P<name>.*))?$")     # the path of a client's request
+END_SECONDS = 5     # in which ceph-fuse closes its sessions after the unmount
 
 
 class CephMount(System):
-    """One mount on one host, called `name`; a host may have several, each a client of its own.
+    """One mount on one host; a host may have several, each with its `name` and its own client.
 
-    `ceph` gives `client_config(**options)` and `client_keyring`, the texts by which client.admin
-    finds and reaches the cluster. `path` is the folder on the host where the file system is seen,
-    below the host's own: for programs there, and never for this process. Whoever calls there
-    waits as long as the MDS does not answer, and SIGKILL does not end that: so see `call`.
+    `ceph` gives `client_config(**options)` and `client_keyring`. `path` is the mounted folder on the
+    host. Only programs on the host may use it, never this process: a call there blocks as long as
+    the MDS does not answer, and SIGKILL does not end it. Use `call`.
 
-    cache_inodes: client_cache_size, how many files the client keeps (None: as shipped, 16384).
-    The host must be let use FUSE: `limits: {fuse: true}` in lab.yml.
+    cache_inodes: client_cache_size, the number of files that the client caches (None: Ceph's 16384).
+    The host needs FUSE: `limits: {fuse: true}` in lab.yml.
     """
 
     NAME = "ceph_mount"
@@ -48,26 +47,28 @@ class CephMount(System):
         super().__init__(host, **settings)
         self.ceph, self.name = ceph, self.settings.name
         self.home = host.root / f"{self.NAME}-{self.name}"
-        # Not below its home, which is deleted with all that is in it.
+        # Not below its home, which is deleted with all its files.
         self.path: PurePosixPath = host.root / MOUNTS / self.name
         self._point = MountPoint(host, self.path)
 
     @property
     def address(self) -> str:
-        """The monitor's."""
+        """The monitor's address."""
         return self.ceph.address
 
     @property
     def process(self):
-        """ceph-fuse's; None when it never was up."""
+        """The process of ceph-fuse; None if it was never started."""
         if self._process is None:
             self._process = self.host.process(self.home.name)
         return self._process
 
     def up(self, seconds: float | None = None) -> "CephMount":
-        """Take away what an earlier one of this name left, mount, and return once an MDS answers
-        through it. SystemFailure with ceph-fuse's log when it does not in `seconds` (30), and then
-        nothing is mounted; LabError before anything starts where FUSE cannot be used."""
+        """Remove what an earlier mount of this name left, mount, and wait until an MDS answers.
+
+        LabError before anything starts if FUSE cannot be used. SystemFailure with ceph-fuse's log if
+        no MDS answers within `seconds` (default 30); nothing is mounted then.
+        """
         self._require_fuse()
         self.destroy()
         self.provide()
@@ -98,54 +99,60 @@ class CephMount(System):
         return self._point.mounted()
 
     def alive(self, seconds: float = 5) -> bool:
-        """Whether the MDS that has the root directory (rank 0) answers through the mount within
-        `seconds`."""
+        """Whether the MDS of the root directory (rank 0) answers through the mount within `seconds`."""
         done = self.call(shlex.join((self.host.python, "-I", "-S", "-c", ASK_MDS)), seconds)
         return done is not None and done.exit_code == 0
 
     def call(self, command: str, seconds: float):
-        """The Result of a shell command that may hang on the mount, run in the mounted folder;
-        None when it had not ended after `seconds`. It is then left behind, and ends at the latest
-        when the mount does."""
+        """Run a shell command, which may hang, in the mounted folder; returns its Result.
+
+        None if it has not ended after `seconds`. It is then abandoned, and ends with the mount at
+        the latest.
+        """
         return self._point.call(command, seconds)
 
     def ask(self, prefix: str, seconds: float = 10, **arguments):
-        """What ceph-fuse says at its admin socket, also when the mount hangs: `mds_sessions`,
-        `status`, `perf dump`, `dump_cache`, `mds_requests` (calls that wait), ... SystemFailure
-        when it does not answer."""
+        """ceph-fuse's answer at its admin socket, even while the mount hangs; SystemFailure without.
+
+        Prefixes are `mds_sessions`, `status`, `perf dump`, `dump_cache`, `mds_requests`, ...
+        """
         return ask(self.host, self.home, f"{self.home.name}/{SOCKET}",
                    {"prefix": prefix, **arguments}, seconds)
 
     def sessions(self) -> dict[int, str]:
-        """{rank: state} of the client's sessions with MDSs: opening, open, stale, closed, ..."""
+        """{rank: state} of the client's sessions: opening, open, stale, closed, ..."""
         return {each["mds"]: each["state"] for each in self.ask("mds_sessions")["sessions"]}
 
     def cut(self) -> bool:
-        """Whether the cluster has shut this client out, as far as the client knows."""
+        """Whether the client knows that the cluster has blocklisted it."""
         return bool(self.ask("status")["blocklisted"])
 
     def identity(self) -> tuple[int, str]:
-        """Its number and its address, by which servers' logs and the list of those shut out name it."""
-        told = self.ask("status")
-        return told["id"], told["inst_str"].rpartition(" ")[2]
+        """The client's id and address, which name it in the servers' logs and the blocklist."""
+        status = self.ask("status")
+        return status["id"], status["inst_str"].rpartition(" ")[2]
 
     def waiting(self) -> list[dict]:
-        """Its calls that no MDS has answered: rank, of whom it waits for; ino and name, what it is
-        about: the name from that inode on, "" the inode itself."""
+        """Requests that no MDS has answered yet: rank (of the MDS), ino, and name (the path below that
+        inode, or "" for the inode itself)."""
         found = self.ask("mds_requests").get("request", [])
-        asked = [(one["mds"], CALL.match(one["path"])) for one in (found if isinstance(found, list) else [found])]
+        requests = found if isinstance(found, list) else [found]
+        paths = [(one["mds"], REQUEST.match(one["path"])) for one in requests]
         return [{"rank": rank, "ino": int(path["ino"], 16), "name": path["name"] or ""}
-                for rank, path in asked if path]
+                for rank, path in paths if path]
 
     def cached(self) -> int:
-        """How many entries of directories the client's cache holds now, which is what
-        cache_inodes limits, some seconds late. (Their inodes stay as long as the kernel likes.)"""
+        """Number of directory entries in the client's cache, which cache_inodes limits with some
+        seconds of delay. (The kernel may keep their inodes longer.)"""
         return self.ask("status")["dentry_count"]
 
     def end(self, seconds: float = 10) -> None:
-        """Unmount, in order if that takes no more than `seconds`; else the connection between
-        kernel and ceph-fuse is aborted, at which all callers end with an error. ceph-fuse then
-        takes leave of the MDSs, and is killed when they do not answer. Nothing is mounted then."""
+        """Unmount, and end ceph-fuse.
+
+        If an orderly unmount takes longer than `seconds`, the kernel's connection to ceph-fuse is
+        aborted, and blocked callers get an error. ceph-fuse then closes its sessions with the MDSs,
+        and is killed if they do not answer.
+        """
         if self.process is None:
             return
         if not self.mounted():
@@ -159,8 +166,10 @@ class CephMount(System):
             self._await_end(END_SECONDS)
 
     def destroy(self) -> None:
-        """End it, at once where no MDS answers, and take its files away. (An MDS keeps what it
-        gave to a client that goes without a word, for a minute, and others wait for that.)"""
+        """Unmount, by force if no MDS answers, and remove its files.
+
+        (A client that leaves without closing its sessions blocks others for a minute.)
+        """
         if self._server_pid() is not None and self.mounted() and self.alive(1):
             self.end(END_SECONDS)
         self._point.abort()
@@ -176,31 +185,31 @@ class CephMount(System):
     def _options(self) -> dict:
         options = {"run_dir": self.home, "admin_socket": SOCKET, "admin_socket_mode": "0600",
                    "client_cache_size": self.settings.cache_inodes,
-                   # else a directory's size is that of all below it, which servers tell each
-                   # other late: it would change by itself
+                   # else a directory's size is the sum of all below it, which MDSs exchange late:
+                   # it would change by itself
                    "client_dirsize_rbytes": "false"}
         return {key: value for key, value in options.items() if value is not None}
 
     def _require_fuse(self):
         if not self.host.may("fuse"):
-            raise LabError(f"{self.host.name}: to mount file systems of programs is not allowed",
+            raise LabError(f"{self.host.name}: mounting a FUSE file system is not allowed",
                            remedy="Add it if you agree, in the environment file: allow: [fuse]")
         if self.host.run(f"test -c {fuse.DEVICE}", check=False).exit_code:
             raise LabError(f"{self.host.name}: no {fuse.DEVICE}, which ceph-fuse needs",
-                           remedy="Type there: modprobe fuse; `labbook doctor` tells more")
+                           remedy="Run there: modprobe fuse. `labbook doctor` tells more")
 
     def _give(self):
-        """The root directory and the admin socket, to the host's user where that is not root."""
+        """Give the root directory and the admin socket to the host's user if that is not root."""
         user = self.host.login.user
         if user == "root":
             return
         self.run("chown", user, self.home / SOCKET, root=True)
         if not self._point.give(user, END_SECONDS):
             self.end()
-            raise SystemFailure(f"{self.host.name}: {user} was not given {self.path}")
+            raise SystemFailure(f"{self.host.name}: could not give {self.path} to {user}")
 
     def _await_end(self, seconds):
-        """Of ceph-fuse, by itself if it does."""
+        """Wait until ceph-fuse ends; kill it after `seconds`."""
         with suppress(SystemFailure):
             self.host.wait_for(lambda: not self.process.alive(), "ceph-fuse to end", seconds,
                                interval=0.05)
@@ -211,6 +220,6 @@ class CephMount(System):
         return self.mounted() and self.alive(ASK_SECONDS)
 
     def _server_pid(self) -> int | None:
-        """It has no port of its own."""
+        """By the process, since ceph-fuse listens at no port."""
         process = self.process
         return process.pid if process is not None and process.alive() else None

@@ -1,4 +1,4 @@
-"""What each MDS has in its cache over time: a sampler beside each one, and their rows together."""
+"""Sample every MDS's cache and counters over time, by a process beside each one."""
 
 import json
 from contextlib import suppress
@@ -10,7 +10,8 @@ from labbook.lab.clock import ahead_s
 from labbook.systems.ceph.admin_socket import tools
 from labbook.systems.cluster import each
 
-SAMPLER = "ceph_sampler"    # the process's and the file's name
+SAMPLER = "ceph_sampler"    # name of the process
+FILE = f"{SAMPLER}.rows"    # on the host
 END_SECONDS = 5
 FIRST_SECONDS = 20
 COLUMNS = {"t_s": float, "daemon": object, "rank": "Int64", "state": object, "inodes": int,
@@ -20,17 +21,16 @@ COLUMNS = {"t_s": float, "daemon": object, "rank": "Int64", "state": object, "in
 
 
 class Watch:
-    """A look at each MDS about every `seconds_between`, from `begin`, which waits for the first, to `end`.
+    """Samples of all MDSs, about every `seconds_between`, from `begin` to `end`.
 
-    Rows: t_s (epoch, by our clock), daemon, rank (None: a spare's), state, inodes, dentries,
-    dirs (cached now), exported and imported (trees, since its start), exported_inodes,
-    imported_inodes, requests, forward, subtrees (how many it is in charge of), owned (a list of
-    their paths; see the sampler's `owned`). None of an MDS that does not run; one that is started
-    again is looked at again.
+    Columns of the rows: t_s (epoch seconds, driver's clock), daemon, rank (NA: a standby), state;
+    in the cache now: inodes, dentries, dirs; since the MDS started: exported and imported (subtrees),
+    exported_inodes, imported_inodes, requests, forward; subtrees (number) and owned (list of paths,
+    see ceph_tools/parse.py). An MDS has no rows while it does not run.
     """
 
     def __init__(self, mdss, seconds_between: float, serving=()):
-        """`serving`: names of those with a rank; one that never had any has nothing to tell."""
+        """`serving`: names of the MDSs with a rank; `begin` waits for a first sample of these."""
         self.mdss, self.seconds_between, self.serving = list(mdss), seconds_between, set(serving)
         self.rows: pd.DataFrame | None = None
 
@@ -39,11 +39,11 @@ class Watch:
         return self
 
     def end(self) -> pd.DataFrame:
-        """The rows of all, in the order of time."""
+        """The samples of all MDSs, in the order of time."""
         if self.rows is None:
-            told = each(self.mdss, self._end)
+            texts = each(self.mdss, self._end)
             ahead = each(self.mdss, lambda mds: ahead_s(mds.host))
-            self.rows = rows({mds.id: text for mds, text in zip(self.mdss, told)})
+            self.rows = rows({mds.id: text for mds, text in zip(self.mdss, texts)})
             self.rows["t_s"] -= self.rows["daemon"].map(
                 {mds.id: one for mds, one in zip(self.mdss, ahead)}).astype(float)
         return self.rows
@@ -55,41 +55,37 @@ class Watch:
         if kind is None:
             self.end()
         else:
-            with suppress(LabbookError):  # what went wrong first is what must be told
+            with suppress(LabbookError):  # the first error is the one to report
                 each(self.mdss, lambda mds: mds.host.process(SAMPLER).kill())
 
     def _begin(self, mds):
         earlier = mds.host.process(SAMPLER)
         if earlier is not None:
             earlier.kill()
-        mds.host.run(f"rm -f {_file(mds)}")
+        mds.host.run(f"rm -f {FILE}")
         mds.host.start(SAMPLER, tools(mds.host, mds.home, "sample", mds.socket,
-                                      self.seconds_between, _file(mds)))
-        if mds.id in self.serving and mds.process.alive():      # what comes now would be missed
-            mds.host.wait_for(lambda: not mds.host.run(f"test -s {_file(mds)}", check=False).exit_code,
-                              "a first look at it", FIRST_SECONDS, mds.host.process(SAMPLER))
+                                      self.seconds_between, FILE))
+        if mds.id in self.serving and mds.process.alive():      # what follows must not be missed
+            mds.host.wait_for(lambda: not mds.host.run(f"test -s {FILE}", check=False).exit_code,
+                              "the first sample", FIRST_SECONDS, mds.host.process(SAMPLER))
 
     def _end(self, mds) -> str:
         process = mds.host.process(SAMPLER)
         if not process.alive():
             raise LabbookError(f"{mds.host.name}: the sampler ended: {process.log_tail(5)}")
         process.stop(END_SECONDS)
-        text = mds.host.get(_file(mds)).decode()
-        mds.host.run(f"rm -f {_file(mds)}")
+        text = mds.host.get(FILE).decode()
+        mds.host.run(f"rm -f {FILE}")
         return text
 
 
-def _file(mds) -> str:
-    return f"{SAMPLER}.rows"
-
-
-def rows(told: dict[str, str]) -> pd.DataFrame:
-    """Of what the samplers wrote, by daemon; a last line that is cut is left out."""
+def rows(texts: dict[str, str]) -> pd.DataFrame:
+    """Parse what the samplers wrote, by daemon; an incomplete last line is dropped."""
     found = []
-    for daemon, text in told.items():
+    for daemon, text in texts.items():
         for line in text.splitlines(keepends=True):
             if line.endswith("\n"):
-                look = json.loads(line)
-                found.append({**look, "daemon": daemon, "subtrees": len(look["owned"])})
+                sample = json.loads(line)
+                found.append({**sample, "daemon": daemon, "subtrees": len(sample["owned"])})
     frame = pd.DataFrame(found, columns=list(COLUMNS)).astype(COLUMNS)
     return frame.sort_values("t_s", ignore_index=True)

@@ -1,4 +1,4 @@
-"""One MariaDB server with Galera's replication: a node of a cluster, or a cluster of its own."""
+"""One MariaDB server with Galera replication: a node of a cluster, or a cluster of one node."""
 
 import shlex
 import time
@@ -27,11 +27,11 @@ ASK_SECONDS = 0.2  # half a dozen nodes of one machine are asked at once
 
 
 class Left(SystemFailure):
-    """A node has closed its connection to the cluster, to which it does not come back by itself."""
+    """The node has closed its connection to the cluster and does not reconnect by itself."""
 
 
 class GaleraNode(SQLServer):
-    """`peers` are the addresses of all nodes of its cluster; none: it is a cluster of its own."""
+    """`peers`: the addresses of all nodes of its cluster; without, the node is a cluster of its own."""
 
     NAME = "galera"
     SETTINGS = {
@@ -59,8 +59,11 @@ class GaleraNode(SQLServer):
         return settings
 
     def deploy(self, data: Path | None = None, empty=False) -> None:
-        """`data` is a folder of the cache (shelf.made), or one in such a folder: the data
-        directory of a node that was stopped. `empty`: the cluster gives all that there is."""
+        """Write the configuration and the data directory.
+
+        data: the data directory of a stopped node, in or below a folder of the cache (lab/cache).
+        empty: leave the data directory empty, so that the node gets all data from the cluster.
+        """
         self.run("mkdir", "-p", self.data)
         self.put_options(config.SST, **config.options(self.settings, self.host.name, self.address,
                                                       self._provider()))
@@ -75,22 +78,22 @@ class GaleraNode(SQLServer):
         return shlex.join((SERVER, f"--defaults-file={self.home}/my.cnf", *self._how))
 
     def start(self, *how, seconds=None) -> None:
-        """Start with these words on the command line; returns once it is Synced."""
+        """Start with these options on the command line; returns once the node is Synced."""
         self.begin(*how or ((NEW_CLUSTER,) if self._alone() else ()))
         self.await_answer(seconds)
 
     def begin(self, *how) -> None:
-        """Start, and do not wait."""
+        """Start without waiting."""
         self._how = how
         super().begin()
 
     def await_answer(self, seconds=None, interval=ASK_SECONDS) -> None:
-        """Returns once it is Synced; ends it and raises SystemFailure, with its log's tail, if it
-        does not come to that: Left at once when it has given up."""
+        """Wait until the node is Synced. If it does not become so, it is stopped; SystemFailure with the
+        end of its log, which is a `Left` as soon as the node has left the cluster."""
         super().await_answer(seconds, interval)
 
     def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
-        """Start a node whose server has ended, killed or in order.
+        """Restart a node that was killed or stopped.
 
         by: IST starts from the last transaction that it has, SST as if it had none. Gives `by`,
         as its log tells it (None: nothing was missing), and the `seconds` until it was Synced.
@@ -106,7 +109,7 @@ class GaleraNode(SQLServer):
         return {"by": self.transfer(), "seconds": time.monotonic() - began}
 
     def recovered(self) -> str:
-        """History and number of the last transaction in the data of a node that does not run."""
+        """The position (history and number) of the last transaction of a node that does not run."""
         said = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1")
         position = config.recovered_position(said.stdout)
         if position is None:
@@ -115,7 +118,7 @@ class GaleraNode(SQLServer):
         return position
 
     def transfer(self) -> str | None:
-        """SST, IST or None: by what it got what it had missed when it started last."""
+        """How it got the transactions that it missed when it last started: SST, IST or None."""
         log = self.run("grep", "-aE", config.TRANSFER, self.process.log, check=False)
         return config.transfer_told(log.stdout)
 
@@ -127,41 +130,41 @@ class GaleraNode(SQLServer):
             raise ConnectionError(f"it is {found['state']}, {found}")
 
     def leads(self) -> bool:
-        """Whether it was started as the first of a new cluster."""
+        """Whether it was started as the first node of a new cluster."""
         return NEW_CLUSTER in self._how
 
     def left(self) -> bool:
-        """Whether it was in its cluster, since its start, and has closed its connection to it."""
+        """Whether it joined its cluster since its start and has closed its connection since."""
         log = self.run("grep", "-aE", config.SHIFTS, self.process.log, check=False)
         return config.left_told(log.stdout)
 
     def standing(self) -> dict:
-        """size, primary, state, committed; see galera_config.standing."""
+        """size, primary, state, committed; see galera/config.py."""
         return config.standing(self._status())
 
     def counters(self) -> dict:
         return config.counted(self._status())
 
     def query_in_step(self, statement: str, database=None) -> tuple:
-        """All rows of one statement, which waits until the node has applied what the cluster had
-        committed: that a commit is on every node does not mean that each can show it yet."""
+        """All rows of one statement, run once the node has applied every transaction that the cluster
+        had committed. (A committed transaction may not be visible on all nodes yet.)"""
         with self.client(database) as client, client.cursor() as cursor:
             cursor.execute("SET SESSION wsrep_sync_wait = 3")  # reads, updates and deletes
             cursor.execute(statement)
             return cursor.fetchall()
 
     def listens(self) -> bool:
-        """Whether other nodes can join by it."""
+        """Whether other nodes can connect to its cluster port."""
         return bool(self.run("ss", "-Hltn", f"sport = :{config.CLUSTER_PORT}").stdout.strip())
 
     def may_lead(self) -> bool:
-        """Whether its state is the newest there is, as the last node to stop in order writes it
-        down; also of one that has none yet."""
+        """Whether its data may start a new cluster: it was the last node to stop in order, or has
+        never run."""
         return self.host.run(f"! grep -q 'safe_to_bootstrap: 0' {self.data}/grastate.dat "
                              "2> /dev/null", check=False).exit_code == 0
 
     def destroy(self) -> None:
-        """End the server if it runs and take its files away: nothing is left to end in order."""
+        """Kill the server and remove its files; no orderly stop is needed for files that go."""
         if self.process is not None:
             self.process.kill()
         super().destroy()

@@ -1,4 +1,4 @@
-"""Ceph: what its daemons are told, and what cannot be a cluster."""
+"""Configuration of Ceph's daemons, and settings that its hosts do not fit."""
 
 import base64
 import struct
@@ -14,7 +14,7 @@ from labbook.errors import InputError, LabError
 from labbook.lab.host.host import Host, Login
 from labbook.systems.ceph import config
 from labbook.systems.ceph.cluster import Ceph
-from labbook.systems.ceph.daemons import MOST_BYTES, CephMDS, CephOSD, Cluster
+from labbook.systems.ceph.daemons import MOST_BYTES, CephMDS, CephOSD, Identity
 
 
 def hosts(mon=1, osd=2, mds=3, client=1) -> list[Host]:
@@ -24,7 +24,7 @@ def hosts(mon=1, osd=2, mds=3, client=1) -> list[Host]:
             for role, count in counts.items() for n in range(1, count + 1)]
 
 
-def test_hosts_are_told_apart_by_their_roles():
+def test_hosts_get_daemons_by_their_roles():
     ceph = Ceph(hosts(), active=2, standby=1, replication=2)
     assert list(ceph.daemons()) == ["mon", "osd.0", "osd.1", "mds1", "mds2", "mds3"]
     assert [d.host.name for d in ceph.daemons().values()] == [
@@ -35,25 +35,25 @@ def test_hosts_are_told_apart_by_their_roles():
     assert followed.settings["standby"] == 1 and list(followed.mdss) == ["mds1", "mds2"]
 
 
-@pytest.mark.parametrize("counts, settings, told", [
-    ({}, {"active": 4}, "active: 4 metadata servers do not fit .* are 3 .allowed: together 1 to 3"),
-    ({}, {"active": 2, "standby": 2}, "standby: 2 metadata servers and 2 to spare do not fit"),
-    ({}, {"active": 2, "replay": True}, "standby: 2 metadata servers and 2 to spare do not fit"),
-    ({"mds": 0}, {}, "active: 1 metadata servers do not fit"),
+@pytest.mark.parametrize("counts, settings, message", [
+    ({}, {"active": 4}, "active: 4 active metadata servers need .* there are 3 .allowed: 1 to 3 together"),
+    ({}, {"active": 2, "standby": 2}, "standby: 2 active metadata servers and 2 standbys need"),
+    ({}, {"active": 2, "replay": True}, "standby: 2 active metadata servers and 2 standbys need"),
+    ({"mds": 0}, {}, "active: 1 active metadata servers need"),
     ({"osd": 0}, {}, "no OSD: no host of role osd .allowed: osd: 1 and more"),
-    ({}, {"replication": 3}, "replication: 3 copies do not fit the OSDs, which are 2"),
+    ({}, {"replication": 3}, "replication: 3 copies need as many OSDs, and there are 2"),
     ({"mon": 2}, {}, "2 hosts of role mon"),
     ({}, {"actve": 2}, "actve.*did you mean 'active'"),
     ({}, {"osds": "tape"}, "osds: 'tape' is not allowed .allowed: memory, disk"),
     ({}, {"active": 0}, "active: 0"),
     ({}, {"beacon_grace_s": 1}, "beacon_grace_s: 1"),
 ])
-def test_what_cannot_be_a_cluster(counts, settings, told):
-    with pytest.raises(InputError, match=told):
+def test_hosts_that_do_not_fit_the_settings(counts, settings, message):
+    with pytest.raises(InputError, match=message):
         Ceph(hosts(**counts), **settings)
 
 
-def test_its_parts_are_systems_of_their_own_packages_and_no_servers_alone():
+def test_its_parts_are_systems_that_cannot_run_alone():
     for role, name in Ceph.PARTS.items():
         part = systems.find(name)
         assert part.KIND == role and set(part.NEEDS.packages) <= set(Ceph.NEEDS.packages)
@@ -66,14 +66,14 @@ def test_its_parts_are_systems_of_their_own_packages_and_no_servers_alone():
 def test_configuration_of_a_daemon_and_of_a_client():
     ceph = Ceph(hosts(), active=2, cache_mb=64, balancer=False, replication=2)
     ceph._cluster.renew(daemon.name for daemon in ceph.daemons().values())
-    told = options_of(ceph.mdss["mds2"].configuration())
-    assert told["fsid"] == ceph._cluster.fsid and told["admin_socket"] == "socket"
-    assert told["mon_host"] == "[v2:198.18.0.31:3300,v1:198.18.0.31:6789]"
-    assert told["public_addr"] == "198.18.0.32" and told["osd_pool_default_size"] == "2"
-    assert told["mds_cache_memory_limit"] == str(64 << 20) and told["mds_bal_interval"] == "0"
-    assert told["paxos_propose_interval"] == "0.2" and told["mds_beacon_mon_down_grace"] == "0"
-    assert told["mds_data"] == "/srv/labbook/ceph_mds/data"
-    assert "mds_beacon_grace" not in told
+    options = options_of(ceph.mdss["mds2"].configuration())
+    assert options["fsid"] == ceph._cluster.fsid and options["admin_socket"] == "socket"
+    assert options["mon_host"] == "[v2:198.18.0.31:3300,v1:198.18.0.31:6789]"
+    assert options["public_addr"] == "198.18.0.32" and options["osd_pool_default_size"] == "2"
+    assert options["mds_cache_memory_limit"] == str(64 << 20) and options["mds_bal_interval"] == "0"
+    assert options["paxos_propose_interval"] == "0.2" and options["mds_beacon_mon_down_grace"] == "0"
+    assert options["mds_data"] == "/srv/labbook/ceph_mds/data"
+    assert "mds_beacon_grace" not in options
     osd = options_of(ceph.osds[1].configuration())
     assert osd["osd_objectstore"] == "memstore" and osd["crush_location"].endswith("host=osd2")
     disk = Ceph(hosts(), osds="disk", propose_s=None)
@@ -88,14 +88,14 @@ def test_configuration_of_a_daemon_and_of_a_client():
     assert f"[client.admin]\n\tkey = {key}\n" in ceph.client_keyring
     earlier = dict(ceph._cluster.keys)
     ceph._cluster.renew(earlier)
-    assert not set(earlier.values()) & set(ceph._cluster.keys.values())  # each life has its own
+    assert not set(earlier.values()) & set(ceph._cluster.keys.values())  # new ones each time
 
 
 def options_of(text: str) -> dict:
     return dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
 
 
-def test_keys_are_of_cephxs_form():
+def test_keys_have_cephxs_format():
     kind, made_s, made_ns, length = struct.unpack("<HIIH", base64.b64decode(
         config.new_key(1_795_000_000.5))[:12])
     assert (kind, made_s, made_ns, length) == (1, 1_795_000_000, 0, 16)
@@ -107,21 +107,21 @@ def test_keys_are_of_cephxs_form():
 
 
 @pytest.mark.parametrize("grace_s", [3, 5, 15, 60])
-def test_a_monitor_looks_often_enough_to_believe_in_a_death(grace_s):
-    told = config.detection(grace_s)
-    assert told["mon_tick_interval"] + told["mds_beacon_interval"] < told["mds_beacon_grace"]
+def test_a_monitor_ticks_often_enough_to_detect_a_death(grace_s):
+    options = config.detection(grace_s)
+    assert options["mon_tick_interval"] + options["mds_beacon_interval"] < options["mds_beacon_grace"]
     assert config.detection(None) == {}
 
 
-def test_the_file_system_has_as_many_ranks_as_asked():
+def test_the_file_system_has_the_number_of_ranks_that_is_set():
     made = config.file_system({"active": 2, "replay": True})
     assert [each["prefix"] for each in made] == ["osd pool create"] * 2 + ["fs new"] + ["fs set"] * 2
     assert {each["var"]: each["val"] for each in made[3:]} == {"max_mds": "2",
                                                                "allow_standby_replay": "true"}
 
 
-def test_osds_on_one_disk_share_what_is_free(tmp_path, monkeypatch):
-    osd = CephOSD(here_host(tmp_path, "osd1"), "0", Cluster("10.0.0.1", {}), "disk", sharing=8)
+def test_osds_on_one_disk_share_its_free_space(tmp_path, monkeypatch):
+    osd = CephOSD(here_host(tmp_path, "osd1"), "0", Identity("10.0.0.1", {}), "disk", sharing=8)
     free = 9 << 30
     monkeypatch.setattr(osd, "run", lambda *_: SimpleNamespace(stdout=f"Avail\n{free}\n"))
     assert 1 << 30 < osd._room() < free // 8

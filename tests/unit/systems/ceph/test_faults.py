@@ -1,4 +1,4 @@
-"""What a crash did, as the logs of a monitor and of metadata servers of Ceph 16.2.15 have it."""
+"""Faults parsed from logs of Ceph 16.2.15."""
 
 import pandas as pd
 import pytest
@@ -49,12 +49,12 @@ client node:admin (4113), after 302.9 seconds
 """
 
 
-def test_deaths_that_the_monitor_noticed():
+def test_deaths_noticed_by_the_monitor():
     found = faults.noticed(MON, NAMES)
     killed, failed = found.to_dict("records")
     assert (killed["daemon"], killed["rank"], killed["gid"], killed["by_hand"]) == (
         "mds1", 1, 4105, False)
-    assert killed["t_s"] == killed["laggy_s"] == pytest.approx(BEGAN_S)     # the first look's
+    assert killed["t_s"] == killed["laggy_s"] == pytest.approx(BEGAN_S)     # the first missed beacon
     assert killed["taken_s"] - killed["t_s"] == pytest.approx(0.004, abs=1e-3)
     assert (failed["daemon"], failed["rank"], failed["by_hand"]) == ("mds3", 0, True)
     assert pd.isna(failed["laggy_s"])
@@ -65,34 +65,34 @@ def test_deaths_that_the_monitor_noticed():
 
 @pytest.mark.parametrize("log, changes, updated", [
     (MON, [(0.1, 1, "replay"), (7.1, 0, "failed")], True),
-    (MON, [(0.1, 1, "active laggy"), (7.1, 0, "failed")], True),   # nobody to take over
-    (MON, [(0.1, 1, "replay")], False),     # the paper's fourth way, whatever the log tells
+    (MON, [(0.1, 1, "active laggy"), (7.1, 0, "failed")], True),   # no standby
+    (MON, [(0.1, 1, "replay")], False),     # the paper's fourth outcome, whatever the log says
     (MON, [(-20, 1, "active"), (7.1, 0, "failed")], False),
     ("", [], True),
 ])
-def test_whether_a_death_that_was_noticed_came_into_the_map(log, changes, updated):
+def test_whether_a_noticed_death_changed_the_map(log, changes, updated):
     """`changes` of the map: seconds from the first death's notice, rank, state."""
     states = pd.DataFrame([(BEGAN_S + s, rank, state) for s, rank, state in changes],
                           columns=["t_s", "rank", "state"])
     none = pd.DataFrame()
-    told = faults.Faults(states, faults.noticed(log, NAMES), none, [], none, none)
-    assert told.map_updated is updated
+    found = faults.Faults(states, faults.noticed(log, NAMES), none, [], none, none)
+    assert found.map_updated is updated
 
 
-def test_only_an_mds_that_nobody_asked_to_is_a_crash_when_it_makes_itself_anew():
-    said = {"mds3": RESPAWNED, "mds1": ASSERT}
+def test_a_respawn_is_a_crash_unless_the_mds_was_failed_by_hand():
+    logs = {"mds3": RESPAWNED, "mds1": ASSERT}
     asked = faults.by_hand(MON)
     assert [name for _, name in asked] == ["mds3"]
-    found = faults.crashes(said, asked=asked)
+    found = faults.crashes(logs, asked=asked)
     assert list(found["daemon"]) == ["mds1", "mds1"] and "is_auth" in found["words"].iloc[0]
     unasked = faults.crashes({"mds3": RESPAWNED})
-    assert unasked["words"].tolist() == ["mds.mds3 respawn!"]   # and not once more from its memory
-    assert faults.crashes(said, since_s=2e9).empty
+    assert unasked["words"].tolist() == ["mds.mds3 respawn!"]   # once: the dump of recent lines is skipped
+    assert faults.crashes(logs, since_s=2e9).empty
     gone = faults.crashes({}, ended=[("mds2", 134)])
     assert gone["words"].tolist() == ["ended with exit code 134"] and gone["t_s"].isna().all()
 
 
-def test_clients_that_were_cut():
+def test_evicted_clients():
     found = faults.evictions({"mds1": EVICTED, "mds2": ""})
     assert found[["client", "address", "by"]].fillna("unsaid").values.tolist() == [
         [4112, "198.18.33.16:0/3681018161", "mds1"], [4113, "unsaid", "mds1"]]
@@ -101,7 +101,7 @@ def test_clients_that_were_cut():
         "198.18.33.16:0/3681018161"]
 
 
-def test_complaints_are_warnings_and_errors_for_the_clusters_log():
+def test_complaints_are_warnings_and_errors_in_the_clusters_log():
     found = faults.complaints({"mon": MON, "mds1": EVICTED})
     assert list(found["daemon"]) == ["mon", "mds1"] and set(found["level"]) == {"WRN"}
     assert found["words"].iloc[0].startswith("Replacing daemon mds.mds1")

@@ -1,1 +1,1 @@
-"""What runs on a cluster's hosts beside its daemons: Python's standard library, and librados's."""
+"""Programs that run beside a cluster's daemons: standard library, and Debian's librados."""

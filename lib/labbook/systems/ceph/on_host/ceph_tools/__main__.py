@@ -1,28 +1,27 @@
-"""`python -I DIR ask|tell|sample ...`: see asking, teller and sampler."""
+"""`python -I DIR ask|proxy|sample ...`: see admin_protocol, mon_proxy and sampler."""
 
 import json
 import sys
 
 
 def ask(path, seconds, *questions):
-    """Prints one line, a list of the answers as texts; exit code 3 and the error when it does not
-    answer."""
-    from asking import ask
+    """Print the answers as one JSON list of texts; exit code 3 and the error on stderr without any."""
+    from admin_protocol import ask
 
     try:
         print(json.dumps([ask(path, json.loads(each), float(seconds)).decode(errors="replace")
                           for each in questions]))
     except OSError as refusal:
-        sys.exit(_refused(path, refusal))
+        sys.exit(_no_answer(path, refusal))
 
 
-def _refused(path, refusal):
+def _no_answer(path, refusal):
     print(f"{path}: {refusal or type(refusal).__name__}", file=sys.stderr)
     return 3
 
 
-def tell(*words):
-    from teller import main
+def proxy(*words):
+    from mon_proxy import main
 
     main(*words)
 
@@ -34,4 +33,4 @@ def sample(*words):
 
 
 if __name__ == "__main__":
-    {"ask": ask, "tell": tell, "sample": sample}[sys.argv[1]](*sys.argv[2:])
+    {"ask": ask, "proxy": proxy, "sample": sample}[sys.argv[1]](*sys.argv[2:])

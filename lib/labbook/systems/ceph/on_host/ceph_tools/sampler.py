@@ -1,13 +1,10 @@
-"""Asks one MDS over and over how much it has in its cache and what it does, and writes that down.
-
-A line of JSON a look; none while nobody answers. It ends by SIGTERM.
-"""
+"""Sample one MDS's cache and counters until SIGTERM: one line of JSON a sample, none without an answer."""
 
 import json
 import time
 
-from asking import ask
-from reading import listed, look
+from admin_protocol import ask
+from parse import sample, subtree_list
 
 ASK_S = 5
 QUESTIONS = ("status", "perf dump", "get subtrees")
@@ -24,12 +21,12 @@ def main(path, seconds_between, out):
 
 
 def row(path):
-    """What the MDS at that socket says; None when it does not."""
+    """A sample of the MDS at this socket; None if it does not answer."""
     began = time.time()
     try:
         status, counters, subtrees = (ask(path, {"prefix": question}, ASK_S)
                                       for question in QUESTIONS)
         t_s = (began + time.time()) / 2
-        return {"t_s": t_s, **look(json.loads(status), json.loads(counters), listed(subtrees))}
-    except (OSError, ValueError, KeyError):     # gone, or not yet there as a whole
+        return {"t_s": t_s, **sample(json.loads(status), json.loads(counters), subtree_list(subtrees))}
+    except (OSError, ValueError, KeyError):     # ended, or still starting
         return None

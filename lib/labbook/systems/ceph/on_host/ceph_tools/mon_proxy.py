@@ -1,7 +1,7 @@
-"""Passes questions on to the monitor: one connection of librados, kept open, behind a Unix socket.
+"""Pass commands on to the monitor: a Unix socket before one open librados connection.
 
-The `ceph` command needs a third of a second of one core for each question; this one does it in a
-few ms. It speaks as admin sockets do. A refusal of the monitor's is {"refused": number, "why": text}.
+The `ceph` program needs a third of a second of CPU time for each command, the proxy a few ms. It speaks
+the protocol of admin sockets. A refused command is answered by {"refused": number, "why": text}.
 """
 
 import json
@@ -10,7 +10,7 @@ import socket
 import threading
 from contextlib import closing, suppress
 
-from asking import answer, question
+from admin_protocol import answer, question
 
 CONNECT_S, COMMAND_S = 30, 60
 
@@ -33,12 +33,11 @@ def main(conf, path):
 
 def _serve(cluster, connection):
     with closing(connection), suppress(OSError, ValueError):
-        asked = question(connection)
-        answer(connection, told(cluster, asked))
+        answer(connection, mon_answer(cluster, question(connection)))
 
 
-def told(cluster, asked: dict) -> bytes:
-    """`input`: the command's input, such as a CRUSH map's text."""
-    given = asked.pop("input", "").encode()
-    code, out, why = cluster.mon_command(json.dumps(asked), given, timeout=COMMAND_S)
+def mon_answer(cluster, command: dict) -> bytes:
+    """Run a command; its key `input` holds what the command reads, such as a CRUSH map."""
+    data = command.pop("input", "").encode()
+    code, out, why = cluster.mon_command(json.dumps(command), data, timeout=COMMAND_S)
     return json.dumps({"refused": code, "why": why}).encode() if code else out
