@@ -34,8 +34,8 @@ def main():
         for op in ("read", "write"):
             rounds = compared(protocol, op, asked)
             samples.append({"protocol": protocol, "driver": driver, "op": op, "rounds": rounds})
-            for measure, unit in (("cpu_us", "us CPU"), ("rate_per_s", "1/s")):
-                _report(f"{driver} {op}", measure, unit, rounds)
+            for metric, unit in (("cpu_us", "us CPU"), ("rate_per_s", "1/s")):
+                _report(f"{driver} {op}", metric, unit, rounds)
     if asked.json:
         machine = {"cpu": platform.processor(), "kernel": platform.release(),
                    "python": platform.python_version()}
@@ -188,8 +188,8 @@ def check(row, found):
     assert found == value(row), found
 
 
-def _report(what, measure, unit, rounds):
-    drivers, ours = ([r[way][measure] for r in rounds] for way in ("driver", "prepared"))
+def _report(what, metric, unit, rounds):
+    drivers, ours = ([r[way][metric] for r in rounds] for way in ("driver", "prepared"))
     ratios = [one / other for one, other in zip(drivers, ours)]
     print(f"{what:24}{statistics.median(drivers):>12.0f} {unit:6}{statistics.median(ours):>12.0f} "
           f"{unit:6}   {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",

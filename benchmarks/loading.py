@@ -79,7 +79,7 @@ def measured(lab, make, way, rows) -> dict:
     target = make()
     try:
         if way == "loader":
-            found = load_pairs(Crew.of(lab), target, rows=rows, value_bytes=VALUE_BYTES).measures
+            found = load_pairs(Crew.of(lab), target, rows=rows, value_bytes=VALUE_BYTES).metrics
             return {key: found[key] for key in ("mb_per_s", "mb_per_s_per_client_core")}
         return by_driver(lab.host("client"), target, rows)
     finally:
@@ -156,8 +156,8 @@ def value(row) -> bytes:
 
 def report(name, samples):
     print(name)
-    for measure, unit in (("mb_per_s", "MB/s"), ("mb_per_s_per_client_core", "MB/s a core")):
-        given = {way: [s[measure] for s in samples if s["way"] == way] for way in WAYS}
+    for metric, unit in (("mb_per_s", "MB/s"), ("mb_per_s_per_client_core", "MB/s a core")):
+        given = {way: [s[metric] for s in samples if s["way"] == way] for way in WAYS}
         ratios = [ours / other for ours, other in zip(given["loader"], given["driver"])]
         told = "   ".join(f"{way} {statistics.median(given[way]):7.1f}" for way in WAYS)
         print(f"  {unit:12} {told}   ratio {statistics.median(ratios):.2f} "

@@ -30,7 +30,7 @@ def main(log_path, lab_id):
         return lab
 
     study = Study("tiny", "environments/hosts.yml", bring_up=bring_up)
-    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, measure={"size": [1, 2]})
+    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, vary={"size": [1, 2]})
     say("start")
     for point in tiny.remaining():
         with study.attempt(point) as attempt:

@@ -33,7 +33,7 @@ def test_a_guest_has_what_was_compiled_elsewhere(lab, guest):
     guest.send(client.root / "made", f"{guest.folder}/unixbench")
     load = unixbench_style(guest, copies=2, passes=1, share_of_time=0.002)
     assert len(load.rows) == len(TESTS) and (load.rows.score > 0).all()
-    assert load.measures["index"] > 0 and load.measures["suite"] == "UnixBench-style"
+    assert load.metrics["index"] > 0 and load.metrics["suite"] == "UnixBench-style"
     assert "scratch" not in guest.run(f"ls {guest.folder}/unixbench").stdout
 
 
@@ -58,8 +58,8 @@ def test_bonnie_tells_of_a_disk(lab, direct):
     load = bonnie_disk(Place.of(node), node.root / "disk", size_mb=768, byte_mb=0 if direct else 8,
                        files=1, direct=direct, seconds_at_most=300)
     assert load.csv.split(",")[5] == "768M" and len(load.rows) == 12
-    assert math.isnan(load.measures["put_c_kib_per_s"]) == direct
-    assert load.measures["rewrite_kib_per_s"] > 0
+    assert math.isnan(load.metrics["put_c_kib_per_s"]) == direct
+    assert load.metrics["rewrite_kib_per_s"] > 0
     assert not node.run("ls disk").stdout
 
 

@@ -115,7 +115,7 @@ def test_bonnie_measures_and_hangs_no_longer_than_allowed(there, mounts):
     load = bonnie(made.host("client1"), mount.path, directories=4, files=256, seconds_at_most=60)
     assert list(load.rows.phase) == list(FILES) and (load.rows.files == 1024).all()
     assert (load.rows.seconds > 0).all() and load.rows.started_s.is_monotonic_increasing
-    assert all(load.measures[f"by_clock_{phase}_per_s"] > 0 for phase in FILES)
+    assert all(load.metrics[f"by_clock_{phase}_per_s"] > 0 for phase in FILES)
     own = load.rows[load.rows.told_per_s > 0]      # its own clock and ours agree
     assert ((own.files / own.seconds / own.told_per_s).between(0.5, 2)).all()
     ceph.kill(0)

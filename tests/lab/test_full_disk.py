@@ -41,7 +41,7 @@ def study(tmp_path, small_disk, monkeypatch):
 
 def measure(study):
     """Measure what remains; the points that came out."""
-    experiment = study.experiment("fill", measure={"number": range(30)})
+    experiment = study.experiment("fill", vary={"number": range(30)})
     draw, done = np.random.default_rng(1), []
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
@@ -57,7 +57,7 @@ def files(small_disk):
 def test_a_full_disk_stops_the_study_and_loses_nothing(study, small_disk):
     with pytest.raises(LabError, match="disk is full.*free some space"):
         measure(study())
-    experiment = study().experiment("fill", measure={"number": range(30)})
+    experiment = study().experiment("fill", vary={"number": range(30)})
     whole = list(experiment.summary()["point"])
     assert 3 < len(whole) < 30, "some points fitted, not all"
     assert all(len(experiment.rows(p)) == ROWS for p in experiment.points() if p.key in whole)
@@ -76,7 +76,7 @@ def test_a_disk_that_cannot_even_take_the_failure_says_so(study, small_disk):
         while True:
             file.write(os.urandom(65536))
     one = study()
-    point = one.experiment("fill", measure={"number": [1]}).points()[0]
+    point = one.experiment("fill", vary={"number": [1]}).points()[0]
     with pytest.raises(LabError, match="disk is full"):
         with one.attempt(point):
             raise ValueError("the system broke")

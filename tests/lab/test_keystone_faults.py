@@ -31,7 +31,7 @@ def test_users_are_created_and_listed(lab_and_cloud, scenario):
     assert len(load.rows) == 9 * (1 + len(STEPS[scenario]))
     assert load.rows.ok.all(), load.rows.error.unique()
     assert all(set(calls.user) <= names for names in names_on_each(cloud).values())
-    assert load.measures["server_cpu_ms_per_call"] >= 0
+    assert load.metrics["server_cpu_ms_per_call"] >= 0
 
 
 def after_a_fault(lab, cloud, fault) -> tuple:

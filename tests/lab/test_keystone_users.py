@@ -35,9 +35,9 @@ def test_calls_come_from_all_client_hosts(lab, null, scenario):
     assert load.rows.ok.all(), load.rows.error.unique()
     assert len(load.rows) == 20 * (1 + len(STEPS[scenario]))
     assert calls.groupby("host", observed=True).size().to_dict() == {"client1": 12, "client2": 8}
-    measures = load.measures
-    assert measures["truncated"] == 0 and 0 < measures["clients_cpu_share"] < 1
-    assert measures["server_cpu_ms_per_call"] < measures["clients_cpu_ms_per_call"]
+    metrics = load.metrics
+    assert metrics["truncated"] == 0 and 0 < metrics["clients_cpu_share"] < 1
+    assert metrics["server_cpu_ms_per_call"] < metrics["clients_cpu_ms_per_call"]
 
 
 def test_a_stream_goes_on_while_its_server_dies_and_comes_back(lab, null):
@@ -62,7 +62,7 @@ def test_a_server_that_is_not_there_is_rows(lab, null):
     null.stop()
     load = keystone_users(Crew.of(lab), null_at(null), scenario="create_user", **LOAD)
     assert not load.rows.ok.any() and load.rows.error.str.contains("refused").all()
-    assert load.measures["rate_per_s"] == 0
+    assert load.metrics["rate_per_s"] == 0
 
 
 def null_at(server):

@@ -48,9 +48,9 @@ def test_all_calls_are_rows_and_right(lab, store, op):
     assert load.rows.groupby("client").size().tolist() == [40] * 7
     assert load.rows.groupby("host", observed=True).client.nunique().to_dict() == {
         "client1": 4, "client2": 3}
-    assert load.measures["start_spread_s"] < 2
-    assert load.measures["server_cpu_us_per_call"] >= 0  # known to 10 ms, more than some take
-    assert 0 < load.measures["clients_cpu_share"] < 1
+    assert load.metrics["start_spread_s"] < 2
+    assert load.metrics["server_cpu_us_per_call"] >= 0  # known to 10 ms, more than some take
+    assert 0 < load.metrics["clients_cpu_share"] < 1
 
 
 def test_the_server_counts_the_same_calls(lab, store):
@@ -117,4 +117,4 @@ def test_the_null_server_answers_cheaper_than_a_client_asks(lab, protocol):
     finally:
         server.destroy()
     assert load.rows.ok.all()
-    assert load.measures["server_cpu_us_per_call"] < load.measures["clients_cpu_us_per_call"]
+    assert load.metrics["server_cpu_us_per_call"] < load.metrics["clients_cpu_us_per_call"]

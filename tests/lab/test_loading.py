@@ -44,10 +44,10 @@ def loaded(lab, request):
 
 
 def test_the_load_tells_what_it_did(loaded):
-    rows, measures = loaded.load.rows, loaded.load.measures
+    rows, metrics = loaded.load.rows, loaded.load.metrics
     assert rows.rows.sum() == 1024 and set(rows.host) == {"client1", "client2"}
-    assert measures["mb_per_s"] * measures["seconds"] == pytest.approx(16.8, abs=0.1)
-    assert measures["sampled"] >= 200 and measures["server_cpu_s"] > 0
+    assert metrics["mb_per_s"] * metrics["seconds"] == pytest.approx(16.8, abs=0.1)
+    assert metrics["sampled"] >= 200 and metrics["server_cpu_s"] > 0
 
 
 def test_every_row_is_there_and_right(lab, loaded):
@@ -69,7 +69,7 @@ def test_a_stream_is_begun_and_ended(lab, loaded, op):
     assert rows.ok.all(), rows.error.unique()
     assert rows.groupby("host", observed=True).client.nunique().to_dict() == {
         "client1": 3, "client2": 2}
-    assert rows.started_s.min() > -0.1 and load.measures["truncated"] == 0
+    assert rows.started_s.min() > -0.1 and load.metrics["truncated"] == 0
     assert over_time(rows, 0.5).calls.sum() == len(rows)
     again = keyvalue(Crew.of(lab), loaded.node, op="read", clients=2, requests=100, warmup_requests=0,
                      seed=1, seconds_at_most=60, **PAIRS)
@@ -121,5 +121,5 @@ def test_the_clients_ceiling_of_large_values(lab, protocol, op):
         bulk = load_pairs(Crew.of(lab), server, **LARGE)
     finally:
         server.destroy()
-    assert load.rows.ok.all() and bulk.measures["again"] == 0
-    assert load.measures["rate_per_s"] > 0 and load.measures["server_cpu_us_per_call"] > 0
+    assert load.rows.ok.all() and bulk.metrics["again"] == 0
+    assert load.metrics["rate_per_s"] > 0 and load.metrics["server_cpu_us_per_call"] > 0

@@ -68,7 +68,7 @@ def test_files_come_and_go_in_directories_of_both_ranks(lab, ceph, mounts):
     assert list(done) == [4 * 65] * 3 + [4 * 61]
     found = take(mounts[0].host, mounts[0].path)
     assert list(found.name) == [".", "rank0", "rank0/home", "rank1", "rank1/home"]
-    assert load.measures["truncated"] == 0
+    assert load.metrics["truncated"] == 0
     assert mounts[0].call(f"rmdir -p {' '.join(homes)}", 20).exit_code == 0
 
 
@@ -113,7 +113,7 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
     while not mounts[1].alive(20) and time.monotonic() < deadline:
         pass
     load = stream.end()
-    assert load.rows.ok.any() and load.measures["blocked"] == 0
+    assert load.rows.ok.any() and load.metrics["blocked"] == 0
     came = recovery(ceph.fault_log(killed_s).states, 1, killed_s)
     assert 0 < came["detection_s"] < came["recovery_s"] and came["takeover_s"] > 0
     had = through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)

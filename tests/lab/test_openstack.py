@@ -96,7 +96,7 @@ def test_secrets_are_in_no_command_line(platform):
                                   "snapshot_fresh", "terminate"])
 def test_a_function_of_the_client(ground, name):
     load = cloud_function(name, ground)
-    assert load.measures["works"] == 1, load.measures["evidence"]
+    assert load.metrics["works"] == 1, load.metrics["evidence"]
 
 
 def test_a_server_has_what_benchmarks_take(ground):

@@ -22,7 +22,7 @@ def test_rally_makes_the_calls_and_takes_its_users_away(both):
                  seconds_at_most=300)
     calls = load.rows[load.rows.step == ""]
     assert load.rows.ok.all(), load.rows.error.unique()
-    assert len(calls) == 4 and load.measures["rate_per_s"] > 0
+    assert len(calls) == 4 and load.metrics["rate_per_s"] > 0
     steps = load.rows[load.rows.step != ""]
     assert steps.groupby("step", observed=True).size().to_dict() == dict.fromkeys(STEPS[scenario], 4)
     token = cloud.keystone.admin_token()

@@ -116,7 +116,7 @@ def study(place, here):
 
 def test_a_cut_in_a_point_fails_it_and_a_new_lab_measures_the_rest(place, study):
     """The first time it is cut; what was measured before stays, and the retry comes out."""
-    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, measure={"size": [1, 2]})
+    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, vary={"size": [1, 2]})
     measured, cut = [], []
     with as_before(place):
         for point in tiny.remaining():
@@ -136,7 +136,7 @@ def test_a_cut_in_a_point_fails_it_and_a_new_lab_measures_the_rest(place, study)
 
 def test_a_host_that_stays_away_is_a_failure_with_its_name(place, study):
     """Points before are kept; the lab that could not be taken down is, once the host is back."""
-    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, measure={"size": [1]})
+    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, vary={"size": [1]})
     with as_before(place):
         with pytest.raises(LabError) as error:
             for number, point in enumerate(tiny.remaining()):

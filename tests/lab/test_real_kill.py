@@ -74,7 +74,7 @@ def test_killed_at_a_random_moment_down_leaves_nothing(place, driver, number):
 
 
 def test_killed_again_and_again_the_next_run_goes_on_and_cleans(place, driver):
-    """No `down` between: the run that follows takes down what is there, and measures the rest."""
+    """No `down` between: the run that follows takes down what is there, and metrics the rest."""
     with as_before(place):
         driver.killed("raise", 0.5, 3.0, random.Random(SEED))
         driver.killed("measure", 0.0, 0.3, random.Random(SEED + 1))

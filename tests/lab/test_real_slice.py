@@ -31,7 +31,7 @@ study = Study("stores", environment)
 versions = {"mysql": "5.5.9", "cassandra": "0.7.0"}
 load = dict(rows=3, value_bytes=60, consistency="ONE")
 measured = study.experiment("calls", setup=dict(store=stores),
-                            measure=dict(op=["read", "write"], clients=[4], requests=[requests]))
+                            vary=dict(op=["read", "write"], clients=[4], requests=[requests]))
 
 
 def ready(lab, name):
@@ -110,7 +110,7 @@ def until(true, process, limit=200):
 
 def check_records(book):
     metas = [Records(path.parent).meta(path.stem) for path in records(book)]
-    assert sorted((m["setup"]["store"], m["measure"]["op"]) for m in metas) == [
+    assert sorted((m["setup"]["store"], m["vary"]["op"]) for m in metas) == [
         ("cassandra", "read"), ("cassandra", "write"), ("mysql", "read"), ("mysql", "write")]
     for meta in metas:
         assert (meta["summary"]["n"], meta["summary"]["errors"]) == (4 * 20, 0), meta["summary"]

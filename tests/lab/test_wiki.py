@@ -94,7 +94,7 @@ def test_clients_read_and_write_through_a_wiki_what_is_in_the_store(lab, wikis, 
     for op in ("read", "write"):
         made = keyvalue(Crew.of(lab), both, op=op, **load)
         assert made.rows.ok.all(), made.rows.error.unique()
-        assert made.measures["server_cpu_us_per_call"] > 0
+        assert made.metrics["server_cpu_us_per_call"] > 0
 
 
 def test_facts(wikis):

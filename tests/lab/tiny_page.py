@@ -45,7 +45,7 @@ class TinyPage:
         return [(Records(path.parent), path.stem) for path in found if ".series." not in path.name]
 
     def recorded(self, experiment: str) -> list[dict]:
-        """The parameters and measures of each."""
+        """The parameters and metrics of each."""
         return [told(*point) for point in self.points(experiment)]
 
     def assert_judged(self, monkeypatch) -> None:
@@ -59,4 +59,4 @@ class TinyPage:
 
 def told(records: Records, key: str) -> dict:
     meta = records.meta(key)
-    return {**meta["setup"], **meta["measure"], **meta["summary"]}
+    return {**meta["setup"], **meta["vary"], **meta["summary"]}

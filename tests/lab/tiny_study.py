@@ -23,7 +23,7 @@ def main(log_path, moment=None, number="0"):
     if moment == "rename":
         kill_before_rename(int(number))
     study = Study("tiny", bring_up=lambda *_: bring_up(log))
-    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, measure={"size": [1, 2]})
+    tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, vary={"size": [1, 2]})
     print("start", file=log)
     for point in tiny.remaining():
         with study.attempt(point) as attempt:

@@ -11,7 +11,7 @@ from labbook.study.study import Study
 
 CLAIMS = [{
     "id": "slower", "statement": "a is <slower> than b", "source": "table 1",
-    "paper": {"value": 2.0, "unit": "times"}, "experiment": "speed", "measure": "mean_ms",
+    "paper": {"value": 2.0, "unit": "times"}, "experiment": "speed", "metric": "mean_ms",
     "rule": {"name": "greater", "of": {"system": "a"}, "than": {"system": "b"}, "margin": 1.05},
 }]
 
@@ -100,7 +100,7 @@ def make(root, labs):
         if claims is not None:
             checkout(root, claims=claims)
         made.append(Study("demo", bring_up=labs))
-        grid = grid or {"setup": {"system": ["a", "b"]}, "measure": {"clients": [1, 2]}}
+        grid = grid or {"setup": {"system": ["a", "b"]}, "vary": {"clients": [1, 2]}}
         return made[-1], made[-1].experiment("speed", **grid, repeats=repeats)
 
     yield study

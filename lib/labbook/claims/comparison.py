@@ -14,13 +14,13 @@ class NotTestable(Exception):
 
 
 class Chosen:
-    """The measure's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
+    """The metric's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
 
-    def __init__(self, rule, measure, rows, parameters, place, profile, known=()):
+    def __init__(self, rule, metric, rows, parameters, place, profile, known=()):
         where = rule.get("where", {})
         self.arms, self.limited, self.parameters = [], 0, parameters
-        self.measure, self.without, self.by_point = measure, 0, rule["name"] in BY_POINT
-        self.of_successes = str(measure).endswith(("_ms", "_per_s"))
+        self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
+        self.of_successes = str(metric).endswith(("_ms", "_per_s"))
         self.operations, self.failed, spoilt = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
@@ -28,10 +28,10 @@ class Chosen:
             limited = [row for row in found if row.get("client_limited") == 1]
             self.limited += len(limited)
             spoilt |= {self._rest(row, arm) for row in limited}
-            self.without += sum(is_missing(row.get(measure)) for row in found)
+            self.without += sum(is_missing(row.get(metric)) for row in found)
             self._count(row for row in found if row.get("client_limited") != 1)
-            self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[measure])
-                              for row in found if not is_missing(row.get(measure))})
+            self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[metric])
+                              for row in found if not is_missing(row.get(metric))})
         together = {(repeat, rest) for repeat, rest in set.intersection(*map(set, self.arms))
                     if rest not in spoilt}
         self.repeats = sorted({repeat for repeat, _ in together})
@@ -40,7 +40,7 @@ class Chosen:
                              if all((r, rest) in together for r in self.repeats)), key=str)
         if not self.rests:
             raise NotTestable("limited by the clients" if self.limited else
-                              f"no repeat has {measure} of all that is compared")
+                              f"no repeat has {metric} of all that is compared")
 
     def _rest(self, row, arm):
         """No value is None here, since the NaN of a table is not even equal to itself."""
@@ -59,7 +59,7 @@ class Chosen:
         words = ""
         if self.without:
             points = "1 point has" if self.without == 1 else f"{self.without} points have"
-            words += f"; {points} no {self.measure}"
+            words += f"; {points} no {self.metric}"
             words += "" if self.by_point else ", and their settings are left out of all repeats"
         if self.limited:
             points = "1 point" if self.limited == 1 else f"{self.limited} points"

@@ -4,9 +4,9 @@ the repeat, and asks whether the interval of their median lies where the claim s
 greater        `of` is greater than `than`: their ratio is above `margin`
 equal_within   their ratio lies between 1/`margin` and `margin`
 ratio_between  their ratio lies between `low` and `high`
-differs_over   of the values of `along`, the measure at the one where it is largest over all repeats
+differs_over   of the values of `along`, the metric at the one where it is largest over all repeats
                is more than `margin` times that at the one where it is smallest
-grows_with     from the smallest to the largest `along` the measure grows more than `margin` times
+grows_with     from the smallest to the largest `along` the metric grows more than `margin` times
 scales_with    it goes with `along` to a power from `low` to `high` (or on the side of the one
                given); a power of 1 is proportion
 grows_alike    the growths of the two arms so measured differ by less than `margin` times
@@ -14,7 +14,7 @@ grows_less     the growth of `of` is less than 1/`margin` of that of `than`
 grows_slower   the slope of `of` over `along` is below 1/`margin` of that of `than`
 crosses_near   `of` is the greater at first and the smaller later; from about `at` on, give or take
                `within`, in the unit of `along`
-above          the measure itself lies above `value`, in `unit`
+above          the metric itself lies above `value`, in `unit`
 below          it lies below `value`
 between        it lies between `low` and `high`
 always         it lies from `low` to `high` (or on the side of the one given) in every single
@@ -28,7 +28,7 @@ geometrically, measures themselves plainly. A setting at which the clients were 
 repeat is left out of all: to drop only the repeats in which the server was fast would favour the
 slow ones.
 
-A claim may need something of the place, such as a disk that seeks. Where the median of a measure
+A claim may need something of the place, such as a disk that seeks. Where the median of a metric
 says that this place lacks it, the claim is not testable here; what was measured is told all the same.
 """
 
@@ -59,15 +59,15 @@ class Outcome:
 
 
 def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick", known=()):
-    """Outcome of a claim's rule. rows: a dict a point, with the parameters, `repeat`, the measure
+    """Outcome of a claim's rule. rows: a dict a point, with the parameters, `repeat`, the metric
     and perhaps `client_limited`. known: words that no rule has by a slip of the pen, measured or not.
     InputError for parameters or values that do not exist."""
-    rule, measure = claim["rule"], claim.get("measure")
+    rule, metric = claim["rule"], claim.get("metric")
     if rule["name"] == "not_testable":
         return Outcome(NOT_TESTABLE, rule["reason"])
     _check_parameters(rule, parameters, file, claim["id"])
     try:
-        chosen = Chosen(rule, measure, rows, parameters, f"{file}: {claim['id']}", profile, known)
+        chosen = Chosen(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
         found, (low, high), unit = _compare(rule, chosen)
         interval = median_interval(found)
         if rule["name"] == "always":
@@ -88,13 +88,13 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
 def _lacking(claim, rows) -> str:
     """What the claim needs of the place and the place, as measured, has not; else nothing."""
     for need in claim.get("needs", ()):
-        measure = need["measure"]
-        found = [row[measure] for row in rows if not is_missing(row.get(measure))]
+        metric = need["metric"]
+        found = [row[metric] for row in rows if not is_missing(row.get(metric))]
         if not found:
-            return f"{measure} was not measured, and the claim needs it"
+            return f"{metric} was not measured, and the claim needs it"
         value, low, high = median(found), *ends(need, "at_least", "at_most")
         if not low <= value <= high:
-            return f"{need['otherwise']} ({measure} {value:.3g}, {_wanted(low, high)} needed)"
+            return f"{need['otherwise']} ({metric} {value:.3g}, {_wanted(low, high)} needed)"
     return ""
 
 
@@ -108,7 +108,7 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
     """What the claim's rule makes of each repeat, as in `decide`; none where that cannot be."""
     _check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
     try:
-        chosen = Chosen(claim["rule"], claim["measure"], rows, parameters, claim["id"], "")
+        chosen = Chosen(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
         return _compare(claim["rule"], chosen)[0]
     except NotTestable:
         return []

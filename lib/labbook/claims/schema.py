@@ -48,14 +48,14 @@ PAPER = {
                    "unit": {"type": "string"}, "text": TEXT},
 }
 NEED = {
-    "type": "object", "additionalProperties": False, "required": ["measure", "otherwise"],
-    "properties": {"measure": TEXT, "at_least": NUMBER, "at_most": NUMBER, "otherwise": TEXT},
-    "description": "a measure of the place, at_least or at_most, and what is so otherwise",
+    "type": "object", "additionalProperties": False, "required": ["metric", "otherwise"],
+    "properties": {"metric": TEXT, "at_least": NUMBER, "at_most": NUMBER, "otherwise": TEXT},
+    "description": "a metric of the place, at_least or at_most, and what is so otherwise",
 }
 
 
 def _when(name, required, properties):
-    needed = ["experiment", "measure"] if name != "not_testable" else []
+    needed = ["experiment", "metric"] if name != "not_testable" else []
     rule = {"required": list(required), "additionalProperties": False,
             "properties": {"name": TEXT, **properties}}
     return {"if": {"properties": {"rule": {"type": "object", "required": ["name"],
@@ -70,7 +70,7 @@ SCHEMA = {
         "required": ["id", "statement", "source", "paper", "rule"],
         "properties": {
             "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$"}, "statement": TEXT,
-            "source": TEXT, "paper": PAPER, "experiment": TEXT, "measure": TEXT,
+            "source": TEXT, "paper": PAPER, "experiment": TEXT, "metric": TEXT,
             "needs": {"type": "array", "minItems": 1, "items": NEED},
             "rule": {"type": "object", "required": ["name"],
                      "properties": {"name": {"enum": list(RULES)}}},

@@ -125,7 +125,7 @@ def judge(study, claim: dict, experiment=None) -> Verdict:
     if claim["rule"]["name"] != "not_testable":
         _check_experiment(claim, experiment, file)
         summary = experiment.summary()
-        _check_measure(claim, summary, experiment, file)
+        _check_metric(claim, summary, experiment, file)
         rows, conditions = summary.to_dict("records"), frames.conditions(study, [experiment])
     profile = conditions.get("profile", study.run.profile)
     if not rows and claim["rule"]["name"] != "not_testable":
@@ -162,9 +162,9 @@ def _check_experiment(claim, experiment, file):
                          file=file, key=f"{claim['id']}.experiment")
 
 
-def _check_measure(claim, summary, experiment, file):
+def _check_metric(claim, summary, experiment, file):
     own = {"point", *experiment.parameters, "repeat", "block", "order", "stale"}
-    measures = [c for c in summary.columns if c not in own and summary[c].dtype.kind in "iufb"]
-    if len(summary) and claim["measure"] not in measures:
-        raise InputError(f"no measure {claim['measure']!r} was recorded", file=file,
-                         key=f"{claim['id']}.measure", allowed=measures)
+    metrics = [c for c in summary.columns if c not in own and summary[c].dtype.kind in "iufb"]
+    if len(summary) and claim["metric"] not in metrics:
+        raise InputError(f"no metric {claim['metric']!r} was recorded", file=file,
+                         key=f"{claim['id']}.metric", allowed=metrics)

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from labbook.figures.plots import with_measure
+from labbook.figures.plots import with_metric
 from labbook.figures.repeats import over_repeats
 from labbook.figures.tables import Table
 from labbook.figures.words import between, in_order, name, number
@@ -12,20 +12,20 @@ from labbook.figures.words import between, in_order, name, number
 LACKING = "–"
 
 
-def beside(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[str, str], arm: str, measure: str,
+def beside(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[str, str], arm: str, metric: str,
            unit: str, label: str) -> Table:
     """A row for each setting of the parameters `by` that is printed or measured, with what to call
     them, {"image_gb": "Image, GB"}; for each value of `arm` a column as printed and one as measured.
 
-    `printed` has the same columns; where its `measure` is missing, its `cell` begins with what the
+    `printed` has the same columns; where its `metric` is missing, its `cell` begins with what the
     paper has there. Measured: the median of the repeats and its interval.
     """
     parameters, cells = list(by), {}
     for row in printed.to_dict("records"):
-        cells.setdefault(_setting(row, parameters), {})[row[arm], "paper"] = _printed(row, measure)
+        cells.setdefault(_setting(row, parameters), {})[row[arm], "paper"] = _printed(row, metric)
     known = {arm, *parameters} <= set(summary)
-    found = with_measure(summary, measure) if known else summary.iloc[:0]
-    for point in over_repeats(found, [arm, *parameters], measure).itertuples() if len(found) else ():
+    found = with_metric(summary, metric) if known else summary.iloc[:0]
+    for point in over_repeats(found, [arm, *parameters], metric).itertuples() if len(found) else ():
         spread = f" ({between(point.low, point.high)})" if point.n > 1 else ""
         cells.setdefault(_setting(point._asdict(), parameters), {})[getattr(point, arm), "here"] = (
             number(point.median) + spread)
@@ -44,9 +44,9 @@ def _setting(row, parameters) -> tuple:
     return tuple(row[parameter] for parameter in parameters)
 
 
-def _printed(row, measure) -> str:
-    if not math.isnan(row[measure]):
-        return number_as_printed(row[measure])
+def _printed(row, metric) -> str:
+    if not math.isnan(row[metric]):
+        return number_as_printed(row[metric])
     return str(row.get("cell", LACKING)).split()[0].replace("-", LACKING)
 
 

@@ -11,8 +11,8 @@ ALL = "all"
 def counted(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[str, str], label: str,
             caption="Numbers of runs.") -> Table:
     """A row for each setting of the parameters `by` (with what to call them), how many runs there
-    were, and in how many of them each of the measures `outcomes` was not 0; last, all together. A
-    run that lacks a measure is a dash where all do, else not counted."""
+    were, and in how many of them each of the metrics `outcomes` was not 0; last, all together. A
+    run that lacks a metric is a dash where all do, else not counted."""
     head = (*by.values(), "Runs", *outcomes.values())
     if not len(summary) or not set(by) <= set(summary):
         return Table(head, (("Not measured in this profile.", *["–"] * (len(head) - 1)),), label=label)
@@ -27,6 +27,6 @@ def counted(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[str, st
 
 def _cells(rows, outcomes):
     yield str(len(rows))
-    for measure in outcomes:
-        found = pd.to_numeric(rows[measure]).dropna() if measure in rows else pd.Series(dtype=float)
+    for metric in outcomes:
+        found = pd.to_numeric(rows[metric]).dropna() if metric in rows else pd.Series(dtype=float)
         yield str(int((found != 0).sum())) if len(found) else "–"

@@ -15,7 +15,7 @@ def with_lists(summary, *columns):
     return summary[summary[columns[0]].map(is_list).astype(bool)]
 
 
-def middle(points, measure: str):
-    """The point whose measure is in the middle, or just below."""
-    ordered = points.sort_values(measure, kind="stable")
+def middle(points, metric: str):
+    """The point whose metric is in the middle, or just below."""
+    ordered = points.sort_values(metric, kind="stable")
     return ordered.iloc[(len(ordered) - 1) // 2]

@@ -10,37 +10,37 @@ from labbook.figures.words import between, number
 NOTHING = "not measured"
 
 
-def measured(summary: pd.DataFrame, measure: str, unit: str, **where) -> str:
+def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
-    values = _values(summary, measure, where)
+    values = _values(summary, metric, where)
     return _words(median_interval(values.values()), unit) if values else NOTHING
 
 
-def times(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) -> str:
-    """How many times the measure of one arm is that of another, paired by repeat."""
-    one, other = (_values(summary, measure, {**where, **arm}) for arm in (of, than))
+def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
+    """How many times the metric of one arm is that of another, paired by repeat."""
+    one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     if not one.keys() & other.keys():
         return NOTHING
     return _words(ratio(one, other), "times")
 
 
-def percent_saved(summary: pd.DataFrame, measure: str, of: dict, than: dict, **where) -> str:
-    """What the arm `than` saves of the measure of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
-    one, other = (_values(summary, measure, {**where, **arm}) for arm in (of, than))
+def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
+    """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
+    one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys()]
     return _words(median_interval(found), "%") if found else NOTHING
 
 
-def ratios(summary: pd.DataFrame, measure: str, rows) -> Table:
+def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
     """A table of what makes how much of a difference. `rows`: (words, of, than, where), each a
-    ratio of the measure of two arms, paired by repeat."""
-    body = tuple((words, times(summary, measure, of, than, **where))
+    ratio of the metric of two arms, paired by repeat."""
+    body = tuple((words, times(summary, metric, of, than, **where))
                  for words, of, than, where in rows)
     return Table(("Compared", "Median ratio of the repeats, and its interval"), body,
                  label="what makes how much of a difference")
 
 
-def _values(summary, measure, where) -> dict:
+def _values(summary, metric, where) -> dict:
     """repeat -> value at one setting, of repeats that have one; nothing where the clients limited
     it, were it in one repeat only, as in the rules of verdicts."""
     chosen = summary
@@ -48,8 +48,8 @@ def _values(summary, measure, where) -> dict:
         chosen = chosen[chosen[name] == value]
     if not len(chosen) or client_limited(chosen).any():
         return {}
-    found = chosen.dropna(subset=[measure])
-    return dict(zip(found["repeat"], found[measure]))
+    found = chosen.dropna(subset=[metric])
+    return dict(zip(found["repeat"], found[metric]))
 
 
 def _words(found: Interval, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""A measure over a parameter: a line for each value of another, with every repeat on it."""
+"""A metric over a parameter: a line for each value of another, with every repeat on it."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,9 +12,9 @@ from labbook.figures.theme import FAINT, PANEL_INCHES, PAPER, styles, theme
 from labbook.figures.words import amount, in_order, name, plural, quantity
 
 
-def over(summary: pd.DataFrame, *, x: str, hue: str, measure: str, x_label: str, label: str,
+def over(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, label: str,
          col: str | None = None, note="", log=False) -> Picture:
-    """`measure` over the numbers `x`, a line for each value of `hue` and a panel for each of `col`,
+    """`metric` over the numbers `x`, a line for each value of `hue` and a panel for each of `col`,
     from 0 up. The labels have their units behind a comma: `round trip, ms`.
 
     `summary` has a row for each point; what else varies in it the caller has chosen from. Every
@@ -22,30 +22,30 @@ def over(summary: pd.DataFrame, *, x: str, hue: str, measure: str, x_label: str,
     `note`, or by both. `log`: x in equal steps for equal ratios. Where nothing was measured, that
     is told.
     """
-    found = with_measure(summary, measure)
+    found = with_metric(summary, metric)
     if not len(found):
         return NOT_MEASURED
-    top = 1.08 * found[measure].max()
+    top = 1.08 * found[metric].max()
     with theme():
         colours = styles(found[hue])
         panels = []
         for value, rows in panels_of(found, col):
             title = ", ".join(filter(None, (name(value, col) if col else "", note)))
             figure, axes = axes_over(rows[x], x_label, label, top, log)
-            medians = draw(axes, rows, hue, x, measure, colours)
+            medians = draw(axes, rows, hue, x, metric, colours)
             legend(figure, title, hue, colours, rows)
             panels.append(panel(figure, alt(title, medians, hue, x, x_label, label)))
-    spread = over_repeats(found, [hue, x] + [col] * bool(col), measure)
+    spread = over_repeats(found, [hue, x] + [col] * bool(col), metric)
     what = quantity(label)[0]
     return Picture(tuple(panels), caption(
         f"{what[0].upper()}{what[1:]}; {band_words(spread)}", found))
 
 
-def with_measure(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The points that have the measure, as numbers."""
-    if measure not in summary:
+def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The points that have the metric, as numbers."""
+    if metric not in summary:
         return summary.iloc[:0]
-    return summary.assign(**{measure: pd.to_numeric(summary[measure])}).dropna(subset=[measure])
+    return summary.assign(**{metric: pd.to_numeric(summary[metric])}).dropna(subset=[metric])
 
 
 def panels_of(summary, col):
@@ -74,21 +74,21 @@ def axes_over(xs, x_label, label, top, log=False):
     return figure, axes
 
 
-def draw(axes, rows, hue, x, measure, colours) -> pd.DataFrame:
+def draw(axes, rows, hue, x, metric, colours) -> pd.DataFrame:
     """Line of medians, band of their intervals, dots of the repeats. Returns over_repeats."""
-    medians = over_repeats(rows, [hue, x], measure)
+    medians = over_repeats(rows, [hue, x], metric)
     for value, line in medians.groupby(hue, sort=True):
         colour, marker = colours[value]
         axes.fill_between(line[x], line["low"], line["high"], color=colour, alpha=0.16, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
-        dots(axes, rows[rows[hue] == value], x, measure, colour, marker)
+        dots(axes, rows[rows[hue] == value], x, metric, colour, marker)
     return medians
 
 
-def dots(axes, rows, x, measure, colour, marker):
+def dots(axes, rows, x, metric, colour, marker):
     limited = client_limited(rows)
     for hollow, part in ((False, rows[~limited]), (True, rows[limited])):
-        axes.scatter(part[x], part[measure], s=26, marker=marker, zorder=4, linewidth=1.2,
+        axes.scatter(part[x], part[metric], s=26, marker=marker, zorder=4, linewidth=1.2,
                      facecolor=PAPER if hollow else colour, edgecolor=colour if hollow else PAPER)
 
 

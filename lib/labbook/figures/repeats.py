@@ -7,14 +7,14 @@ import pandas as pd
 from labbook.claims.statistics import median_interval
 
 
-def over_repeats(summary: pd.DataFrame, by: list[str], measure: str) -> pd.DataFrame:
+def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
     """A row for each setting in `by`: n, median, low, high, level (of the interval), limited.
 
     `limited` is True where at least one repeat was limited by its clients.
     """
     rows = []
     for setting, group in summary.assign(limited=client_limited(summary)).groupby(by, sort=True):
-        found = median_interval(group[measure])
+        found = median_interval(group[metric])
         rows.append((*setting, found.n, found.value, found.low, found.high, found.level,
                      bool(group["limited"].any())))
     return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited"])

@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from labbook.figures.canvas import NOT_MEASURED, Picture, panel
 from labbook.figures.legend import head
-from labbook.figures.plots import with_measure
+from labbook.figures.plots import with_metric
 from labbook.figures.repeats import over_repeats
 from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
 from labbook.figures.words import amount, in_order, name, number, quantity
@@ -20,7 +20,7 @@ def join_parts(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: s
     (measure: what to call it) one behind the other; a panel for each value of `col`. Dots are the
     sums of the repeats."""
     first, *others = parts
-    found = with_measure(summary, first)
+    found = with_metric(summary, first)
     found = found.assign(**{part: pd.to_numeric(found[part]) for part in others if part in found})
     if not len(found) or not set(others) <= set(found):
         return NOT_MEASURED

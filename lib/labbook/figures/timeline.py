@@ -24,8 +24,8 @@ def timeline(summary: pd.DataFrame, *, by: list[str], events: dict[str, str],
     """A panel for each setting of the parameters `by`, of its repeat with the middle outage:
     successes and errors a second through time, the longest time without a success shaded.
 
-    `summary` has the measures that workloads.outage makes of a stream's rows: how many `calls`
-    ended in each bin (lists), the bins' width, the outage. `events` are further measures, the
+    `summary` has the metrics that workloads.outage makes of a stream's rows: how many `calls`
+    ended in each bin (lists), the bins' width, the outage. `events` are further metrics, the
     seconds at which something happened, and what to call that; one that a point lacks is not drawn.
     """
     found = with_lists(summary, *MEASURES)
@@ -47,20 +47,20 @@ def _length(point) -> float:
     return len(point["ok_per_bin"]) * float(point["bin_s"])
 
 
-def _rates(point, measure) -> np.ndarray:
-    return np.asarray(point[measure], float) / float(point["bin_s"])
+def _rates(point, metric) -> np.ndarray:
+    return np.asarray(point[metric], float) / float(point["bin_s"])
 
 
 def _top(points, events) -> float:
     """Room above the highest bin for the words of the events."""
-    highest = max(_rates(point, measure).max() for point in points for measure in MEASURES[:2])
+    highest = max(_rates(point, metric).max() for point in points for metric in MEASURES[:2])
     return (1.06 + 0.06 * events) * highest or 1.0
 
 
 def _panel(point, title, events, shared):
     figure = Figure(figsize=PANEL_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    good, bad = (_rates(point, measure) for measure in MEASURES[:2])
+    good, bad = (_rates(point, metric) for metric in MEASURES[:2])
     width = float(point["bin_s"])
     edges = width * np.arange(len(good) + 1)
     happened = [(float(point[m]), words) for m, words in events.items()
@@ -97,7 +97,7 @@ def _keys(calls, failed):
 
 
 def _alt(title, point, happened, calls) -> str:
-    good, bad = (int(np.sum(point[measure])) for measure in MEASURES[:2])
+    good, bad = (int(np.sum(point[metric])) for metric in MEASURES[:2])
     told = [f"{words} at {number(at)} s" for at, words in sorted(happened)]
     told += [f"no success for {number(point['outage_s'])} s from {number(point['outage_from_s'])} s",
              f"{good} {calls} came out and {bad} failed in {number(_length(point))} s"]

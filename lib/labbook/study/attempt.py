@@ -53,13 +53,13 @@ class Attempt:
         self._links_before = self.lab.check_links()
         return self._links_before
 
-    def record(self, rows=None, measures=None, facts=None, series=None) -> None:
+    def record(self, rows=None, metrics=None, facts=None, series=None) -> None:
         """Give the point's outcome; it is written when the block ends well.
 
         rows: DataFrame or list of dicts, one operation a row (`started_s`, `seconds`, `ok`, ...).
-        measures: {name: number, text or list of numbers} for the summary, over those computed.
+        metrics: {name: number, text or list of numbers} for the summary, over those computed.
         facts: of the systems, versions and settings. series: {name: DataFrame}, stays on this
-        machine like the rows; what a figure needs of it belongs into the measures.
+        machine like the rows; what a figure needs of it belongs into the metrics.
         """
         self._during = provenance.during(self._start)   # before the work of writing it all down
         import pandas as pd
@@ -69,14 +69,14 @@ class Attempt:
             raise LabbookError("this attempt has recorded already")
         frame = _veiled(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []),
                         self._veil)
-        measures = dict(measures or {})
-        _check_measures(measures, self.point)
+        metrics = dict(metrics or {})
+        _check_metrics(metrics, self.point)
         for name in series or {}:
             if not SERIES_NAME.fullmatch(name):
                 raise InputError(f"{name!r} is no name for a series", allowed="a-z, 0-9 and _")
         self._recorded = {
             "table": pa.Table.from_pandas(frame, preserve_index=False),
-            "summary": summarise(frame) | measures, "facts": dict(facts or {}),
+            "summary": summarise(frame) | metrics, "facts": dict(facts or {}),
             "series": {n: pa.Table.from_pandas(_veiled(f, self._veil), preserve_index=False)
                        for n, f in (series or {}).items()},
         }
@@ -144,7 +144,7 @@ class Attempt:
     def _about(self) -> dict:
         point = self.point
         return {"key": point.key, "label": point.label, "study": self.study.name,
-                "experiment": point.experiment, "setup": point.setup, "measure": point.measure,
+                "experiment": point.experiment, "setup": point.setup, "vary": point.vary,
                 "repeat": point.repeat, "block": point.block, "order": point.order,
                 "seed": point.seed, "code_key": self.study.code_key,
                 "profile": self.study.run.profile, "environment": str(self.study.environment)}
@@ -160,14 +160,14 @@ def _veiled(frame, veil):
     return frame.assign(**{column: frame[column].map(veil) for column in texts})
 
 
-def _check_measures(measures: dict, point) -> None:
-    for name, value in measures.items():
+def _check_metrics(metrics: dict, point) -> None:
+    for name, value in metrics.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"{name!r} is no name for a measure")
+            raise InputError(f"{name!r} is no name for a metric")
         if name in point.params or name in COLUMNS:
-            raise InputError("a parameter or column has that name already", key=f"measure {name}")
+            raise InputError("a parameter or column has that name already", key=f"metric {name}")
         if isinstance(value, dict):
-            raise InputError("a dict is no measure", key=f"measure {name}",
+            raise InputError("a dict is no metric", key=f"metric {name}",
                              allowed="a number, text or a list of numbers")
 
 

@@ -17,20 +17,20 @@ RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
     Point.__dataclass_fields__) | set(COMPUTED) | set(COLUMNS) | {"client_limited"}
 
 
-def grid(name: str, setup: dict, measure: dict, repeats: int, leave_out=None) -> list[Point]:
+def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None) -> list[Point]:
     """All points but those of which `leave_out(point)` is true (none with 0 repeats), in order:
     each repeat is a sweep over the set-ups, forward and back in turn (two set-ups: A B B A ...), so
-    that a slow drift of the machine falls on all of them alike. In each block the measures come in
+    that a slow drift of the machine falls on all of them alike. In each block the points inside it come in
     an order of their own, so that none is always first."""
-    check(name, setup, measure, repeats)
+    check(name, setup, vary, repeats)
     setups = _settings({n: values(n, v) for n, v in setup.items()})
-    measures = _settings({n: values(n, v) for n, v in measure.items()})
+    inner = _settings({n: values(n, v) for n, v in vary.items()})
     points, block = [], 0
     for repeat in range(1, repeats + 1):
         for setting in setups if repeat % 2 else reversed(setups):
             block += 1
             seed = int(digest([name, sorted(setting.items()), repeat])[:8], 16)
-            drawn = random.Random(seed).sample(measures, len(measures))
+            drawn = random.Random(seed).sample(inner, len(inner))
             points += [Point(name, setting, given, repeat, block, order, seed)
                        for order, given in enumerate(drawn, 1)]
     return points if leave_out is None else [p for p in points if not leave_out(p)]
@@ -40,32 +40,32 @@ def _settings(parameters: dict) -> list[dict]:
     return [dict(zip(parameters, chosen)) for chosen in product(*parameters.values())]
 
 
-def check(name, setup, measure, repeats) -> None:
+def check(name, setup, vary, repeats) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(f"{name!r} is no name for an experiment",
                          allowed="a letter, then a-z, 0-9, - and _")
     if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 0:
         raise InputError(f"{repeats!r} repeats", key="repeats",
                          allowed="a whole number from 0 up; with 0 the experiment is left out")
-    for parameter in (*setup, *measure):
+    for parameter in (*setup, *vary):
         key = f"experiment {name}: parameter {parameter}"
         if not isinstance(parameter, str) or not parameter.isidentifier() or iskeyword(parameter):
             raise InputError("not a name that Python can use", key=key)
         if parameter in RESERVED or parameter.startswith("_"):
             raise InputError("every point or summary has something of that name", key=key,
                              allowed=f"any name but {', '.join(sorted(RESERVED))}")
-    for parameter in set(setup) & set(measure):
-        raise InputError("given both as set-up and as measure",
+    for parameter in set(setup) & set(vary):
+        raise InputError("given both in setup and in vary",
                          key=f"experiment {name}: parameter {parameter}")
 
 
 class Experiment:
     """A grid of points of a study and what is known of each. Made by `study.experiment(...)`."""
 
-    def __init__(self, study, name, setup=None, measure=None, repeats=1, leave_out=None):
+    def __init__(self, study, name, setup=None, vary=None, repeats=1, leave_out=None):
         self.study, self.name = study, name
-        self.parameters = (*(setup or {}), *(measure or {}))
-        self._points = grid(name, setup or {}, measure or {}, repeats, leave_out)
+        self.parameters = (*(setup or {}), *(vary or {}))
+        self._points = grid(name, setup or {}, vary or {}, repeats, leave_out)
 
     def points(self) -> list[Point]:
         return list(self._points)
@@ -94,7 +94,7 @@ class Experiment:
         yield from failed
 
     def summary(self):
-        """DataFrame with a row for each recorded point: parameters, repeat, block, measures."""
+        """DataFrame with a row for each recorded point: parameters, repeat, block, metrics."""
         from labbook.study.results import summary
 
         return summary(self)

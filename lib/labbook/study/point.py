@@ -10,7 +10,7 @@ from labbook.checks import did_you_mean
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """`setup` and `measure` are the parameters, also to be had as attributes and in `params`.
+    """`setup` and `vary` are the parameters, also to be had as attributes and in `params`.
 
     `block` counts the set-ups of the experiment's plan from 1; `order` is the place in the block;
     `seed` is what the order within the block was drawn with.
@@ -18,7 +18,7 @@ class Point:
 
     experiment: str
     setup: dict = field(repr=False)
-    measure: dict = field(repr=False)
+    vary: dict = field(repr=False)
     repeat: int
     block: int = field(repr=False)
     order: int = field(repr=False)
@@ -26,7 +26,7 @@ class Point:
 
     @property
     def params(self) -> dict:
-        return {**self.setup, **self.measure}
+        return {**self.setup, **self.vary}
 
     @cached_property
     def key(self) -> str:
@@ -39,7 +39,7 @@ class Point:
         return f"{self.experiment}: {settings} repeat {self.repeat}"
 
     def __getattr__(self, name):
-        params = {**self.__dict__.get("setup", {}), **self.__dict__.get("measure", {})}
+        params = {**self.__dict__.get("setup", {}), **self.__dict__.get("vary", {})}
         if name in params:
             return params[name]
         raise AttributeError(f"this point has no parameter {name!r}{did_you_mean(name, params)}")

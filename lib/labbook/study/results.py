@@ -9,7 +9,7 @@ from labbook.study import published
 
 def summary(experiment):
     """DataFrame sorted in the order of the plan; columns point, the parameters, repeat, block,
-    order, stale and the measures. `stale` marks points measured with earlier code or versions."""
+    order, stale and the metrics. `stale` marks points measured with earlier code or versions."""
     import pandas as pd
 
     if experiment.study.run.published:
@@ -27,8 +27,13 @@ def metas(experiment) -> list[dict]:
 
 
 def row(meta: dict, stale: bool) -> dict:
-    return {"point": meta["key"], **meta["setup"], **meta["measure"], "repeat": meta["repeat"],
+    return {"point": meta["key"], **parameters(meta), "repeat": meta["repeat"],
             "block": meta["block"], "order": meta["order"], "stale": stale, **meta["summary"]}
+
+
+def parameters(meta: dict) -> dict:
+    """The parameters of a record; older records hold `vary` under the name `metric`."""
+    return meta["setup"] | (meta["vary"] if "vary" in meta else meta["measure"])
 
 
 def conditions(study, experiments) -> dict:

@@ -34,12 +34,12 @@ class Study:
         make = bring_up or _bring_up
         self.stage = Stage(lambda: make(self.folder / "lab.yml", self._environment_file()))
 
-    def experiment(self, name: str, setup=None, measure=None, repeats=1, *,
+    def experiment(self, name: str, setup=None, vary=None, repeats=1, *,
                    leave_out=None) -> Experiment:
         """A named grid of points: every combination of `setup` (a change means a restart) with
-        every one of `measure`, `repeats` times, but for those of which `leave_out(point)` is true.
+        every one of `vary`, `repeats` times, but for those of which `leave_out(point)` is true.
         InputError for names and values that cannot be."""
-        self.experiments[name] = Experiment(self, name, setup, measure, repeats, leave_out)
+        self.experiments[name] = Experiment(self, name, setup, vary, repeats, leave_out)
         return self.experiments[name]
 
     def attempt(self, point) -> Attempt:

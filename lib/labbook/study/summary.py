@@ -29,21 +29,21 @@ def _of_steps(rows) -> dict:
 
 
 def _of_operations(rows) -> dict:
-    measures = {"n": len(rows)}
+    metrics = {"n": len(rows)}
     ok = rows["ok"].astype(bool) if "ok" in rows else None
     if ok is not None:
-        measures["errors"] = int((~ok).sum())
+        metrics["errors"] = int((~ok).sum())
     if "seconds" not in rows or not len(rows):
-        return measures
+        return metrics
     good = rows if ok is None else rows[ok]
     if len(good):
-        measures |= _times(good["seconds"] * 1000)
+        metrics |= _times(good["seconds"] * 1000)
     if "started_s" in rows:
         ends = rows["started_s"] + rows["seconds"]
-        measures["seconds"] = float(ends.max() - rows["started_s"].min())
-        if measures["seconds"] > 0:
-            measures["rate_per_s"] = len(good) / measures["seconds"]
-    return {name: v for name, v in measures.items() if not math.isnan(v)}
+        metrics["seconds"] = float(ends.max() - rows["started_s"].min())
+        if metrics["seconds"] > 0:
+            metrics["rate_per_s"] = len(good) / metrics["seconds"]
+    return {name: v for name, v in metrics.items() if not math.isnan(v)}
 
 
 def _times(ms) -> dict:

@@ -60,9 +60,9 @@ def test_every_rule_can_be_written(write, name):
 
 
 @pytest.mark.parametrize("change, words", [
-    (lambda c: c.update(mesure="x"), ["slower.mesure", "measure"]),
+    (lambda c: c.update(metrik="x"), ["slower.metrik", "metric"]),
     (lambda c: c.pop("statement") and None, ["missing: statement"]),
-    (lambda c: c.pop("measure") and None, ["missing: measure"]),
+    (lambda c: c.pop("metric") and None, ["missing: metric"]),
     (lambda c: c.update(id="Two Words"), ["Two Words.id"]),
     (lambda c: c.update(statement=""), ["slower.statement"]),
     (lambda c: c["paper"].update(vale=1), ["slower.paper.vale", "value"]),
@@ -86,8 +86,8 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low"]),
     (lambda c: c.update(rule={"name": "sometimes"}), ["slower.rule", "low, high"]),
     (lambda c: c.update(rule={"name": "scales_with", "along": "x"}), ["slower.rule", "low, high"]),
-    (lambda c: c.update(needs=[{"measure": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
-    (lambda c: c.update(needs=[{"measure": "m", "at_least": 1}]), ["missing: otherwise"]),
+    (lambda c: c.update(needs=[{"metric": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
+    (lambda c: c.update(needs=[{"metric": "m", "at_least": 1}]), ["missing: otherwise"]),
     (lambda c: c.update(needs=[]), ["slower.needs"]),
     (lambda c: [c, c], ["slower: two claims have this id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
@@ -147,13 +147,13 @@ def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root)
 
 @pytest.mark.parametrize("change, words", [
     ({"experiment": "sped"}, "experiment 'sped', not 'speed'"),
-    ({"measure": "mean_s"}, "mean_ms"),
-    ({"measure": "outcome"}, "no measure 'outcome'"),
+    ({"metric": "mean_s"}, "mean_ms"),
+    ({"metric": "outcome"}, "no metric 'outcome'"),
 ])
 def test_a_claim_on_what_was_not_measured_is_refused(make, measure, change, words):
     first = yaml.safe_load(claims.path("demo").read_text())[0]
     study, speed = make(claims=[first | change])
-    measure(study, speed, measures={"outcome": "right"})
+    measure(study, speed, metrics={"outcome": "right"})
     with pytest.raises(InputError, match=words):
         study.judge("slower", speed)
     with pytest.raises(InputError, match="did you mean 'slower'"):
@@ -162,7 +162,7 @@ def test_a_claim_on_what_was_not_measured_is_refused(make, measure, change, word
 
 def test_points_limited_by_clients_are_judged_by_no_rule(make, measure):
     study, speed = make(repeats=3)
-    measure(study, speed, slow_a, measures={"client_limited": 1})
+    measure(study, speed, slow_a, metrics={"client_limited": 1})
     verdict = study.judge("slower", speed)
     assert (verdict.verdict, verdict.reason) == ("not testable here", "limited by the clients")
     assert verdict.measured is None and "Here" not in verdict._repr_html_()

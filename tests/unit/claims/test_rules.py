@@ -26,7 +26,7 @@ def rows(time, repeats=3, clients=(1, 10, 50), ops=("read",), limited=()):
 
 
 def judged(rule, data):
-    return decide({"id": "x", "measure": "mean_ms", "rule": rule}, data, PARAMETERS)
+    return decide({"id": "x", "metric": "mean_ms", "rule": rule}, data, PARAMETERS)
 
 
 def factor(value):
@@ -84,7 +84,7 @@ def test_grows_with(of, than, verdict):
         assert found.interval.value == pytest.approx((5.02 + 100) / (5.02 + 2))
 
 
-def test_the_measured_value_is_the_median_of_the_repeats_ratios():
+def test_the_metricd_value_is_the_median_of_the_repeats_ratios():
     found = judged({"name": "greater", "where": {"clients": 10}} | AB,
                    rows(lambda s, c, r: 10.0 * r if s == "a" else 5.0))
     assert (found.interval.value, found.interval.low, found.interval.high) == (4, 2, 6)
@@ -131,7 +131,7 @@ def test_operations_that_failed_are_told_with_the_verdict():
     data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
     assert "45 of 1800 operations failed" in judged({"name": "greater"} | AB, data).reason
     assert "failed" not in judged({"name": "greater"} | AB, rows(factor(2))).reason
-    found = decide({"id": "x", "measure": "errors", "rule": {"name": "always", "high": 9}}, data,
+    found = decide({"id": "x", "metric": "errors", "rule": {"name": "always", "high": 9}}, data,
                    PARAMETERS)
     assert "failed" not in found.reason     # it is about them itself
 
@@ -201,7 +201,7 @@ def test_a_claim_on_what_does_not_exist_is_refused(rule, words):
 
 
 def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measured():
-    claim = {"id": "one", "measure": "ms", "rule": {"name": "always", "low": 1, "where": {"op": "reads"}}}
+    claim = {"id": "one", "metric": "ms", "rule": {"name": "always", "low": 1, "where": {"op": "reads"}}}
     found = [{"repeat": 1, "op": "read", "ms": 1.0}]
     with pytest.raises(InputError, match="did you mean 'read'"):
         decide(claim, found, ["op"])
@@ -219,7 +219,7 @@ def test_crossing():
 
 @pytest.mark.parametrize("value, verdict", [(1.5, REPLICATED), (2.0, NOT_REPLICATED),
                                             (3, NOT_REPLICATED)])
-def test_a_measure_above_a_value(value, verdict):
+def test_a_metric_above_a_value(value, verdict):
     rule = {"name": "above", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
     outcome = judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0))
     assert (outcome.verdict, outcome.unit, outcome.interval.value) == (verdict, "ms", 2.0)
@@ -227,12 +227,12 @@ def test_a_measure_above_a_value(value, verdict):
 
 @pytest.mark.parametrize("value, verdict", [(2.5, REPLICATED), (2.0, NOT_REPLICATED),
                                             (1, NOT_REPLICATED)])
-def test_a_measure_below_a_value(value, verdict):
+def test_a_metric_below_a_value(value, verdict):
     rule = {"name": "below", "value": value, "unit": "ms", "where": {"system": "a", "clients": 1}}
     assert judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0)).verdict == verdict
 
 
-def test_a_measure_of_zero_is_one():
+def test_a_metric_of_zero_is_one():
     rule = {"name": "below", "value": 1, "unit": "errors"}
     found = judged(rule, rows(lambda s, c, r: 0.0 if s == "a" else 0.5))
     assert (found.verdict, found.interval.value) == (REPLICATED, 0.25)
@@ -259,7 +259,7 @@ SOMETIMES = {"name": "sometimes", "low": 1}
 
 
 def seen(where, repeats):
-    """A measure that is 1 in the points `where(system, clients, repeat)`, else 0."""
+    """A metric that is 1 in the points `where(system, clients, repeat)`, else 0."""
     return rows(lambda s, c, r: float(where(s, c, r)), repeats)
 
 
@@ -302,7 +302,7 @@ def test_a_gain_of_one_scenario_is_below_that_of_another_by_growth_along_the_arm
 @pytest.mark.parametrize("power, ends, verdict", [
     (1.0, {"low": 0.8, "high": 1.25}, REPLICATED), (0.5, {"low": 0.8, "high": 1.25}, NOT_REPLICATED),
     (1.3, {"low": 1.0}, REPLICATED), (0.9, {"low": 1.0}, NOT_REPLICATED)])
-def test_a_measure_goes_with_a_power_of_a_parameter(power, ends, verdict):
+def test_a_metric_goes_with_a_power_of_a_parameter(power, ends, verdict):
     rule = {"name": "scales_with", "along": "clients", "of": {"system": "a"}, **ends}
     found = judged(rule, rows(lambda s, c, r: 7.0 * c**power * (1 + r / 100), clients=(1, 2, 4, 32)))
     assert found.verdict == verdict and found.interval.value == pytest.approx(power)
@@ -339,12 +339,12 @@ def test_noise_is_not_taken_for_a_difference():
 
 @pytest.mark.parametrize("ends, verdict", [
     ({"low": 1.5, "high": 2.5}, REPLICATED), ({"low": 2.5, "high": 3}, NOT_REPLICATED)])
-def test_a_measure_between_two_values(ends, verdict):
+def test_a_metric_between_two_values(ends, verdict):
     rule = {"name": "between", **ends, "unit": "ms", "where": {"system": "a", "clients": 1}}
     assert judged(rule, rows(lambda s, c, r: 2.0 if s == "a" else 9.0)).verdict == verdict
 
 
-NEEDS = [{"measure": "seek_ratio", "at_least": 4, "otherwise": "this disk does not seek"}]
+NEEDS = [{"metric": "seek_ratio", "at_least": 4, "otherwise": "this disk does not seek"}]
 
 
 @pytest.mark.parametrize("seeks, verdict, words", [
@@ -353,7 +353,7 @@ NEEDS = [{"measure": "seek_ratio", "at_least": 4, "otherwise": "this disk does n
     ((None, math.nan, None), NOT_TESTABLE, "seek_ratio was not measured")])
 def test_what_a_claim_needs_of_the_place_is_measured_and_what_was_found_is_told(seeks, verdict, words):
     data = [row | {"seek_ratio": seeks[row["repeat"] - 1]} for row in rows(factor(2))]
-    claim = {"id": "x", "measure": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
+    claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
     found = decide(claim, data, PARAMETERS)
     assert found.verdict == verdict and words in found.reason
     assert found.interval.value == pytest.approx(2)
@@ -362,5 +362,5 @@ def test_what_a_claim_needs_of_the_place_is_measured_and_what_was_found_is_told(
 def test_that_the_place_lacks_something_comes_before_what_the_profile_lacks():
     data = [row | {"seek_ratio": 1.0} for row in rows(factor(2))]
     rule = {"name": "greater", "where": {"clients": 70}} | AB
-    found = decide({"id": "x", "measure": "mean_ms", "rule": rule, "needs": NEEDS}, data, PARAMETERS)
+    found = decide({"id": "x", "metric": "mean_ms", "rule": rule, "needs": NEEDS}, data, PARAMETERS)
     assert (found.verdict, found.interval) == (NOT_TESTABLE, None) and "does not seek" in found.reason

@@ -111,7 +111,7 @@ def test_an_interval_from_the_rows_of_one_run_would_not_have_kept_its_word():
     assert wrong / 200 > 0.5
 
 
-CLAIM = {"id": "c", "measure": "mean_ms", "rule": {
+CLAIM = {"id": "c", "metric": "mean_ms", "rule": {
     "name": "greater", "of": {"system": "b"}, "than": {"system": "a"}, "margin": 1.0}}
 
 
@@ -156,7 +156,7 @@ def test_the_interval_of_a_share_is_the_known_one():
     assert share_interval(10, 10).high == 1 and share_interval(0, 10).low == 0
 
 
-SOMETIMES = {"id": "s", "measure": "seen", "rule": {"name": "sometimes", "low": 1}}
+SOMETIMES = {"id": "s", "metric": "seen", "rule": {"name": "sometimes", "low": 1}}
 
 
 @pytest.mark.parametrize("repeats", [3, 6, 10])

@@ -18,7 +18,7 @@ PRINTED = pd.DataFrame([
     dict(release="older", size=20, seconds=None, cell="* in the table"),
     dict(release="newer", size=2, seconds=131, cell="printed"),
     dict(release="newer", size=20, seconds=2160, cell="printed")])
-BY = dict(by={"size": "Size, GB"}, arm="release", measure="seconds", unit="s", label="times")
+BY = dict(by={"size": "Size, GB"}, arm="release", metric="seconds", unit="s", label="times")
 
 
 def measured(*sizes):

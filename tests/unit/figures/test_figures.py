@@ -82,7 +82,7 @@ def test_hollow_points_have_a_face_of_their_own():
     assert solid.get_facecolor().tolist() != hollow.get_facecolor().tolist()
 
 
-def test_a_summary_without_the_measure_has_no_limited_points():
+def test_a_summary_without_the_metric_has_no_limited_points():
     plain = summary().drop(columns="client_limited")
     assert not repeats.client_limited(plain).any()
     figures.time_over_clients(plain)

@@ -30,11 +30,11 @@ def summary(save=0.1, rtts=(0, 100, 500), repeats=3):
         for scenario, share in (("create", 1), ("list", 0.5))])
 
 
-OVER = {"x": "rtt_ms", "hue": "segments", "measure": "mean_ms", "x_label": "round trip, ms",
+OVER = {"x": "rtt_ms", "hue": "segments", "metric": "mean_ms", "x_label": "round trip, ms",
         "label": "mean time of a call, ms"}
 
 
-def test_a_measure_over_a_parameter_has_its_units_and_the_names_of_its_parameters():
+def test_a_metric_over_a_parameter_has_its_units_and_the_names_of_its_parameters():
     picture = figures.over(summary(), col="scenario", **OVER)
     assert picture.panels[0].alt == (
         "Line chart, List: mean time of a call over round trip. one: 200 ms at 0 ms, 400 ms at "
@@ -52,20 +52,20 @@ def test_one_panel_may_stand_for_all_and_be_called_by_a_note():
     assert [p.alt[:20] for p in picture.panels] == ["Line chart, Listing:"]
 
 
-def test_points_without_the_measure_are_left_out():
+def test_points_without_the_metric_are_left_out():
     found = summary()
     found["steps_ms"] = [math.nan if scenario == "create" else 4.0 for scenario in found.scenario]
-    picture = figures.over(found, col="scenario", **OVER | {"measure": "steps_ms"})
+    picture = figures.over(found, col="scenario", **OVER | {"metric": "steps_ms"})
     assert len(picture.panels) == 1 and "List" in picture.panels[0].alt
     found["steps_ms"] = None
-    assert figures.over(found, **OVER | {"measure": "steps_ms"}) is NOT_MEASURED
-    assert figures.over(found, **OVER | {"measure": "other"}) is NOT_MEASURED
+    assert figures.over(found, **OVER | {"metric": "steps_ms"}) is NOT_MEASURED
+    assert figures.over(found, **OVER | {"metric": "other"}) is NOT_MEASURED
     assert figures.over(found.iloc[:0], **OVER) is NOT_MEASURED
 
 
-def test_a_measure_of_nothing_but_zeros_can_be_drawn():
+def test_a_metric_of_nothing_but_zeros_can_be_drawn():
     assert "one: 0 at 0 ms" in figures.over(
-        summary().assign(conflicts=0), **OVER | {"measure": "conflicts", "label": "conflicts"}
+        summary().assign(conflicts=0), **OVER | {"metric": "conflicts", "label": "conflicts"}
     ).panels[0].alt
 
 
@@ -168,7 +168,7 @@ class Measured:
 def test_a_table_says_how_many_repeats_a_verdict_takes(monkeypatch):
     rule = {"name": "ratio_between", "of": {"segments": 1}, "than": {"segments": 2}, "low": 1.02,
             "high": 1.06, "where": {"scenario": "create", "rtt_ms": {"at_least": 100}}}
-    claim = {"id": "saves", "statement": "It saves.", "measure": "mean_ms", "rule": rule}
+    claim = {"id": "saves", "statement": "It saves.", "metric": "mean_ms", "rule": rule}
     monkeypatch.setattr(claims, "load", lambda study: [claim])
     noise = {(2, r): 1 + 0.02 * (r - 2) for r in (1, 2, 3)}
     frame = summary(save=0.04)

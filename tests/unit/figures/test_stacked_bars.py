@@ -40,15 +40,15 @@ def test_without_measurements_there_is_no_picture(frame):
     assert figures.join_parts(frame, y="version", parts=PARTS, label="s") is NOT_MEASURED
 
 
-def test_measures_of_each_setting_stand_in_a_table():
+def test_metrics_of_each_setting_stand_in_a_table():
     frame = pd.DataFrame([{"load": load, "version": "old", "repeat": i, "join_s": 10.0 * i,
                            "grown": None if load == "none" else 2.0}
                           for load in ("none", "read") for i in (1, 2, 3)])
     table = figures.medians(frame, by={"load": "Load", "version": "Of"}, label="joins",
-                            measures={"join_s": "A join, s", "grown": "Grown"})
+                            metrics={"join_s": "A join, s", "grown": "Grown"})
     assert table.columns == ("Load", "Of", "A join, s", "Grown")
     assert table.rows == (("reads", "old", "20.0 (10.0 to 30.0)", "2.00 (2.00 to 2.00)"),
                           ("none", "old", "20.0 (10.0 to 30.0)", "–"))
     for lacking in (frame.iloc[:0], pd.DataFrame()):
-        told = figures.medians(lacking, by={"load": "Load"}, measures={"join_s": "s"}, label="joins")
+        told = figures.medians(lacking, by={"load": "Load"}, metrics={"join_s": "s"}, label="joins")
         assert told.rows == (("Not measured in this profile.", "–"),)

@@ -135,7 +135,7 @@ def test_the_elasticity_papers_minute_is_that_of_its_sleeps():
 
 
 def test_what_the_elasticity_paper_explains_by_seeks_needs_a_disk_that_seeks():
-    needs = {claim["id"]: {need["measure"] for need in claim.get("needs", ())}
+    needs = {claim["id"]: {need["metric"] for need in claim.get("needs", ())}
              for claim in claims.load("cassandra_elasticity")}
     for name in ("reads-lengthen-over-none", "reads-lengthen-over-writes", "scheduler-changes-join",
                  "larger-read-ahead-no-help", "smaller-read-ahead-helps", "reads-slow-the-stream"):
@@ -173,10 +173,10 @@ def test_what_bonnie_may_be_too_fast_to_tell_of_the_paper_the_other_clients_are_
     assert own and all(own.values()), own
     for name, claim in own.items():
         assert claim["rule"] == rates[name]["rule"] | {"where": {"tool": "own"}}
-        assert claim["measure"] == rates[name]["measure"]
+        assert claim["metric"] == rates[name]["metric"]
 
 
 def test_the_metadata_papers_four_ways_are_each_judged_as_it_had_no_spare():
-    ways = {claim["measure"]: claim for claim in claims.load("ceph_mds") if "way to fail" in claim["statement"]}
+    ways = {claim["metric"]: claim for claim in claims.load("ceph_mds") if "way to fail" in claim["statement"]}
     assert set(ways) == set(crash_outcomes.WAYS) and len(ways) == 4
     assert all(claim["rule"]["where"] == {"spare": False} for claim in ways.values())

@@ -15,7 +15,7 @@ CLAIM = """- id: faster
   source: section 1
   paper: {value: 2.5, unit: times}
   experiment: clients
-  measure: mean_ms
+  metric: mean_ms
   rule: {name: greater, of: {store: a}, than: {store: b}}
 """
 CONDITIONS = {"cpu": "Some CPU", "cores": 2, "memory_gib": 7.8, "kernel": "6.1", "system": "Debian",

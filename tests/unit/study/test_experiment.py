@@ -13,31 +13,31 @@ from labbook.study.experiment import grid
 
 
 def keys(**given):
-    return {p.key for p in grid("e", given.get("setup", {}), given.get("measure", {}),
+    return {p.key for p in grid("e", given.get("setup", {}), given.get("vary", {}),
                                 given.get("repeats", 1))}
 
 
 def test_values_of_whatever_type_are_the_same_point():
-    plain = keys(measure={"rtt_ms": [100, 300]})
+    plain = keys(vary={"rtt_ms": [100, 300]})
     for values in ([100.0, 300.0], (100, 300), np.array([100, 300]), np.array([100.0, 300.0]),
                    range(100, 301, 200), [np.int64(300), np.float32(100)]):
-        assert keys(measure={"rtt_ms": values}) == plain
-    assert keys(measure={"x": [0.1]}) == keys(measure={"x": np.float64(0.1)})
-    assert keys(measure={"x": np.array(5)}) == keys(measure={"x": 5})
+        assert keys(vary={"rtt_ms": values}) == plain
+    assert keys(vary={"x": [0.1]}) == keys(vary={"x": np.float64(0.1)})
+    assert keys(vary={"x": np.array(5)}) == keys(vary={"x": 5})
 
 
 @pytest.mark.parametrize("other", [
-    {"measure": {"x": 1, "y": 2}}, {"measure": {"x": "1"}}, {"measure": {"x": True}},
-    {"measure": {"x": 2}}, {"measure": {"x2": 1}}, {"measure": {"x": None}},
-    {"measure": {"x": 1.5}}])
+    {"vary": {"x": 1, "y": 2}}, {"vary": {"x": "1"}}, {"vary": {"x": True}},
+    {"vary": {"x": 2}}, {"vary": {"x2": 1}}, {"vary": {"x": None}},
+    {"vary": {"x": 1.5}}])
 def test_what_differs_is_another_point(other):
-    assert keys(**other).isdisjoint(keys(measure={"x": 1}))
+    assert keys(**other).isdisjoint(keys(vary={"x": 1}))
 
 
 def test_identity_knows_name_parameters_and_repeat_only():
-    assert keys(setup={"a": 1}, measure={"b": 2}) == keys(measure={"b": 2, "a": 1})
-    assert len(keys(measure={"a": 1}, repeats=3)) == 3
-    assert keys(measure={"a": [1]}) < keys(measure={"a": [1, 2]})
+    assert keys(setup={"a": 1}, vary={"b": 2}) == keys(vary={"b": 2, "a": 1})
+    assert len(keys(vary={"a": 1}, repeats=3)) == 3
+    assert keys(vary={"a": [1]}) < keys(vary={"a": [1, 2]})
     assert grid("e", {}, {"a": 1}, 1)[0].key != grid("f", {}, {"a": 1}, 1)[0].key
 
 
@@ -59,7 +59,7 @@ def test_setups_sweep_forward_and_back():
     assert {p.repeat for p in points if p.block <= 3} == {1}
 
 
-def test_each_block_has_all_measures_in_an_order_of_its_own():
+def test_each_block_has_all_variations_in_an_order_of_its_own():
     points = grid("e", {"system": ["a", "b"]}, {"m": range(8)}, 6)
     orders = [tuple(p.m for p in block) for _, block in groupby(points, key=lambda p: p.block)]
     assert all(sorted(order) == list(range(8)) for order in orders)
@@ -80,7 +80,7 @@ def test_a_point_gives_its_parameters_and_nothing_else():
         point.clients = 5
 
 
-@pytest.mark.parametrize("setup, measure, repeats, words", [
+@pytest.mark.parametrize("setup, vary, repeats, words", [
     ({}, {"repeat": 1}, 1, "repeat"),
     ({"key": 1}, {}, 1, "key"),
     ({}, {"mean_ms": 1}, 1, "mean_ms"),
@@ -106,9 +106,9 @@ def test_a_point_gives_its_parameters_and_nothing_else():
     ({}, {"x": 1}, True, "repeats"),
     ({}, {"x": 1}, "2", "repeats"),
 ])
-def test_what_cannot_be_a_grid_is_refused(setup, measure, repeats, words):
+def test_what_cannot_be_a_grid_is_refused(setup, vary, repeats, words):
     with pytest.raises(InputError, match=words):
-        grid("e", setup, measure, repeats)
+        grid("e", setup, vary, repeats)
 
 
 def test_a_name_with_a_path_in_it_is_refused():

@@ -15,9 +15,9 @@ def full(make, measure, monkeypatch):
     measure(study, speed)
     study.complete()
     monkeypatch.setenv("LABBOOK_PROFILE", "full")
-    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, measure={"clients": [2, 70]})
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
     measure(study, speed, lambda p: 0.02 if p.system == "a" else 0.01,
-            measures={"over": [1.5, 2]}, facts={"version": "1"})
+            metrics={"over": [1.5, 2]}, facts={"version": "1"})
     study.complete()
     return study, speed
 

@@ -29,7 +29,7 @@ def test_a_run_measures_everything_once_and_a_second_nothing(make, measure, labs
 
 def test_a_summary_has_a_row_a_point(make, measure):
     study, speed = make()
-    measure(study, speed, lambda p: 0.01 * p.clients, measures={"outcome": "right", "over": [1, 2]})
+    measure(study, speed, lambda p: 0.01 * p.clients, metrics={"outcome": "right", "over": [1, 2]})
     frame = speed.summary()
     assert list(frame.columns[:7]) == ["point", "system", "clients", "repeat", "block", "order",
                                        "stale"]
@@ -41,11 +41,11 @@ def test_a_summary_has_a_row_a_point(make, measure):
     assert not frame["stale"].any()
 
 
-def test_given_measures_go_before_computed_ones_and_rows_are_not_needed(make):
+def test_given_metrics_go_before_computed_ones_and_rows_are_not_needed(make):
     study, speed = make()
     for point in speed.remaining():
         with study.attempt(point) as attempt:
-            attempt.record(measures={"rate_per_s": 5})
+            attempt.record(metrics={"rate_per_s": 5})
     frame = speed.summary()
     assert list(frame["rate_per_s"]) == [5] * 4 and list(frame["n"]) == [0] * 4
 
@@ -260,8 +260,8 @@ def test_a_lab_that_does_not_come_up_is_tried_twice(make, labs):
 
 
 @pytest.mark.parametrize("wrong", [
-    {"measures": {"clients": 1}}, {"measures": {"stale": 1}}, {"measures": {"two words": 1}},
-    {"measures": {"x": {}}}, {"series": {"../x": pd.DataFrame()}}])
+    {"metrics": {"clients": 1}}, {"metrics": {"stale": 1}}, {"metrics": {"two words": 1}},
+    {"metrics": {"x": {}}}, {"series": {"../x": pd.DataFrame()}}])
 def test_what_cannot_be_recorded_is_refused(make, wrong):
     study, speed = make()
     with pytest.raises(InputError):
@@ -312,7 +312,7 @@ class Lab:
     def down(self): Path("down").open("a").write("x")
 
 study = Study("demo", bring_up=lambda *_: Lab())
-speed = study.experiment("speed", measure={"x": [1, 2, 3]})
+speed = study.experiment("speed", vary={"x": [1, 2, 3]})
 for point in speed.remaining():
     with study.attempt(point) as attempt:
         attempt.lab
@@ -338,7 +338,7 @@ def test_a_signal_takes_the_lab_down_and_keeps_what_was_measured(root, make, num
     assert process.returncode != 0 and "KeyboardInterrupt" in errors
     assert (root / "down").read_text() == "x"
     study = Study("demo")
-    speed = study.experiment("speed", measure={"x": [1, 2, 3]})
+    speed = study.experiment("speed", vary={"x": [1, 2, 3]})
     assert len(speed.summary()) == 1 and speed.failures() == []
 
 
@@ -537,7 +537,7 @@ def test_a_truncated_record_is_measured_again(make, measure):
 
 def test_the_same_failure_again_and_again_ends_the_study_early(make):
     study, _ = make()
-    many = study.experiment("many", measure={"x": list(range(40))})
+    many = study.experiment("many", vary={"x": list(range(40))})
     tried = 0
     with pytest.raises(LabError, match="no python"):
         for point in many.remaining():

@@ -103,7 +103,7 @@ def _floats(values) -> np.ndarray:
 def _through(point, title, what, top):
     figure = Figure(figsize=PANEL_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    means, highs = (_floats(point[measure]) for measure in BINS[:2])
+    means, highs = (_floats(point[metric]) for metric in BINS[:2])
     edges = float(point["bin_s"]) * np.arange(len(means) + 1)
     joins = list(zip(*(point[k] if is_list(point.get(k)) else ()
                        for k in ("join_starts_s", "join_ends_s"))))
@@ -133,8 +133,8 @@ def _mark(axes, at, letter, i):
 
 def _described(title, what, point, joins) -> str:
     told = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
-    told += [f"{number(point[measure])} ms {when}" for measure, when in
+    told += [f"{number(point[measure])} ms {when}" for metric, when in
              (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
-             if joins and not pd.isna(point.get(measure))]
+             if joins and not pd.isna(point.get(metric))]
     told += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
     return f"Chart through time, {title}: time of {what}. " + "; ".join(told) + "."

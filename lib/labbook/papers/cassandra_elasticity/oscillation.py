@@ -1,4 +1,4 @@
-"""Whether a measure swings to and fro through time, by its means in bins of equal length. Pure.
+"""Whether a metric swings to and fro through time, by its means in bins of equal length. Pure.
 
 Noise has high and low bins too, and so has a cache that warms up. An oscillation is told from them by
 coming again: the time is cut into PARTS, each loses its own straight trend, and what counts is how far

@@ -102,16 +102,16 @@ def asked_numbers(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
     return found
 
 
-def both_orders(measures: dict) -> dict:
+def both_orders(metrics: dict) -> dict:
     """Of a benchmark's rates ({order}_{op}_per_s, both orders of as many operations): {op}_per_s of
     both together, and {op}_random_over_sequential. NaN where one of them is missing; nothing of a
     benchmark without orders, which has rates of that name itself."""
     found = {}
     for op in ("create", "stat", "delete"):
         names = [f"{order}_{op}_per_s" for order in ("sequential", "random")]
-        if not set(names) <= set(measures):
+        if not set(names) <= set(metrics):
             continue
-        one, other = map(measures.get, names)
+        one, other = map(metrics.get, names)
         there = one > 0 and other > 0       # false for NaN, too
         found[f"{op}_per_s"] = 2 / (1 / one + 1 / other) if there else math.nan
         found[f"{op}_random_over_sequential"] = other / one if there else math.nan

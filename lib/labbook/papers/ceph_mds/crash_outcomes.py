@@ -131,7 +131,7 @@ def classify(evidence: dict) -> dict:
             "rank_unserved": int(unserved), "unexplained": int(bad and not why)}
 
 
-def measures(evidence: dict, last: dict) -> dict:
+def metrics(evidence: dict, last: dict) -> dict:
     """Of a run, for its record: {name: number or text}; numbers are NaN of what was not to be had.
 
     {client}_{word}: how many names were right, wrong, missing, unobtainable, unasked;

@@ -13,18 +13,18 @@ SAVED = "saved"
 
 
 def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
-                arms=({"segments": 1}, {"segments": 2}), measure="mean_ms",
+                arms=({"segments": 1}, {"segments": 2}), metric="mean_ms",
                 label="time saved, %", printed: pd.DataFrame | None = None, note="",
                 log=False) -> Picture:
     """(t1 - t2) / t1 in percent over the numbers `x`, a line for each value of `hue`: t1 and t2 are
-    the measure in the two arms, paired by repeat.
+    the metric in the two arms, paired by repeat.
 
     `printed` holds what the paper prints (`x`, `hue`, `saved_percent`), drawn as marks of its own.
     The line of 0 tells who is ahead. A repeat that lacks an arm is left out.
     """
-    if not len(lines.with_measure(summary, measure)):
+    if not len(lines.with_metric(summary, metric)):
         return NOT_MEASURED
-    found = saved(summary, [hue, x], arms, measure)
+    found = saved(summary, [hue, x], arms, metric)
     if not len(found):
         return NOT_MEASURED
     known = [] if printed is None else printed["saved_percent"]
@@ -47,21 +47,21 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
         f"{band_words(over_repeats(found, [hue, x], SAVED))}", found))
 
 
-def saved(summary, by, arms, measure) -> pd.DataFrame:
+def saved(summary, by, arms, metric) -> pd.DataFrame:
     """A row for each setting of `by` and repeat that has both arms: `saved` in percent, and
     `client_limited` where the clients limited one of the two."""
-    found = lines.with_measure(summary, measure)
-    one, other = (_arm(found, arm, [*by, "repeat"], measure) for arm in arms)
+    found = lines.with_metric(summary, metric)
+    one, other = (_arm(found, arm, [*by, "repeat"], metric) for arm in arms)
     both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
     return both.assign(**{
         SAVED: 100 * (1 - both["value_2"] / both["value_1"]),
         "client_limited": (both["limited_1"] | both["limited_2"]).astype(float)})
 
 
-def _arm(found, arm, index, measure):
+def _arm(found, arm, index, metric):
     for parameter, value in arm.items():
         found = found[found[parameter] == value]
-    frame = found.assign(value=found[measure], limited=client_limited(found))
+    frame = found.assign(value=found[metric], limited=client_limited(found))
     if frame.duplicated(index).any():
         raise ValueError(f"more than one point for each {', '.join(index)}: choose some first")
     return frame.set_index(index)[["value", "limited"]]

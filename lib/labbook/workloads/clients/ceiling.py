@@ -2,7 +2,7 @@
 
 The clients' ceiling is what keyvalue() gives for the same load against a NullServer, which
 answers at next to no cost. Where the null server needs less CPU a call than a client (both are
-in the measures) and has a core to itself, it does not limit; where it does, the ceiling comes
+in the metrics) and has a core to itself, it does not limit; where it does, the ceiling comes
 out too low, and too many points are marked, never too few.
 """
 

@@ -34,13 +34,13 @@ OF_THE_REPORT = ("run_all", "reboot_several", "attach_usual_name", "attach_other
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: one row: started_s, seconds, ok, evidence. `measures`: works (1 or 0), evidence (text),
+    """`rows`: one row: started_s, seconds, ok, evidence. `metrics`: works (1 or 0), evidence (text),
     and NUMBERS, NaN where they are none of the function's: failed_to_run, rebooted_share,
     others_rebooted, named_as_asked, snapshot_booted, and other_works (works, of a function that the
     report does not name)."""
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
 
 
 def cloud_function(name: str, ground: Ground) -> Load:
@@ -62,16 +62,16 @@ def cloud_function(name: str, ground: Ground) -> Load:
         ground.abandon()
     if name not in OF_THE_REPORT:
         numbers["other_works"] = works
-    measures = {"works": float(works), "evidence": evidence,
+    metrics = {"works": float(works), "evidence": evidence,
                 **{number: float(numbers.get(number, math.nan)) for number in NUMBERS}}
     rows = pd.DataFrame([{"started_s": 0.0, "seconds": time.monotonic() - begin, "ok": bool(works),
                           "evidence": evidence}])
-    return Load(rows, measures)
+    return Load(rows, metrics)
 
 
 def _failed(name, ground) -> dict:
     """The numbers of a function that did not come to them."""
     if name == "run_all":
         return {"failed_to_run": ground.fit}
-    measure = {"snapshot": "snapshot_booted", "attach": "named_as_asked", "reboot": "rebooted_share"}
-    return {found: 0.0 for word, found in measure.items() if word in name}
+    metric = {"snapshot": "snapshot_booted", "attach": "named_as_asked", "reboot": "rebooted_share"}
+    return {found: 0.0 for word, found in metric.items() if word in name}

@@ -20,7 +20,7 @@ class Load:
     """`rows`: a row a phase, in their order: phase ("sequential_create", "sequential_stat",
     "sequential_delete", and "random_" of each), started_s, seconds, files, told_per_s.
 
-    `measures`: {phase}_per_s, as bonnie++ tells it: NaN for a phase of less than half a second,
+    `metrics`: {phase}_per_s, as bonnie++ tells it: NaN for a phase of less than half a second,
     which it does not tell; by_clock_{phase}_per_s of all phases, by what its progress says and our
     clock, the files' names made up and sync() included; seconds, from the first phase's begin to
     the last one's end; clients_cpu_s, of bonnie++ itself. `csv`: bonnie++'s own line. `started`: seconds since the epoch, by our
@@ -28,7 +28,7 @@ class Load:
     """
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
     csv: str
     started: float
 
@@ -58,11 +58,11 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
         raise SystemFailure(f"{host.name}: bonnie++ went through other phases", log=log)
     began = float(rows.started_s.iloc[0])
     rows = rows.assign(started_s=rows.started_s - began)
-    made = _measures(rows) | {"clients_cpu_s": last["cpu_s"]}
+    made = _metrics(rows) | {"clients_cpu_s": last["cpu_s"]}
     return Load(rows, made, csv, began - clock_offset_s)
 
 
-def _measures(rows) -> dict:
+def _metrics(rows) -> dict:
     last = rows.iloc[-1]
     return {**{f"{row.phase}_per_s": row.told_per_s for row in rows.itertuples()},
             **{f"by_clock_{row.phase}_per_s": row.files / row.seconds for row in rows.itertuples()},

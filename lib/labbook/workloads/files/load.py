@@ -8,11 +8,11 @@ from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.workloads.clients.start import clocks, notice_seconds, shares
 from labbook.workloads.files.on_host import engine as host
 from labbook.workloads.files.on_host.runner import AT_END, KILLED_SECONDS
-from labbook.workloads.files.rows import Load, measures, of_host, phases_of, together
+from labbook.workloads.files.rows import Load, metrics, of_host, phases_of, together
 from labbook.workloads.keyvalue.stream_load import PIECE_BYTES, PIECE_SECONDS
 
 __all__ = ["PATTERNS", "PHASES", "Load", "Stream", "begin_metadata", "metadata"]
-# of each pattern, in their order; rows and measures are named after them
+# of each pattern, in their order; rows and metrics are named after them
 PHASES = {
     "bonnie": ("sequential_create", "sequential_stat", "sequential_delete",
                "random_create", "random_stat", "random_delete"),
@@ -143,7 +143,7 @@ class _Clients:
         if rows.empty:
             raise SystemFailure("the metadata clients made no calls")
         phases = phases_of(rows)
-        made = measures(rows, phases, names, used, hosts)
+        made = metrics(rows, phases, names, used, hosts)
         made["start_spread_s"] += self._uncertainty
         return Load(rows, phases, made | {"truncated": float(truncated)}, self.started, self.folder)
 

@@ -1,4 +1,4 @@
-"""From what metadata clients wrote to tables of calls and phases, and the measures of these."""
+"""From what metadata clients wrote to tables of calls and phases, and the metrics of these."""
 
 import errno
 import json
@@ -11,7 +11,7 @@ import pandas as pd
 from labbook.workloads.files.on_host.calls import OPS
 from labbook.workloads.files.on_host.runner import LENGTH
 from labbook.workloads.files.on_host.sheet import BLOCKED
-from labbook.workloads.keyvalue.rows import measures as of_calls
+from labbook.workloads.keyvalue.rows import metrics as of_calls
 from labbook.workloads.keyvalue.rows import together
 
 BLOCKED_WORD = "blocked"
@@ -29,7 +29,7 @@ class Load:
     number of that which it is in; `error` the errno's name ("ENOENT"), "blocked" for a call that
     was cut off, "" else. `phases`: a row a phase that was begun: phase, started_s, ended_s,
     operations and rate_per_s (of what the phase is there for, such as the unlinks of a delete; from
-    its first call's begin to its last one's end), errors. `measures`: {phase}_per_s and
+    its first call's begin to its last one's end), errors. `metrics`: {phase}_per_s and
     {phase}_p99_ms of each phase (NaN where it was not come to), rate_per_s (of all), longest_s,
     errors, blocked, truncated (1 when the time limit ended it), start_spread_s, clients_cpu_s,
     clients_cpu_share, clients_cpu_us_per_call. `started`: seconds since the epoch, by our clock, at which started_s is
@@ -38,7 +38,7 @@ class Load:
 
     rows: pd.DataFrame
     phases: pd.DataFrame
-    measures: dict
+    metrics: dict
     started: float
     folder: str
 
@@ -91,7 +91,7 @@ def own(rows: pd.DataFrame, phase: str) -> pd.DataFrame:
     return rows if word == "mixed" else rows[rows.op == OWN.get(word, word)]
 
 
-def measures(rows: pd.DataFrame, phases: pd.DataFrame, names, used, hosts) -> dict:
+def metrics(rows: pd.DataFrame, phases: pd.DataFrame, names, used, hosts) -> dict:
     """`names`: all phases that were to come; `used`: CPU seconds of each host's clients."""
     rates = dict(zip(phases.phase, phases.rate_per_s))
     found = {
@@ -108,4 +108,4 @@ def _p99_ms(made, phase: str) -> float:
     return float(own(made, phase).seconds.quantile(0.99)) * 1e3
 
 
-__all__ = ["Load", "measures", "of_host", "phases_of", "together"]
+__all__ = ["Load", "metrics", "of_host", "phases_of", "together"]

@@ -21,7 +21,7 @@ def rally(crew, target, *, scenario: str, concurrency: int, times: int,
     """Let Rally on the crew's first host make `times` calls from `concurrency` threads.
 
     `target` is as for keystone_users, and so are the rows, but that `client` is 0 and `user` ""
-    for all, since Rally does not tell. The only measure is rate_per_s. Rally removes its users when
+    for all, since Rally does not tell. The only metric is rate_per_s. Rally removes its users when
     the calls are done. SystemFailure when that is not within `seconds_at_most`, or when Rally
     comes to no calls at all. Its packages are fetched when they are needed first.
     """

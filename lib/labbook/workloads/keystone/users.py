@@ -32,14 +32,14 @@ class Load:
     `call` counts a client's calls; `step` is "" for the call as a whole, else "authenticate",
     "create_user" or "list_users"; `user` names the user that was created once Keystone has said
     so, also where the call failed later, and is "" before. `started`: seconds since the epoch, by
-    our clock, at which started_s is 0. `measures`: rate_per_s, start_spread_s (what the clocks may
+    our clock, at which started_s is 0. `metrics`: rate_per_s, start_spread_s (what the clocks may
     be off counted in), truncated (1 when the time limit ended it), clients_cpu_share,
     clients_cpu_ms_per_call, and of a load server_cpu_ms_per_call (all servers' CPU, known to 10 ms
     of each).
     """
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
     started: float
 
 
@@ -48,7 +48,7 @@ def keystone_users(crew, target, *, scenario: str, concurrency: int, times: int,
     """Let `concurrency` clients, spread evenly over the crew's hosts, make `times` calls in all.
 
     They start together, and whoever is free makes the next one.
-    After `seconds_at_most` no new call is made, and the measure `truncated` is 1. `target` has the
+    After `seconds_at_most` no new call is made, and the metric `truncated` is 1. `target` has the
     protocol "keystone" and `credentials`; where the servers' CPU is to be known, a `process` or
     several `processes`.
     """
@@ -61,7 +61,7 @@ def keystone_users(crew, target, *, scenario: str, concurrency: int, times: int,
     load = clients.go()
     if cpu_before is not None:
         calls = (load.rows.step == "").sum()
-        load.measures["server_cpu_ms_per_call"] = (server_cpu(target) - cpu_before) / calls * 1e3
+        load.metrics["server_cpu_ms_per_call"] = (server_cpu(target) - cpu_before) / calls * 1e3
     return load
 
 
@@ -134,10 +134,10 @@ class _Clients:
         rows = pd.concat([_frame(client, each, host.name) for host, of_host in zip(hosts, found)
                           for client, each, _ in of_host], ignore_index=True)
         used = [sum(cpu for _, _, cpu in of_host) for of_host in found]
-        measures = _measures(rows[rows.step == ""], used, hosts)
-        measures["start_spread_s"] += self._uncertainty
+        metrics = _metrics(rows[rows.step == ""], used, hosts)
+        metrics["start_spread_s"] += self._uncertainty
         return Load(rows.astype({"host": "category", "step": "category"}),
-                    measures | {"truncated": float(truncated)}, self._started)
+                    metrics | {"truncated": float(truncated)}, self._started)
 
 
 def host_specs(spec: dict, hosts: int) -> list[dict]:
@@ -173,7 +173,7 @@ def _frame(client: int, rows, host: str) -> pd.DataFrame:
         "error": pd.Series(error, dtype=object), "user": pd.Series(user, dtype=object)})
 
 
-def _measures(calls, used, hosts) -> dict:
+def _metrics(calls, used, hosts) -> dict:
     """Of whole calls and the CPU seconds of each host's clients; `clients_cpu_share` is the
     busiest host's: one host that is short spoils the result."""
     elapsed = (calls.started_s + calls.seconds).max() - calls.started_s.min()

@@ -6,7 +6,7 @@ from labbook.workloads.clients.server_cpu import server_cpu
 from labbook.workloads.clients.start import clocks, notice_seconds, shares
 from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
 from labbook.workloads.keyvalue.on_host.pairs import DOTS
-from labbook.workloads.keyvalue.rows import Load, measures, of_sheet, together
+from labbook.workloads.keyvalue.rows import Load, metrics, of_sheet, together
 from labbook.workloads.keyvalue.spec import (
     CALL_SECONDS,
     LEVELS,
@@ -38,7 +38,7 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
 
     Each has its own connection, warms up with `warmup_requests` calls and then, all together,
     calls in a closed loop on rows drawn evenly out of `rows`. After `seconds_at_most` no new call
-    is made, and the measure `truncated` is 1. `target` has a protocol, a port and an address or
+    is made, and the metric `truncated` is 1. `target` has a protocol, a port and an address or
     several `addresses`, over which the clients go round; where the servers' CPU is to be known,
     a `process` or several `processes`. The consistency level is Cassandra's alone; so are `values`
     "random", which no store can make smaller.
@@ -61,7 +61,7 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     frames, used = zip(*(of_sheet(raw, s, host.name)
                          for raw, s, host in zip(found, specs, crew.hosts)))
     rows = together(frames)
-    made = measures(rows, used, crew.hosts)
+    made = metrics(rows, used, crew.hosts)
     made["start_spread_s"] += uncertainty
     made["truncated"] = float(len(rows) < clients * requests)
     if cpu_before is not None:

@@ -48,7 +48,7 @@ def load_pairs(crew, target, *, rows: int, value_bytes: int, values: str = RANDO
         start = _begin(crew, specs)
         _watch(crew, len(specs), rows, what)
         found = crew.run(host.end, [END_SECONDS] * len(specs), timeout=END_SECONDS + 10)
-        made = _measures(found, crew.hosts, rows, value_bytes)
+        made = _metrics(found, crew.hosts, rows, value_bytes)
         if cpu_before is not None:
             made["server_cpu_s"] = server_cpu(target) - cpu_before
         made["sampled"], = crew.run(host.read_back, [spec], timeout=READ_BACK_SECONDS)
@@ -115,7 +115,7 @@ def _rows(found, hosts) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[["client", "host", *columns[1:]]]
 
 
-def _measures(found, hosts, rows: int, value_bytes: int) -> dict:
+def _metrics(found, hosts, rows: int, value_bytes: int) -> dict:
     table, mb = _rows(found, hosts), rows * value_bytes / 1e6
     seconds = (table.started_s + table.seconds).max() - table.started_s.min()
     used = table.groupby("host").cpu_s.sum()

@@ -1,4 +1,4 @@
-"""From what the clients' processes wrote to tables of calls, and the measures of these."""
+"""From what the clients' processes wrote to tables of calls, and the metrics of these."""
 
 import json
 import struct
@@ -20,14 +20,14 @@ CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("error", "u1")])  # a 
 class Load:
     """`rows`: client, host, started_s (since the common start), seconds, ok, error.
 
-    `measures`: rate_per_s, start_spread_s (what the clocks may be off counted in), truncated (1
+    `metrics`: rate_per_s, start_spread_s (what the clocks may be off counted in), truncated (1
     when the time limit ended it), clients_cpu_share, clients_cpu_us_per_call; of a load
     server_cpu_us_per_call (all servers' CPU, known to 10 ms of each); of a stream with a rate
     latest_s. `started`: seconds since the epoch, by our clock, at which started_s is 0.
     """
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
     started: float
 
 
@@ -62,7 +62,7 @@ def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def measures(rows: pd.DataFrame, used: list[float], hosts) -> dict:
+def metrics(rows: pd.DataFrame, used: list[float], hosts) -> dict:
     """Of all calls and of the CPU seconds of each host's clients; `clients_cpu_share` is the
     busiest host's: one host that is short spoils the result."""
     elapsed = (rows.started_s + rows.seconds).max() - rows.started_s.min()

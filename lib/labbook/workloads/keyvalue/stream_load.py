@@ -6,7 +6,7 @@ from labbook.workloads.clients.start import clocks, notice_seconds, shares
 from labbook.workloads.keyvalue.load import CONNECT_SECONDS
 from labbook.workloads.keyvalue.on_host import stream_engine as host
 from labbook.workloads.keyvalue.on_host.pairs import DOTS
-from labbook.workloads.keyvalue.rows import Load, measures, of_stream, together
+from labbook.workloads.keyvalue.rows import Load, metrics, of_stream, together
 from labbook.workloads.keyvalue.spec import CALL_SECONDS, spec_of
 
 SETTLE_SECONDS = 0.1
@@ -50,7 +50,7 @@ class Stream:
         hosts = self._crew.hosts[:len(found)]
         frames, used = zip(*(of_stream(raw, each.name) for raw, each in zip(found, hosts)))
         rows = together(frames)
-        made = measures(rows, used, hosts)
+        made = metrics(rows, used, hosts)
         made["start_spread_s"] += self._uncertainty
         if rate := self._spec["rate_per_s"]:
             made["latest_s"] = latest(rows, rate, self._spec["clients"])

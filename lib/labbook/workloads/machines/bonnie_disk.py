@@ -21,7 +21,7 @@ UNITS = {**{phase: "kib_per_s" for phase in bonnie_csv.BLOCKS}, "seeks": "per_s"
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: a row a phase: phase, unit, rate, cpu_percent. `measures`: {phase}_kib_per_s (of
+    """`rows`: a row a phase: phase, unit, rate, cpu_percent. `metrics`: {phase}_kib_per_s (of
     put_c, put_block, rewrite, get_c, get_block; of 1024 bytes), seeks_per_s, {phase}_per_s (of
     sequential_create, _stat, _delete and random_ alike, where files were asked for),
     {phase}_cpu_percent of all, {phase}_kib_per_cpu (KiB/s a percent of the processor), and wall_s.
@@ -30,7 +30,7 @@ class Load:
     """
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
     csv: str
     started: float
 
@@ -67,7 +67,7 @@ def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, dire
         rows = phases(csv, files)
     except ValueError as error:
         raise SystemFailure(f"{place.name}: bonnie++ told no rates: {error}", log=said[-2000:]) from None
-    return Load(rows, measures(rows) | {"wall_s": wall}, csv, started)
+    return Load(rows, metrics(rows) | {"wall_s": wall}, csv, started)
 
 
 def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
@@ -85,7 +85,7 @@ def phases(csv: str, files: int) -> pd.DataFrame:
                         columns=["phase", "unit", "rate", "cpu_percent"])
 
 
-def measures(rows: pd.DataFrame) -> dict[str, float]:
+def metrics(rows: pd.DataFrame) -> dict[str, float]:
     return {**{f"{row.phase}_{row.unit}": row.rate for row in rows.itertuples()},
             **{f"{row.phase}_cpu_percent": row.cpu_percent for row in rows.itertuples()},
             **{f"{row.phase}_kib_per_cpu": row.rate / row.cpu_percent if row.cpu_percent else math.nan

@@ -11,7 +11,7 @@ from labbook.papers.ceph_mds.crash_outcomes import (
     counted,
     cut_off,
     failed_migrations,
-    measures,
+    metrics,
     outcome,
     parts_of,
     together,
@@ -147,7 +147,7 @@ def test_a_run_in_numbers():
     survivor = parts(dead=counts(right=2, unobtainable=3), below=counts(right=4),
                      living=counts(right=1) | {"wrong": 2, "unasked": 1, "differing": {"size": 2}})
     again = {"survivor": parts(), "fresh": parts()}
-    found = measures(evidence(survivor=survivor, fresh=None, map_updated_s=None, **ALONE), again)
+    found = metrics(evidence(survivor=survivor, fresh=None, map_updated_s=None, **ALONE), again)
     assert (found["survivor_right"], found["survivor_right_dead"], found["survivor_right_living"]) == (7, 2, 5)
     assert (found["survivor_unobtainable_dead"], found["survivor_unasked_living"]) == (3, 1)
     assert found["survivor_differing"] == "size (2)" and found["not_as_before"] == 2
@@ -160,8 +160,8 @@ def test_a_run_in_numbers():
 
 
 def test_what_is_told_of_does_not_depend_on_what_came_of_it():
-    """A claim is judged by a measure that is there in each run."""
-    numbers = [{name for name, value in measures(evidence(fresh=fresh), {"survivor": fresh}).items()
+    """A claim is judged by a metric that is there in each run."""
+    numbers = [{name for name, value in metrics(evidence(fresh=fresh), {"survivor": fresh}).items()
                 if isinstance(value, float)} for fresh in (None, parts())]
     assert numbers[0] == numbers[1]
 
@@ -170,7 +170,7 @@ def test_what_is_told_of_does_not_depend_on_what_came_of_it():
     ({"survivor": parts(), "fresh": parts()}, 1), ({"survivor": parts(), "fresh": None}, 0),
     ({"survivor": parts(living=counts(wrong=1)), "fresh": parts()}, 0)])
 def test_all_is_right_again_for_both_clients_or_not(last, again):
-    found = measures(evidence(), last)
+    found = metrics(evidence(), last)
     assert found["right_again"] == again and found["outcome_right"] == 1
     assert found["not_as_before"] == (not again and last["fresh"] is not None)
 

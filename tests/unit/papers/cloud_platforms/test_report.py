@@ -55,7 +55,7 @@ def judged_by_the_tables():
     tables = {name: read() for name, read in PRINTED.items()}
     return [(claim, *tables[claim["experiment"]]) for claim in claims.load("cloud_platforms")
             if claim.get("experiment") in tables and not claim["source"].startswith("ours")
-            and claim["measure"] in tables[claim["experiment"]][0]]
+            and claim["metric"] in tables[claim["experiment"]][0]]
 
 
 BY_TABLES = judged_by_the_tables()

@@ -36,6 +36,6 @@ def test_clients_against_the_null_server_are_limited_by_themselves(
     load = keyvalue(crew, null_server("thrift"), op="read", clients=2,
                     requests=200, rows=1, value_bytes=100, warmup_requests=5, seed=1,
                     seconds_at_most=5)
-    rate = load.measures["rate_per_s"]
+    rate = load.metrics["rate_per_s"]
     assert load.rows.ok.all() and rate > 0
-    assert client_limited(rate, rate, load.measures["clients_cpu_share"])
+    assert client_limited(rate, rate, load.metrics["clients_cpu_share"])

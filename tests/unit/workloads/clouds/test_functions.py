@@ -151,10 +151,10 @@ def tried(name, *broken):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_works_on_a_cloud_that_works(name):
     load, cloud = tried(name)
-    assert load.measures["works"] == 1 and load.measures["evidence"]
+    assert load.metrics["works"] == 1 and load.metrics["evidence"]
     assert list(load.rows["ok"]) == [True]
-    assert set(NUMBERS) <= set(load.measures)
-    assert math.isnan(load.measures["other_works"]) == (name in OF_THE_REPORT)
+    assert set(NUMBERS) <= set(load.metrics)
+    assert math.isnan(load.metrics["other_works"]) == (name in OF_THE_REPORT)
     assert cloud.images() == [IMAGE] and not cloud.volumes()
 
 
@@ -170,9 +170,9 @@ def test_each_works_on_a_cloud_that_works(name):
 ])
 def test_what_goes_wrong_is_told(name, broken, numbers):
     load, cloud = tried(name, broken)
-    assert load.measures["works"] == 0 and load.measures["evidence"]
+    assert load.metrics["works"] == 0 and load.metrics["evidence"]
     assert not cloud.servers()      # nothing runs beside what comes after
-    assert {measure: load.measures[measure] for measure in numbers} == pytest.approx(numbers)
+    assert {metric: load.metrics[metric] for metric in numbers} == pytest.approx(numbers)
 
 
 @pytest.mark.parametrize("broken, kept", [((), 3), (("reboot",), 0)])
@@ -184,11 +184,11 @@ def test_a_volume_goes_though_the_guest_fails_meanwhile(monkeypatch):
     monkeypatch.setattr(Guest, "run", lambda self, command, **how: SimpleNamespace(
         stdout=self._said(command), stderr="no space", exit_code=int("mkfs" in command)))
     load, cloud = tried("write_volume")
-    assert load.measures["works"] == 0 and not cloud.volumes()
+    assert load.metrics["works"] == 0 and not cloud.volumes()
 
 
 def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():
-    assert tried("each_rebooted", "reboot")[0].measures["rebooted_share"] == 1
+    assert tried("each_rebooted", "reboot")[0].metrics["rebooted_share"] == 1
 
 
 def test_servers_are_asked_for_their_boot_all_at_a_time():
@@ -204,8 +204,8 @@ def test_servers_are_asked_for_their_boot_all_at_a_time():
     ("attach_usual_name", (), 1), ("attach_usual_name", ("names",), 0), ("attach_other_name", (), 0)])
 def test_a_volume_is_attached_whichever_name_it_has(name, broken, as_asked):
     load, _ = tried(name, *broken)
-    assert load.measures["works"] == 1
-    assert load.measures["named_as_asked"] == as_asked
+    assert load.metrics["works"] == 1
+    assert load.metrics["named_as_asked"] == as_asked
 
 
 @pytest.mark.parametrize("error, raised", [(LabError, False), (Lost, True)])
@@ -218,7 +218,7 @@ def test_a_guest_that_does_not_answer_fails_and_a_lab_that_is_gone_is_raised(err
         with pytest.raises(Lost):
             cloud_function("snapshot_fresh", ground)
     else:
-        assert cloud_function("snapshot_fresh", ground).measures["snapshot_booted"] == 0
+        assert cloud_function("snapshot_fresh", ground).metrics["snapshot_booted"] == 0
 
 
 def test_a_cloud_that_is_down_is_no_function_that_fails():

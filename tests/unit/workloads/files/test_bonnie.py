@@ -107,10 +107,10 @@ def test_a_run_is_a_row_a_phase_with_both_clocks(acting):
     load = bonnie(host, "/mnt/x", directories=8, seconds_at_most=10)
     assert list(load.rows.phase) == list(RATES) and (load.rows.files == 8192).all()
     assert load.rows.started_s.iloc[0] == 0 and (load.rows.seconds >= 0.01).all()
-    assert load.measures["random_delete_per_s"] == 1175
-    assert math.isnan(load.measures["sequential_stat_per_s"])
-    assert 0 < load.measures["by_clock_sequential_stat_per_s"] < 8192 / 0.01
-    assert 0 < load.measures["clients_cpu_s"] < 10
+    assert load.metrics["random_delete_per_s"] == 1175
+    assert math.isnan(load.metrics["sequential_stat_per_s"])
+    assert 0 < load.metrics["by_clock_sequential_stat_per_s"] < 8192 / 0.01
+    assert 0 < load.metrics["clients_cpu_s"] < 10
     assert load.csv.startswith("1.98,2.00a,lab") and load.started > 1e9
 
 

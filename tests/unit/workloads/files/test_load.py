@@ -33,9 +33,9 @@ def test_each_pattern_goes_through_its_phases(crew, tmp_path, pattern):
     ends = list(load.phases.ended_s[:-1])
     assert (load.phases.started_s[1:].to_numpy() >= ends).all()   # one phase after the other
     assert load.rows.groupby("phase", observed=True).client.nunique().eq(2).all()
-    assert all(load.measures[f"{phase}_per_s"] > 0 for phase in PHASES[pattern])
-    assert load.measures["truncated"] == load.measures["blocked"] == 0
-    assert load.measures["clients_cpu_us_per_call"] > 0
+    assert all(load.metrics[f"{phase}_per_s"] > 0 for phase in PHASES[pattern])
+    assert load.metrics["truncated"] == load.metrics["blocked"] == 0
+    assert load.metrics["clients_cpu_us_per_call"] > 0
     assert bool(os.listdir(tmp_path)) == (pattern in ("mixed", "renames"))   # which delete nothing
 
 
@@ -59,8 +59,8 @@ def test_a_phase_lasts_as_long_as_asked_and_counts_its_own_calls(crew, tmp_path)
 def test_the_time_limit_is_told(crew, tmp_path):
     load = metadata(crew, [tmp_path], pattern="bonnie", phase_s=20, directories=2, files=10, seed=1,
                     seconds_at_most=0.5)
-    assert load.measures["truncated"] == 1 and list(load.phases.phase) == ["sequential_create"]
-    assert load.measures["random_stat_per_s"] != load.measures["random_stat_per_s"]   # NaN
+    assert load.metrics["truncated"] == 1 and list(load.phases.phase) == ["sequential_create"]
+    assert load.metrics["random_stat_per_s"] != load.metrics["random_stat_per_s"]   # NaN
     assert load.rows.ok.all()
 
 
@@ -69,7 +69,7 @@ def test_a_stream_at_a_rate_until_it_is_ended(crew, tmp_path):
                             **LOAD)
     time.sleep(1)
     load = stream.end()
-    assert stream.end() is load and load.measures["truncated"] == 0
+    assert stream.end() is load and load.metrics["truncated"] == 0
     lasted = (load.rows.started_s + load.rows.seconds).max()
     assert len(load.rows) <= 200 * (lasted + 0.1) and load.rows.ok.all()
     assert (tmp_path / "a" / load.folder).is_dir() and (tmp_path / "b" / load.folder).is_dir()
@@ -98,7 +98,7 @@ def test_failures_are_rows(crew, tmp_path):
     load = stream.end()
     assert not load.rows.ok.all() and load.rows.ok.any()
     assert set(load.rows.error[~load.rows.ok]) == {"ENOENT"}
-    assert load.measures["errors"] == (~load.rows.ok).sum()
+    assert load.metrics["errors"] == (~load.rows.ok).sum()
 
 
 def test_a_call_that_does_not_come_back_is_a_row_and_its_client_is_left(crew, tmp_path, monkeypatch):
@@ -113,8 +113,8 @@ def test_a_call_that_does_not_come_back_is_a_row_and_its_client_is_left(crew, tm
     load = stream.end()
     blocked = load.rows[load.rows.error == "blocked"]
     assert sorted(blocked.client) == [0, 1] and set(blocked.op) == {"stat"} and not blocked.ok.any()
-    assert blocked.seconds.min() > 0.3 and load.measures["blocked"] == 2
-    assert load.measures["longest_s"] == blocked.seconds.max()
+    assert blocked.seconds.min() > 0.3 and load.metrics["blocked"] == 2
+    assert load.metrics["longest_s"] == blocked.seconds.max()
     assert load.rows.ok.sum() > 100
     last = load.rows[load.rows.ok].groupby("client").started_s.max()
     assert (blocked.set_index("client").started_s > last).all()

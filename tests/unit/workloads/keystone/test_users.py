@@ -67,10 +67,10 @@ def test_one_row_a_call_and_a_step(crew, server, scenario):
     gaps = calls.groupby("client").started_s.diff() - calls.groupby("client").seconds.shift()
     assert (gaps.dropna() >= 0).all()  # a closed loop
     assert (rows.started_s >= -0.001).all() and abs(time.time() - load.started) < 30
-    measures = load.measures
-    assert measures["truncated"] == 0 and 0 < measures["clients_cpu_share"] <= 1
-    assert measures["clients_cpu_ms_per_call"] > 0 and "server_cpu_ms_per_call" not in measures
-    assert measures["rate_per_s"] == pytest.approx(
+    metrics = load.metrics
+    assert metrics["truncated"] == 0 and 0 < metrics["clients_cpu_share"] <= 1
+    assert metrics["clients_cpu_ms_per_call"] > 0 and "server_cpu_ms_per_call" not in metrics
+    assert metrics["rate_per_s"] == pytest.approx(
         10 / ((calls.started_s + calls.seconds).max() - calls.started_s.min()))
 
 
@@ -97,12 +97,12 @@ def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
     assert len(rows) == 12 and not rows.ok.any() and (rows.user == "").all()
     assert rows.error.str.contains("refused").all()
     assert rows.step.unique().tolist() == ["authenticate", ""]  # what comes after is not tried
-    assert load.measures["rate_per_s"] == 0
+    assert load.metrics["rate_per_s"] == 0
 
 
 def test_the_time_limit_ends_the_load_and_is_told(crew, server):
     load = keystone_users(crew, server, **LOAD | {"times": 5000, "seconds_at_most": 0.5})
-    assert load.measures["truncated"] == 1 and load.rows.started_s.max() <= 20
+    assert load.metrics["truncated"] == 1 and load.rows.started_s.max() <= 20
     assert 0 < (load.rows.step == "").sum() < 5000
 
 
@@ -115,7 +115,7 @@ def test_a_stream_goes_on_until_it_is_ended(crew, server):
     calls = load.rows[load.rows.step == ""]
     assert load.started == stream.started and stream.end() is load
     assert calls.ok.all() and calls.user.nunique() == len(calls) and set(calls.client) == {0, 1}
-    assert 0.5 < calls.started_s.max() < 10 and load.measures["truncated"] == 0
+    assert 0.5 < calls.started_s.max() < 10 and load.metrics["truncated"] == 0
 
 
 def test_a_stream_whose_server_dies_has_rows_of_both_kinds(crew, server):
@@ -143,7 +143,7 @@ def test_a_stream_that_nobody_ends_makes_no_new_call_after_its_time(crew, server
     time.sleep(1)
     load = stream.end()
     assert load.rows[load.rows.step == ""].started_s.max() < 0.6
-    assert load.measures["truncated"] == 1
+    assert load.metrics["truncated"] == 1
 
 
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
@@ -161,7 +161,7 @@ def test_times_are_by_our_clock_whatever_the_hosts_say(crew, server, offset):
     load = stream.end()
     first = load.started + load.rows.started_s.min()
     assert stream.started - 0.01 <= first <= ended + 5
-    assert load.measures["start_spread_s"] >= 0.6
+    assert load.metrics["start_spread_s"] >= 0.6
 
 
 def test_the_password_is_in_no_command_line_and_no_row(crew, server, tmp_path):

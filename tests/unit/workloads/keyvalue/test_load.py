@@ -36,8 +36,8 @@ def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
     assert (rows.seconds > 0).all() and rows.started_s.between(-0.001, 10).all()
     gaps = rows.groupby("client").started_s.diff() - rows.groupby("client").seconds.shift()
     assert (gaps.dropna() >= 0).all()  # a closed loop: the next call waits for the answer
-    assert load.measures["truncated"] == 0 and 0 < load.measures["clients_cpu_share"] <= 1
-    assert load.measures["rate_per_s"] == pytest.approx(
+    assert load.metrics["truncated"] == 0 and 0 < load.metrics["clients_cpu_share"] <= 1
+    assert load.metrics["rate_per_s"] == pytest.approx(
         150 / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
 
 
@@ -53,7 +53,7 @@ def test_a_client_that_cannot_connect_says_so_in_its_rows(crew, dead_port, proto
     load = keyvalue(crew, target(dead_port, protocol), **LOAD | {"requests": 10})
     assert len(load.rows) == 30 and not load.rows.ok.any()
     assert load.rows.error.str.contains("refused").all()
-    assert load.measures["rate_per_s"] == 0
+    assert load.metrics["rate_per_s"] == 0
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -76,7 +76,7 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, protoco
 def test_the_time_limit_ends_the_load_and_is_told(crew, null_server):  # noqa: F811
     load = keyvalue(crew, null_server("thrift"),
                     **LOAD | {"requests": 100_000, "seconds_at_most": 0.3})
-    assert load.measures["truncated"] == 1 and 0 < len(load.rows) < 300_000
+    assert load.metrics["truncated"] == 1 and 0 < len(load.rows) < 300_000
     assert load.rows.started_s.max() <= 0.3
 
 
@@ -181,9 +181,9 @@ def test_the_cpu_of_several_servers_is_summed(crew, null_server, tmp_path):  # n
     one = SimpleNamespace(pid=server.server.pid, host=here_host(tmp_path, "server"))
     load = LOAD | {"requests": 3000}
     server.process = one
-    alone = keyvalue(crew, server, **load).measures["server_cpu_us_per_call"]
+    alone = keyvalue(crew, server, **load).metrics["server_cpu_us_per_call"]
     server.processes = [one] * 10
-    together = keyvalue(crew, server, **load).measures["server_cpu_us_per_call"]
+    together = keyvalue(crew, server, **load).metrics["server_cpu_us_per_call"]
     assert alone > 0 and together > 3 * alone
 
 
@@ -203,7 +203,7 @@ def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  #
     load = keyvalue(crew, null_server("thrift"), **LOAD)
     assert before < told[0] - offset < time.time()
     assert load.rows.started_s.between(-0.001, 5).all() and len(load.rows) == 150
-    assert load.measures["start_spread_s"] >= 0.6
+    assert load.metrics["start_spread_s"] >= 0.6
 
 
 @pytest.mark.parametrize("end", ["input closed", "killed"])

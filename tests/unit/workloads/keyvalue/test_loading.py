@@ -31,14 +31,14 @@ def crew(tmp_path, monkeypatch):
 def test_a_load_and_what_it_tells(crew, null_server, protocol, values, capsys):  # noqa: F811
     server = null_server(protocol, value_bytes=4096, values=values)
     load = load_pairs(crew, server, **ASKED, values=values)
-    rows, measures = load.rows, load.measures
+    rows, metrics = load.rows, load.metrics
     assert list(rows) == ["client", "host", "started_s", "seconds", "rows", "again", "cpu_s"]
     assert rows.rows.tolist() == [75] * 4 and set(rows.host) == {"c1"}
-    assert measures["again"] == 0 and 200 <= measures["sampled"] <= 202
-    assert measures["mb_per_s"] == pytest.approx(300 * 4096 / 1e6 / measures["seconds"])
-    assert measures["mb_per_s_per_client_core"] == pytest.approx(
+    assert metrics["again"] == 0 and 200 <= metrics["sampled"] <= 202
+    assert metrics["mb_per_s"] == pytest.approx(300 * 4096 / 1e6 / metrics["seconds"])
+    assert metrics["mb_per_s_per_client_core"] == pytest.approx(
         300 * 4096 / 1e6 / rows.cpu_s.sum())
-    assert 0 < measures["clients_cpu_share"] and load.started <= time.time()
+    assert 0 < metrics["clients_cpu_share"] and load.started <= time.time()
     assert "loaded 300 rows, 1 MB in" in capsys.readouterr().err
 
 
@@ -51,14 +51,14 @@ def test_values_are_random_unless_said(crew, null_server):  # noqa: F811
 def test_a_load_may_be_held_back(crew, null_server):  # noqa: F811
     server = null_server("thrift", value_bytes=16384, values="random")
     load = load_pairs(crew, server, rows=400, value_bytes=16384, most_mb_per_s=8)
-    assert 4 < load.measures["mb_per_s"] < 8.8     # without, hundreds
+    assert 4 < load.metrics["mb_per_s"] < 8.8     # without, hundreds
 
 
 def test_fewer_rows_than_clients_and_larger_than_a_batch(crew, null_server):  # noqa: F811
     server = null_server("thrift", value_bytes=60_000, values="random")
     load = load_pairs(crew, server, rows=3, value_bytes=60_000)
-    assert load.rows.rows.tolist() == [1, 1, 1] and load.measures["sampled"] == 3
-    assert load_pairs(crew, server, rows=1, value_bytes=60_000).measures["sampled"] == 1
+    assert load.rows.rows.tolist() == [1, 1, 1] and load.metrics["sampled"] == 3
+    assert load_pairs(crew, server, rows=1, value_bytes=60_000).metrics["sampled"] == 1
 
 
 def test_a_server_that_is_not_there(crew, dead_port, monkeypatch):  # noqa: F811

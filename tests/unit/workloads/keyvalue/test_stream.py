@@ -49,11 +49,11 @@ def test_a_stream_is_a_row_a_call(crew, serve, protocol, op):
     assert sorted(rows.client.unique()) == [0, 1, 2]
     gaps = rows.groupby("client").started_s.diff() - rows.groupby("client").seconds.shift()
     assert (gaps.dropna() >= -1e-9).all()  # a closed loop: the next call waits for the answer
-    measures = load.measures
-    assert measures["truncated"] == 0 and 0 < measures["clients_cpu_share"] <= 1
-    assert measures["rate_per_s"] == pytest.approx(
+    metrics = load.metrics
+    assert metrics["truncated"] == 0 and 0 < metrics["clients_cpu_share"] <= 1
+    assert metrics["rate_per_s"] == pytest.approx(
         len(rows) / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
-    assert measures["clients_cpu_us_per_call"] > 0 and "latest_s" not in measures
+    assert metrics["clients_cpu_us_per_call"] > 0 and "latest_s" not in metrics
 
 
 def test_a_rate_is_never_exceeded_and_each_has_its_own_times(crew, serve):
@@ -64,7 +64,7 @@ def test_a_rate_is_never_exceeded_and_each_has_its_own_times(crew, serve):
     turn = rows.groupby("client").cumcount()
     due = (rows.client + turn * 3) / 60
     assert (rows.started_s >= due - 1e-6).all() and len(rows) >= 3
-    assert load.measures["latest_s"] == pytest.approx((rows.started_s - due).max())
+    assert load.metrics["latest_s"] == pytest.approx((rows.started_s - due).max())
     assert len(rows) <= 1 + 60 * (rows.started_s.max() + 1e-6)
 
 
@@ -122,7 +122,7 @@ def test_the_time_limit_ends_a_stream_and_is_told(crew, serve):
     stream = begin_pairs(crew, serve(), **STREAM | {"seconds_at_most": 0.2})
     time.sleep(0.4)
     load = stream.end()
-    assert load.measures["truncated"] == 1 and load.rows.started_s.max() <= 0.2
+    assert load.metrics["truncated"] == 1 and load.rows.started_s.max() <= 0.2
 
 
 def test_rows_come_in_pieces(crew, serve, monkeypatch, tmp_path):
@@ -167,7 +167,7 @@ def test_clients_that_cannot_connect_say_so(crew, dead_port):  # noqa: F811
     stream = begin_pairs(crew, target(dead_port, "cql"), **STREAM)
     load = stream.end()
     assert len(load.rows) and not load.rows.ok.any()
-    assert load.rows.error.str.contains("refused").all() and load.measures["rate_per_s"] == 0
+    assert load.rows.error.str.contains("refused").all() and load.metrics["rate_per_s"] == 0
 
 
 def test_wrong_values_are_error_rows(crew, serve):
@@ -204,7 +204,7 @@ def test_hosts_whose_clocks_differ_start_together(crew, serve):
     crew.clock_offsets, crew.run = lambda: [(2.0, 0.3)], on_a_host_with_another_clock
     stream = begin_pairs(crew, serve(), **STREAM)
     load = stream.end()
-    assert told[0] == stream.started + 2 and load.measures["start_spread_s"] >= 0.6
+    assert told[0] == stream.started + 2 and load.metrics["start_spread_s"] >= 0.6
 
 
 @pytest.mark.parametrize("end", ["input closed", "killed before the start"])

@@ -57,13 +57,13 @@ def test_another_format_is_refused(printed):
         bonnie_csv.line(printed)
 
 
-def test_measures_say_their_units():
-    found = bonnie_disk.measures(bonnie_disk.phases(CSV, 16))
+def test_metrics_say_their_units():
+    found = bonnie_disk.metrics(bonnie_disk.phases(CSV, 16))
     assert found["put_c_kib_per_s"] == 15412 and found["put_c_cpu_percent"] == 23
     assert found["put_c_kib_per_cpu"] == 15412 / 23 and math.isnan(found["rewrite_kib_per_cpu"])
     assert "seeks_kib_per_cpu" not in found
     assert found["seeks_per_s"] == 77.2 and found["random_stat_per_s"] == 426598
-    assert "sequential_create_per_s" not in bonnie_disk.measures(bonnie_disk.phases(CSV, 0))
+    assert "sequential_create_per_s" not in bonnie_disk.metrics(bonnie_disk.phases(CSV, 0))
 
 
 def test_what_it_is_told():
@@ -94,7 +94,7 @@ SAYS = f"echo Writing a byte at a time...done >&2; echo Version; echo '{CSV}'"
 def test_a_run_is_a_row_a_phase(acting, tmp_path):
     load = bonnie_disk.bonnie_disk(acting(SAYS), tmp_path / "a disk", **ASKED)
     assert load.rows.phase.tolist() == list(BLOCKS) and load.csv == CSV
-    assert load.measures["rewrite_kib_per_s"] == 13231 and load.measures["wall_s"] > 0
+    assert load.metrics["rewrite_kib_per_s"] == 13231 and load.metrics["wall_s"] > 0
     assert (tmp_path / "a disk").is_dir()
 
 

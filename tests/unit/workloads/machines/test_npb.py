@@ -61,12 +61,12 @@ def built(tmp_path_factory):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_kernel_comes_to_the_published_values(built, kernel):
     load = npb([built[0]], kernel=kernel, size="S", ranks=1, seconds_at_most=60)
-    assert load.measures["verified"] == 1 and load.rows.ok.all()
-    assert load.measures["seconds"] > 0 and load.measures["mops"] > 0
+    assert load.metrics["verified"] == 1 and load.rows.ok.all()
+    assert load.metrics["seconds"] > 0 and load.metrics["mops"] > 0
     assert len(load.rows) == {"ep": 1, "is": 10, "cg": 15, "mg": 4, "ft": 6}[kernel]
-    assert load.measures["swapped_out_mb"] >= 0
+    assert load.metrics["swapped_out_mb"] >= 0
     if kernel == "cg":      # of NPB's tables, so that no table of the program's own is believed
-        assert math.isclose(load.measures["zeta"], 8.5971775078648, rel_tol=1e-12)
+        assert math.isclose(load.metrics["zeta"], 8.5971775078648, rel_tol=1e-12)
 
 
 @needs_gcc
@@ -80,8 +80,8 @@ def test_a_wrong_value_is_found_out_by_the_program(built, tmp_path):
              f"{compiler} -O1 mg.c -o {host.root}/wrong/npb/mg -lm")
     wrong = Place("wrong", host, "127.0.0.1", folder=f"{host.root}/wrong")
     load = npb([wrong], kernel="mg", size="S", ranks=1, seconds_at_most=60)
-    assert load.measures["verified"] == 0 and load.measures["error"] > 1e-8
-    assert math.isnan(load.measures["swapped_out_mb"]) and not load.rows.ok.any()
+    assert load.metrics["verified"] == 0 and load.metrics["error"] > 1e-8
+    assert math.isnan(load.metrics["swapped_out_mb"]) and not load.rows.ok.any()
 
 
 @needs_gcc
@@ -127,19 +127,19 @@ def test_what_does_not_compile_is_told_and_not_taken_for_built(tmp_path):
 
 
 def test_what_a_kernel_tells_is_a_row_an_iteration():
-    rows, measures = kernels.load("cg", TOLD, wall_s=2.5)
+    rows, metrics = kernels.load("cg", TOLD, wall_s=2.5)
     assert rows.started_s.tolist() == [0, 0.5, 1.25] and rows.iteration.tolist() == [1, 2, 3]
-    assert measures["zeta"] == 8.5971775078648 and measures["start_s"] == 1.0
-    assert measures["verified"] == 1 and measures["mops"] == 44
+    assert metrics["zeta"] == 8.5971775078648 and metrics["start_s"] == 1.0
+    assert metrics["verified"] == 1 and metrics["mops"] == 44
 
 
 def test_no_number_is_a_missing_one():
     told = TOLD | {"verified": False, "error": None, "values": [None, 1e-15]}
-    rows, measures = kernels.load("cg", told, wall_s=2.5)
-    assert math.isnan(measures["error"]) and math.isnan(measures["zeta"])
-    assert measures["verified"] == 0 and not rows.ok.any()
-    assert math.isnan(measures["seconds"]) and math.isnan(measures["mops"])     # no verdict is by these
-    assert measures["start_s"] == 1.0
+    rows, metrics = kernels.load("cg", told, wall_s=2.5)
+    assert math.isnan(metrics["error"]) and math.isnan(metrics["zeta"])
+    assert metrics["verified"] == 0 and not rows.ok.any()
+    assert math.isnan(metrics["seconds"]) and math.isnan(metrics["mops"])     # no verdict is by these
+    assert metrics["start_s"] == 1.0
 
 
 def test_the_line_of_json_is_found_among_other_words():
@@ -237,8 +237,8 @@ def test_an_upstream_build_is_run_and_read(tmp_path):
     program.chmod(0o755)
     load = npb([Place.of(host)], kernel="cg", size="S", ranks=1, seconds_at_most=5,
                programs=str(tmp_path))
-    assert load.measures["seconds"] == 0.03 and load.measures["mops"] == 2222.5
-    assert load.measures["verified"] == 1 and len(load.rows) == 1
+    assert load.metrics["seconds"] == 0.03 and load.metrics["mops"] == 2222.5
+    assert load.metrics["verified"] == 1 and len(load.rows) == 1
     with pytest.raises(LabError, match="lu.S.x nor .*lu.S.1"):
         npb([Place.of(host)], kernel="lu", size="S", ranks=1, seconds_at_most=5,
             programs=str(tmp_path))

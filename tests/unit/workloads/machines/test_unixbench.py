@@ -56,11 +56,11 @@ def test_the_worst_third_is_dropped_and_the_rest_is_a_geometric_mean():
 
 
 def test_the_baseline_machine_is_rated_ten():
-    found = scores.measures({test.name: test.baseline for test in TESTS})
+    found = scores.metrics({test.name: test.baseline for test in TESTS})
     assert found["index"] == pytest.approx(10) and found["shell_8_index"] == pytest.approx(10)
     assert found["shell_8_lpm"] == 6 and found["whetstone_mwips"] == 55
     twice = {test.name: test.baseline for test in TESTS} | {"pipe": 2 * 12440}
-    assert scores.measures(twice)["index"] == pytest.approx(10 * 2 ** (1 / 12))
+    assert scores.metrics(twice)["index"] == pytest.approx(10 * 2 ** (1 / 12))
 
 
 def test_copies_are_added_up_and_scripts_are_counted_by_the_minute():
@@ -87,10 +87,10 @@ def test_every_pass_is_run_with_its_time_and_copies():
 
 def test_all_passes_become_rows_scores_and_an_index(tmp_path):
     load = unixbench_style(place_that_says(tmp_path, SAYS), copies=2, passes=3, share_of_time=0.01)
-    assert len(load.rows) == 5 * 3 + 7 and load.measures["suite"] == "UnixBench-style"
-    assert load.measures["pipe_lps"] == pytest.approx(19)
-    assert load.measures["shell_1_lpm"] == pytest.approx(19 * 60)
-    assert load.measures["pipe_index"] == pytest.approx(190 / 12440)
+    assert len(load.rows) == 5 * 3 + 7 and load.metrics["suite"] == "UnixBench-style"
+    assert load.metrics["pipe_lps"] == pytest.approx(19)
+    assert load.metrics["shell_1_lpm"] == pytest.approx(19 * 60)
+    assert load.metrics["pipe_index"] == pytest.approx(190 / 12440)
     assert set(load.rows[load.rows.test == "pipe"].number) == {0, 1, 2}
 
 
@@ -130,9 +130,9 @@ def test_an_upstream_copy_is_run_and_read(tmp_path):
     load = unixbench_style(Place.of(here_host(tmp_path, "c1")), copies=2, passes=3,
                            programs=str(folder))
     assert (folder / "told").read_text().split() == ["-c", "2", "-i", "3"]
-    assert load.measures["suite"] == "UnixBench" and load.rows.empty
-    assert load.measures["index"] == pytest.approx(200)
-    assert load.measures["dhrystone_lps"] == pytest.approx(20 * 116700)
+    assert load.metrics["suite"] == "UnixBench" and load.rows.empty
+    assert load.metrics["index"] == pytest.approx(200)
+    assert load.metrics["dhrystone_lps"] == pytest.approx(20 * 116700)
 
 
 def test_a_report_without_all_tests_or_with_several_runs_is_refused():
@@ -147,4 +147,4 @@ def test_the_real_program_goes_through_all_of_it(tmp_path):
     host = here_host(tmp_path, "c1")
     build(host)
     load = unixbench_style(Place.of(host), copies=1, passes=1, share_of_time=0.002)
-    assert len(load.rows) == 12 and (load.rows.score > 0).all() and load.measures["index"] > 0
+    assert len(load.rows) == 12 and (load.rows.score > 0).all() and load.metrics["index"] > 0

@@ -14,7 +14,7 @@ WAIT_FOR_START_SECONDS = 900  # for the slowest host; an engine that ends closes
 
 
 class Forks:
-    """`make(number)` gives a client that is ready to `measure(start)`; each is made and measures
+    """`make(number)` gives a client that is ready to `measure(start)`; each is made and metrics
     in a process of its own, of which nothing but what it writes is left."""
 
     def __init__(self, numbers, make):

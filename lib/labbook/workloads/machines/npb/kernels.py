@@ -21,7 +21,7 @@ LONG_ROUNDS = 50
 @dataclass(frozen=True)
 class Load:
     """`rows`: a row an iteration: iteration, started_s, seconds, ok (whether it came to the
-    published values, of all iterations alike). `measures`: verified (1 or 0), seconds (of the
+    published values, of all iterations alike). `metrics`: verified (1 or 0), seconds (of the
     slowest rank, setting up not counted), mops (millions of operations a second, as NPB counts
     them), swapped_out_mb (by the kernels of all places meanwhile), these three NaN where the run is
     not verified; start_s (starting and setting up), error (the largest, relative; NaN where a number
@@ -30,7 +30,7 @@ class Load:
     """
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
     started: float
 
 
@@ -57,28 +57,28 @@ def npb(places, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
     said = mpirun.run(places, ranks, command, seconds_at_most, what)
     wall, swapped = time.monotonic() - began, swap.out_mb(places) - before
     told = upstream.told(said, what) if programs else mpirun.told(said, what)
-    rows, measures = load(kernel, told, wall)
-    return Load(rows, measures | {"swapped_out_mb": swapped if measures["verified"] else nan}, started)
+    rows, metrics = load(kernel, told, wall)
+    return Load(rows, metrics | {"swapped_out_mb": swapped if metrics["verified"] else nan}, started)
 
 
 def load(kernel: str, told: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:
-    """(rows, measures) of what a kernel told; in how long it came to a wrong result is no measure."""
+    """(rows, metrics) of what a kernel told; in how long it came to a wrong result is no metric."""
     seconds = pd.Series(told["iterations"], dtype=float)
     rows = pd.DataFrame({"iteration": range(1, len(seconds) + 1),
                          "started_s": seconds.cumsum() - seconds, "seconds": seconds,
                          "ok": bool(told["verified"])})
     error = told["error"]
-    measures = {**{name: told[name] if told["verified"] else nan for name in ("seconds", "mops")},
+    metrics = {**{name: told[name] if told["verified"] else nan for name in ("seconds", "mops")},
                 "verified": int(told["verified"]), "error": nan if error is None else error,
                 "start_s": max(0.0, wall_s - told["seconds"])}
     values = (nan if value is None else value for value in told["values"])
-    return rows, measures | dict(zip(VALUES.get(kernel, ()), values))
+    return rows, metrics | dict(zip(VALUES.get(kernel, ()), values))
 
 
 def latency(places, *, rounds: int = 1000, seconds_at_most: float = 60) -> Load:
     """A message to and fro between two processes: on two places, or both on the one given.
 
-    measures: latency_us (one way, a byte, the median), least_latency_us, p95_latency_us,
+    metrics: latency_us (one way, a byte, the median), least_latency_us, p95_latency_us,
     bandwidth_mb_per_s (of messages of 1 MiB, the median). One row, of all rounds.
     """
     if len(places) not in (1, 2):

@@ -24,7 +24,7 @@ class Test:
     __test__ = False    # no test of pytest's
 
     @property
-    def measure(self) -> str:
+    def metric(self) -> str:
         return f"{self.name}_{self.unit.lower()}"
 
     def passes(self, passes: int) -> int:
@@ -60,10 +60,10 @@ def score(passes) -> float:
     return geometric_mean(best_first[:len(best_first) - len(best_first) // 3])
 
 
-def measures(scores: dict[str, float]) -> dict[str, float]:
-    """{test.measure: score, NAME_index, and index, of all}; `scores` by the tests' names."""
+def metrics(scores: dict[str, float]) -> dict[str, float]:
+    """{test.metric: score, NAME_index, and index, of all}; `scores` by the tests' names."""
     indices = {test.name: scores[test.name] / test.baseline * RATED for test in TESTS}
-    return {**{test.measure: scores[test.name] for test in TESTS},
+    return {**{test.metric: scores[test.name] for test in TESTS},
             **{f"{name}_index": index for name, index in indices.items()},
             "index": geometric_mean(list(indices.values()))}
 

@@ -11,7 +11,7 @@ import pandas as pd
 from labbook.errors import InputError, SystemFailure
 from labbook.workloads.machines.unixbench import upstream
 from labbook.workloads.machines.unixbench.build import FOLDER, PROGRAM
-from labbook.workloads.machines.unixbench.scores import STYLE, TESTS, UPSTREAM, measures, score
+from labbook.workloads.machines.unixbench.scores import STYLE, TESTS, UPSTREAM, metrics, score
 
 MOST_COPIES, MOST_PASSES = 64, 10
 BESIDE_SECONDS = 300    # of what is not measured: files, the scripts' last rounds (of emulated guests)
@@ -20,14 +20,14 @@ SLOWER = 1.5            # than its time a test may be at most, in the whole
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: a row a pass: test, number, score (in the test's unit), took_s. `measures`: the
+    """`rows`: a row a pass: test, number, score (in the test's unit), took_s. `metrics`: the
     scores as NAME_UNIT (dhrystone_lps, whetstone_mwips, copy_1024_kbps, shell_1_lpm, ...), each
     test's NAME_index, `index` of all, and `suite`, by which it must be named wherever it is shown.
     `started`: seconds since the epoch, by our clock.
     """
 
     rows: pd.DataFrame
-    measures: dict
+    metrics: dict
     started: float
 
 
@@ -54,7 +54,7 @@ def unixbench_style(place, *, copies: int, passes: int = 10, share_of_time: floa
         scores = {test.name: score([row["score"] for row in rows if row["test"] == test.name])
                   for test in TESTS}
     rows = pd.DataFrame(rows, columns=["test", "number", "score", "took_s"])
-    return Load(rows, measures(scores) | {"suite": UPSTREAM if programs else STYLE}, started)
+    return Load(rows, metrics(scores) | {"suite": UPSTREAM if programs else STYLE}, started)
 
 
 def command(program: str, copies: int, passes: int, share: float) -> str:
