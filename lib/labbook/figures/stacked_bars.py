@@ -17,7 +17,7 @@ ROW_INCHES, HEAD_INCHES = 0.42, 1.3
 def join_parts(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: str,
                col: str | None = None, note="") -> Picture:
     """A bar for each value of `y`, in the order in which they come, made of the medians of `parts`
-    (measure: what to call it) one behind the other; a panel for each value of `col`. Dots are the
+    (metric: what to call it) one behind the other; a panel for each value of `col`. Dots are the
     sums of the repeats."""
     first, *others = parts
     found = with_metric(summary, first)

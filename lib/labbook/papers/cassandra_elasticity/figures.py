@@ -133,7 +133,7 @@ def _mark(axes, at, letter, i):
 
 def _described(title, what, point, joins) -> str:
     told = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
-    told += [f"{number(point[measure])} ms {when}" for metric, when in
+    told += [f"{number(point[metric])} ms {when}" for metric, when in
              (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
              if joins and not pd.isna(point.get(metric))]
     told += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
