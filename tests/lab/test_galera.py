@@ -12,7 +12,7 @@ from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.lab.cache.build import made
 from labbook.systems.galera.cluster import Galera
-from labbook.systems.galera.node import NOT_KEPT, GaleraNode
+from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 
 NOBODY = "65534"
 SITES = {"db1": "a", "db2": "a", "db3": "b"}
@@ -41,7 +41,7 @@ def data(lab, tmp_path_factory):
 
 
 def take(node, folder):
-    left_out = " ".join(f"--exclude=./{name}" for name in NOT_KEPT)
+    left_out = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
     node.host.run(f"tar -cf {node.home}/data.tar {left_out} -C {node.data} .")
     folder.mkdir()
     node.host.get(node.home / "data.tar", folder.parent / "data.tar")

@@ -103,7 +103,7 @@ def test_a_node_without_quorum_gets_no_connections(both):
         beside.port = 3316
         beside.deploy()
         beside.begin()
-        lost.host.wait_for(lambda: not lost.standing()["primary"], "the node to be alone", 60)
+        lost.host.wait_for(lambda: not lost.cluster_state()["primary"], "the node to be alone", 60)
         lost.host.wait_for(lambda: beside.states()[lost.address] == "DOWN", "it to be DOWN", 10)
         assert "unable" in beside.process.log_tail()
         cloud.host.wait_for(lambda: proxy.states() == {

@@ -12,7 +12,7 @@ from small_clouds import cloud_hosts, cloud_lab
 from labbook.errors import LabError
 from labbook.lab import Environment, Link
 from labbook.lab.link.pings import Pings
-from labbook.systems.galera.node import WAYS
+from labbook.systems.galera.node import TRANSFERS
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import begin_users
@@ -63,10 +63,10 @@ def users_made_while(lab, cloud, fault) -> set:
 
 def kill_and_rejoin(cloud):
     left, lost = cloud.galera.nodes
-    for way in WAYS:
+    for transfer in TRANSFERS:
         lost.process.kill()
         cloud.galera.synced([left.host.name])
-        assert lost.rejoin(by=way)["by"] == way
+        assert lost.rejoin(by=transfer)["by"] == transfer
 
 
 def check_the_wan_is_taken_as_it_is(lab):

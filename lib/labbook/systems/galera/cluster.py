@@ -1,4 +1,4 @@
-"""Several MariaDB servers that all take writes: a Galera cluster, over one site or more."""
+"""A Galera cluster: MariaDB servers at one or several sites that all take writes."""
 
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,16 +14,17 @@ from labbook.systems.galera import config
 from labbook.systems.galera.node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode, Left
 
 LISTEN_SECONDS, LEAVE_SECONDS = 30, 10
-STARTS = 3      # of a node that leaves while it joins
+STARTS = 3      # of a node that leaves while joining
 
 
 class Galera(Described):
-    """`hosts` are a node each; the first leads a new cluster.
+    """A cluster of one node on each host; the first leads a new cluster.
 
-    segments, weights: one number (0 to 255) for each node. A write crosses once to each other
-    segment, and is passed on within it. Of a cluster that falls apart, that part goes on whose
-    weights are more than half. `data` as in GaleraNode.deploy, for all; without, the first makes
-    an empty data directory and the others get it from the cluster.
+    segments, weights: one number (0 to 255) for each node. A write is sent once to each other segment
+    and passed on inside it. If the cluster is partitioned, the part with more than half of the
+    weights continues.
+    data: as in GaleraNode.deploy, for all nodes. Without, the first node creates an empty data
+    directory, and the others get its content from the cluster.
     """
 
     NAME = "galera"
@@ -37,13 +38,13 @@ class Galera(Described):
 
     def __init__(self, hosts, *, segments=None, weights=None, data: Path | None = None, **settings):
         if not hosts:
-            raise InputError("no hosts for it", file=config.FILE, key="hosts")
+            raise InputError("no hosts given", file=config.FILE, key="hosts")
         self.checked(settings)
         self.host, self.hosts, self.data = hosts[0], list(hosts), data
-        self.segments = config.numbers_of_nodes("segments", segments, len(hosts), 0)
-        self.weights = config.numbers_of_nodes("weights", weights, len(hosts), 1)
+        self.segments = config.numbers_per_node("segments", segments, len(hosts), 0)
+        self.weights = config.numbers_per_node("weights", weights, len(hosts), 1)
         if not any(self.weights):
-            raise InputError("no node has any", file=config.FILE, key="weights")
+            raise InputError("all are 0", file=config.FILE, key="weights")
         self.addresses = [host.address for host in hosts]
         self.nodes = [GaleraNode(host, peers=self.addresses, segment=segment, weight=weight,
                                  **settings)
@@ -62,14 +63,14 @@ class Galera(Described):
         return [node.process for node in self.nodes]
 
     def node(self, name: str) -> GaleraNode:
-        """The node on the host of this name."""
+        """The node on the host of this name; InputError without one."""
         for node in self.nodes:
             if node.host.name == name:
                 return node
         raise InputError(f"no node on a host {name!r}", allowed=[h.name for h in self.hosts])
 
     def up(self) -> "Galera":
-        """Take away what earlier runs left, deploy, and start."""
+        """Remove what earlier runs left, deploy and start."""
         self.destroy()
         each(self.nodes, lambda node: node.provide())
         each(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.nodes[0]))
@@ -80,9 +81,9 @@ class Galera(Described):
         return self
 
     def start(self) -> None:
-        """Start the nodes, first the one that was stopped last; returns when all are Synced."""
+        """Start all nodes, first the one that stopped last; returns when all are Synced."""
         leader = self._leader()
-        with self._or_none():
+        with self._kill_on_error():
             leader.begin(NEW_CLUSTER)
             leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
             each([node for node in self.nodes if node is not leader], lambda node: node.begin())
@@ -90,20 +91,25 @@ class Galera(Described):
             self.synced()
 
     def await_joined(self, node: GaleraNode, seconds: float | None = None) -> None:
-        """Returns once a node that was started is Synced. One that leaves while it joins (seen once,
-        on a busy machine) is started again; SystemFailure when that does not help."""
+        """Wait until a started node is Synced.
+
+        A node that leaves while joining (seen once, on a busy machine) is started again, up to STARTS
+        times in all; then SystemFailure.
+        """
         for starts_left in reversed(range(STARTS)):
             try:
                 return node.await_answer(seconds)
             except Left as left:
                 if not starts_left or node.leads():
                     raise
-                say(f"{left.message}; it is started again")
+                say(f"{left.message}; starting it again")
                 node.begin()
 
     def stop(self) -> None:
-        """One after the other: only a node that saw all others leave knows, when it is started
-        again, that it has all there is."""
+        """Stop the nodes one after the other.
+
+        Only a node that saw all others leave knows, when it starts again, that it has all data.
+        """
         left = [node for node in self.nodes if node.process and node.process.alive()]
         while left:
             left.pop().stop()
@@ -114,8 +120,8 @@ class Galera(Described):
         each(self.nodes, lambda node: node.destroy())
 
     def synced(self, nodes=None, size: int | None = None, seconds=60) -> None:
-        """Returns when these nodes (names; all) are Synced and each sees `size` nodes (as many as
-        are asked) that may write; SystemFailure that tells how they stand if not."""
+        """Wait until the nodes (host names; default: all) are Synced and may write, and each sees
+        `size` nodes (default: as many as are asked). SystemFailure with all states if not."""
         asked = self.nodes if nodes is None else [self.node(name) for name in nodes]
         size, seen = size or len(asked), {}
 
@@ -127,48 +133,49 @@ class Galera(Described):
         try:
             self.host.wait_for(all_are, f"{size} nodes to be Synced", seconds, interval=0.2)
         except SystemFailure as error:
-            error.message += f"; they are {seen}"
+            error.message += f"; their states: {seen}"
             raise
 
     def status(self, nodes=None) -> dict:
-        """By the name of its host, how each node stands (size, primary, state, committed); None for
-        one that does not answer."""
+        """The cluster_state of each node by its host's name; None for a node that does not answer."""
         nodes = self.nodes if nodes is None else nodes
-        return {node.host.name: found for node, found in zip(nodes, each(nodes, _standing))}
+        return {node.host.name: found for node, found in zip(nodes, each(nodes, _state_of))}
 
     def counters(self) -> dict:
-        """Summed over the nodes, since their starts: flow_control_paused_s, flow_control_sent,
-        cert_failures, bf_aborts, replicated, replicated_bytes, questions."""
+        """Counters since the nodes' starts, summed over the nodes: flow_control_paused_s,
+        flow_control_sent, cert_failures, bf_aborts, replicated, replicated_bytes, questions."""
         found = each(self.nodes, lambda node: node.counters())
         return {key: sum(counters[key] for counters in found) for key in found[0]}
 
     def query_each(self, statement: str, database=None) -> dict:
-        """By the name of its host, the rows of one statement on each node, once it has applied all
+        """The rows of one statement on each node, by its host's name, once the node has applied all
         that was committed before."""
-        rows = each(self.nodes, lambda node: node.query_in_step(statement, database))
+        rows = each(self.nodes, lambda node: node.query_synced(statement, database))
         return {node.host.name: found for node, found in zip(self.nodes, rows)}
 
     def query(self, statement: str, database=None) -> tuple:
-        """All rows of one statement on the first node, as `query_each` has them."""
-        return self.nodes[0].query_in_step(statement, database)
+        """All rows of one statement on the first node, as in `query_each`."""
+        return self.nodes[0].query_synced(statement, database)
 
     def bootstrap(self, name: str) -> None:
-        """Let the part of a fallen-apart cluster that this node sees go on as the cluster."""
+        """Make the partition that this node sees the cluster again, although it has no majority."""
         self.node(name).query("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'")
 
     def facts(self) -> dict:
-        """A node's facts; those in which the nodes differ are lists, in the order of the nodes."""
+        """Facts of the nodes; a list in the order of the nodes where they differ."""
         found = together(each(self.nodes, lambda node: node.facts()))
         left_out = ("peers", "segment", "weight")
         return {**{key: value for key, value in found.items() if key not in left_out},
                 "nodes": len(self.nodes), "segments": self.segments, "weights": self.weights}
 
     def _start_together(self) -> None:
-        """Start nodes that all have the same. As none has missed anything, they are told that they
-        were one cluster; one after the other, each would have to be given the news of those that
-        came before, which takes three times as long."""
+        """Start nodes with equal data at once, as members of one last view.
+
+        Started one after the other, each node would get the transactions of those before it, which
+        takes three times as long.
+        """
         ids = [uuid1() for _ in self.nodes]
-        with self._or_none():
+        with self._kill_on_error():
             for node, mine in zip(self.nodes, ids):
                 node.put(config.last_view(ids, self.segments, mine), "data", "gvwstate.dat")
             each(self.nodes, lambda node: node.begin())
@@ -176,8 +183,8 @@ class Galera(Described):
             self.synced()
 
     @contextmanager
-    def _or_none(self):
-        """No node is left running when they do not come up."""
+    def _kill_on_error(self):
+        """Kill all nodes if an error occurs inside."""
         try:
             yield
         except BaseException:
@@ -185,29 +192,29 @@ class Galera(Described):
             raise
 
     def _leader(self) -> GaleraNode:
-        """The node that was the last to stop, or the first when none has ever run."""
+        """The node that stopped last, or the first if none has ever run."""
         able = each(self.nodes, lambda node: node.may_lead())
         for node, may in zip(self.nodes, able):
             if may:
                 return node
-        raise SystemFailure("no node of galera was the last to stop in order, so none can say "
-                            "that it has all transactions")
+        raise SystemFailure("no node of galera was the last to stop in order, so none is known to "
+                            "have all transactions")
 
     def _await_left(self, node, size: int) -> None:
         def sees_no_more() -> bool:
-            found = _standing(node)
+            found = _state_of(node)
             return found is None or found["size"] <= size
 
-        with suppress(SystemFailure):  # the others are to stop all the same
+        with suppress(SystemFailure):  # the others are stopped all the same
             node.host.wait_for(sees_no_more, "a node to leave", LEAVE_SECONDS, interval=0.05)
 
     def _kill(self) -> None:
-        with suppress(LabbookError):  # what went wrong first is what must be told
+        with suppress(LabbookError):  # the first error is the one to report
             each(self.nodes, lambda node: node.process and node.process.kill())
 
 
-def _standing(node: GaleraNode) -> dict | None:
+def _state_of(node: GaleraNode) -> dict | None:
     try:
-        return node.standing()
+        return node.cluster_state()
     except (OSError, pymysql.Error):
         return None

@@ -1,4 +1,4 @@
-"""What a Galera node is told at its start, and what it tells of itself."""
+"""A Galera node's configuration, and parsers of its status and log. Pure functions."""
 
 import re
 
@@ -10,37 +10,37 @@ PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so",
 CLUSTER_PORT = 4567
 BYTE = {"type": "integer", "minimum": 0, "maximum": 255}
 WINDOW = {"type": "integer", "minimum": 1, "maximum": 4096}
-SHARED = {  # settings that all nodes of a cluster share
+SHARED = {  # settings that all nodes of a cluster have in common
     "durability": {"enum": ["commit", "periodic"], "default": "periodic"},
     "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
-    "send_window": {**WINDOW, "default": 4},       # as Galera ships both
+    "send_window": {**WINDOW, "default": 4},       # Galera's defaults, both
     "user_send_window": {**WINDOW, "default": 2},
 }
-# From SHOW GLOBAL STATUS, counted since a node's start.
+# Counters since a node's start: our name, and the name in SHOW GLOBAL STATUS.
 COUNTERS = {
     "flow_control_sent": "wsrep_flow_control_sent", "cert_failures": "wsrep_local_cert_failures",
     "bf_aborts": "wsrep_local_bf_aborts", "replicated": "wsrep_replicated",
     "replicated_bytes": "wsrep_replicated_bytes", "questions": "Questions",
 }
 NOWHERE = "00000000-0000-0000-0000-000000000000"
-# In a joiner's log, when it has all that it asked for.
+# In a joiner's log at the end of a state transfer.
 TRANSFER = "(IST|SST) completed on joiner"
-# In a node's log, each time that it stands otherwise in its cluster.
+# In a node's log at each change of its state in the cluster.
 SHIFTS = "WSREP: Shifting [A-Z/]+ -> [A-Z/]+"
-# A state's transfer keeps its log within the data, and none where it would outlive the lab.
+# The log of a state transfer stays in the data directory; an archive would outlive the lab.
 SST = "[sst]\nsst-log-archive=0\n"
 
 
 def check_windows(settings: dict) -> None:
-    """InputError when the window of the users' messages is not within that of all."""
+    """InputError if user_send_window is larger than send_window."""
     if settings["user_send_window"] > settings["send_window"]:
         raise InputError(f"{settings['user_send_window']} is more than send_window",
                          file=FILE, key="user_send_window",
                          allowed=f"1 to {settings['send_window']}")
 
 
-def numbers_of_nodes(key: str, numbers, nodes: int, default: int) -> list[int]:
-    """One number (0 to 255) for each node; InputError for a layout that does not fit."""
+def numbers_per_node(key: str, numbers, nodes: int, default: int) -> list[int]:
+    """One number (0 to 255) for each node; InputError for a list that does not fit."""
     if numbers is None:
         return [default] * nodes
     numbers = list(numbers)
@@ -48,13 +48,13 @@ def numbers_of_nodes(key: str, numbers, nodes: int, default: int) -> list[int]:
         raise InputError(f"{len(numbers)} numbers do not fit {nodes} nodes", file=FILE, key=key,
                          allowed="one for each node")
     if not all(type(n) is int and 0 <= n <= BYTE["maximum"] for n in numbers):
-        raise InputError(f"{numbers} has what is no such number", file=FILE, key=key,
+        raise InputError(f"{numbers} has an item that is not allowed", file=FILE, key=key,
                          allowed="0 to 255")
     return numbers
 
 
 def options(settings, name: str, address: str, provider: str) -> dict:
-    """my.cnf's options that make a server a node; `settings.peers` are the addresses of all."""
+    """Options of my.cnf that make a server a node; `settings.peers`: the addresses of all nodes."""
     peers = settings.peers or [address]
     return {
         "wsrep_on": "ON", "wsrep_provider": provider,
@@ -62,7 +62,7 @@ def options(settings, name: str, address: str, provider: str) -> dict:
         "wsrep_node_name": name, "wsrep_node_address": address,
         "wsrep_sst_method": "mariabackup", "wsrep_sst_auth": "labbook:",
         "wsrep_provider_options": f'"{provider_options(settings, address)}"',
-        # what replication of rows asks of a server
+        # required by replication
         "binlog_format": "ROW", "innodb_autoinc_lock_mode": 2,
         # half a dozen nodes share a machine
         "innodb_log_file_size": "32M", "performance_schema": "OFF",
@@ -81,18 +81,20 @@ def provider_options(settings, address: str) -> str:
 
 
 def last_view(ids: list, segments: list[int], mine) -> str:
-    """gvwstate.dat as a node has it that ended without any order, and all others with it: who were
-    in the cluster. When all of them are back they are the cluster again, whoever comes first."""
+    """gvwstate.dat as every node has it after all nodes were killed at once.
+
+    It lists the members; once all are back they form the cluster again, in whatever order they start.
+    """
     members = (f"member: {one} {segment}" for one, segment in zip(ids, segments))
     return "\n".join([f"my_uuid: {mine}", "#vwbeg", f"view_id: 3 {ids[0]} 1", "bootstrap: 0",
                       *members, "#vwend", ""])
 
 
-def standing(status: dict) -> dict:
-    """Of a node's SHOW GLOBAL STATUS: how it stands in its cluster.
+def parse_cluster_state(status: dict) -> dict:
+    """A node's state in its cluster, from its SHOW GLOBAL STATUS.
 
-    size: nodes that it sees; primary: whether these may write; state: such as Synced; committed:
-    number of the last transaction that it has.
+    size: nodes that it sees. primary: whether these may write. state: such as Synced. committed:
+    number of its last transaction.
     """
     return {"size": int(status["wsrep_cluster_size"]),
             "primary": status["wsrep_cluster_status"] == "Primary",
@@ -100,25 +102,25 @@ def standing(status: dict) -> dict:
             "committed": int(status["wsrep_last_committed"])}
 
 
-def counted(status: dict) -> dict:
-    """Of a node's SHOW GLOBAL STATUS: its counters; times in s."""
+def parse_counters(status: dict) -> dict:
+    """A node's COUNTERS, and flow_control_paused_s, from its SHOW GLOBAL STATUS."""
     found = {key: int(status[name]) for key, name in COUNTERS.items()}
     return {"flow_control_paused_s": int(status["wsrep_flow_control_paused_ns"]) / 1e9, **found}
 
 
-def transfer_told(log: str) -> str | None:
-    """By what a node got what it had missed, as its log has it: SST, IST, or None for nothing."""
+def parse_transfer(log: str) -> str | None:
+    """How a node got what it had missed, from its log: SST, IST, or None for nothing."""
     found = re.findall(TRANSFER, log)
     return found[-1] if found else None
 
 
-def left_told(log: str) -> bool:
-    """Whether the last shift in a node's log is that out of its cluster."""
+def has_left(log: str) -> bool:
+    """Whether the last change of state in a node's log is the one out of its cluster."""
     found = re.findall(SHIFTS, log)
     return bool(found) and found[-1].endswith("-> CLOSED")
 
 
-def recovered_position(said: str) -> str | None:
-    """What --wsrep-recover found: history and number of the last transaction; None without."""
-    found = re.findall(r"Recovered position:\s*([0-9a-f-]{36}:-?\d+)", said)
+def parse_recovered_position(output: str) -> str | None:
+    """History and number of the last transaction in the output of --wsrep-recover; None without."""
+    found = re.findall(r"Recovered position:\s*([0-9a-f-]{36}:-?\d+)", output)
     return found[-1] if found and not found[-1].startswith(NOWHERE) else None

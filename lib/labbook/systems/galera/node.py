@@ -16,14 +16,14 @@ NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "socat",
                         "procps"),
               commands=("ss", "ps"))
 NEW_CLUSTER = "--wsrep-new-cluster"
-# Unlike an init-file, which each start would have replicated, this is in the data from the start.
+# In the data from the start, since the cluster would replicate what an init-file says at each start.
 USERS = f"FLUSH PRIVILEGES;\n{GRANTS}"
-# What a node makes anew; a copy of a stopped node's data is as good without.
-NOT_KEPT = ("galera.cache", "gvwstate.dat", "ibtmp1", "ib_buffer_pool", "sst_in_progress")
+# Files that a node makes anew; a copy of a stopped node's data needs none of them.
+NOT_COPIED = ("galera.cache", "gvwstate.dat", "ibtmp1", "ib_buffer_pool", "sst_in_progress")
 STATE = ("grastate.dat", "gvwstate.dat", "galera.cache")
-WAYS = ("IST", "SST")
+TRANSFERS = ("IST", "SST")
 SST_SECONDS = 300
-ASK_SECONDS = 0.2  # half a dozen nodes of one machine are asked at once
+ASK_SECONDS = 0.2  # half a dozen nodes share a machine
 
 
 class Left(SystemFailure):
@@ -95,11 +95,11 @@ class GaleraNode(SQLServer):
     def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
         """Restart a node that was killed or stopped.
 
-        by: IST starts from the last transaction that it has, SST as if it had none. Gives `by`,
-        as its log tells it (None: nothing was missing), and the `seconds` until it was Synced.
+        by: IST transfers what the node missed since its last transaction, SST a whole copy. Returns
+        `by`, as the node's log says (None: nothing was missing), and `seconds` until it was Synced.
         """
-        if by not in WAYS:
-            raise InputError(f"{by!r} is no way to rejoin", key="by", allowed=WAYS)
+        if by not in TRANSFERS:
+            raise InputError(f"no state transfer {by!r}", key="by", allowed=TRANSFERS)
         began = time.monotonic()
         if by == "SST":
             self.run("rm", "-f", *(self.data / name for name in STATE))
@@ -110,22 +110,22 @@ class GaleraNode(SQLServer):
 
     def recovered(self) -> str:
         """The position (history and number) of the last transaction of a node that does not run."""
-        said = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1")
-        position = config.recovered_position(said.stdout)
+        output = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1").stdout
+        position = config.parse_recovered_position(output)
         if position is None:
-            raise SystemFailure(f"galera on {self.host.name} has no transaction to go on from",
-                                log=said.stdout[-4000:])
+            raise SystemFailure(f"galera on {self.host.name} has no transaction to start from",
+                                log=output[-4000:])
         return position
 
     def transfer(self) -> str | None:
         """How it got the transactions that it missed when it last started: SST, IST or None."""
         log = self.run("grep", "-aE", config.TRANSFER, self.process.log, check=False)
-        return config.transfer_told(log.stdout)
+        return config.parse_transfer(log.stdout)
 
     def answers(self) -> None:
-        found = self.standing()
+        found = self.cluster_state()
         if not found["size"] and self.left():
-            raise Left(f"{self.host.name}: it has left its cluster while it joined", log=self.process.log_tail())
+            raise Left(f"{self.host.name}: it left its cluster while joining", log=self.process.log_tail())
         if not (found["primary"] and found["state"] == "Synced"):
             raise ConnectionError(f"it is {found['state']}, {found}")
 
@@ -136,16 +136,16 @@ class GaleraNode(SQLServer):
     def left(self) -> bool:
         """Whether it joined its cluster since its start and has closed its connection since."""
         log = self.run("grep", "-aE", config.SHIFTS, self.process.log, check=False)
-        return config.left_told(log.stdout)
+        return config.has_left(log.stdout)
 
-    def standing(self) -> dict:
-        """size, primary, state, committed; see galera/config.py."""
-        return config.standing(self._status())
+    def cluster_state(self) -> dict:
+        """size, primary, state, committed; see config.parse_cluster_state."""
+        return config.parse_cluster_state(self._status())
 
     def counters(self) -> dict:
-        return config.counted(self._status())
+        return config.parse_counters(self._status())
 
-    def query_in_step(self, statement: str, database=None) -> tuple:
+    def query_synced(self, statement: str, database=None) -> tuple:
         """All rows of one statement, run once the node has applied every transaction that the cluster
         had committed. (A committed transaction may not be visible on all nodes yet.)"""
         with self.client(database) as client, client.cursor() as cursor:
@@ -181,15 +181,15 @@ class GaleraNode(SQLServer):
 
     def _copy(self, data: Path) -> None:
         if not (data / "grastate.dat").exists():
-            raise InputError("is no data directory of a Galera node that was stopped", file=data)
+            raise InputError("is no data directory of a stopped Galera node", file=data)
         whole = data if (data / COMPLETE).exists() else data.parent
         place = bring(self.host, whole) / data.relative_to(whole)
         self.run("cp", "-r", "--reflink=auto", f"{place}/.", self.data, timeout=300)
-        self.run("rm", "-f", *(self.data / name for name in (COMPLETE, *NOT_KEPT)))
+        self.run("rm", "-f", *(self.data / name for name in (COMPLETE, *NOT_COPIED)))
 
     def _provider(self) -> str:
         found = self.host.run(f"ls {' '.join(config.PROVIDERS)} 2> /dev/null", check=False).stdout
         if not found:
-            raise LabError(f"{self.host.name}: Galera's library is not there",
+            raise LabError(f"{self.host.name}: Galera's library is missing",
                            remedy="Install galera-4 there")
         return found.split()[0]

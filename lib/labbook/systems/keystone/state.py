@@ -17,7 +17,7 @@ from pathlib import Path
 from labbook.errors import InputError, SystemFailure
 from labbook.lab.cache.build import made
 from labbook.lab.ssh.transfer import say
-from labbook.systems.galera.node import NOT_KEPT, GaleraNode
+from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 from labbook.systems.keystone.config import ADMIN, DATABASE, Secrets
 from labbook.systems.keystone.server import PACKAGES, Keystone
 from labbook.systems.sql.mariadb import SERVER
@@ -190,7 +190,7 @@ def _fill(node, keystone, users, projects, revocations):
 def _take(node, folder: Path) -> None:
     """The stopped node's data, but for what it makes anew, into a folder of this machine."""
     packed, kept = node.home / "data.tar.gz", folder / "data.tar.gz"
-    left_out = " ".join(f"--exclude=./{name}" for name in NOT_KEPT)
+    left_out = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
     node.host.run(f"tar -C {node.data} {left_out} -czf {packed} .", timeout=PACK_SECONDS)
     node.host.get(packed, kept)
     with tarfile.open(kept) as tar:

@@ -26,7 +26,7 @@ from labbook.systems.sql.mariadb import SERVER
 RECIPE = 2      # of what is made here and in openstack_fill: another one makes the kept ones void
 KEPT, TOLD, NODE = "data", "told.json", "compute_id"
 PACK_SECONDS, UP_SECONDS = 300, 120
-NOT_KEPT = ("ibtmp1", "ib_buffer_pool")
+NOT_COPIED = ("ibtmp1", "ib_buffer_pool")
 ENDPOINTS = {  # part: (type, path)
     "glance": ("image", ""), "placement": ("placement", ""), "nova": ("compute", "/v2.1"),
     "neutron": ("network", ""), "cinder": ("volumev3", "/v3/%(project_id)s"),
@@ -180,7 +180,7 @@ def _bootstrap(platform):
 def _take(database, folder):
     """The stopped database's data into a folder of this machine."""
     packed, kept = database.home / "data.tar.gz", folder / "data.tar.gz"
-    left_out = " ".join(f"--exclude=./{name}" for name in NOT_KEPT)
+    left_out = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
     database.host.run(f"tar -C {database.home}/data {left_out} -czf {packed} .", timeout=PACK_SECONDS)
     database.host.get(packed, kept)
     with tarfile.open(kept) as tar:

@@ -1,4 +1,4 @@
-"""What Galera nodes are told and what they tell; their servers are in tests/lab."""
+"""Configuration, parsers and decisions of a Galera cluster; tests/lab has its servers."""
 
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ import pytest
 
 from labbook.errors import InputError, SystemFailure
 from labbook.systems import find, over_several
-from labbook.systems.galera import cluster as clusters
+from labbook.systems.galera import cluster as galera_cluster
 from labbook.systems.galera import config
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.node import GaleraNode, Left
@@ -36,7 +36,7 @@ def provider_options(node) -> dict:
     return dict(pair.split("=", 1) for pair in given.strip('"').split(";"))
 
 
-def test_a_clusters_nodes():
+def test_the_nodes_of_a_cluster():
     cluster = Galera(hosts(3), segments=(0, 0, 255), weights=[2, 1, 0], send_window=64)
     addresses = ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
     assert cluster.addresses == addresses and cluster.address == addresses[0]
@@ -54,7 +54,7 @@ def test_a_clusters_nodes():
     assert Galera.checked({"segments": [0, 1]})["send_window"] == 4
 
 
-def test_a_node_hears_its_cluster_on_the_data_network_alone():
+def test_a_node_uses_only_the_data_network():
     node = Galera(hosts(2), segments=[0, 1], send_window=512, user_send_window=256).nodes[1]
     given = options(node)
     assert given["wsrep_cluster_address"] == "gcomm://198.18.0.1,198.18.0.2"
@@ -65,17 +65,17 @@ def test_a_node_hears_its_cluster_on_the_data_network_alone():
         "evs.send_window": "512", "evs.user_send_window": "256", "gcache.size": "64M"}
 
 
-def test_a_node_without_peers_is_a_cluster_and_its_data_does_not_wait_for_the_disk():
+def test_a_node_without_peers_is_a_cluster():
     node = GaleraNode(hosts(1)[0])
     assert options(node)["wsrep_cluster_address"] == "gcomm://198.18.0.1"
     text = configuration(node.settings, node.address, node.home, buffer_pool_mb=64, as_root=False,
                          **options(node))
     assert "innodb_flush_log_at_trx_commit=0\n" in text and "datadir=/srv/galera/data\n" in text
-    assert "init-file" not in text  # a cluster would replicate what each start says in it
+    assert "init-file" not in text  # the cluster would replicate it at each start
     assert text.count("innodb_buffer_pool_size=64M") == 1
 
 
-@pytest.mark.parametrize("count, settings, told", [
+@pytest.mark.parametrize("count, settings, message", [
     (0, {}, "hosts: no hosts"),
     (3, {"segments": [0, 1]}, "segments: 2 numbers do not fit 3 nodes .*one for each node"),
     (2, {"segments": [0, 256]}, "segments: .*0 to 255"),
@@ -84,34 +84,34 @@ def test_a_node_without_peers_is_a_cluster_and_its_data_does_not_wait_for_the_di
     (2, {"segments": [True, False]}, "segments: .*0 to 255"),
     (2, {"weights": [1]}, "weights: 1 numbers do not fit 2 nodes"),
     (2, {"weights": [1, 1000]}, "weights"),
-    (2, {"weights": [0, 0]}, "weights: no node has any"),
+    (2, {"weights": [0, 0]}, "weights: all are 0"),
     (2, {"send_window": 0}, "send_window"),
     (2, {"send_window": 2, "user_send_window": 3}, "user_send_window: 3 is more .*1 to 2"),
     (2, {"segment": 1}, "unknown key, did you mean 'segments'"),
     (2, {"peers": ["198.18.0.9"]}, "peers: unknown key"),
     (2, {"window": 4}, "unknown key, did you mean 'send_window'"),
 ])
-def test_wrong_clusters(count, settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_clusters(count, settings, message):
+    with pytest.raises(InputError, match=message):
         Galera(hosts(count), **settings)
 
 
-@pytest.mark.parametrize("settings, told", [
+@pytest.mark.parametrize("settings, message", [
     ({"segments": "01"}, "segments: '01' is not of type array"),
     ({"segments": [0, 300]}, "segments.1: 300"),
     ({"segment": 1}, "unknown key, did you mean 'segments'"),
     ({"send_window": 1}, "user_send_window"),
 ])
-def test_wrong_settings_are_told_before_there_are_hosts(settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_settings_are_refused_without_hosts(settings, message):
+    with pytest.raises(InputError, match=message):
         Galera.checked(settings)
 
 
-def test_how_a_node_stands_and_what_it_counts():
-    assert config.standing(STATUS) == {"size": 6, "primary": True, "state": "Synced",
+def test_state_and_counters_of_a_node():
+    assert config.parse_cluster_state(STATUS) == {"size": 6, "primary": True, "state": "Synced",
                                        "committed": 4711}
-    assert not config.standing({**STATUS, "wsrep_cluster_status": "non-Primary"})["primary"]
-    assert config.counted(STATUS) == {
+    assert not config.parse_cluster_state({**STATUS, "wsrep_cluster_status": "non-Primary"})["primary"]
+    assert config.parse_counters(STATUS) == {
         "flow_control_paused_s": 1.5, "flow_control_sent": 2, "cert_failures": 3, "bf_aborts": 4,
         "replicated": 50, "replicated_bytes": 6000, "questions": 700}
 
@@ -123,17 +123,17 @@ def test_how_a_node_stands_and_what_it_counts():
     ("WSREP_SST: [INFO] mariabackup SST completed on joiner\nWSREP: IST received: x:1\n", "SST"),
     ("WSREP_SST: [INFO] mariabackup SST completed on donor\n", None),
 ])
-def test_by_what_a_node_got_what_it_missed(log, by):
-    assert config.transfer_told(log) == by
+def test_transfer_that_a_node_used(log, by):
+    assert config.parse_transfer(log) == by
 
 
-@pytest.mark.parametrize("said, position", [
+@pytest.mark.parametrize("output, position", [
     (f"[Note] WSREP: Recovered position: {HISTORY}:12\n", f"{HISTORY}:12"),
     (f"WSREP: Recovered position: {config.NOWHERE}:-1", None),
     ("mariadbd: unknown option", None),
 ])
-def test_the_position_that_a_killed_node_has(said, position):
-    assert config.recovered_position(said) == position
+def test_position_of_a_killed_node(output, position):
+    assert config.parse_recovered_position(output) == position
 
 
 @pytest.mark.parametrize("log, left", [
@@ -143,16 +143,16 @@ def test_the_position_that_a_killed_node_has(said, position):
     ("WSREP: Shifting DONOR/DESYNCED -> CLOSED (TO: 5)\nWSREP: Shifting CLOSED -> OPEN (TO: 5)\n", False),
 ])
 def test_whether_a_node_has_left(log, left):
-    assert config.left_told(log) is left
+    assert config.has_left(log) is left
 
 
 @pytest.mark.parametrize("leaves, how, starts", [(0, (), 0), (1, (), 1), (2, (), 2), (3, (), None),
-                                                 (1, (clusters.NEW_CLUSTER,), None)])
-def test_a_node_that_leaves_while_it_joins_is_started_again_but_for_the_first(monkeypatch, leaves, how, starts):
+                                                 (1, (galera_cluster.NEW_CLUSTER,), None)])
+def test_a_node_that_leaves_while_it_joins_is_restarted_except_the_first(monkeypatch, leaves, how, starts):
     cluster, begun = Galera(hosts(2)), []
     node = cluster.nodes[1]
     node._how = how
-    answers = iter([Left("db2: it has left its cluster")] * leaves + [None] * 9)
+    answers = iter([Left("db2: it left its cluster")] * leaves + [None] * 9)
 
     def await_answer(seconds):
         if error := next(answers):
@@ -168,21 +168,21 @@ def test_a_node_that_leaves_while_it_joins_is_started_again_but_for_the_first(mo
         assert len(begun) == starts
 
 
-def test_the_last_view_names_all_and_their_segments():
+def test_the_last_view_lists_nodes_and_segments():
     assert config.last_view(["x", "y"], [0, 1], "y").splitlines() == [
         "my_uuid: y", "#vwbeg", "view_id: 3 x 1", "bootstrap: 0", "member: x 0", "member: y 1",
         "#vwend"]
 
 
-def test_only_what_a_stopped_node_left_is_copied(tmp_path):
-    with pytest.raises(InputError, match="no data directory of a Galera node"):
+def test_only_a_stopped_nodes_data_is_copied(tmp_path):
+    with pytest.raises(InputError, match="no data directory of a stopped Galera node"):
         GaleraNode(hosts(1)[0])._copy(Path(tmp_path))
 
 
-def test_a_cluster_that_is_not_synced_tells_how_its_nodes_stand(monkeypatch):
+def test_a_cluster_that_is_not_synced_reports_its_nodes_states(monkeypatch):
     cluster = Galera(hosts(2))
-    stands = {"db1": config.standing(STATUS), "db2": None}
-    monkeypatch.setattr(clusters, "_standing", lambda node: stands[node.host.name])
+    states = {"db1": config.parse_cluster_state(STATUS), "db2": None}
+    monkeypatch.setattr(galera_cluster, "_state_of", lambda node: states[node.host.name])
     asked = []
 
     def wait_for(predicate, what, timeout, **_):
@@ -194,15 +194,15 @@ def test_a_cluster_that_is_not_synced_tells_how_its_nodes_stand(monkeypatch):
     cluster.synced(["db1"], size=6)
     with pytest.raises(SystemFailure, match="2 nodes to be Synced; .*'size': 6.*'db2': None"):
         cluster.synced()
-    stands["db1"] = stands["db2"] = {**stands["db1"], "size": 2}
+    states["db1"] = states["db2"] = {**states["db1"], "size": 2}
     cluster.synced()
-    stands["db2"] = {**stands["db2"], "state": "Joined"}
+    states["db2"] = {**states["db2"], "state": "Joined"}
     with pytest.raises(SystemFailure):
         cluster.synced()
     assert asked == [True, False, True, False]
 
 
-def test_the_last_node_to_stop_leads_and_else_none(monkeypatch):
+def test_only_the_last_node_to_stop_leads(monkeypatch):
     cluster = Galera(hosts(3))
     able = {"db1": False, "db2": True, "db3": False}
     monkeypatch.setattr(GaleraNode, "may_lead", lambda node: able[node.host.name])
