@@ -14,10 +14,9 @@ from labbook.figures.tables import Table, conditions, differences, paper_table
 from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
 from labbook.figures.words import name, plural, use_names
-from labbook.papers.wan_keystone.figures import improvement
 
 __all__ = ["Table", "beside", "conditions", "counted",
-           "differences", "dots", "evidence", "improvement", "join_parts",
+           "differences", "dots", "evidence", "join_parts",
            "measured", "medians", "name", "over", "paper_table", "percent_saved", "plural",
            "rate_over_clients", "ratios", "repeats_table", "time_over_clients", "timeline", "times",
            "topology", "use_names"]

@@ -10,7 +10,6 @@ from labbook import figures
 from labbook.claims import claims
 from labbook.figures import plots as lines
 from labbook.figures.canvas import NOT_MEASURED
-from labbook.papers.wan_keystone import figures as saving
 
 
 @pytest.fixture(autouse=True)
@@ -72,39 +71,6 @@ def test_a_metric_of_nothing_but_zeros_can_be_drawn():
 def test_equal_ratios_of_x_may_take_equal_steps():
     _, axes = lines.axes_over(pd.Series([0.25, 1, 10]), "rate, Mbit/s", "ms", 1, log=True)
     assert axes.get_xscale() == "log" and list(axes.get_xticks()) == [0.25, 1, 10]
-
-
-PRINTED = pd.DataFrame([("create", 500, 12), ("list", 500, 8)],
-                       columns=["scenario", "rtt_ms", "saved_percent"])
-SAVING = {"x": "rtt_ms", "x_label": "round trip, ms", "hue": "scenario"}
-
-
-def test_what_is_saved_is_paired_by_repeat_and_stands_beside_what_is_printed():
-    picture = figures.improvement(summary(), printed=PRINTED, **SAVING)
-    assert picture.panels[0].alt == (
-        "Line chart: time saved over round trip. Create: 10.0 % at 0 ms, 10.0 % at 100 ms, "
-        "10.0 % at 500 ms; List: 5.00 % at 0 ms, 5.00 % at 100 ms, 5.00 % at 500 ms."
-        " In the paper: Create: 12 % at 500 ms; List: 8 % at 500 ms.")
-    lost = figures.improvement(summary(save=-0.1), **SAVING).panels[0].alt
-    assert "Create: -10.0 % at 0 ms" in lost and "paper" not in lost
-
-
-def test_a_repeat_without_one_of_the_arms_saves_nothing_and_a_limited_arm_limits_the_pair():
-    found = summary().assign(client_limited=0.0)
-    found = found[~((found.repeat == 3) & (found.segments == 2))]
-    found.loc[(found.rtt_ms == 0) & (found.segments == 1), "client_limited"] = 1.0
-    pairs = saving.saved(found, ["scenario", "rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
-    assert sorted(pairs["repeat"].unique()) == [1, 2]
-    assert (pairs[pairs.rtt_ms == 0].client_limited == 1).all()
-    assert (pairs[pairs.rtt_ms > 0].client_limited == 0).all()
-    only = found[found.segments == 1]
-    assert figures.improvement(only, **SAVING) is NOT_MEASURED
-    assert figures.improvement(found.iloc[:0], **SAVING) is NOT_MEASURED
-
-
-def test_points_that_cannot_be_told_apart_are_not_paired():
-    with pytest.raises(ValueError, match="more than one point for each rtt_ms, repeat"):
-        saving.saved(summary(), ["rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
 
 
 def test_what_is_saved_is_told_in_prose():

@@ -1,4 +1,4 @@
-"""What one arm saves of the other's time, in percent, over a parameter."""
+"""Figures of the WAN study: the time that two segments save, and the steps of a call."""
 
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -10,6 +10,7 @@ from labbook.figures.theme import FAINT, PAPER, styles, theme
 from labbook.figures.words import name, quantity
 
 SAVED = "saved"
+STEPS = ("authenticate", "create_user", "list_users")
 
 
 def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
@@ -19,8 +20,8 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
     """(t1 - t2) / t1 in percent over the numbers `x`, a line for each value of `hue`: t1 and t2 are
     the metric in the two arms, paired by repeat.
 
-    `printed` holds what the paper prints (`x`, `hue`, `saved_percent`), drawn as marks of its own.
-    The line of 0 tells who is ahead. A repeat that lacks an arm is left out.
+    `printed` holds the paper's numbers (`x`, `hue`, `saved_percent`), drawn as stars. Above the
+    line at 0 the second arm is faster. A repeat that lacks an arm is left out.
     """
     if not len(lines.with_metric(summary, metric)):
         return NOT_MEASURED
@@ -49,7 +50,7 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
 
 def saved(summary, by, arms, metric) -> pd.DataFrame:
     """A row for each setting of `by` and repeat that has both arms: `saved` in percent, and
-    `client_limited` where the clients limited one of the two."""
+    `client_limited`, 1 where the clients limited either arm."""
     found = lines.with_metric(summary, metric)
     one, other = (_arm(found, arm, [*by, "repeat"], metric) for arm in arms)
     both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
@@ -81,7 +82,16 @@ def _printed_words(printed, hue, x, x_label) -> str:
     if printed is None:
         return ""
     unit = quantity(x_label)[1]
-    told = [f"{name(value, hue)}: " + ", ".join(
+    words = [f"{name(value, hue)}: " + ", ".join(
         f"{p.saved_percent:g} % at {getattr(p, x):g} {unit}".rstrip() for p in rows.itertuples())
         for value, rows in printed.groupby(hue, sort=True)]
-    return " In the paper: " + "; ".join(told) + "."
+    return " In the paper: " + "; ".join(words) + "."
+
+
+def steps(summary: pd.DataFrame, scenario: str) -> pd.DataFrame:
+    """The points of a scenario with a row for each step of a call: `step`, and its mean time
+    `step_ms`."""
+    metrics = {f"mean_{step}_ms": step for step in STEPS if f"mean_{step}_ms" in summary}
+    rows = summary[summary["scenario"] == scenario].melt(
+        ["rtt_ms", "segments", "repeat"], list(metrics), "step", "step_ms")
+    return rows.replace({"step": metrics})

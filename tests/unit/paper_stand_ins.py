@@ -1,0 +1,29 @@
+"""Stand-ins for a study, its experiments and its attempts, for the tests of papers' experiments."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+from labbook.study.point import Point
+
+
+def point(name="response", repeat=1, **params) -> Point:
+    return Point(name, params, {}, repeat, 1, 1, seed=7)
+
+
+class StandIn:
+    """A study whose attempts use `lab` and keep what was recorded."""
+
+    def __init__(self, lab, folder=None, wan_rtt_ms=None):
+        self.lab, self.folder, self.recorded, self._wan_rtt_ms = lab, folder, [], wan_rtt_ms
+
+    @contextmanager
+    def attempt(self, point):
+        yield SimpleNamespace(
+            point=point, lab=self.lab, setup=lambda make: make(self.lab),
+            check_links=lambda: [{"measured_rtt_ms": self._wan_rtt_ms}],
+            record=lambda rows=None, **more: self.recorded.append({"rows": rows, **more}))
+
+    @staticmethod
+    def experiment(*points, summary=None):
+        return SimpleNamespace(points=lambda: points, remaining=lambda: points,
+                               summary=lambda: summary)
