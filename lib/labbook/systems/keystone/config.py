@@ -1,4 +1,4 @@
-"""Keystone's files, as pure functions, and its secrets: keys, and its first user's password."""
+"""Keystone's configuration files, as pure functions, and its secrets."""
 
 import base64
 import hashlib
@@ -9,19 +9,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
 DATABASE = "keystone"
-ADMIN = "admin"  # the first user, and its project
+ADMIN = "admin"  # name of the first user and of its project
 DOMAIN = "Default"
 SECRETS = "secrets.json"
 
 
 def new_key() -> str:
-    """A key of Fernet: 32 random bytes."""
+    """A Fernet key: 32 random bytes."""
     return base64.urlsafe_b64encode(os.urandom(32)).decode()
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """What opens a Keystone's database: `fernet` signs its tokens, `credential` its credentials.
+    """The administrator's password and the keys of a Keystone's database: `fernet` for tokens,
+    `credential` for stored credentials.
 
     Neither text nor record of an object shows them.
     """
@@ -36,31 +37,31 @@ class Secrets:
 
     @property
     def digest(self) -> str:
-        """Tells these from others, and nothing about them."""
+        """Identifies these secrets without revealing them."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Into a file that none but its owner reads."""
+        """Write them to a file that only its owner can read."""
         file = folder / SECRETS
         with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
             json.dump(asdict(self), out)
 
 
 def configuration(settings, address: str, port: int, home: PurePosixPath) -> str:
-    """keystone.conf; what is not in it is as Keystone's makers chose."""
-    user = "labbook"  # systems/sql_server.py's, without a password
+    """keystone.conf; options that are left out keep Keystone's defaults."""
+    user = "labbook"  # the user of systems/sql, without a password
     parts = {
         "DEFAULT": {
             "public_endpoint": f"http://{address}:{port}",
             "use_stderr": "true",
-            "max_db_limit": 1_000_000,  # as shipped, a list ends after a thousand
-            # below that lines are written for each request
+            "max_db_limit": 1_000_000,  # by default a list ends after 1000
+            # lower levels log every request
             "default_log_levels": "keystone=ERROR,oslo_policy=ERROR,py.warnings=ERROR",
         },
         "database": {
             "connection": f"mysql+pymysql://{user}:@{settings.database_address}:"
                           f"{settings.database_port}/{DATABASE}?charset=utf8mb4",
-            # a worker that finds no database says so at once, and is asked again
+            # a worker without a database fails at once and the request is repeated
             "max_retries": 1, "retry_interval": 1,
         },
         "cache": {"enabled": str(settings.cache).lower(), "backend": "dogpile.cache.memory"},
@@ -76,10 +77,10 @@ def configuration(settings, address: str, port: int, home: PurePosixPath) -> str
 
 
 def gunicorn(address: str, port: int, home: PurePosixPath, processes: int) -> str:
-    """Its settings, which are Python: a process answers one request at a time, and then closes.
+    """gunicorn's settings, in Python: a process serves one request a connection.
 
-    The program is loaded once, before there are several of it; it calls no database before it is
-    asked something.
+    The application is loaded once, before the processes fork; it opens no database connection until
+    the first request.
     """
     options = {
         "wsgi_app": "keystone.wsgi.api:application", "bind": f"{address}:{port}", "backlog": 512,

@@ -1,4 +1,4 @@
-"""Keystone, the identity service of OpenStack: a current release over a database that runs."""
+"""Keystone, the identity service of OpenStack: a current release on a running database."""
 
 import http.client
 import json
@@ -14,15 +14,15 @@ from labbook.systems.keystone.config import ADMIN, DATABASE, DOMAIN, Secrets
 VERSION = "30.0.0"
 PACKAGES = PythonPackages("keystone", VERSION, (f"keystone=={VERSION}", "gunicorn", "pymysql"),
                           Path(__file__).with_name("keystone.txt"))
-# `keystone-manage` without a script for it, which would name one Python.
+# `keystone-manage`, whose installed script would need a certain Python.
 MANAGE = "from keystone.cmd.manage import main; main()"
 MANAGE_SECONDS = 300
-# Where its secrets are, below its home: nobody but its user reads them there.
+# Files of the secrets below its home, which only its user can read.
 SECRETS = {"fernet": "fernet-keys/1", "credential": "credential-keys/1", "password": "password"}
 
 
 class Keystone(System):
-    """One server, of several processes, with Fernet tokens. See `over`."""
+    """A Keystone server of several processes, with Fernet tokens. See `over`."""
 
     NAME = "keystone"
     SETTINGS = {
@@ -39,14 +39,14 @@ class Keystone(System):
     protocol = "keystone"
 
     def __init__(self, host, secrets: Secrets | None = None, **settings):
-        """`secrets`: of the Keystone that made what is in the database; new ones without."""
+        """`secrets`: of the Keystone that made the database's content; without, new ones."""
         super().__init__(host, **settings)
         self.secrets = secrets or Secrets()
         self._python = None
 
     @classmethod
     def over(cls, host, database, secrets=None, **settings) -> "Keystone":
-        """A Keystone on `host` whose data are in `database`, a system of MySQL's protocol."""
+        """A Keystone on `host` that uses `database`, a system with MySQL's protocol."""
         return cls(host, secrets, database_address=database.address,
                    database_port=database.port, **settings)
 
@@ -56,19 +56,19 @@ class Keystone(System):
 
     @property
     def credentials(self) -> dict:
-        """What a client needs to speak as the administrator. The password is for no record."""
+        """A client's login as the administrator. The password must not enter a record."""
         return {"auth_url": self.url, "username": ADMIN, "password": self.secrets.password,
                 "project": ADMIN, "domain": DOMAIN}
 
     def deploy(self) -> None:
-        """Its files; its tables and first user too where the database has none."""
+        """Write its files, and its tables and first user if the database has none."""
         self.put_files()
         if not self._has_tables():
             self.fill()
 
     def put_files(self) -> None:
         if self.settings.database_address is None:
-            raise InputError("Keystone cannot do without", file="settings of keystone",
+            raise InputError("Keystone needs a database", file="settings of keystone",
                              key="database_address")
         self.run("mkdir", "-p", "-m", "700", self.home,
                  *(self.home / part for part in ("locks", "fernet-keys", "credential-keys")))
@@ -80,27 +80,27 @@ class Keystone(System):
             self.host.put(getattr(self.secrets, kind), self.home / place, 0o600)
 
     def fill(self) -> None:
-        """Make the tables and the first user, project and endpoint."""
+        """Create the tables and the first user, project and endpoint."""
         self._query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
         self.manage("db_sync")
-        # The endpoint is where whichever Keystone is over these tables says that it is.
+        # The endpoint is resolved by whichever Keystone uses these tables.
         self.manage("bootstrap", "--bootstrap-public-url", "$(public_endpoint)s/v3",
                     "--bootstrap-region-id", "RegionOne")
 
     def manage(self, *words) -> str:
-        """What `keystone-manage` with these words says."""
+        """The output of `keystone-manage` with these arguments."""
         line = shlex.join(("-c", MANAGE, "--config-file", f"{self.home}/keystone.conf", *words))
-        # read there, so that no `ps` shows it
+        # read on the host, so that `ps` does not show it
         password = shlex.quote(str(self.home / SECRETS["password"]))
         return self.host.run(f"export OS_BOOTSTRAP_PASSWORD=$(cat {password}); {self._env()} {line}",
                              timeout=MANAGE_SECONDS).stdout
 
     def command(self) -> str:
-        # It finds gunicorn.conf.py where it starts; Keystone would take any words for its own.
+        # gunicorn reads gunicorn.conf.py in its folder; Keystone would parse any arguments as its own.
         return f"{self._env()} -m gunicorn"
 
     def answers(self) -> None:
-        """Asks for a token, so that the database has to answer as well."""
+        """Request a token, which involves the database too."""
         self.admin_token()
 
     def server_facts(self) -> dict:
@@ -108,7 +108,7 @@ class Keystone(System):
                 "python": self.host.run(f"{self._env()} --version").stdout.split()[1]}
 
     def admin_token(self) -> str:
-        """A new token of the administrator's, for the first project."""
+        """A new token of the administrator for the first project."""
         domain = {"name": DOMAIN}
         user = {"name": ADMIN, "domain": domain, "password": self.secrets.password}
         answer = self.request("POST", "/auth/tokens", {"auth": {
@@ -119,12 +119,12 @@ class Keystone(System):
         return answer.headers["X-Subject-Token"]
 
     def request(self, method: str, path: str, body=None, token=None, headers=None):
-        """The answer to one request below /v3, read whole (`.text`, `.json`): it costs an SSH
-        round trip or two."""
+        """The whole answer (`.status`, `.text`, `.json`) to a request below /v3; takes one or two SSH
+        round trips."""
         connection = http.client.HTTPConnection(self.address, self.port)
         connection.sock = channel = self.dial(timeout=60)
-        # It would close before the answer's body is read, since the server does not keep it open
-        # either; and what a channel of SSH had received is lost when that is closed.
+        # The server closes the connection after its answer, so http.client would close the SSH channel
+        # before the body is read, and data that the channel has received would be lost.
         connection.close = lambda: None
         sent = {"Content-Type": "application/json", **(headers or {})}
         if token is not None:
@@ -142,7 +142,7 @@ class Keystone(System):
         return answer
 
     def _env(self) -> str:
-        """The Python with Keystone's packages, which reads and writes at home only."""
+        """Command of the Python with Keystone's packages, with all its files below its home."""
         if self._python is None:
             self._python = PACKAGES.python_on(self.host)
         files = shlex.quote(f"{self.home}/keystone.conf")

@@ -1,4 +1,4 @@
-"""Keystone as a cloud has it: over a proxy, over a cluster of databases in one site or several."""
+"""Keystone behind a proxy on a cluster of databases, at one or several sites."""
 
 from contextlib import suppress
 
@@ -16,18 +16,19 @@ COUNT = {"type": "integer", "minimum": 0, "maximum": 100_000}
 
 
 def union(*needs: Needs) -> Needs:
-    """All that any of them needs, each thing once."""
+    """What any of these needs, without duplicates."""
     return Needs(*(tuple(dict.fromkeys(one for need in needs for one in getattr(need, kind)))
                    for kind in ("packages", "artifacts", "commands", "made")))
 
 
 class KeystoneCloud(Described):
-    """Of `hosts`, those of role db are nodes of a cluster, the first one leads it; lb has the proxy
-    for the nodes in its own site, keystone the Keystone.
+    """Hosts of role db are the cluster's nodes, the first of which leads; the host of role lb has the
+    proxy for the nodes of its own site; the host of role keystone has Keystone.
 
-    It starts from `users` in `projects` and a table of revocations with `revocations` rows, made
-    once (keystone_seed). segments: 1, or as many as the cluster has sites, which are numbered in
-    their order. weight: of the first node, the others have 1.
+    It starts from a seed database (see state.seed) with `users` in `projects` and a revocation table of
+    `revocations` rows.
+    segments: 1, or as many as the cluster has sites, numbered in the order of the sites.
+    weight: of the first node; the others have 1.
     """
 
     NAME = "keystone_cloud"
@@ -80,16 +81,16 @@ class KeystoneCloud(Described):
 
     @property
     def process(self):
-        """Keystone's."""
+        """Keystone's process."""
         return self.keystone.process
 
     @property
     def processes(self) -> list:
-        """The database nodes'."""
+        """The processes of the database nodes."""
         return self.galera.processes
 
     def up(self) -> "KeystoneCloud":
-        """Take away what earlier runs left, deploy, and start all from the seed."""
+        """Remove what earlier runs left, deploy, and start all parts from the seed database."""
         self.destroy()
         for part in (*self.galera.nodes, self.haproxy, self.keystone):
             part.provide()
@@ -98,12 +99,12 @@ class KeystoneCloud(Described):
                                                        **numbers)
         try:
             self.keystone.put_files()
-            self.keystone.begin()  # it loads its program while the cluster starts
+            self.keystone.begin()  # it loads its code while the cluster starts
             self.galera.up()
             self.haproxy.up()
             self.keystone.await_answer()
         except BaseException:
-            with suppress(LabbookError):  # what went wrong first is what must be told
+            with suppress(LabbookError):  # the first error is the one to report
                 self.stop()
             raise
         return self
@@ -114,16 +115,16 @@ class KeystoneCloud(Described):
         self.galera.stop()
 
     def destroy(self) -> None:
-        """End what runs and take its files away."""
+        """Stop all parts and remove their files."""
         for part in (self.keystone, self.haproxy, self.galera):
             part.destroy()
 
     def reset(self) -> None:
-        """Users and revocations as at the start; see keystone_state.reset."""
+        """Restore users and revocations; see state.reset."""
         state.reset(self.keystone, self.galera, self.settings["users"], self.settings["revocations"])
 
     def facts(self) -> dict:
-        """Its settings, and by its name each part's facts."""
+        """The settings, and each part's facts under its name."""
         return {"system": self.NAME, **self.settings,
                 **{part.NAME: part.facts() for part in (self.galera, self.haproxy, self.keystone)}}
 
@@ -136,16 +137,16 @@ class KeystoneCloud(Described):
 
 
 def require_apart(proxy, databases) -> None:
-    """InputError when two hosts that serve at one port are one machine, as a user's own may be."""
+    """InputError if the proxy and a database, which use the same port, share an address."""
     for host in databases:
         if host.address == proxy.address:
-            raise InputError(f"{proxy.name} and {host.name} are one machine, where both would serve "
+            raise InputError(f"{proxy.name} and {host.name} have one address, where both would serve "
                              f"at port {HAProxy.port}", file="hosts of keystone_cloud", key="role",
                              allowed="lb on a machine that is no db")
 
 
 def segments(sites: list[str], wanted: int) -> list[int]:
-    """The number of the segment of each node, by their sites; InputError when these are too few."""
+    """The segment of each node, by its site; InputError if `wanted` is neither 1 nor the number of sites."""
     if wanted == 1:
         return [0] * len(sites)
     order = list(dict.fromkeys(sites))

@@ -1,18 +1,19 @@
-"""Keystone's files and secrets, the proxy's questions, what fits a cloud, and its way back to its
-start, without a host."""
+"""Keystone's files and secrets, the proxy's health check, the cloud's settings, and the reset of its
+content, without a server."""
 
 import configparser
 import stat
 import struct
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
+from here import here_host
 
 from labbook.errors import InputError, SystemFailure
 from labbook.systems import find, haproxy, over_several
 from labbook.systems.haproxy import HAProxy
-from labbook.systems.keystone import state as keystone_state
+from labbook.systems.keystone import state
 from labbook.systems.keystone.config import Secrets, configuration, gunicorn
 from labbook.systems.keystone.server import Keystone
 from labbook.systems.keystone.stack import KeystoneCloud, segments
@@ -27,7 +28,7 @@ HOSTS = [host("db1"), host("db2"), host("db3", site="b"), host("lb0", "lb"),
          host("keystone0", "keystone")]
 
 
-def test_keystones_file_says_where_all_is():
+def test_keystones_configuration():
     keystone = Keystone(host("k1"), database_address="10.0.0.9", cache=False)
     parts = configparser.RawConfigParser()
     parts.read_string(configuration(keystone.settings, "10.0.0.1", 5000, keystone.home))
@@ -42,7 +43,7 @@ def test_keystones_file_says_where_all_is():
     assert given["workers"] == 7 and given["bind"] == "10.0.0.1:5000" and given["keepalive"] == 0
 
 
-def test_secrets_are_kept_from_others_and_shown_by_nothing(tmp_path):
+def test_secrets_are_private_and_never_shown(tmp_path):
     secrets = Secrets()
     secrets.save(tmp_path)
     assert Secrets.load(tmp_path) == secrets != Secrets()
@@ -55,6 +56,16 @@ def test_secrets_are_kept_from_others_and_shown_by_nothing(tmp_path):
     assert keystone.credentials["password"] == secrets.password
 
 
+def test_only_the_owner_can_read_a_secret_on_a_host(tmp_path):
+    keystone = Keystone(here_host(tmp_path, "k1"), database_address="10.0.0.9")
+    keystone.put_files()
+    assert stat.S_IMODE(Path(keystone.home).stat().st_mode) == 0o700
+    for secret in vars(keystone.secrets).values():
+        modes = [stat.S_IMODE(file.stat().st_mode) for file in Path(keystone.home).rglob("*")
+                 if file.is_file() and secret in file.read_text()]
+        assert modes == [0o600]
+
+
 def test_a_keystone_without_a_database_is_refused():
     with pytest.raises(InputError, match="database_address"):
         Keystone(host("k1")).put_files()
@@ -62,8 +73,8 @@ def test_a_keystone_without_a_database_is_refused():
         HAProxy(host("lb0")).deploy()
 
 
-def test_the_proxys_login_is_mysqls():
-    """Read as a server reads it: capabilities, most bytes, charset, 23 zeros, name, no password."""
+def test_the_proxy_logs_in_by_mysqls_protocol():
+    """The fields: capabilities, maximum packet, charset, 23 zeros, user, no password."""
     raw = haproxy.packet(1, haproxy.login())
     assert int.from_bytes(raw[:3], "little") == len(raw) - 4 and raw[3] == 1
     capabilities, _, charset = struct.unpack("<IIB", raw[4:13])
@@ -72,14 +83,14 @@ def test_the_proxys_login_is_mysqls():
     assert raw[36:].split(b"\0") == [b"labbook", b"", b"mysql_native_password", b""]
 
 
-def test_the_proxys_question_does_not_hold_its_answers():
+def test_the_proxys_query_does_not_contain_its_answers():
     text = "\n".join(haproxy.galera_check())
     for answer in ("synced", "unable"):
         assert answer not in haproxy.ASK and f"string {answer}" in text
     assert haproxy.ASK.encode().hex() in text
 
 
-def test_a_proxy_is_for_the_nodes_of_its_own_site_or_for_all():
+def test_a_proxy_serves_the_nodes_of_its_own_site_or_else_all():
     def node(name, site):
         return SimpleNamespace(NAME="galera", host=host(name, site=site), address=name, port=3306)
     cluster = SimpleNamespace(nodes=[node("n1", "a"), node("n2", "a"), node("n3", "b")])
@@ -94,7 +105,7 @@ def test_a_proxy_is_for_the_nodes_of_its_own_site_or_for_all():
     assert "server m1 m1:3306 check" in text and "inter 50ms fall 2 rise 1" in text
 
 
-def test_a_cloud_is_made_of_its_hosts_by_their_roles():
+def test_the_parts_of_a_cloud_follow_the_roles_of_its_hosts():
     cloud = KeystoneCloud(HOSTS, segments=2, weight=2, cache=False, send_window=512)
     assert cloud.galera.segments == [0, 0, 1] and cloud.galera.weights == [2, 1, 1]
     assert cloud.galera.nodes[2].settings.send_window == 512
@@ -107,11 +118,11 @@ def test_a_cloud_is_made_of_its_hosts_by_their_roles():
     assert len(set(KeystoneCloud.NEEDS.packages)) == len(KeystoneCloud.NEEDS.packages)
 
 
-@pytest.mark.parametrize("hosts, settings, told", [
+@pytest.mark.parametrize("hosts, settings, message", [
     (HOSTS[:4], {}, "role: 0 hosts of role keystone"),
     (HOSTS[3:], {}, "role: 0 hosts of role db"),
     ([*HOSTS, host("lb1", "lb")], {}, "role: 2 hosts of role lb"),
-    ([*HOSTS[2:], host("db0")], {}, "role: lb0 and db0 are one machine.* at port 3306.*lb on a machine"),
+    ([*HOSTS[2:], host("db0")], {}, "role: lb0 and db0 have one address.* at port 3306.*lb on a machine"),
     ([HOSTS[0], *HOSTS[3:]], {"segments": 2}, "segments: 2 segments do not fit databases in 1 site;? .*1"),
     (HOSTS, {"segments": 3}, "segments: 3 segments do not fit databases in 2 sites.*1 or 2"),
     (HOSTS, {"segments": 0}, "segments"),
@@ -121,8 +132,8 @@ def test_a_cloud_is_made_of_its_hosts_by_their_roles():
     (HOSTS, {"users": 5, "projects": 0}, "projects: users need a project"),
     (HOSTS, {"user": 5}, "user"),
 ])
-def test_what_does_not_fit_a_cloud_is_told_by_its_key(hosts, settings, told):
-    with pytest.raises(InputError, match=told):
+def test_settings_that_do_not_fit_are_refused_with_their_key(hosts, settings, message):
+    with pytest.raises(InputError, match=message):
         KeystoneCloud(hosts, **settings)
 
 
@@ -132,8 +143,8 @@ def test_segments_are_numbered_in_the_order_of_sites():
 
 
 class FakeKeystone:
-    """Users and revocations as Keystone keeps them; it fails each `fails`-th request. `rows` of
-    the revocations are of tokens, `others` of users."""
+    """Users and the revocation table: `rows` of tokens, `others` of users. Every `fails`-th request
+    gets an error."""
 
     def __init__(self, users, rows=0, fails=0):
         self.users, self.rows, self.others = {*users}, rows, 0
@@ -165,27 +176,27 @@ class FakeKeystone:
 
 
 @pytest.mark.parametrize("rows, fails, revoked", [(10, 0, 0), (6, 0, 2), (6, 3, 2), (12, 0, 5)])
-def test_a_reset_removes_users_that_came_and_brings_the_revocations_back(rows, fails, revoked):
-    """Tokens are revoked for what is missing; where there are too many rows, for all."""
+def test_a_reset_removes_new_users_and_restores_the_revocations(rows, fails, revoked):
+    """Tokens are revoked for missing rows; with too many rows, for all after emptying the table."""
     keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, rows, fails)
-    keystone_state.reset(keystone, keystone, users=2, entries=10)
+    state.reset(keystone, keystone, users=2, entries=10)
     assert keystone.users == {"admin", "user0001", "user0002"}
     assert (keystone.rows, keystone.others, keystone.revoked) == (10, 0, revoked)
 
 
-def test_a_reset_tells_when_a_user_is_lost_or_the_rows_do_not_come_right():
+def test_a_reset_fails_when_a_user_is_lost_or_the_rows_are_not_reached():
     keystone = FakeKeystone({"admin", "user0002"})
     with pytest.raises(SystemFailure, match="lost 1 users, such as user0001"):
-        keystone_state.reset(keystone, keystone, users=2, entries=0)
+        state.reset(keystone, keystone, users=2, entries=0)
     keystone.query = lambda statement: ((11,),)
-    with pytest.raises(SystemFailure, match="does not come to 10 rows; 11 were there"):
-        keystone_state.revoke(keystone, keystone, 10)
+    with pytest.raises(SystemFailure, match="did not reach 10 rows; it has 11"):
+        state.revoke(keystone, keystone, 10)
     with pytest.raises(InputError, match="9 rows"):
-        keystone_state.revoke(keystone, keystone, 9)
+        state.revoke(keystone, keystone, 9)
 
 
-def test_what_keystone_refuses_is_not_tried_again():
+def test_a_refused_request_is_not_repeated():
     keystone = FakeKeystone(())
     keystone.request = lambda *_: SimpleNamespace(status=403, text="Forbidden", json=None)
-    with pytest.raises(SystemFailure, match="answered POST /users by 403: Forbidden"):
-        keystone_state.ask(keystone, "POST", "/users", {})
+    with pytest.raises(SystemFailure, match="answered POST /users with 403: Forbidden"):
+        state.ask(keystone, "POST", "/users", {})

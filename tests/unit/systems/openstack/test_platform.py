@@ -1,0 +1,45 @@
+"""Files of a platform on its hosts."""
+
+import stat
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from here import here_host
+
+from labbook.systems.keystone.config import Secrets
+from labbook.systems.openstack import platform
+from labbook.systems.openstack.config import Place
+from labbook.systems.openstack.releases import RELEASES
+
+PLACE = Place(PurePosixPath("/srv/here"), "198.18.0.9", "a-password", "python")
+
+
+def files_with(folder, secret: str) -> list[Path]:
+    return [file for file in Path(folder).rglob("*") if file.is_file() and secret in file.read_text()]
+
+
+def mode(path) -> int:
+    return stat.S_IMODE(Path(path).stat().st_mode)
+
+
+def test_only_the_owner_can_read_the_services_files(tmp_path):
+    host, secrets = here_host(tmp_path, "cloud"), Secrets()
+    place = replace(PLACE, home=host.root / "openstack", password=secrets.password)
+    platform.put_files(host, RELEASES["zed"], place, secrets)
+    for secret in vars(secrets).values():
+        found = files_with(place.home, secret)
+        assert found and {mode(file) for file in found} == {0o600}
+    assert mode(place.home) == mode(place.home / "keys" / "fernet") == 0o700
+
+
+def test_only_the_owner_can_read_the_brokers_password(tmp_path, monkeypatch):
+    program = tmp_path / "rabbitmq_server-3" / "sbin" / "rabbitmq-server"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    monkeypatch.setattr(platform, "RABBITMQ", str(tmp_path))
+    host, started = here_host(tmp_path, "cloud"), []
+    monkeypatch.setattr(host, "start", lambda name, command, **_: started.append(command))
+    platform.Broker(host, replace(PLACE, home=host.root / "openstack")).begin()
+    assert started == [str(program)]
+    (file,) = files_with(host.root, PLACE.password)
+    assert file.name == "rabbitmq.conf" and mode(file) == 0o600
