@@ -17,7 +17,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.keystone.stack import KeystoneCloud
 
@@ -55,9 +55,9 @@ def by_sst(cluster: Galera) -> None:
     cluster.destroy()
     first, *others = cluster.nodes
     first.deploy(cluster.data)
-    each(others, lambda node: node.deploy(empty=True))
+    in_parallel(others, lambda node: node.deploy(empty=True))
     first.start("--wsrep-new-cluster")
-    each(others, lambda node: node.start(seconds=300))
+    in_parallel(others, lambda node: node.start(seconds=300))
     cluster.synced()
 
 

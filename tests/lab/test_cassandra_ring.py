@@ -7,7 +7,8 @@ from small_labs import describe, new_id
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.admin_thrift import idl
-from labbook.systems.cassandra.ring import Ring, row_key
+from labbook.systems.cassandra.ring import Ring
+from labbook.targets import key_of
 
 NODES = [f"node{i}" for i in range(3)]
 ROWS = 9
@@ -37,7 +38,7 @@ def write(node, row: int, level="ALL"):
     types = idl()
     with node.client() as client:
         client.set_keyspace("labbook")
-        client.insert(row_key(row), types.ColumnParent("pairs"),
+        client.insert(key_of(row), types.ColumnParent("pairs"),
                       types.Column(b"value", b"value %d" % row, 1),
                       getattr(types.ConsistencyLevel, level))
 
@@ -46,7 +47,7 @@ def read(node, row: int, level="ONE") -> bytes:
     types = idl()
     with node.client() as client:
         client.set_keyspace("labbook")
-        found = client.get(row_key(row), types.ColumnPath("pairs", b"value"),
+        found = client.get(key_of(row), types.ColumnPath("pairs", b"value"),
                            getattr(types.ConsistencyLevel, level))
     return found.column.value
 
@@ -63,7 +64,7 @@ def test_rows_lie_on_the_nodes_that_the_cluster_names(hosts, version, placement)
     assert all(set(node.admin.members()) == set(three.addresses) for node in three.nodes)
     for row in range(ROWS):
         write(three.nodes[row % 3], row)
-    owners = three.owners()
+    owners = three.owner_of_rows()
     if placement == "ordered":
         assert owners == ["node0"] * 3 + ["node1"] * 3 + ["node2"] * 3
     for node in three.nodes:
@@ -97,6 +98,7 @@ def test_a_node_that_does_not_start_is_the_rings_failure(hosts):
     three = Ring(hosts, heap_mb=128)
     three.destroy()
     for node in three.nodes:
+        node.provide()
         node.deploy()
     three.nodes[1].run("rm", three.nodes[1].home / "cassandra.yaml")
     with pytest.raises(SystemFailure, match="node1: .*ended with exit code"):
@@ -109,11 +111,11 @@ def test_two_of_todays_nodes(hosts):
                durability="commit").up()
     two.create_table()
     first, second = two.nodes
-    assert two.owners() == ["node0"] * 5 + ["node1"] * 4
+    assert two.owner_of_rows() == ["node0"] * 5 + ["node1"] * 4
     with first.client() as client:
         for row in range(ROWS):
             client.query(f"INSERT INTO labbook.pairs (name, value) VALUES "
-                         f"(0x{row_key(row).hex()}, 0x{(b'value %d' % row).hex()})")
+                         f"(0x{key_of(row).hex()}, 0x{(b'value %d' % row).hex()})")
     assert [logged(node) for node in two.nodes] == [set(range(5)), set(range(5, ROWS))]
     facts = two.facts()
     assert facts["version"] == "5.0.8" and facts["java"] and facts["nodes"] == 2
@@ -121,9 +123,9 @@ def test_two_of_todays_nodes(hosts):
 
     second.process.kill()
     second.start()
-    two.meet()
+    two.await_formed()
     with second.client() as client:
         assert sorted(client.query("SELECT name, value FROM labbook.pairs", level="ALL")) == [
-            (row_key(row), b"value %d" % row) for row in range(ROWS)]
+            (key_of(row), b"value %d" % row) for row in range(ROWS)]
         with pytest.raises(InvalidRequest, match="no_such_table"):
             client.query("SELECT * FROM labbook.no_such_table")

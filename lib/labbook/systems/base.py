@@ -1,4 +1,4 @@
-"""What all systems under test share: settings, needs, and a life from deploy to destroy."""
+"""The base of all systems under test: their settings, what they need, and the life of a server."""
 
 import shlex
 from contextlib import suppress
@@ -11,17 +11,19 @@ from labbook.errors import LabbookError, SystemFailure
 from labbook.lab.cache.python_packages import PythonPackages
 from labbook.systems.artifacts import Artifact
 
-# The process that listens at a port, if it is of the same session as another process.
+# Raised by a mistake in the code that asks a server, not by a server that is still starting.
+PROGRAMMING_ERRORS = (TypeError, AttributeError, NameError, ImportError)
+# Prints the process that listens at a port, if it is of the same session as process {pid}.
 LISTENER = """pid=$(ss -Hltnp 'sport = :{port}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-)
 [ -n "$pid" ] && [ "$(ps -o sid= -p $pid)" = "$(ps -o sid= -p {pid})" ] && echo $pid"""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Debian packages (`a | b`: either) and commands of the host, artifacts (of Maven, or Python's
-    packages) from here.
+    """What a system needs: Debian packages (`a | b`: either) and commands on its host, and
+    artifacts (of Maven, or Python packages), which are fetched here and copied to the host.
 
-    `made` names the folders that are made of the artifacts and brought to hosts in their place.
+    `made` names the folders that are built from the artifacts and copied to hosts instead of them.
     """
 
     packages: tuple[str, ...] = ()
@@ -31,14 +33,23 @@ class Needs:
 
     @property
     def brought(self) -> tuple[str, ...]:
-        """Names of the folders that `artifacts.bring` brings to a host."""
+        """Names of the folders that `artifacts.bring` copies to a host."""
         return self.made or tuple(a.folder for a in self.artifacts)
+
+    @classmethod
+    def union(cls, *needs: "Needs") -> "Needs":
+        """Everything that any of them needs, each thing once."""
+        return cls(*(tuple(dict.fromkeys(one for need in needs for one in getattr(need, kind)))
+                     for kind in ("packages", "artifacts", "commands", "made")))
 
 
 class Described:
-    """What is known of a system before there is one, of one server or several.
+    """What is known of a system without a host: its name, settings, needs and wire protocol.
 
-    SETTINGS are JSON schema properties, each with its `default` if it has one.
+    SETTINGS maps each setting's name to its JSON schema, with a `default` if it has one. lab.yml
+    and the constructor give settings by name; an object has them, checked and with the defaults
+    filled in, as attributes of `self.settings`: `self.settings.version`. One without a default
+    that was not given is None.
     """
 
     NAME: str
@@ -53,7 +64,7 @@ class Described:
 
     @classmethod
     def speaks(cls, **settings) -> str:
-        """The protocol by which a server with these settings is called."""
+        """The wire protocol of a server with these settings."""
         return cls.protocol
 
     @classmethod
@@ -67,82 +78,23 @@ class Described:
 class System(Described):
     """One server of a system on one host.
 
-    A system gives, beside what describes it, `port`, `deploy()`, `command()` and `answers()`,
-    which asks the running server itself.
+    A subclass has NAME, SETTINGS, NEEDS and `port`, and defines
+
+    - `deploy()`: write its files below `self.home`, which exists and is empty;
+    - `command()`: the command line that runs it in the foreground;
+    - `answers()`: ask the running server something that it can answer only when it serves;
+    - `report()`: what the running server says about itself, for the record.
     """
 
     START_SECONDS = 60
     STOP_SECONDS = 30
+    port: int
 
     def __init__(self, host, **settings):
         self.host = host
         self.settings = SimpleNamespace(**self.checked(settings))
         self.home: PurePosixPath = host.root / self.NAME
         self._process = self._refusal = None
-
-    @property
-    def address(self) -> str:
-        return self.host.address
-
-    @property
-    def process(self):
-        """The server's process, started by this object or an earlier one; None without."""
-        if self._process is None:
-            self._process = self.host.process(self.NAME)
-        return self._process
-
-    def up(self) -> "System":
-        """Take away what an earlier run left, deploy and start."""
-        self.destroy()
-        self.provide()
-        self.deploy()
-        self.start()
-        return self
-
-    def provide(self) -> None:
-        """Install its packages on a user's own host that allows it."""
-        if self.host.is_remote and self.host.may("packages"):  # else they are there, which was looked at before
-            from labbook.lab.remote.packages import provide
-
-            given = {key: value for key, value in vars(self.settings).items() if value is not None}
-            provide(self.host, self.needs(**given).packages)
-
-    def start(self) -> None:
-        """Start the server and wait until it answers; SystemFailure with its log's tail if not."""
-        self.begin()
-        self.await_answer()
-
-    def begin(self) -> None:
-        """Start the server, and do not wait."""
-        self._process = self.host.start(self.NAME, self.command(), cwd=str(self.home))
-
-    def await_answer(self, seconds: float | None = None, interval: float = 0.05) -> None:
-        """Returns once it answers; ends it and raises SystemFailure, with its log's tail, if not."""
-        try:
-            self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
-                               timeout=seconds or self.START_SECONDS, process=self._process,
-                               interval=interval)
-        except BaseException as error:
-            if self._refusal and isinstance(error, SystemFailure):
-                error.message += f"; last asked, it gave {self._refusal!r}"
-            with suppress(LabbookError):  # what went wrong first is what must be told
-                self.stop()
-            raise
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.stop(timeout=self.STOP_SECONDS)
-
-    def destroy(self) -> None:
-        """End the server if it runs and take its files away."""
-        self.stop()
-        self._process = None
-        self.run("rm", "-rf", self.home)
-
-    def facts(self) -> dict:
-        """What runs and how: version as the server says it, settings, memory and threads now."""
-        usage = self._usage()   # first, since it shows the log of a server that runs no more
-        return {"system": self.NAME, **vars(self.settings), **self.server_facts(), **usage}
 
     def deploy(self) -> None:
         raise NotImplementedError
@@ -151,35 +103,128 @@ class System(Described):
         raise NotImplementedError
 
     def answers(self) -> None:
-        """Ask what the server can only answer when it serves; any exception means not yet."""
+        """Raise any exception as long as the server does not serve.
+
+        Errors of labbook, and TypeError, AttributeError, NameError and ImportError, end the wait
+        at once: they do not go away by waiting.
+        """
         raise NotImplementedError
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
+        """Version and effective configuration, as the running server reports them: a part of
+        `facts`."""
         raise NotImplementedError
+
+    @property
+    def address(self) -> str:
+        return self.host.address
+
+    @property
+    def addresses(self) -> list[str]:
+        return [self.address]
+
+    @property
+    def process(self):
+        """The server's process, started by this object or an earlier one; None without."""
+        if self._process is None:
+            self._process = self.host.process(self.NAME)
+        return self._process
+
+    @property
+    def processes(self) -> list:
+        return [self.process] if self.process is not None else []
+
+    def up(self) -> "System":
+        """Remove what an earlier run left, deploy and start; returns when it answers."""
+        self.destroy()
+        self.provide()
+        self.deploy()
+        self.start()
+        return self
+
+    def provide(self) -> None:
+        """Make its home folder, and install its packages on a remote host that allows that."""
+        # elsewhere they were checked before the lab was made
+        if self.host.is_remote and self.host.may("packages"):
+            from labbook.lab.remote.packages import provide
+
+            given = {key: value for key, value in vars(self.settings).items() if value is not None}
+            provide(self.host, self.needs(**given).packages)
+        self.run("mkdir", "-p", self.home)
+
+    def start(self) -> None:
+        """Start the server and wait until it answers; SystemFailure with the tail of its log if
+        it does not."""
+        self.begin()
+        self.await_answer()
+
+    def begin(self) -> None:
+        """Start the server without waiting for it."""
+        command = self.command().removeprefix("exec ")  # host.start says `exec` itself
+        self._process = self.host.start(self.NAME, command, cwd=str(self.home))
+
+    def await_answer(self, seconds: float | None = None, interval: float = 0.05) -> None:
+        """Return once the server answers. If it does not within `seconds` (START_SECONDS), stop
+        it and raise SystemFailure with the tail of its log."""
+        try:
+            self.host.wait_for(self._ready, f"{self.NAME} to answer at {self.address}:{self.port}",
+                               timeout=seconds or self.START_SECONDS, process=self._process,
+                               interval=interval)
+        except BaseException as error:
+            if self._refusal and isinstance(error, SystemFailure):
+                error.message += f"; the last attempt failed with {self._refusal!r}"
+            with suppress(LabbookError):  # the first error is the one to report
+                self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the server in order: SIGTERM, and SIGKILL after STOP_SECONDS."""
+        if self.process is not None:
+            self.process.stop(timeout=self.STOP_SECONDS)
+
+    def kill(self) -> None:
+        """SIGKILL to the server, if it runs; returns when it is gone."""
+        if self.process is not None:
+            self.process.kill()
+
+    def destroy(self) -> None:
+        """Kill the server if it runs, and delete its files."""
+        self.kill()
+        self._process = None
+        self.run("rm", "-rf", self.home)
+
+    def facts(self) -> dict:
+        """What runs and how: name, settings, `report()`, and memory and threads in use now."""
+        usage = self._usage()   # first: of a server that has died it shows the log
+        return {"system": self.NAME, **vars(self.settings), **self.report(), **usage}
 
     def run(self, *words, **options):
-        """Run one command, given in words, on the host."""
+        """Run one command, as words, on the host: options and result as of `host.run`."""
         return self.host.run(shlex.join(str(word) for word in words), **options)
 
-    def dial(self, timeout=10):
-        """A socket to the server through the host's SSH connection, never over a link."""
+    def channel(self, timeout: float = 10):
+        """An SSH channel to the server's port, by the control network and never over a link.
+
+        It has recv, sendall, makefile, settimeout and close as a socket has them, but neither
+        setsockopt nor recv_into. ConnectionRefusedError when nothing listens there.
+        """
         return self.host.dial(self.address, self.port, timeout=timeout)
 
     def put(self, text: str, *place) -> PurePosixPath:
-        """Write a file below the system's home; its path on the host."""
+        """Write a file below the system's home: its path on the host."""
         path = self.home.joinpath(*place)
         self.host.put(text, path)
         return path
 
     def _ready(self) -> bool:
-        # The port's owner is asked first: another server there might answer in this one's place.
+        # The port's owner is checked first: another server there might answer in this one's place.
         if self._server_pid() is None:
             return False
         try:
             self.answers()
-        except LabbookError:
+        except (LabbookError, *PROGRAMMING_ERRORS):
             raise
-        except Exception as error:  # whatever a driver makes of a server that is still starting
+        except Exception as error:  # whatever a client raises while the server starts
             self._refusal = error
             return False
         return True
@@ -205,7 +250,7 @@ class System(Described):
 
 
 def memory_mb(host) -> int:
-    """What the host may use: its limit if it has one, else the machine's memory."""
+    """The memory that a host may use, MB: its limit if it has one, else the machine's memory."""
     limit = (getattr(host, "limits", None) or {}).get("memory")
     if limit:
         return limit >> 20

@@ -4,7 +4,7 @@ import csv
 
 from labbook.errors import InputError
 from labbook.systems.base import Needs, System
-from labbook.systems.sql.server import USER
+from labbook.targets import MYSQL, USER
 
 PROXY = "/usr/sbin/haproxy"  # not in the path of everybody who logs in
 STATS_PORT = 3307  # on the host itself, for nobody else
@@ -36,7 +36,7 @@ class HAProxy(System):
     }
     NEEDS = Needs(packages=("haproxy", "iproute2", "procps"), commands=("ss", "ps"))
     port = 3306
-    protocol = "mysql"
+    protocol = MYSQL
 
     @classmethod
     def over(cls, host, servers, **settings) -> "HAProxy":
@@ -51,7 +51,6 @@ class HAProxy(System):
     def deploy(self) -> None:
         if self.settings.servers is None:
             raise InputError("a proxy cannot do without", file="settings of haproxy", key="servers")
-        self.run("mkdir", "-p", self.home)
         self.put(configuration(self.settings, self.address, self.port), "haproxy.cfg")
 
     def command(self) -> str:
@@ -62,7 +61,7 @@ class HAProxy(System):
         states = self.states()
         if "UP" not in states.values() or "unknown" in states.values():
             raise ConnectionError(f"servers are {states}")
-        channel = self.dial()
+        channel = self.channel()
         try:
             if channel.recv(5)[4:] != b"\x0a":
                 raise ConnectionError("no greeting of MySQL's protocol")
@@ -76,7 +75,7 @@ class HAProxy(System):
         return {row["svname"]: "unknown" if row["check_status"] in ("", "INI") else row["status"]
                 for row in rows if row["svname"] in self.settings.servers}
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         return {"version": self.run(PROXY, "-v").stdout.split()[2]}
 
     def _ask(self, words: str) -> str:

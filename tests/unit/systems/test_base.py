@@ -67,19 +67,18 @@ class Toy(System):
         return self.settings.port
 
     def deploy(self):
-        self.run("mkdir", "-p", self.home)
         self.put(SERVER, "server.py")
 
     def command(self):
-        return f"{sys.executable} {self.home}/server.py {self.port} {self.settings.mood}"
+        return f"exec {sys.executable} {self.home}/server.py {self.port} {self.settings.mood}"
 
     def answers(self):
-        with self.dial() as calling:
+        with self.channel() as calling:
             said = calling.recv(10)
         if said != b"hello":
             raise ValueError(said)
 
-    def server_facts(self):
+    def report(self):
         self.answers()
         return {"version": "1"}
 
@@ -193,6 +192,30 @@ def test_an_error_of_the_place_is_not_waited_out(host, port, monkeypatch):
     monkeypatch.setattr(Toy, "answers", lost)
     with pytest.raises(LabError, match="connection lost"):
         Toy(host, port=port).up()
+
+
+@pytest.mark.parametrize("error", [TypeError, AttributeError, NameError, ModuleNotFoundError])
+def test_a_mistake_in_the_code_that_asks_is_raised_at_once(host, port, monkeypatch, error):
+    asked = []
+
+    def mistaken(self):
+        asked.append(1)
+        raise error("a mistake")
+
+    monkeypatch.setattr(Toy, "answers", mistaken)
+    toy = Toy(host, port=port)
+    with pytest.raises(error, match="a mistake"):
+        toy.up()
+    assert len(asked) == 1 and not toy.process.alive()
+
+
+def test_a_killed_server_starts_again_with_its_files(host, port):
+    toy = Toy(host, port=port).up()
+    toy.kill()
+    assert not toy.process.alive() and (Path(toy.home) / "server.py").exists()
+    toy.start()
+    assert toy.processes == [toy.process] and toy.process.alive()
+    assert toy.addresses == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("settings, told", [

@@ -21,7 +21,7 @@ class CQLAdmin:
     @contextmanager
     def client(self, timeout=30):
         """A connection for statements; TimeoutError when no answer comes in `timeout` seconds."""
-        connection = Connection(self.node.dial(timeout))
+        connection = Connection(self.node.channel(timeout))
         try:
             connection.begin()
             yield connection

@@ -27,7 +27,7 @@ class ThriftAdmin:
         from thriftpy2.transport import TCyFramedTransport, TSocket
 
         socket = TSocket(self.node.address, self.node.port)
-        socket.set_handle(self.node.dial(timeout))
+        socket.set_handle(self.node.channel(timeout))
         transport = TCyFramedTransport(socket)
         try:
             yield TClient(idl().Cassandra, TCyBinaryProtocol(transport))

@@ -15,7 +15,7 @@ from labbook.systems.cassandra.kept_ring import KeptRing
 from labbook.systems.cassandra.leave import leave
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.cassandra.ring_settings import OLD
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 
 JOIN_SECONDS = LEAVE_SECONDS = 3600
 
@@ -42,15 +42,15 @@ class GrowingRing(KeptRing):
         owned = shares.owned(version, {**taken, **wanted})
         for name, token in wanted.items():
             self._check_free(name, round(before * shares.coming(version, taken, token)))
-        each([self.node(name) for name in wanted], lambda node: node.destroy())
+        in_parallel([self.node(name) for name in wanted], lambda node: node.destroy())
         for name, token in wanted.items():
             self._nodes[name] = self._made(self.node(name).host, token, joins=True,
                                            together=len(wanted) > 1)
         joiners = [Joiner(self.node(name), token, float(owned[name]))
                    for name, token in wanted.items()]
-        each(joiners, lambda joiner: joiner.node.deploy())
+        in_parallel(joiners, lambda joiner: joiner.node.deploy())
         self._running += list(wanted)
-        each(joiners, Joiner.begin)
+        in_parallel(joiners, Joiner.begin)
         held = min(before, self._kept.bytes) if self._kept else before
         return Joins(self, joiners, before, held)
 

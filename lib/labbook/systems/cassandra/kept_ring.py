@@ -12,9 +12,10 @@ from labbook.systems.cassandra import token_plan as shares
 from labbook.systems.cassandra.config import VERSIONS
 from labbook.systems.cassandra.growing_node import GrowingNode
 from labbook.systems.cassandra.merge import merge
-from labbook.systems.cassandra.ring import HEAP_MB, KEYSPACE, TABLE
+from labbook.systems.cassandra.ring import HEAP_MB
 from labbook.systems.cassandra.ring_settings import FILE, RingSettings
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
+from labbook.targets import DATABASE, TABLE
 
 QUIET_SECONDS = 3600
 ASK_SECONDS = 0.5
@@ -80,20 +81,20 @@ class KeptRing(RingSettings):
     def up(self) -> "GrowingRing":
         """Take away what earlier runs left; the donor alone, with the table, empty."""
         self.destroy()
-        each(self.nodes, lambda node: node.provide())
+        in_parallel(self.nodes, lambda node: node.provide())
         self.donor.deploy()
         self._start_donor()
-        self.donor.create_table(KEYSPACE, TABLE, 1, compression=self.settings.compression)
+        self.donor.create_table(DATABASE, TABLE, 1, compression=self.settings.compression)
         if self.settings.files == "by_range":
             self.compaction(True)
         return self
 
     def stop(self) -> None:
-        each(self.running, lambda node: node.stop())
+        in_parallel(self.running, lambda node: node.stop())
         self._running, self._joined = [], {}
 
     def destroy(self) -> None:
-        each(self.nodes, lambda node: node.destroy())
+        in_parallel(self.nodes, lambda node: node.destroy())
         self._running, self._joined, self._kept, self._compacting = [], {}, None, True
 
     def facts(self) -> dict:
@@ -109,7 +110,7 @@ class KeptRing(RingSettings):
 
     def compaction(self, on: bool) -> None:
         """Whether SSTables are merged, on nodes that are there and on those to come."""
-        self.donor.admin.compaction(KEYSPACE, TABLE, on)
+        self.donor.admin.compaction(DATABASE, TABLE, on)
         self.donor.await_agreed("all nodes to know about compaction")
         self._compacting = on
 
@@ -125,11 +126,11 @@ class KeptRing(RingSettings):
 
     def owners(self) -> dict[str, int]:
         """{address: token} of the nodes that the donor has as owners of their ranges."""
-        return self.donor.admin.owners(KEYSPACE)
+        return self.donor.admin.owners(DATABASE)
 
     def flush(self) -> None:
         """Have all that was written on disk."""
-        each(self.running, lambda node: node.nodetool("flush", KEYSPACE, seconds=QUIET_SECONDS))
+        in_parallel(self.running, lambda node: node.nodetool("flush", DATABASE, seconds=QUIET_SECONDS))
 
     def quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """Returns when no node merges or flushes SSTables; SystemFailure that says what does."""
@@ -162,7 +163,7 @@ class KeptRing(RingSettings):
         if self._kept is None:
             raise InputError("nothing is kept to go back to", file="growing ring", key="reset",
                              allowed="after keep")
-        each([node for node in self.nodes if node is not self.donor], lambda node: node.destroy())
+        in_parallel([node for node in self.nodes if node is not self.donor], lambda node: node.destroy())
         self.donor.process.kill()
         files.put_back(self.donor)
         self._start_donor()

@@ -4,7 +4,7 @@ import time
 
 from labbook.systems.cassandra import logs
 from labbook.systems.cassandra import sstables as files
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 
 ASK_SECONDS = 0.2
 
@@ -16,7 +16,7 @@ def leave(ring, node, seconds: float) -> dict:
     one that leaves) and moved_bytes (what the others grew by, if nobody writes meanwhile).
     """
     name, others = node.host.name, [other for other in ring.running if other is not node]
-    held, before = files.table_bytes(node), sum(each(others, files.table_bytes))
+    held, before = files.table_bytes(node), sum(in_parallel(others, files.table_bytes))
     asked_s = time.time()
     node.nodetool(*node.version.get("leave", ["decommission"]), seconds=seconds)
     ring.host.wait_for(lambda: node.address not in ring.owners(), f"{name} to be gone", seconds,
@@ -25,4 +25,4 @@ def leave(ring, node, seconds: float) -> dict:
     told = logs.told(node, logs.LEAVING)
     node.process.kill()
     return {"node": name, "asked_s": asked_s, "gone_s": gone_s, "leave_s": gone_s - asked_s, **told,
-            "held_bytes": held, "moved_bytes": sum(each(others, files.table_bytes)) - before}
+            "held_bytes": held, "moved_bytes": sum(in_parallel(others, files.table_bytes)) - before}

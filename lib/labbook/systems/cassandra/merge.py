@@ -6,7 +6,7 @@ pace. Here it does so as fast as it can.
 
 from labbook.errors import InputError
 from labbook.systems.cassandra import sstables as files
-from labbook.systems.cassandra.ring import KEYSPACE, TABLE
+from labbook.targets import DATABASE, TABLE
 
 
 def merge(ring, seconds: float) -> list[int]:
@@ -21,7 +21,7 @@ def merge(ring, seconds: float) -> list[int]:
     donor.nodetool("setcompactionthroughput", 0)
     try:
         ring.compaction(True)
-        donor.admin.look_for_merges(KEYSPACE, TABLE)
+        donor.admin.look_for_merges(DATABASE, TABLE)
         ring.quiet(seconds)
     finally:
         donor.nodetool("setcompactionthroughput", donor.version["compaction_throttle"])

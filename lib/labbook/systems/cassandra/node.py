@@ -8,6 +8,7 @@ from labbook.systems.cassandra import config, nodetool
 from labbook.systems.cassandra.admin_cql import CQLAdmin
 from labbook.systems.cassandra.admin_thrift import ThriftAdmin
 from labbook.systems.cassandra.config import VERSIONS
+from labbook.targets import DATABASE, TABLE
 
 JAVA = "openjdk-17-jre-headless | default-jre-headless"
 ADMINS = {"thrift": ThriftAdmin, "cql": CQLAdmin}
@@ -88,7 +89,7 @@ class Cassandra(System):
         return token.encode() if isinstance(token, str) else token
 
     def deploy(self) -> None:
-        self.run("mkdir", "-p", self.home / "tmp")
+        self.run("mkdir", self.home / "tmp")
         self.put(yaml.safe_dump(self.configuration()), "cassandra.yaml")
         for name, text in self.version["files"].items():
             self.put(text.format(home=self.home), name)
@@ -115,13 +116,7 @@ class Cassandra(System):
     def answers(self) -> None:
         self.admin.answers()
 
-    def destroy(self) -> None:
-        """End the server if it runs and take its files away: nothing is left to end in order."""
-        if self.process is not None:
-            self.process.kill()
-        super().destroy()
-
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         java = self.run("java", config.NO_TRACE, "-version").stderr.splitlines()[0]
         return {**self.admin.facts(), "java": java}
 
@@ -129,7 +124,7 @@ class Cassandra(System):
         """For administration: a Thrift client, or a CQL connection with `query(statement)`."""
         return self.admin.client(timeout)
 
-    def create_table(self, keyspace="labbook", table="pairs", replication=1,
+    def create_table(self, keyspace=DATABASE, table=TABLE, replication=1,
                      compression: bool | None = None) -> None:
         """Make the keyspace with its one table of bytes; returns when all nodes know it.
 

@@ -1,159 +1,125 @@
-"""Several Cassandra nodes as one system: their tokens, who knows whom, which nodes hold a row."""
+"""A ring of Cassandra nodes as one system: their tokens, and which nodes hold which row."""
 
 from bisect import bisect_left
-from contextlib import suppress
 
-from labbook.errors import InputError, LabbookError, SystemFailure
+from labbook.errors import InputError
+from labbook.systems.base import Needs
 from labbook.systems.cassandra.config import FILE, VERSIONS
 from labbook.systems.cassandra.node import Cassandra
-from labbook.systems.cluster import each, together
+from labbook.systems.cluster import Cluster, in_parallel, poll
+from labbook.targets import DATABASE, MAX_ROWS, TABLE, key_of
 
-KEYSPACE, TABLE = "labbook", "pairs"
 HEAP_MB = {"thrift": 256, "cql": 512}
-MOST_ROWS = 10**6  # keys are in the order of their numbers as long as these have six digits
-MEET_SECONDS = 120
+FORM_SECONDS = 120
+GIVEN_BY_RING = ("token", "seeds")
 
 
-class Ring:
-    """`hosts` are a node each, the first is the seed. `settings` are a node's but token and seeds.
+class Ring(Cluster):
+    """Each of `hosts` has a node; the first one is the seed, which the others ask who is there.
 
-    placement hash: even parts of the hash. ordered: row i of `rows` lies on node i * n // rows,
-    and its copies on the nodes after that one.
+    replication: copies of each row. placement hash: the nodes own equal parts of the hash's range.
+    ordered: row i of `rows` lies on node i * n // rows, and its copies on the nodes after it. All
+    other settings are those of a node.
     """
 
-    def __init__(self, hosts, *, version="0.7.0", replication=1, placement="hash", rows=1000,
-                 **settings):
-        check_ring(len(hosts), replication, placement, rows, settings)
-        Cassandra.checked({**settings, "version": version})
-        self.replication, self.rows = replication, rows
-        tokens = (ordered_tokens(len(hosts), rows) if placement == "ordered"
-                  else hash_tokens(len(hosts), version))
-        settings = {"heap_mb": HEAP_MB[VERSIONS[version]["protocol"]], **settings}
-        self.nodes = [Cassandra(host, version=version, placement=placement, token=token,
-                                seeds=[hosts[0].address], **settings)
-                      for host, token in zip(hosts, tokens)]
-        self.host, self.hosts = hosts[0], list(hosts)
-        first = self.nodes[0]
-        self.address, self.port, self.protocol = first.address, first.port, first.protocol
-        self.addresses = [node.address for node in self.nodes]
+    NAME = "cassandra_ring"
+    SETTINGS = {
+        "replication": {"type": "integer", "minimum": 1, "default": 1},
+        "rows": {"type": "integer", "minimum": 1, "default": 1000},
+        **{key: rule for key, rule in Cassandra.SETTINGS.items() if key not in GIVEN_BY_RING},
+    }
+    NEEDS = Cassandra.NEEDS
 
-    @property
-    def processes(self) -> list:
-        return [node.process for node in self.nodes]
+    @classmethod
+    def checked(cls, settings: dict) -> dict:
+        for key in set(GIVEN_BY_RING) & set(settings):
+            raise InputError("is set by the ring", file=FILE, key=key)
+        return super().checked(settings)
 
-    def up(self) -> "Ring":
-        """Take away what earlier runs left, deploy, and start."""
-        self.destroy()
-        each(self.nodes, lambda node: node.deploy())
-        self.start()
-        return self
+    @classmethod
+    def needs(cls, **settings) -> Needs:
+        return Cassandra.needs(version=cls.checked(settings)["version"])
 
-    def start(self) -> None:
-        """Start the nodes; returns when each has seen all others join and has them answer."""
-        first, *others = self.nodes
-        try:
-            first.start()  # whom the others ask who is there
-            each(others, lambda node: node.start(), self._end)
-            self.meet()
-        except BaseException:
-            self._end()
-            raise
+    @classmethod
+    def speaks(cls, **settings) -> str:
+        return VERSIONS[cls.checked(settings)["version"]]["protocol"]
 
-    def meet(self) -> None:
-        """Returns when each node has seen all others join and has them answer, such as after one
+    def make_nodes(self) -> list[Cassandra]:
+        s, count = self.settings, len(self.hosts)
+        check_size(count, s.replication, s.placement, s.rows)
+        tokens = ordered_tokens(count, s.rows) if s.placement == "ordered" else hash_tokens(count, s.version)
+        shared = {key: value for key, value in vars(s).items()
+                  if key in Cassandra.SETTINGS and value is not None}
+        shared.setdefault("heap_mb", HEAP_MB[VERSIONS[s.version]["protocol"]])
+        return [Cassandra(host, token=token, seeds=[self.hosts[0].address], **shared)
+                for host, token in zip(self.hosts, tokens)]
+
+    def await_formed(self) -> None:
+        """Return when each node has seen all others join and has them answer; also after a node
         was started again."""
         members = {node.address: node.range_end for node in self.nodes}
-        self._all_give(lambda node: node.admin.members(), members, "know all nodes")
+        self._await_all(lambda node: node.admin.members(), members, "know all nodes")
 
-    def create_table(self, keyspace=KEYSPACE, table=TABLE) -> None:
-        """Make the table; returns when each node tells the ranges that were asked for."""
-        self.nodes[0].create_table(keyspace, table, self.replication)
+    def create_table(self, keyspace=DATABASE, table=TABLE) -> None:
+        """Make the table; return when each node reports the ranges as they are meant to be."""
+        self.front.create_table(keyspace, table, self.settings.replication)
         twice = self.addresses * 2
-        ranges = sorted((node.range_end, twice[i:i + self.replication])
+        ranges = sorted((node.range_end, twice[i:i + self.settings.replication])
                         for i, node in enumerate(self.nodes))
-        self._all_give(lambda node: node.admin.ranges(keyspace), ranges, "know who holds what")
+        self._await_all(lambda node: node.admin.ranges(keyspace), ranges, "know who holds what")
 
-    def stop(self) -> None:
-        each(self.nodes, lambda node: node.stop())
+    def report(self) -> dict:
+        return {"replication": self.settings.replication, "rows": self.settings.rows}
 
-    def destroy(self) -> None:
-        each(self.nodes, lambda node: node.destroy())
+    def owners(self, keyspace=DATABASE) -> dict[str, int | bytes]:
+        """{name of the host: token at which its range ends}, as the first node knows them."""
+        return by_host(self.nodes, self.front.admin.owners(keyspace))
 
-    def facts(self) -> dict:
-        """A node's facts; those in which the nodes differ are lists, in the order of the nodes."""
-        return {**together(each(self.nodes, lambda node: node.facts())),
-                "nodes": len(self.nodes), "replication": self.replication, "rows": self.rows}
+    def owner_of_rows(self, keyspace=DATABASE) -> list[str]:
+        """For each of `rows`, the name of the host whose range it lies in."""
+        return [held[0] for held in self._holders(range(self.settings.rows), keyspace)]
 
-    def owners(self, keyspace=KEYSPACE) -> list[str]:
-        """For each row, the name of the host whose range it falls into, as the cluster tells."""
-        return [held[0] for held in self._holders(range(self.rows), keyspace)]
-
-    def holders(self, row: int, keyspace=KEYSPACE) -> list[str]:
+    def holders(self, row: int, keyspace=DATABASE) -> list[str]:
         """Names of the hosts that hold a row, the owner of its range first."""
         return self._holders([row], keyspace)[0]
 
-    def _end(self) -> None:
-        with suppress(LabbookError):  # what went wrong first is what must be told
-            self.stop()
-
     def _holders(self, rows, keyspace) -> list[list[str]]:
-        admin = self.nodes[0].admin
+        admin = self.front.admin
         names = {node.address: node.host.name for node in self.nodes}
         ranges = admin.ranges(keyspace)
         ends = [end for end, _ in ranges]
-        at = (bisect_left(ends, admin.token_of(row_key(row))) % len(ends) for row in rows)
+        at = (bisect_left(ends, admin.token_of(key_of(row))) % len(ends) for row in rows)
         return [[names[address] for address in ranges[i][1]] for i in at]
 
-    def _all_give(self, ask, wanted, what: str) -> None:
-        each(self.nodes, lambda node: _await(node, ask, wanted, what), self._end)
+    def _await_all(self, ask, wanted, what: str) -> None:
+        """Return when each node's answer is `wanted`."""
+        in_parallel(self.nodes, lambda node: poll(
+            node.host, lambda: ask(node), lambda answer: answer == wanted,
+            f"Cassandra to {what} ({wanted!r})", FORM_SECONDS, process=node.process), self.kill_all)
 
 
-def _await(node, ask, wanted, what: str) -> None:
-    """Ask a node until it gives `wanted`; SystemFailure that tells what it gave last if not."""
-    given = None
-
-    def gives() -> bool:
-        nonlocal given
-        try:
-            given = ask(node)
-        except LabbookError:
-            raise
-        except Exception as error:  # whatever a driver makes of a ring that is still forming
-            given = error
-        return given == wanted
-
-    try:
-        node.host.wait_for(gives, f"Cassandra to {what}", MEET_SECONDS, node.process, 0.2)
-    except SystemFailure as error:
-        error.message += f"; asked for {wanted!r}, it gave {given!r}"
-        raise
+def by_host(nodes, by_address: dict) -> dict:
+    """The same values by the names of the nodes' hosts; other addresses stay as they are."""
+    names = {node.address: node.host.name for node in nodes}
+    return {names.get(address, address): value for address, value in by_address.items()}
 
 
-def check_ring(nodes: int, replication: int, placement: str, rows: int, settings: dict) -> None:
-    """InputError for what cannot be a ring."""
-    if nodes == 0:
-        raise InputError("no hosts for it", file="ring of cassandra", key="hosts")
-    if not 1 <= replication <= nodes:
+def check_size(nodes: int, replication: int, placement: str, rows: int) -> None:
+    """InputError where a ring of so many nodes cannot have these copies or these rows."""
+    if replication > nodes:
         raise InputError(f"{replication} copies do not fit {nodes} nodes",
-                         file="ring of cassandra", key="replication", allowed=f"1 to {nodes}")
-    if placement == "ordered" and not nodes <= rows <= MOST_ROWS:
+                         file="settings of cassandra_ring", key="replication", allowed=f"1 to {nodes}")
+    if placement == "ordered" and not nodes <= rows <= MAX_ROWS:
         raise InputError(f"{rows} rows cannot be placed on {nodes} nodes",
-                         file="ring of cassandra", key="rows", allowed=f"{nodes} to {MOST_ROWS}")
-    for key in {"token", "seeds"} & set(settings):
-        raise InputError("is the ring's own to give", file=FILE, key=key)
+                         file="settings of cassandra_ring", key="rows", allowed=f"{nodes} to {MAX_ROWS}")
 
 
 def hash_tokens(nodes: int, version: str) -> list[int]:
-    """Even parts of what the version's hash may be."""
+    """Tokens that divide the range of the version's hash evenly."""
     least, most = VERSIONS[version]["tokens"]
     return [least + (2 * i + 1) * (most - least) // (2 * nodes) for i in range(nodes)]
 
 
 def ordered_tokens(nodes: int, rows: int) -> list[str]:
     """For each node the key of its last row: row i of `rows` lies on node i * nodes // rows."""
-    return [row_key(((i + 1) * rows - 1) // nodes).decode() for i in range(nodes)]
-
-
-def row_key(row: int) -> bytes:
-    """The workloads' keys, which systems do not import."""
-    return b"row%06d" % row
+    return [key_of(((i + 1) * rows - 1) // nodes).decode() for i in range(nodes)]

@@ -6,7 +6,8 @@ SSTables are never written again once they are there, so a copy is a second name
 import re
 import shlex
 
-KEYSPACE = "labbook"
+from labbook.targets import DATABASE
+
 MADE = ("data", "commitlog", "saved_caches", "hints", "cdc_raw")  # by a node that runs
 # Sizes and names of the files; today's versions tell in logs which of them count.
 LIST = """cd {folder} 2> /dev/null || exit 0
@@ -94,7 +95,7 @@ def free_bytes(host) -> int:
 
 
 def _listed(node) -> str:
-    folder = shlex.quote(str(node.home / "data" / KEYSPACE))
+    folder = shlex.quote(str(node.home / "data" / DATABASE))
     return node.host.run(LIST.format(folder=folder)).stdout
 
 

@@ -12,7 +12,7 @@ from labbook.systems.ceph.faults import Faults, fault_log
 from labbook.systems.ceph.fsmap import ACTIVE, Daemon, FsMap, parse_map
 from labbook.systems.ceph.on_host.ceph_tools import parse
 from labbook.systems.ceph.watch import Watch
-from labbook.systems.cluster import each, together
+from labbook.systems.cluster import in_parallel, merged
 
 UP_SECONDS = 60
 ASK_SECONDS = 0.1   # between two queries of the map, each of which costs the monitor 1 ms
@@ -96,12 +96,12 @@ class Ceph(Described):
         """
         began = time.monotonic()
         self.destroy()
-        each(self.daemons().values(), lambda daemon: daemon.provide())
+        in_parallel(self.daemons().values(), lambda daemon: daemon.provide())
         self._cluster.renew(daemon.name for daemon in self.daemons().values())
         with self._or_none():
             self.mon.deploy()
             self.mon.start()
-            each([*self.osds, *self.mdss.values()], _deploy_and_begin)
+            in_parallel([*self.osds, *self.mdss.values()], _deploy_and_begin)
             self._await_osds()
             self.mon.send_all(config.file_system(self.settings))
             self._await_all()
@@ -110,18 +110,18 @@ class Ceph(Described):
 
     def stop(self) -> None:
         """Kill all daemons at once, since none of their state is reused."""
-        each(self.daemons().values(), lambda daemon: daemon.kill())
+        in_parallel(self.daemons().values(), lambda daemon: daemon.kill())
 
     def destroy(self) -> None:
         """Kill all daemons and remove their files."""
-        each(self.daemons().values(), lambda daemon: daemon.destroy())
+        in_parallel(self.daemons().values(), lambda daemon: daemon.destroy())
         self._reset()
 
     def facts(self) -> dict:
         """Settings, versions, memory, and the options that a running MDS reports (MDS_FACTS)."""
         mds = self.mdss[next(iter(self.fs_map().ranks.values())).name]
         own = {key: float(mds.ask("config get", var=key)[key]) for key in config.MDS_FACTS}
-        found = together(each(self.daemons().values(), lambda daemon: daemon.facts()))
+        found = merged(in_parallel(self.daemons().values(), lambda daemon: daemon.facts()))
         return {"system": self.NAME, **self.settings, "osd_count": len(self.osds),
                 "version": found["version"], "resident_mb": found["resident_mb"], **own}
 

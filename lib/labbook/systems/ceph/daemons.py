@@ -133,7 +133,7 @@ class CephDaemon(System):
         except SystemFailure as failure:  # not up yet
             raise ConnectionError(failure.message) from None
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         return {"version": self.ask("version")["version"]}
 
     def _server_pid(self) -> int | None:

@@ -12,7 +12,7 @@ import pandas as pd
 from labbook.errors import SystemFailure
 from labbook.lab.clock import ahead_s
 from labbook.systems.ceph.fsmap import FsMap, parse_map, states
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 
 MAPS_AT_ONCE = 20   # maps in one query
 LINE = re.compile(r"^(\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}) \S+ +-?\d+ (.*)$", re.M)
@@ -71,7 +71,7 @@ def fault_log(ceph, since_s: float) -> Faults:
     maps = _maps(ceph.mon, since_s)
     names = {one.gid: one.name for each_map in maps for one in each_map.daemons.values()}
     mon = ceph.mon.grep_logs(MON_LINES)
-    mds_logs = dict(zip(ceph.mdss, each(ceph.mdss.values(), lambda mds: mds.grep_logs(MDS_LINES))))
+    mds_logs = dict(zip(ceph.mdss, in_parallel(ceph.mdss.values(), lambda mds: mds.grep_logs(MDS_LINES))))
     changed = states(maps)
     return Faults(
         states=_to_driver_clock(changed[changed["t_s"] >= since_s].reset_index(drop=True), ahead),

@@ -179,7 +179,7 @@ class CephMount(System):
         self.run("rm", "-rf", self.home, root=True)
         self._point.remove()
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         return {"version": self.ask("version")["version"]}
 
     def _options(self) -> dict:

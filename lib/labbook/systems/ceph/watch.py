@@ -8,7 +8,7 @@ import pandas as pd
 from labbook.errors import LabbookError
 from labbook.lab.clock import ahead_s
 from labbook.systems.ceph.admin_socket import tools
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 
 SAMPLER = "ceph_sampler"    # name of the process
 FILE = f"{SAMPLER}.rows"    # on the host
@@ -35,14 +35,14 @@ class Watch:
         self.rows: pd.DataFrame | None = None
 
     def begin(self) -> "Watch":
-        each(self.mdss, self._begin)
+        in_parallel(self.mdss, self._begin)
         return self
 
     def end(self) -> pd.DataFrame:
         """The samples of all MDSs, in the order of time."""
         if self.rows is None:
-            texts = each(self.mdss, self._end)
-            ahead = each(self.mdss, lambda mds: ahead_s(mds.host))
+            texts = in_parallel(self.mdss, self._end)
+            ahead = in_parallel(self.mdss, lambda mds: ahead_s(mds.host))
             self.rows = rows({mds.id: text for mds, text in zip(self.mdss, texts)})
             self.rows["t_s"] -= self.rows["daemon"].map(
                 {mds.id: one for mds, one in zip(self.mdss, ahead)}).astype(float)
@@ -56,7 +56,7 @@ class Watch:
             self.end()
         else:
             with suppress(LabbookError):  # the first error is the one to report
-                each(self.mdss, lambda mds: mds.host.process(SAMPLER).kill())
+                in_parallel(self.mdss, lambda mds: mds.host.process(SAMPLER).kill())
 
     def _begin(self, mds):
         earlier = mds.host.process(SAMPLER)

@@ -9,7 +9,7 @@ import pymysql
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab.ssh.transfer import say
 from labbook.systems.base import Described
-from labbook.systems.cluster import each, together
+from labbook.systems.cluster import in_parallel, merged
 from labbook.systems.galera import config
 from labbook.systems.galera.node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode, Left
 
@@ -72,8 +72,8 @@ class Galera(Described):
     def up(self) -> "Galera":
         """Remove what earlier runs left, deploy and start."""
         self.destroy()
-        each(self.nodes, lambda node: node.provide())
-        each(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.nodes[0]))
+        in_parallel(self.nodes, lambda node: node.provide())
+        in_parallel(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.nodes[0]))
         if self.data:
             self._start_together()
         else:
@@ -86,8 +86,8 @@ class Galera(Described):
         with self._kill_on_error():
             leader.begin(NEW_CLUSTER)
             leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
-            each([node for node in self.nodes if node is not leader], lambda node: node.begin())
-            each(self.nodes, lambda node: self.await_joined(node, SST_SECONDS), self._kill)
+            in_parallel([node for node in self.nodes if node is not leader], lambda node: node.begin())
+            in_parallel(self.nodes, lambda node: self.await_joined(node, SST_SECONDS), self._kill)
             self.synced()
 
     def await_joined(self, node: GaleraNode, seconds: float | None = None) -> None:
@@ -117,7 +117,7 @@ class Galera(Described):
                 self._await_left(left[0], len(left))
 
     def destroy(self) -> None:
-        each(self.nodes, lambda node: node.destroy())
+        in_parallel(self.nodes, lambda node: node.destroy())
 
     def synced(self, nodes=None, size: int | None = None, seconds=60) -> None:
         """Wait until the nodes (host names; default: all) are Synced and may write, and each sees
@@ -139,18 +139,18 @@ class Galera(Described):
     def status(self, nodes=None) -> dict:
         """The cluster_state of each node by its host's name; None for a node that does not answer."""
         nodes = self.nodes if nodes is None else nodes
-        return {node.host.name: found for node, found in zip(nodes, each(nodes, _state_of))}
+        return {node.host.name: found for node, found in zip(nodes, in_parallel(nodes, _state_of))}
 
     def counters(self) -> dict:
         """Counters since the nodes' starts, summed over the nodes: flow_control_paused_s,
         flow_control_sent, cert_failures, bf_aborts, replicated, replicated_bytes, questions."""
-        found = each(self.nodes, lambda node: node.counters())
+        found = in_parallel(self.nodes, lambda node: node.counters())
         return {key: sum(counters[key] for counters in found) for key in found[0]}
 
     def query_each(self, statement: str, database=None) -> dict:
         """The rows of one statement on each node, by its host's name, once the node has applied all
         that was committed before."""
-        rows = each(self.nodes, lambda node: node.query_synced(statement, database))
+        rows = in_parallel(self.nodes, lambda node: node.query_synced(statement, database))
         return {node.host.name: found for node, found in zip(self.nodes, rows)}
 
     def query(self, statement: str, database=None) -> tuple:
@@ -163,7 +163,7 @@ class Galera(Described):
 
     def facts(self) -> dict:
         """Facts of the nodes; a list in the order of the nodes where they differ."""
-        found = together(each(self.nodes, lambda node: node.facts()))
+        found = merged(in_parallel(self.nodes, lambda node: node.facts()))
         left_out = ("peers", "segment", "weight")
         return {**{key: value for key, value in found.items() if key not in left_out},
                 "nodes": len(self.nodes), "segments": self.segments, "weights": self.weights}
@@ -178,8 +178,8 @@ class Galera(Described):
         with self._kill_on_error():
             for node, mine in zip(self.nodes, ids):
                 node.put(config.last_view(ids, self.segments, mine), "data", "gvwstate.dat")
-            each(self.nodes, lambda node: node.begin())
-            each(self.nodes, self.await_joined, self._kill)
+            in_parallel(self.nodes, lambda node: node.begin())
+            in_parallel(self.nodes, self.await_joined, self._kill)
             self.synced()
 
     @contextmanager
@@ -193,7 +193,7 @@ class Galera(Described):
 
     def _leader(self) -> GaleraNode:
         """The node that stopped last, or the first if none has ever run."""
-        able = each(self.nodes, lambda node: node.may_lead())
+        able = in_parallel(self.nodes, lambda node: node.may_lead())
         for node, may in zip(self.nodes, able):
             if may:
                 return node
@@ -210,7 +210,7 @@ class Galera(Described):
 
     def _kill(self) -> None:
         with suppress(LabbookError):  # the first error is the one to report
-            each(self.nodes, lambda node: node.process and node.process.kill())
+            in_parallel(self.nodes, lambda node: node.process and node.process.kill())
 
 
 def _state_of(node: GaleraNode) -> dict | None:

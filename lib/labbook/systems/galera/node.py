@@ -163,14 +163,8 @@ class GaleraNode(SQLServer):
         return self.host.run(f"! grep -q 'safe_to_bootstrap: 0' {self.data}/grastate.dat "
                              "2> /dev/null", check=False).exit_code == 0
 
-    def destroy(self) -> None:
-        """Kill the server and remove its files; no orderly stop is needed for files that go."""
-        if self.process is not None:
-            self.process.kill()
-        super().destroy()
-
-    def server_facts(self) -> dict:
-        return {**super().server_facts(),
+    def report(self) -> dict:
+        return {**super().report(),
                 "provider": self._status()["wsrep_provider_version"]}
 
     def _status(self) -> dict:

@@ -10,6 +10,7 @@ from labbook.lab.cache.python_packages import PythonPackages
 from labbook.systems.base import Needs, System
 from labbook.systems.keystone import config
 from labbook.systems.keystone.config import ADMIN, DATABASE, DOMAIN, Secrets
+from labbook.targets import KEYSTONE, USER
 
 VERSION = "30.0.0"
 PACKAGES = PythonPackages("keystone", VERSION, (f"keystone=={VERSION}", "gunicorn", "pymysql"),
@@ -36,7 +37,7 @@ class Keystone(System):
     NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"), artifacts=(PACKAGES,))
     START_SECONDS = 120
     port = 5000
-    protocol = "keystone"
+    protocol = KEYSTONE
 
     def __init__(self, host, secrets: Secrets | None = None, **settings):
         """`secrets`: of the Keystone that made the database's content; without, new ones."""
@@ -72,6 +73,7 @@ class Keystone(System):
                              key="database_address")
         self.run("mkdir", "-p", "-m", "700", self.home,
                  *(self.home / part for part in ("locks", "fernet-keys", "credential-keys")))
+        self.run("chmod", "700", self.home)
         self.put(config.configuration(self.settings, self.address, self.port, self.home),
                  "keystone.conf")
         self.put(config.gunicorn(self.address, self.port, self.home, self.settings.processes),
@@ -103,7 +105,7 @@ class Keystone(System):
         """Request a token, which involves the database too."""
         self.admin_token()
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         return {"release": self.request("GET", "").json["version"]["id"],
                 "python": self.host.run(f"{self._env()} --version").stdout.split()[1]}
 
@@ -122,7 +124,7 @@ class Keystone(System):
         """The whole answer (`.status`, `.text`, `.json`) to a request below /v3; takes one or two SSH
         round trips."""
         connection = http.client.HTTPConnection(self.address, self.port)
-        connection.sock = channel = self.dial(timeout=60)
+        connection.sock = channel = self.channel(timeout=60)
         # The server closes the connection after its answer, so http.client would close the SSH channel
         # before the body is read, and data that the channel has received would be lost.
         connection.close = lambda: None
@@ -156,8 +158,6 @@ class Keystone(System):
 
     def _query(self, statement):
         import pymysql
-
-        from labbook.systems.sql.server import USER
 
         s = self.settings
         connection = pymysql.connect(user=USER, defer_connect=True, autocommit=True,

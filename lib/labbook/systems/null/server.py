@@ -41,7 +41,7 @@ class NullServer(System):
                            str(self.port), str(self.settings.value_bytes), self.settings.values))
 
     def answers(self) -> None:
-        self.dial().close()
+        self.channel().close()
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         return {}

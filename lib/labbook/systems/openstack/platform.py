@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from labbook.errors import LabError, LabbookError
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import config, services
 from labbook.systems.openstack.config import BROKER_PORT, BROKER_USER
@@ -45,7 +45,7 @@ class Platform:
     def deploy(self, accelerated: bool = False) -> None:
         """The services' files on both hosts. `accelerated`: servers are given to KVM."""
         self._how["virt_type"] = "kvm" if accelerated else "qemu"
-        places = each(self._hosts(), self._deployed)
+        places = in_parallel(self._hosts(), self._deployed)
         self.place, self.store_place = places[0], places[-1]
         self.store.put(config.ini(config.nbd(self.store_place, self.store.address)),
                        self.store_place.etc("cinder") / "nbd.conf")
@@ -70,7 +70,7 @@ class Platform:
             host, service = one
             return *one, host.start(service.process, service.command, env=service.env, cwd=self._home(host))
 
-        return each([one for one in self.services() if one[1].name in names], start)
+        return in_parallel([one for one in self.services() if one[1].name in names], start)
 
     def await_answers(self, began) -> None:
         """Until those with a port answer there; SystemFailure with the log's tail of one that does not."""
@@ -135,7 +135,7 @@ class Platform:
                 process.kill()      # such as make themselves a session of their own are its leaders
                 host.run(f"pkill -KILL -s {process.pid}", check=False)
 
-        each(jobs, end)
+        in_parallel(jobs, end)
 
     def _hosts(self):
         return [self.host, self.store] if self.apart else [self.host]

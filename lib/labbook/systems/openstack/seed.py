@@ -15,7 +15,7 @@ from labbook.lab.cache.push import bring
 from labbook.lab.ssh.transfer import say
 from labbook.systems.cloud.model import PAPER_FLAVORS
 from labbook.systems.cloud.openstack_session import connect_through, translate_errors
-from labbook.systems.cluster import each
+from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.config import ADMIN, DOMAIN, Secrets
 from labbook.systems.openstack import services
 from labbook.systems.openstack.config import HERE, REGION
@@ -147,7 +147,7 @@ def _make(folder, platform, guest):
     platform.start_ground()
     for name in services.DATABASES:
         platform.database.query(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
-    each(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)],
+    in_parallel(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)],
          at_failure=platform.database.process.kill)     # else the others make theirs to the end
     _bootstrap(platform)
     platform.await_answers(platform.begin("keystone-api"))

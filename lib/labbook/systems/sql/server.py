@@ -4,8 +4,8 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 from labbook.systems.base import System, memory_mb
+from labbook.targets import DATABASE, MYSQL, TABLE, USER
 
-USER = "labbook"
 # Read at each start; no password inside a lab.
 GRANTS = f"GRANT ALL ON *.* TO '{USER}'@'%' IDENTIFIED BY '';\n"
 BUFFER_POOL_MB = 128  # as both ship it
@@ -28,7 +28,7 @@ class SQLServer(System):
     }
     POOL_MB = BUFFER_POOL_MB
     port = 3306
-    protocol = "mysql"
+    protocol = MYSQL
 
     def put_configuration(self, **own) -> None:
         """Write my.cnf and what the server reads at start. `own`: options of this system alone."""
@@ -46,7 +46,7 @@ class SQLServer(System):
         with self.client() as client:
             client.ping()
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         found = dict(self.query("SHOW GLOBAL VARIABLES"))
         return {key: found[key] for key in FACTS}
 
@@ -57,7 +57,7 @@ class SQLServer(System):
 
         connection = pymysql.connect(user=USER, database=database, defer_connect=True,
                                      autocommit=True, charset="utf8", read_timeout=30)
-        connection.connect(self.dial())
+        connection.connect(self.channel())
         try:
             yield connection
         finally:
@@ -69,7 +69,7 @@ class SQLServer(System):
             cursor.execute(statement)
             return cursor.fetchall()
 
-    def create_table(self, database="labbook", table="pairs") -> None:
+    def create_table(self, database=DATABASE, table=TABLE) -> None:
         """Make the database with the paper's table."""
         self.query(f"CREATE DATABASE {database}")
         self.query(table_definition(table, self.settings.engine), database)

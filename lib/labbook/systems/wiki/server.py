@@ -6,9 +6,10 @@ import shlex
 
 from labbook.errors import InputError
 from labbook.systems.base import Needs, System
+from labbook.targets import CQL, HTTP, MYSQL, THRIFT, addresses
 
 PROGRAM = "labbook.systems.wiki.on_host.program"
-STORES = ("thrift", "cql", "mysql")
+STORES = (THRIFT, CQL, MYSQL)
 
 
 class Wiki(System):
@@ -24,21 +25,20 @@ class Wiki(System):
     }
     NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"))
     port = 8000
-    protocol = "http"
+    protocol = HTTP
 
     @classmethod
     def over(cls, host, store, **settings) -> "Wiki":
         """A wiki on `host` whose pages are in `store`, a system with a protocol, a port and an
         address, or addresses."""
         return cls(host, store=store.protocol, store_port=store.port, **settings,
-                   store_addresses=list(getattr(store, "addresses", None) or [store.address]))
+                   store_addresses=addresses(store))
 
     def deploy(self) -> None:
         s = self.settings
         for name in ("store", "store_addresses", "store_port"):
             if getattr(s, name) is None:
                 raise InputError("a wiki cannot do without", file="settings of wiki", key=name)
-        self.run("mkdir", "-p", self.home)
         store = {"protocol": s.store, "addresses": s.store_addresses, "port": s.store_port,
                  "table": s.table}
         self.put(json.dumps({"address": self.address, "port": self.port, "threads": s.threads,
@@ -53,13 +53,13 @@ class Wiki(System):
         if answer.status not in (200, 404):
             raise ConnectionError(f"{answer.status} {answer.reason}")
 
-    def server_facts(self) -> dict:
+    def report(self) -> dict:
         return {"version": self.request("HEAD", "/FrontPage").headers["Server"]}
 
     def request(self, method: str, path: str, body=None, headers=None):
         """The answer to one request, read whole (`.text`): it costs an SSH round trip or two."""
         connection = http.client.HTTPConnection(self.address, self.port)
-        connection.sock = self.dial()
+        connection.sock = self.channel()
         try:
             try:
                 connection.request(method, path, body, headers or {})

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from labbook.errors import SystemFailure
+from labbook.targets import processes
 
 
 def server_cpu(target) -> float | None:
@@ -10,12 +11,11 @@ def server_cpu(target) -> float | None:
 
     `target` has a `process` or several `processes`.
     """
-    one = getattr(target, "process", None)
-    processes = getattr(target, "processes", None) or ([one] if one else [])
-    if not processes:
+    serving = processes(target)
+    if not serving:
         return None
-    with ThreadPoolExecutor(len(processes)) as pool:
-        return sum(pool.map(cpu_seconds, processes))
+    with ThreadPoolExecutor(len(serving)) as pool:
+        return sum(pool.map(cpu_seconds, serving))
 
 
 def cpu_seconds(process) -> float:

@@ -1,6 +1,9 @@
 """What clients of a store are told; InputError for what no store can be asked."""
 
 from labbook.errors import InputError
+from labbook.targets import READ_LEVELS as LEVELS_OF_READS
+from labbook.targets import WRITE_LEVELS as LEVELS
+from labbook.targets import addresses
 from labbook.workloads.keyvalue.on_host.pairs import (
     DOTS,
     MOST_RANDOM_BYTES,
@@ -11,8 +14,6 @@ from labbook.workloads.keyvalue.on_host.pairs import (
 )
 from labbook.workloads.keyvalue.protocols import registry as stores
 
-LEVELS_OF_READS = ("ONE", "QUORUM", "ALL")
-LEVELS = (*LEVELS_OF_READS, "ANY")
 CALL_SECONDS = 10  # a call that takes longer is an error; Cassandra's own limit, as shipped
 KEY_BYTES = len(key_of(0))
 
@@ -47,9 +48,8 @@ def spec_of(target, *, seed: int = 0, op: str = "write", values: str = DOTS,
         _check_among("protocol", target.protocol, stores.CASSANDRA)
     load |= dict(op=op, values=values, consistency=consistency)
     check_load(**load)
-    addresses = getattr(target, "addresses", None) or [target.address]
     return dict(load, seed=seed, protocol=target.protocol, port=target.port,
-                addresses=[str(address) for address in addresses], call_seconds=CALL_SECONDS)
+                addresses=addresses(target), call_seconds=CALL_SECONDS)
 
 
 def _check_values(value_bytes: int, values: str) -> None:

@@ -1,18 +1,16 @@
 """Tokens of a ring and which rows they place where; its servers are in tests/lab."""
 
-import threading
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
 import pytest
 
-from labbook.errors import InputError, LabError
+from labbook.errors import InputError
 from labbook.systems.cassandra.admin_cql import CQLAdmin
 from labbook.systems.cassandra.admin_thrift import ThriftAdmin
 from labbook.systems.cassandra.config import VERSIONS
-from labbook.systems.cassandra.ring import Ring, hash_tokens, ordered_tokens, row_key
-from labbook.systems.cluster import each, together
-from labbook.workloads.keyvalue.on_host.pairs import key_of
+from labbook.systems.cassandra.ring import Ring, hash_tokens, ordered_tokens
+from labbook.targets import key_of
 
 
 def hosts(count):
@@ -33,13 +31,9 @@ def test_hash_tokens_are_even_parts(version, nodes):
 def test_ordered_tokens_put_row_i_on_node_i_n_over_rows(nodes, rows):
     tokens = ordered_tokens(nodes, rows)
     for row in sorted({0, 1, rows // 2, rows - 1} & set(range(rows))):
-        on = next(i for i, token in enumerate(tokens) if row_key(row).decode() <= token)
+        on = next(i for i, token in enumerate(tokens) if key_of(row).decode() <= token)
         assert on == row * nodes // rows
-    assert tokens[-1] == row_key(rows - 1).decode()
-
-
-def test_keys_are_the_workloads():
-    assert row_key(17) == key_of(17)
+    assert tokens[-1] == key_of(rows - 1).decode()
 
 
 def test_a_rings_nodes():
@@ -56,13 +50,13 @@ def test_a_rings_nodes():
 
 
 @pytest.mark.parametrize("count, settings, told", [
-    (0, {}, "ring of cassandra: hosts"),
+    (0, {}, "settings of cassandra_ring: hosts"),
     (3, {"replication": 4}, "replication: 4 copies do not fit 3 nodes .*1 to 3"),
     (3, {"replication": 0}, "replication"),
     (5, {"placement": "ordered", "rows": 4}, "rows: 4 rows .*5 to 1000000"),
     (2, {"placement": "ordered", "rows": 10**6 + 1}, "rows"),
-    (2, {"token": 5}, "token: is the ring's own"),
-    (2, {"seeds": ["198.18.0.9"]}, "seeds: is the ring's own"),
+    (2, {"token": 5}, "token: is set by the ring"),
+    (2, {"seeds": ["198.18.0.9"]}, "seeds: is set by the ring"),
     (2, {"version": "0.6.3"}, "version: '0.6.3' is not allowed"),
     (2, {"heap": 5}, "did you mean 'heap_mb'"),
     (2, {"placement": "random"}, "placement: 'random' is not allowed"),
@@ -82,7 +76,7 @@ def test_a_row_lies_in_the_range_that_ends_at_or_after_its_token(token, holders,
     ring = Ring(hosts(2), replication=2, rows=1)
     monkeypatch.setattr(ThriftAdmin, "ranges", lambda self, keyspace: RANGES)
     monkeypatch.setattr(ThriftAdmin, "token_of", lambda self, key: token)
-    assert ring.holders(0) == holders and ring.owners() == holders[:1]
+    assert ring.holders(0) == holders and ring.owner_of_rows() == holders[:1]
 
 
 def test_hashes_of_keys():
@@ -95,20 +89,3 @@ def test_hashes_of_keys():
     assert new.token_of(b"row000001") == 4182173085353207170
     ordered = ThriftAdmin(SimpleNamespace(settings=SimpleNamespace(placement="ordered")))
     assert ordered.token_of(b"row000001") == b"row000001"
-
-
-def test_facts_of_nodes_are_one():
-    assert together([{"a": 1, "b": 2}, {"a": 1, "b": 3}]) == {"a": 1, "b": [2, 3]}
-
-
-def test_one_that_fails_ends_the_waiting_of_the_others():
-    ended = threading.Event()
-
-    def start(name):
-        if name == "broken":
-            raise LabError("no java here")
-        assert ended.wait(10), "nobody ended it"
-
-    with pytest.raises(LabError, match="no java here"):
-        each(["slow", "broken"], start, at_failure=ended.set)
-    assert each([3, 1, 2], lambda n: n * n) == [9, 1, 4] and each([], None) == []

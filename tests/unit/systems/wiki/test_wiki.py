@@ -264,7 +264,7 @@ def test_an_answer_that_comes_before_all_was_sent_is_read(monkeypatch):
     ours, servers = socket.socketpair()
     servers.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo long")
     servers.close()  # what is sent from now on breaks the pipe
-    monkeypatch.setattr(Wiki, "dial", lambda self: ours)
+    monkeypatch.setattr(Wiki, "channel", lambda self: ours)
     wiki = Wiki(SimpleNamespace(root=PurePosixPath("/"), address="198.18.9.9"))
     answer = wiki.request("POST", "/FrontPage", "text=x")
     assert (answer.status, answer.text) == (413, "too long")

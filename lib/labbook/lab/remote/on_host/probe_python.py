@@ -12,7 +12,7 @@ import sysconfig
 from importlib import metadata, util
 from pathlib import Path
 
-PARTS = ("__init__.py", "checks.py", "errors.py", "paths.py", "lab", "systems", "workloads")
+PARTS = ("__init__.py", "checks.py", "errors.py", "paths.py", "targets.py", "lab", "systems", "workloads")
 
 
 def look(packages) -> dict:

@@ -6,7 +6,8 @@ from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
 
-from labbook.systems.wiki.on_host.pages import CALL_SECONDS, DATABASE, StoredPages, StoreFailed
+from labbook.systems.wiki.on_host.pages import CALL_SECONDS, StoredPages, StoreFailed
+from labbook.targets import DATABASE
 
 ERRORS = (DriverException, NoHostAvailable, OSError)
 PROTOCOL = 4

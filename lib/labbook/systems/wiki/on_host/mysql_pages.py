@@ -8,9 +8,9 @@ import time
 
 import pymysql
 
-from labbook.systems.wiki.on_host.pages import CALL_SECONDS, DATABASE, PagesByThread
+from labbook.systems.wiki.on_host.pages import CALL_SECONDS, PagesByThread
+from labbook.targets import DATABASE, USER
 
-USER = "labbook"
 PART = 500  # names asked for at once
 
 

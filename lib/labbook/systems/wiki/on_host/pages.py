@@ -5,7 +5,6 @@ import threading
 from abc import abstractmethod
 from collections.abc import MutableMapping
 
-DATABASE = "labbook"  # as the stores' create_table makes it
 CALL_SECONDS = 10
 ABOVE_ALL_BYTES = 1 << 15  # where the store itself has no limit that matters
 

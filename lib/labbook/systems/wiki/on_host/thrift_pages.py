@@ -7,9 +7,9 @@ from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TCyFramedTransport, TSocket, TTransportException
 
 from labbook.systems.cassandra.idl import idl
-from labbook.systems.wiki.on_host.pages import CALL_SECONDS, DATABASE, PagesByThread
+from labbook.systems.wiki.on_host.pages import CALL_SECONDS, PagesByThread
+from labbook.targets import COLUMN, DATABASE
 
-COLUMN = b"value"
 PART = 500  # names asked for at once
 LEVEL = "QUORUM"  # what one server has saved, another one reads at once
 

@@ -7,10 +7,18 @@ row another piece of the same noise, so that making and checking them costs a co
 import hashlib
 from functools import cache
 
-DATABASE, TABLE, COLUMN = "labbook", "pairs", b"value"
-MOST_ROWS = 1_000_000  # whose keys are of one length
-DOTS, RANDOM = "dots", "random"
-VALUES = (DOTS, RANDOM)
+from labbook.targets import (
+    COLUMN,
+    DATABASE,
+    DOTS,
+    RANDOM,
+    TABLE,
+    VALUES,
+    key_of,
+    row_of,
+)
+from labbook.targets import MAX_ROWS as MOST_ROWS
+
 # The null server, which imports nothing of ours, makes the same noise.
 NOISE_PLACES, NOISE_STRIDE = 1 << 22, 2654435761  # odd: so no two rows' pieces begin in one place
 MOST_RANDOM_BYTES = 1 << 20
@@ -18,14 +26,6 @@ MOST_RANDOM_BYTES = 1 << 20
 
 class WrongValue(Exception):
     """The store gave a value that was never written under this key."""
-
-
-def key_of(row: int) -> bytes:
-    return b"row%06d" % row
-
-
-def row_of(key: bytes) -> int:
-    return int(key[3:])
 
 
 def value_of(key: bytes, value_bytes: int, values: str = DOTS) -> bytes:
