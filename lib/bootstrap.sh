@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes .venv with labbook in it, or brings it up to date; does nothing when it is.
 #   lib/bootstrap.sh [test]      test: with what the tests need
-# Its stamp is made of pyproject.toml, constraints.txt and the interpreter; a half-made .venv is remade.
+# Its stamp is made of pyproject.toml, constraints.txt and its folder. A .venv that is half-made, or was
+# made elsewhere and copied, is made again.
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv stamp=.venv/labbook.stamp making=.venv/labbook.making
@@ -36,8 +37,11 @@ need_venv_module() {
         { tail -n 20 "$log" >&2; fail "could not install $package. As root: apt-get update && apt-get install $package"; }
 }
 
+place() { (cd "$venv" && pwd -P); }
+
 whole() {    # the virtual environment works, whoever made it
-    [ ! -e "$making" ] && "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+    [ ! -e "$making" ] && { [ -z "${made_in:-}" ] || [ "$made_in" = "$(place)" ]; } &&
+        "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
 install_labbook() {
@@ -57,8 +61,8 @@ mkdir -p build
 exec 9>build/bootstrap.lock
 flock 9
 key=$(cat pyproject.toml constraints.txt | sha256sum | cut -d' ' -f1)
+if [ -e "$stamp" ]; then { read -r made_key made_extra; read -r made_in; } <"$stamp" || true; fi
 if whole && [ -e "$stamp" ]; then
-    read -r made_key made_extra <"$stamp" || true
     if [ "$made_key" = "$key" ] && { [ "${made_extra:-}" = "$extra" ] || [ -z "$extra" ]; }; then exit 0; fi
     extra=${extra:-${made_extra:-}}
 fi
@@ -66,7 +70,7 @@ fi
 if ! whole; then
     python=$(find_python) || exit 1
     need_venv_module
-    [ ! -e "$venv" ] || say "$venv is half-made or its Python is gone: making it again"
+    [ ! -e "$venv" ] || say "$venv is half-made, was copied, or its Python is gone: making it again"
     rm -rf "$venv"
     mkdir "$venv"
     : >"$making"
@@ -76,6 +80,6 @@ fi
 : >"$making"
 install_labbook
 "$venv/bin/python" -c 'import labbook' || fail "labbook does not import from $venv"
-echo "$key $extra" >"$stamp.new"
+printf '%s %s\n%s\n' "$key" "$extra" "$(place)" >"$stamp.new"
 mv "$stamp.new" "$stamp"
 rm "$making"

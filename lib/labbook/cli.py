@@ -23,6 +23,7 @@ def main(argv=None) -> int:
         return 0
     module, _, function = given.handler.partition(":")
     try:
+        _check_library()
         handler = getattr(importlib.import_module(f"{_COMMANDS}.{module}"), function)
         return handler(given) or 0
     except KeyboardInterrupt:
@@ -33,6 +34,12 @@ def main(argv=None) -> int:
         return 1
     except Exception as error:
         return _tell(error, given.command)
+
+
+def _check_library():
+    from labbook import paths
+
+    paths.check_library()
 
 
 def _tell(error: Exception, command: str) -> int:

@@ -25,6 +25,16 @@ def _is_book(folder: Path) -> bool:
     return (folder / "_toc.yml").exists() and (folder / "notebooks").is_dir()
 
 
+def check_library() -> None:
+    """InputError when the checkout here has a library of its own and another one was loaded: a
+    copied .venv still leads to the checkout that it was made in. LABBOOK_ROOT names a book on purpose."""
+    here = checkout()
+    own, loaded = here / "lib" / "labbook", Path(__file__).resolve().parent
+    if not os.environ.get("LABBOOK_ROOT") and own.is_dir() and own.resolve() != loaded:
+        raise InputError(f"this checkout has a library of its own, but {loaded} was loaded. Type "
+                         f"{here}/lib/bootstrap.sh, then use {here}/.venv/bin/labbook", file=own)
+
+
 def papers(name: str) -> Path:
     return checkout() / "data" / "papers" / name
 

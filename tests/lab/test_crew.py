@@ -37,6 +37,13 @@ def where():
 
 
 @shipped
+def library():
+    import labbook
+
+    return labbook.__file__
+
+
+@shipped
 def die():
     import os
 
@@ -51,6 +58,12 @@ def test_one_engine_a_client_host_inside_it(lab):
     for name, pid in found:
         assert lab.host(name).process(ENGINE).pid == pid
     assert lab.host("server").process(ENGINE) is None
+
+
+def test_engines_have_the_drivers_library_whatever_their_python_has_installed(lab):
+    import labbook
+
+    assert Crew.of(lab).run(library) == [labbook.__file__] * 2
 
 
 def test_the_controller_listens_on_control_addresses_alone(lab):

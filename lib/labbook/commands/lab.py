@@ -9,9 +9,10 @@ from labbook.errors import InputError, LabError
 
 def up(given) -> int:
     from labbook.lab import Environment, Lab, LabDescription
-    from labbook.pipeline import notebooks, run
+    from labbook.pipeline import requirements, run
 
-    study, = notebooks.selected([given.study])
+    study = given.study
+    requirements.check_lab(study)
     file = run.environment_file(given.environment)
     environment = Environment.load(paths.checkout() / file)
     description = LabDescription.load(paths.papers(study) / "lab.yml")

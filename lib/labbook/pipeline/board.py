@@ -8,7 +8,7 @@ from labbook.claims import claims
 from labbook.claims.verdict import badge, here
 from labbook.pipeline import notebooks, pages
 from labbook.pipeline.progress import duration
-from labbook.pipeline.status import machine_words
+from labbook.pipeline.status import machine_words, state_words
 
 _UP = "../"  # pages that include these tables lie in a folder beside notebooks/
 
@@ -88,7 +88,7 @@ def _status_cells(row):
     error = f"<br>{_escape(row['error']['message'][:300])}" if row["error"] else ""
     source = ", from published summaries" if row["published"] else ""
     return (f'<a href="{_UP}notebooks/{row["study"]}.html">{_escape(row["study"])}</a>',
-            _escape(row["state"] + source) + error,
+            _escape(state_words(row) + source) + error,
             _escape((row["started"] or "")[:16].replace("T", " ")),
             _escape(duration(row["seconds"]) if row["seconds"] else ""),
             _escape(f"{counted['done']} of {counted['total']}" if counted.get("total") else ""),

@@ -91,7 +91,8 @@ class Driver:
                "parameters": self._parameters, "cwd": str(paths.checkout()),
                "error": str(self._error), "sockets": str(sockets)}
         self._job.write_text(json.dumps(job))
-        begin = {"event": "begin", "at_s": time.time(), "profile": self._variables.get("LABBOOK_PROFILE")}
+        begin = {"event": "begin", "at_s": time.time(), "plan": "LABBOOK_PLAN" in self._variables,
+                 "profile": self._variables.get("LABBOOK_PROFILE")}
         self._progress.write_text(json.dumps(begin) + "\n")
 
     def _start(self):

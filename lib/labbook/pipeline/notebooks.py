@@ -47,8 +47,26 @@ def selected(names) -> list[str]:
     wanted = [Path(name).stem if name.endswith(".ipynb") else name for name in names]
     for name in wanted:
         if name not in known:
-            raise InputError(f"no study {name!r}{did_you_mean(name, known)}", allowed=known)
+            raise no_study(name, known)
     return [name for name in known if name in wanted or not wanted]
+
+
+def parts(study: str) -> dict[str, bool]:
+    """The three places of a study, from the checkout's root, and whether each is there."""
+    root = paths.checkout()
+    return {place: (root / place).exists() for place in (
+        f"data/papers/{study}", f"notebooks/{study}.ipynb", f"lib/labbook/papers/{study}")}
+
+
+def no_study(name: str, known) -> InputError:
+    """The error for a study that is not among `known`: it says which parts of it are missing."""
+    has = parts(name) if re.fullmatch(r"\w+", name) else {}
+    if any(has.values()):
+        there, missing = ([part for part in has if has[part] is wanted] for wanted in (True, False))
+        return InputError(f"study {name!r} is incomplete: {' and '.join(there)} "
+                          f"{'exist' if len(there) > 1 else 'exists'}, {' and '.join(missing)} "
+                          f"{'are' if len(missing) > 1 else 'is'} missing")
+    return InputError(f"no study {name!r}{did_you_mean(name, known)}", allowed=known)
 
 
 def read(path: Path) -> dict:

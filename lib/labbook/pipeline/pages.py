@@ -1,22 +1,26 @@
-"""Executed notebooks under build/pages, each beside a note of how its last run went.
+"""Executed notebooks under build/pages, each beside a note on its last run.
 
 A page is a pair: NAME.ipynb and NAME.json. The note is written last; it holds the page's digest and
-key, so a page half replaced by a killed run is seen and made again.
+key, so a page half replaced by a killed run is noticed and made again. A killed run leaves its
+progress file, from which `note` reads how far it came.
 """
 
 import contextlib
+import datetime
 import fcntl
 import hashlib
 import json
 import os
-import tempfile
 import time
 from pathlib import Path
 
 from labbook import paths
+from labbook.atomic_files import write_whole
 from labbook.errors import LabbookError
+from labbook.pipeline.progress import Story, beside
 
-OK, FAILED, PAUSED, INTERRUPTED = "ok", "failed", "paused", "interrupted"
+OK, FAILED, PAUSED, INTERRUPTED, KILLED = "ok", "failed", "paused", "interrupted", "killed"
+STOPPED = (PAUSED, INTERRUPTED, KILLED)     # states of runs that did not finish
 _LOCK_TRIES, _LOCK_TRY_S = 10, 0.05
 
 
@@ -28,14 +32,36 @@ def note(study: str) -> dict:
     """How the last run of a study went, {} if there was none.
 
     Keys: state (ok, failed), key, page (its digest), profile, parameters, environment, published,
-    started (ISO 8601), seconds, machine, commit, changed (the
-    checkout since), points, error; and stopped, with the state (paused,
-    interrupted) of a later run that did not come to its end.
+    started (ISO 8601), seconds, machine, commit, changed (whether the checkout differed from the
+    commit), points, error; and stopped: state (paused, interrupted, killed), started, seconds and
+    points of a later run that did not finish. A page of a stopped run has no key.
     """
+    killed = None if is_running(study) else _killed(study)
+    return stopped(study, killed) if killed else _last(study)
+
+
+def stopped(study: str, about: dict) -> dict:
+    """The note after a run that did not finish: what the page is from, and `about` that run."""
+    return {**_last(study), "study": study, "key": None, "stopped": about}
+
+
+def _last(study: str) -> dict:
     try:
         return json.loads(_note(study).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
+
+
+def _killed(study: str) -> dict | None:
+    """What the progress file of a killed run says, None if there is none; a dry run does not count."""
+    file = beside(partial(study))
+    story = Story(file)
+    if not story.read_on() or story.begun.get("plan"):
+        return None
+    at_s = story.begun.get("at_s", file.stat().st_mtime)
+    started = datetime.datetime.fromtimestamp(at_s).astimezone().isoformat(timespec="seconds")
+    return {"state": KILLED, "started": started, "seconds": round(file.stat().st_mtime - at_s, 1),
+            "points": story.points()}
 
 
 def is_current(study: str, key: dict) -> bool:
@@ -55,7 +81,7 @@ def accept(study: str, executed: Path, about: dict) -> None:
 
 
 def rewrite(executed: Path, change) -> None:
-    """Change the texts of an executed notebook, if there is one; `change` takes and gives data."""
+    """Apply `change`, from data to data, to an executed notebook, if there is one."""
     if executed.is_file():
         found = json.loads(executed.read_text(encoding="utf-8"))
         changed = change(found)
@@ -68,42 +94,32 @@ def write_note(study: str, about: dict) -> None:
 
 
 def write_atomically(path: Path, data: str | bytes) -> None:
-    """A file that is there whole or not at all, also after a power cut."""
+    """Write text or bytes to a file that, also after a power cut, is whole or absent."""
     data = data.encode() if isinstance(data, str) else data
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
+    write_whole(path, lambda file: file.write(data))
 
 
 @contextlib.contextmanager
 def only_me(study: str):
-    """Keep other runs of this study off this checkout; the lock dies with its holder.
+    """Lock this study in this checkout; the lock ends with the process that holds it.
 
-    Clears away what a killed run left half written.
+    Notes a killed run and removes what it left half written. LabbookError while another run lasts.
     """
     folder = page(study).parent
     folder.mkdir(parents=True, exist_ok=True)
     with open(_lock(study), "w") as lock:
         if not _locked(lock, _LOCK_TRIES):
             raise LabbookError(f"{study} is being run by another labbook of this checkout")
+        if killed := _killed(study):
+            write_note(study, stopped(study, killed))
         for left in folder.glob(f".{study}.*"):
             if left.name != f".{study}.lock":
                 left.unlink(missing_ok=True)
         yield partial(study)
 
 
-def goes_on(study: str) -> bool:
-    """Whether a run of this study goes on in this checkout."""
+def is_running(study: str) -> bool:
+    """Whether a run of this study is under way in this checkout."""
     with contextlib.suppress(FileNotFoundError), open(_lock(study)) as lock:
         return not _locked(lock, 1)
     return False
@@ -114,7 +130,7 @@ def _lock(study: str) -> Path:
 
 
 def _locked(lock, tries: int) -> bool:
-    """Have the lock, tried again since `goes_on` holds it for a moment."""
+    """Take the lock; tried again, since `is_running` holds it for a moment."""
     for left in reversed(range(tries)):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

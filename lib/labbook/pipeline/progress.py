@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 LINE_EVERY_S = 60   # where there is no terminal
+REASONS = 5         # of failures, shown while a study runs
 
 
 def beside(partial: Path) -> Path:
@@ -37,7 +38,8 @@ class Story:
         self.begun = {}         # at_s, since the epoch, and profile
         self.kernel_pid = None
         self.point = self.note = None  # the note: what else goes on, until the next point
-        self.measured = self.failed = 0
+        self.failures = []      # (point, message), of this run
+        self.measured = 0
         self._seconds = 0.0     # spent on the points measured in this run
 
     def read_on(self) -> bool:
@@ -71,8 +73,16 @@ class Story:
             self.point, self.note = event.get("point"), None
         elif kind in ("done", "failed"):
             self.measured += kind == "done"
-            self.failed += kind == "failed"
+            if kind == "failed":
+                self.failures.append((event.get("point"), event.get("message")))
             self._seconds += event.get("seconds") or 0
+
+    @property
+    def failed(self) -> int:
+        return len(self.failures)
+
+    def points(self) -> dict:
+        return {"done": self.done, "total": self.total, "measured": self.measured, "failed": self.failed}
 
     @property
     def done(self) -> int:
@@ -96,10 +106,12 @@ class Bar:
         self.study, self.stream = study, stream or sys.stderr
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self._started = self._said = time.monotonic()
+        self._failures, self._reasons = 0, set()    # how many were looked at; reasons shown
         if not self.live:
             print(f"{study}: started", file=self.stream, flush=True)
 
     def show(self, story: Story) -> None:
+        self._show_failures(story)
         if self.live:
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\033[K" + self.line(story)[:width])
@@ -107,6 +119,15 @@ class Bar:
         elif time.monotonic() - self._said >= LINE_EVERY_S:
             self._said = time.monotonic()
             print(self.line(story, cells=0), file=self.stream, flush=True)
+
+    def _show_failures(self, story: Story) -> None:
+        """Say at once why a point failed: of each reason the first time, but no more than a few."""
+        for point, message in story.failures[self._failures:]:
+            if message not in self._reasons and len(self._reasons) < REASONS:
+                self._reasons.add(message)
+                start = "\r\033[K" if self.live else ""
+                print(f"{start}{self.study}: {point} failed: {message}", file=self.stream, flush=True)
+        self._failures = story.failed
 
     def line(self, story: Story, cells: int = 20) -> str:
         elapsed = duration(time.monotonic() - self._started)
@@ -124,7 +145,9 @@ class Bar:
             parts.append(story.note)
         return "  ".join(parts)
 
-    def end(self, text: str) -> None:
+    def end(self, text: str, story: Story | None = None) -> None:
+        if story:
+            self._show_failures(story)
         if self.live:
             self.stream.write("\r\033[K")
         elapsed = duration(time.monotonic() - self._started)

@@ -3,7 +3,6 @@
 import json
 
 from labbook import paths
-from labbook.errors import InputError
 from labbook.pipeline import notebooks, pages, parameters
 
 
@@ -15,8 +14,7 @@ def publish(study: str, profile: str = "full") -> list:
     from labbook.study import published
     from labbook.study.study import Study
 
-    if study not in notebooks.studies():
-        raise InputError(f"no study {study!r}", allowed=notebooks.studies())
+    study, = notebooks.selected([study])
     given = _of_last_run(study, profile)
     measured = Study(study, given["environment"]) if given.get("environment") else study
     files = published.export(measured, profile)

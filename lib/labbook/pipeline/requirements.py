@@ -7,6 +7,7 @@ from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription
+from labbook.pipeline import notebooks
 
 EVERY_LAB = "every study"
 THE_TESTS = "make test"
@@ -61,7 +62,7 @@ def _lab_file(study: str) -> Path:
 
 
 def requirements(studies=(), tests=False, local=True) -> Requirements:
-    """The union over `studies` (all when empty). InputError for a study that is not there.
+    """The union over `studies` (all when empty). InputError for a study without a lab.yml.
 
     `local`: labs live on this machine; else only what drives hosts elsewhere is needed here.
     """
@@ -70,8 +71,7 @@ def requirements(studies=(), tests=False, local=True) -> Requirements:
     for name, why in _listed("packages", "lab" if local else "driver", "figures"):
         needed.package(name, why, EVERY_LAB)
     for study in studies or known:
-        if study not in known:
-            raise InputError(f"no study {study!r}", allowed=known)
+        check_lab(study)
         _add_study(needed, study, description(study), local)
     for artifact, need in needed.artifacts.items():
         for name, why in _listed("packages", artifact.tools):
@@ -86,6 +86,15 @@ def _listed(part, *groups):
     """(name, why) pairs of needs.yml; a group that it does not have is empty."""
     listed = load_yaml(Path(__file__).with_name("needs.yml"))[part]
     return [pair for group in groups for pair in listed.get(group, {}).items()]
+
+
+def check_lab(study: str) -> None:
+    """InputError unless the study describes a lab; its notebook need not be there yet."""
+    if _lab_file(study).is_file():
+        return
+    if any(notebooks.parts(study).values()):
+        raise InputError("no such file; the study's lab is described there", file=_lab_file(study))
+    raise notebooks.no_study(study, all_studies())
 
 
 def description(study: str) -> LabDescription:

@@ -167,11 +167,11 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
         "environment": _environment_name(study, chosen),
         "started": moment.isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - started, 1),
-        "points": _points(driver.story), "machine": provenance.machine(),
+        "points": driver.story.points(), "machine": provenance.machine(),
         **provenance.code(),
     }
     _keep(study, outcome, partial, about)
-    bar.end(_ending(outcome, driver.story))
+    bar.end(_ending(outcome, driver.story), driver.story)
     return outcome.state
 
 
@@ -190,8 +190,7 @@ def _keep(study, outcome, partial, about) -> None:
         pages.write_note(study, about)
     else:
         partial.unlink(missing_ok=True)
-        pages.write_note(study, {**pages.note(study), "study": study, "key": None,
-                                 "stopped": {k: about[k] for k in _OF_A_STOP}})
+        pages.write_note(study, pages.stopped(study, {key: about[key] for key in _OF_A_STOP}))
 
 
 def _ending(outcome, story: Story) -> str:
@@ -222,8 +221,3 @@ def _profile(study, asked) -> str:
 
 def _environment_name(study, chosen) -> str | None:
     return chosen.get("environment") or parameters.declared(study).get("environment")
-
-
-def _points(story: Story) -> dict:
-    return {"done": story.done, "total": story.total, "measured": story.measured,
-            "failed": story.failed}

@@ -30,7 +30,7 @@ def _row(study: str) -> dict:
         row["state"] = NEVER
     elif note["state"] == pages.OK and not _today(study, note):
         row["state"] = OLD
-    return row | _run_of(study) if pages.goes_on(study) else row
+    return row | _run_of(study) if pages.is_running(study) else row
 
 
 def _run_of(study: str) -> dict:
@@ -40,7 +40,7 @@ def _run_of(study: str) -> dict:
     at_s = story.begun.get("at_s", time.time())
     began = datetime.datetime.fromtimestamp(at_s).astimezone()
     return {"state": RUNNING, "profile": story.begun.get("profile"), "error": None,
-            "points": {"done": story.done, "total": story.total}, "seconds": round(time.time() - at_s, 1),
+            "points": story.points(), "seconds": round(time.time() - at_s, 1),
             "seconds_left": story.seconds_left(), "started": began.isoformat(timespec="seconds")}
 
 
@@ -65,11 +65,18 @@ def table(found: list[dict]) -> str:
     lines = [("study", "state", "profile", "points", "took", "when")]
     for row in found:
         counted = row["points"] or {}
-        lines.append((row["study"], row["state"], row["profile"] or "",
+        lines.append((row["study"], state_words(row), row["profile"] or "",
                       f"{counted['done']}/{counted['total']}" if counted.get("total") else "",
                       _took(row),
                       (row["started"] or "")[:16].replace("T", " ")))
     return aligned(lines)
+
+
+def state_words(row: dict) -> str:
+    """A state for people: "killed after 7 of 24 points"."""
+    counted = row["points"] or {}
+    stopped = row["state"] in pages.STOPPED and counted.get("total")
+    return f"{row['state']} after {counted['done']} of {counted['total']} points" if stopped else row["state"]
 
 
 def _took(row: dict) -> str:

@@ -129,6 +129,39 @@ def test_claims_for_people_and_programs(book, capsys):
     assert json.loads(capsys.readouterr().out)[0]["id"] == "faster"
 
 
+@pytest.mark.parametrize("words", [["run", "wan"], ["claims", "wan"], ["publish", "wan"]])
+def test_a_study_without_a_notebook_is_incomplete(book, capsys, words):
+    book.study("cms", "1")
+    book.write("data/papers/wan/claims.yml", "[]")
+    assert cli.main(words) == 2
+    assert ("study 'wan' is incomplete: data/papers/wan exists, notebooks/wan.ipynb and "
+            "lib/labbook/papers/wan are missing") in capsys.readouterr().err
+
+
+def test_a_lab_can_be_looked_at_before_there_is_a_notebook(book, monkeypatch, capsys):
+    from labbook.pipeline import doctor
+    book.write("data/papers/wan/lab.yml", "sites: [lan]\nhosts: {db: {site: lan, role: db}}\n")
+    monkeypatch.setattr(run, "check_needs", lambda jobs: print("looked at", *jobs))
+    monkeypatch.setattr("labbook.lab.Lab.up", lambda *_, **__: pytest.fail("up"))
+    with pytest.raises(BaseException, match="up"):
+        cli.main(["up", "wan"])
+    assert "looked at wan" in capsys.readouterr().out
+    monkeypatch.setattr(doctor, "examine", lambda studies, environment: [])
+    assert cli.main(["doctor", "wan"]) == 0
+    book.write("notebooks/cms.ipynb", "{}")
+    assert cli.main(["up", "cms"]) == 2
+    assert "lab.yml: no such file" in capsys.readouterr().err
+
+
+def test_a_library_of_another_checkout_is_refused(book, monkeypatch, capsys):
+    book.write("lib/labbook/__init__.py", "")
+    assert cli.main(["status"]) == 0        # LABBOOK_ROOT names the book on purpose
+    monkeypatch.delenv("LABBOOK_ROOT")
+    monkeypatch.chdir(book.root)
+    assert cli.main(["status"]) == 2
+    assert "has a library of its own" in capsys.readouterr().err
+
+
 def standing(lab_id, study, *hosts, keep=True):
     return SimpleNamespace(id=lab_id, study=study, hosts=hosts, keep=keep,
                            ssh_config=Path("/x") / lab_id)

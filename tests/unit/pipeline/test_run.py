@@ -219,7 +219,9 @@ def test_a_killed_press_leaves_no_kernel_and_the_next_run_no_remains(book):
     until(lambda: not driver._is_kernel(kernel), 5)
     assert time.monotonic() - began < 1
     with pages.only_me("slow"):
-        assert [p.name for p in (book.root / "build/pages").iterdir()] == [".slow.lock"]
+        assert {p.name for p in (book.root / "build/pages").iterdir()} == {".slow.lock", "slow.json"}
+    assert pages.note("slow")["stopped"]["state"] == "killed"
+    assert pages.note("slow")["stopped"]["points"]["total"] == 2
 
 
 MEET = """

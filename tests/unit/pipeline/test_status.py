@@ -43,13 +43,40 @@ def test_a_run_that_goes_on_is_told_with_how_far_it_is(book):
         with pytest.raises(LabbookError, match="another labbook"), pages.only_me("a"):
             pass
     assert (row["state"], row["profile"], row["error"]) == ("running", "full", None)
-    assert row["points"] == {"done": 3, "total": 9} and 100 <= row["seconds"] < 130
+    assert row["points"] == {"done": 3, "total": 9, "measured": 1, "failed": 0} and 100 <= row["seconds"] < 130
     assert row["seconds_left"] == 60
     assert "3/9" in status.table([row]) and ", about 1 min left" in status.table([row])
-    assert states() == {"a": "failed"}
+    assert states() == {"a": "killed"}      # the lock is free and nobody removed the progress file
 
 
-def test_who_looks_whether_a_run_goes_on_keeps_none_from_beginning(book, monkeypatch):
+def killed_after_seven_points(book, study, **begin):
+    progress.beside(pages.partial(study)).write_text("".join(json.dumps(event) + "\n" for event in (
+        {"event": "begin", "at_s": time.time() - 100, "profile": "full", **begin},
+        {"event": "done", "experiment": "x", "done": 7, "total": 24, "seconds": 10})))
+
+
+def test_a_killed_run_is_told_with_how_far_it_came_until_another_one_ends(book):
+    book.study("a", "1")
+    put(book, "a")
+    killed_after_seven_points(book, "a")
+    for _ in "before", "after another run has cleared it away":
+        row, = status.rows()
+        assert row["state"] == "killed" and "killed after 7 of 24 points" in status.table([row])
+        assert not pages.is_current("a", keys.page_key("a", {}))
+        with pages.only_me("a") as partial:
+            assert not progress.beside(partial).exists()
+    put(book, "a")
+    assert states() == {"a": "ok"}
+
+
+def test_a_killed_dry_run_is_no_run(book):
+    book.study("a", "1")
+    put(book, "a")
+    killed_after_seven_points(book, "a", plan=True)
+    assert states() == {"a": "ok"}
+
+
+def test_whether_a_run_is_under_way_can_be_asked_while_another_begins(book, monkeypatch):
     book.study("a", "1")
     with pages.only_me("a"):
         pass
@@ -57,7 +84,7 @@ def test_who_looks_whether_a_run_goes_on_keeps_none_from_beginning(book, monkeyp
     fcntl.flock(looking, fcntl.LOCK_EX)
     monkeypatch.setattr(time, "sleep", lambda _: looking.close())
     with pages.only_me("a"):
-        assert pages.goes_on("a")
+        assert pages.is_running("a")
 
 
 def test_a_study_whose_parameters_can_no_longer_be_read_is_out_of_date(book):
@@ -142,3 +169,15 @@ def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at
     bar.end("done")
     assert capsys.readouterr().err == (
         "cms: started\ncms  2/4 points  1 min\ncms: done (1 min 10 s)\n")
+
+
+def test_the_first_failure_of_each_kind_is_told_at_once(tmp_path, capsys):
+    story, bar = progress.Story(tmp_path / "none"), progress.Bar("cms")
+    for failure in (("a=1", "TypeError: no"), ("a=2", "TypeError: no"), ("a=3", "LabError: gone")):
+        story.failures.append(failure)
+        bar.show(story)
+    assert capsys.readouterr().err == (
+        "cms: started\ncms: a=1 failed: TypeError: no\ncms: a=3 failed: LabError: gone\n")
+    story.failures += [("b", f"ValueError: {number}") for number in range(20)]
+    bar.end("failed", story)
+    assert len(capsys.readouterr().err.splitlines()) == progress.REASONS - 2 + 1

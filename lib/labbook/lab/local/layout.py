@@ -122,8 +122,10 @@ def shadow_file(machine: str) -> str:
 
 
 def sshd_config(host: dict, folder: str, penalties: bool = False) -> str:
-    """`penalties`: this sshd (OpenSSH 9.8 or later) shuts out who broke off a few connections."""
+    """Every command finds the driver's library first, not one that this Python has installed.
+    `penalties`: this sshd (OpenSSH 9.8 or later) shuts out who broke off a few connections."""
     return ("PerSourcePenalties no\n" if penalties else "") + f"""ListenAddress {host['control']}
+SetEnv "PYTHONPATH={host['library']}"
 Port 22
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/key.pub

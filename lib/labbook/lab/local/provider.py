@@ -101,7 +101,7 @@ def _make(lab_id, description, environment) -> dict:
         "links": [list(link["between"]) for link in description.links],
         "hosts": [{"name": h.name, "site": h.site, "role": h.role, "limits": h.limits}
                   for h in description.hosts],
-        "sees": [sys.prefix, sys.base_prefix, str(LIB)],
+        "sees": [sys.prefix, sys.base_prefix, str(LIB)], "library": str(LIB),
     }
     owner = {"uid": os.getuid(), "pid": os.getpid(), "study": description.name}
     return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)

@@ -70,7 +70,8 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         (home / MARK).touch()
         made = layout(plan, block)
         for host in made["hosts"]:
-            host["folder"], host["sees"] = str(home / host["name"]), plan["sees"]
+            host["folder"] = str(home / host["name"])
+            host["sees"], host["library"] = plan["sees"], plan["library"]
         make(made, folder, journal)
     return made
 

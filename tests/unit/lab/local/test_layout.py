@@ -96,6 +96,7 @@ def test_a_locked_root_may_log_in_to_a_host_and_no_hash_is_copied():
 
 
 def test_penalties_are_named_only_to_an_sshd_that_knows_them(made):
-    host = made["hosts"][0]
+    host = made["hosts"][0] | {"library": "/a b/lib"}
     assert "Penalties" not in sshd_config(host, "/run/x")
     assert sshd_config(host, "/run/x", penalties=True).startswith("PerSourcePenalties no\nListen")
+    assert '\nSetEnv "PYTHONPATH=/a b/lib"\n' in sshd_config(host, "/run/x")
