@@ -1,0 +1,284 @@
+"""The experiments of the cloud report: functions, boots, and benchmarks on servers of a cloud.
+
+A point's `release` is a system of lab.yml (`older`, `newer`), brought up in the lab, or a cloud of
+the user's own that the environment file calls so. Both are called by the same API.
+"""
+
+import math
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from labbook import paths
+from labbook.lab import Environment, LabDescription
+from labbook.papers.cloud_platforms.boot import boot_numbers, boot_rows
+from labbook.systems.cloud.model import Flavor
+from labbook.systems.cloud.user_cloud import own_cloud
+from labbook.systems.openstack.lab_cloud import OpenStack
+from labbook.workloads.clouds.functions import cloud_function
+from labbook.workloads.clouds.testbed import Ground
+from labbook.workloads.machines import npb as nas
+from labbook.workloads.machines import unixbench as style
+from labbook.workloads.machines.bonnie_disk import bonnie_disk
+from labbook.workloads.machines.machine import Place
+
+FLAVOR_BY_CORES = {1: "m1.small", 2: "m1.large", 4: "c1.xlarge"}    # the report's table 5
+PLATFORM_FACTS = ("platform", "hypervisor", "plumbing", "guest", "volume_way", "client")
+UPLOAD_BYTES = 8 << 20      # of the image that the function upload_image sends
+
+
+class Experiments:
+    """Measures the points of the study's experiments; each method takes one Experiment.
+
+    own: names of the user's own clouds among the releases. programs: {benchmark: command} of
+    benchmarks that the user has built, which run in the place of this book's.
+    """
+
+    def __init__(self, study, releases):
+        self.study = study
+        self.description = LabDescription.load(study.folder / "lab.yml")
+        environment = Environment.load(paths.checkout() / study.environment)
+        self.own = {cloud.name for cloud in environment.clouds} & {*releases, "newer"}
+        self.programs = environment.programs
+        for release in set(releases) - self.own:
+            self.description.system(release)    # InputError for an unknown one
+
+    # What a grid leaves out.
+
+    def has_no_node(self, point) -> bool:
+        """The bare machine is measured once, beside the newer release of the lab's own clouds."""
+        return point.release != "newer" or "newer" in self.own
+
+    def repeats_another_unixbench(self, point, parameters: dict) -> bool:
+        """All copies of one core are one copy; the node runs as many as the largest server has cores."""
+        if point.place == "node" and (self.has_no_node(point) or point.cores != max(parameters["cores"])):
+            return True
+        return point.cores == 1 and point.copies == "all" and "one" in parameters["copies"]
+
+    @staticmethod
+    def impossible(kernel: str, processes: int) -> bool:
+        """SP and BT, of NASA's build, run on square numbers of processes only."""
+        return kernel in ("sp", "bt") and math.isqrt(processes) ** 2 != processes
+
+    # The experiments.
+
+    def functions(self, experiment) -> None:
+        """Call one function of the cloud's client a point; record whether it works."""
+        with tempfile.NamedTemporaryFile(suffix=".raw") as image:
+            image.truncate(UPLOAD_BYTES)
+            for point, attempt in self._attempts(experiment):
+                with attempt:
+                    testbed = self._testbed(attempt, point.vm, point.large, point.seconds_at_most)
+                    testbed.file, testbed.fit = Path(image.name), point.fit
+                    load = cloud_function(point.function, testbed)
+                    self._record(attempt, testbed, load.rows, load.metrics)
+
+    def boot(self, experiment) -> None:
+        """Start `at_once` servers by one call; record when each was launched, ran and answered ssh."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, point.vm)
+                cloud, seconds = testbed.cloud, point.seconds_at_most
+                image = cloud.image(f"guest-{point.image_gb:g}gb")
+                testbed.cached(image)
+                servers = cloud.run(point.at_once, image, testbed.flavor, testbed.key)
+                cloud.await_running(servers, seconds)
+                running = [one for one in servers if "running" in one.moments]
+                cloud.await_answers(running, testbed.dial, seconds)
+                if not any("answers" in one.moments for one in servers):    # the image never boots
+                    cloud.require_running(servers)
+                    cloud.require_answers(servers)
+                moments = [one.moments for one in servers]
+                cloud.terminate(servers)
+                self._record(attempt, testbed, boot_rows(moments), boot_numbers(moments, point.at_once),
+                             vcpus=point.at_once, servers=servers)
+
+    def unixbench(self, experiment) -> None:
+        """Run the twelve tests in one server, or on the bare node."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
+                if point.place == "vm":
+                    flavor = testbed.cloud.flavor(FLAVOR_BY_CORES[point.cores])
+                    tested = testbed.reach(*testbed.only(1, flavor))
+                else:
+                    testbed.clear()
+                    tested = Place.of(attempt.lab.host("node"))
+                program = self.programs.get("unixbench", "")
+                if not program:
+                    equipped([tested], style, "unixbench/unixbench_style")
+                load = style.unixbench_style(
+                    tested, copies=1 if point.copies == "one" else point.cores, passes=point.passes,
+                    share_of_time=point.share_of_time, programs=program)
+                built = style.facts(tested.via)
+                compiler = {"compiler": built.get("unixbench_compiler", "not told")}
+                self._record(attempt, testbed, load.rows, load.metrics | compiler, facts=built,
+                             vcpus=point.cores)
+
+    def disk(self, experiment) -> None:
+        """Run bonnie++ on a server's local disk, on a network volume, or on the node's disk."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, point.vm)
+                tested, folder = self._disk_of(attempt, testbed)
+                load = bonnie_disk(tested, folder, size_mb=point.size_mb, byte_mb=point.byte_mb,
+                                   files=point.files, seconds_at_most=point.seconds_at_most)
+                testbed.clear()
+                version = {"bonnie": load.csv.split(",")[1]}
+                self._record(attempt, testbed, load.rows, load.metrics | version)
+
+    def shapes(self, experiment) -> None:
+        """Run a parallel kernel on `ranks` cores, made of servers of `vm_cores` cores each."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, FLAVOR_BY_CORES[point.vm_cores])
+                testbed.only(point.ranks // point.vm_cores, testbed.flavor)
+                self._kernel(attempt, testbed, point.ranks)
+
+    def scaling(self, experiment) -> None:
+        """Run a parallel kernel on `vms` servers of one core and `memory_mb` each."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
+                if not testbed.standing:
+                    testbed.only(point.vms, one_core(testbed, point.memory_mb))
+                self._kernel(attempt, testbed, point.vms)
+
+    def swapping(self, experiment) -> None:
+        """Run MG on servers of one core with an m1.small's memory, or with `enough_mb`."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
+                small = point.memory == "small"
+                flavor = testbed.flavor if small else one_core(testbed, point.enough_mb)
+                testbed.only(point.ranks, flavor)
+                self._kernel(attempt, testbed, point.ranks)
+
+    def latency(self, experiment) -> None:
+        """Send messages back and forth between two servers, or between two hosts of the lab."""
+        for point, attempt in self._attempts(experiment):
+            with attempt:
+                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
+                if point.between == "servers":
+                    pair = [testbed.reach(one) for one in testbed.only(2, testbed.flavor)]
+                else:
+                    testbed.clear()
+                    one, other, via = (attempt.lab.host(name) for name in ("node", "client", "cloud"))
+                    pair = [Place.of(one, via), Place.of(other, via)]
+                load = nas.latency(equipped(pair, nas, "npb/pingpong"), rounds=point.rounds)
+                self._record(attempt, testbed, load.rows, load.metrics, vcpus=2)
+
+    # What they share.
+
+    def _attempts(self, experiment):
+        for point in experiment.remaining():
+            yield point, self.study.attempt(point)
+
+    def _testbed(self, attempt, vm, large=None, seconds=None):
+        """The point's cloud, with what it takes to start servers of type `vm` and to reach them."""
+        point = attempt.point
+
+        def make(lab):
+            cloud, via = self._cloud(lab, point)
+            path, public = ssh_key(via)
+            limit = {} if seconds is None else {"seconds": seconds}
+            return Ground(cloud, cloud.image("guest"), cloud.flavor(vm), cloud.make_key(public),
+                          lambda server: Place(server.name, via, server.address, cloud.user, path),
+                          via.dial, large=large and cloud.flavor(large), **limit)
+
+        return attempt.setup(make)
+
+    def _cloud(self, lab, point):
+        """The point's cloud, and the lab's host from which its servers are reached."""
+        if point.release in lab.clouds:
+            return own_cloud(lab, point.release), lab.role("client")[0]
+        _, settings = self.description.system(point.release)
+        system = OpenStack(list(lab.hosts.values()), **settings, cache_mode=point.cache_mode)
+        return system.up().cloud, lab.host("cloud")
+
+    @staticmethod
+    def _disk_of(attempt, testbed):
+        """The machine that the point's disk belongs to, and a folder on that disk."""
+        point = attempt.point
+        if point.volume == "node":
+            node = attempt.lab.host("node")
+            return Place.of(node), str(node.root / "bonnie")
+        server, = testbed.only(1, testbed.flavor)
+        if point.volume == "local":
+            return testbed.reach(server), "/var/tmp"
+        before = testbed.disks(server)
+        volume = testbed.cloud.create_volume(-(-2 * point.size_mb // 1024))
+        testbed.cloud.attach(server, volume)
+        device = testbed.new_disk(server, before)
+        testbed.ask(server, f"mkfs.ext4 -qF /dev/{device} && mkdir -p /mnt && mount /dev/{device} /mnt",
+                    timeout=300)
+        return testbed.reach(server), "/mnt"
+
+    def _kernel(self, attempt, testbed, processes):
+        """Run the point's kernel on all servers of the testbed, and record it."""
+        point, program = attempt.point, self.programs.get("npb", "")
+        machines = [testbed.reach(one) for one in testbed.standing]
+        if not program:
+            equipped(machines, nas, "npb/ep")
+        load = nas.npb(machines, kernel=point.kernel, size=point.size, ranks=processes, programs=program,
+                       seconds_at_most=point.seconds_at_most)
+        via = machines[0].via
+        built, mpi = nas.facts(via), via.run("mpirun --version | head -1").stdout.strip()
+        most = max(servers_by_machine(testbed.standing).values(), default=len(testbed.standing))
+        self._record(attempt, testbed, load.rows, load.metrics | {
+            "compiler": built.get("npb_compiler", "not told"), "mpi": mpi,
+            "most_on_a_machine": float(most)}, facts=built, vcpus=processes)
+
+    @staticmethod
+    def _record(attempt, testbed, rows, metrics, facts=None, vcpus=1, servers=()):
+        known, cloud_facts = platform_metrics(testbed, vcpus, servers)
+        attempt.record(rows, metrics | known, facts=cloud_facts | (facts or {}))
+
+
+def ssh_key(via) -> tuple[str, str]:
+    """Path on `via` of the private key by which it reaches servers (made once), and the public key."""
+    path = via.root / "servers" / "key"
+    via.run(f"mkdir -p {path.parent} && test -f {path} || ssh-keygen -q -t ed25519 -N '' -f {path}")
+    return str(path), via.run(f"cat {path}.pub").stdout
+
+
+def servers_by_machine(servers) -> Counter:
+    """Number of servers on each of the cloud's machines, of those whose machine the cloud tells."""
+    return Counter(one.host for one in servers if one.host)
+
+
+def platform_metrics(testbed, vcpus=1, servers=()) -> tuple[dict, dict]:
+    """What the point was measured on: metrics that claims' `needs` ask for, and the cloud's facts.
+
+    vcpus: processors of all measured servers together. servers: measured ones beside those that the
+    testbed keeps. Of a cloud that does not tell, accelerated guests and its own network plumbing are
+    assumed, and one core for each vcpu.
+    """
+    facts = testbed.cloud.facts()
+    cores = facts.get("cores")
+    machines = max(facts.get("compute_machines", 1), len(servers_by_machine([*testbed.standing, *servers])))
+    return {"accelerated": float(facts.get("accelerated", True)),
+            "own_plumbing": float(facts.get("own_plumbing", True)),
+            "compute_machines": float(machines),
+            "cores_per_vcpu": cores / vcpus if cores else 1.0,
+            "machine_cores": float(cores or max(FLAVOR_BY_CORES)),
+            **{name: str(facts.get(name, "not told")) for name in PLATFORM_FACTS}}, facts
+
+
+def equipped(machines, benchmark, program):
+    """The machines, each with the benchmark's program: compiled where they are reached from, then sent."""
+    lacking = [one for one in machines if one.run(f"test -x {one.folder}/{program}", check=False).exit_code]
+    if lacking:
+        benchmark.build(lacking[0].via)
+    for one in lacking:
+        if not one.here:
+            one.send(one.via.root / "benchmarks", one.folder)
+    return machines
+
+
+def one_core(testbed, memory_mb):
+    """The type of servers with one core and `memory_mb`; the cloud's own `scaling`, where it has one."""
+    own = testbed.cloud.own
+    if own and "scaling" in own.flavors:
+        return testbed.cloud.flavor("scaling")
+    return testbed.cloud.make_flavor(Flavor("", "scaling", 1, memory_mb, testbed.flavor.disk_gb))

@@ -1,0 +1,175 @@
+"""Tables and figures of the cloud report's page."""
+
+import pandas as pd
+
+from labbook import figures
+from labbook.papers.cloud_platforms.experiments import PLATFORM_FACTS
+from labbook.systems.cloud.model import PAPER_FLAVORS
+
+FACTS = (*PLATFORM_FACTS, "suite", "compiler", "bonnie", "mpi")
+COMMAND_RELEASES = {"older": "1.6.2", "newer": "2.0"}
+
+
+class Facts:
+    """What the records of all experiments say of software and platforms."""
+
+    def __init__(self, summaries):
+        self._seen = pd.concat([
+            one[["release", *(fact for fact in FACTS if fact in one)]] for one in summaries if len(one)
+        ] or [pd.DataFrame(columns=["release", *FACTS])])
+        self.machines = max((int(one["compute_machines"].max()) for one in summaries if len(one)), default=1)
+
+    def get(self, name: str, release: str | None = None) -> str:
+        """The different values of a fact, of one release or of both."""
+        seen = self._seen if release is None else self._seen[self._seen["release"] == release]
+        values = seen[name].dropna().unique() if name in seen else ()
+        return "; ".join(values) or "not measured"
+
+
+def report_commands(printed: pd.DataFrame) -> figures.Table:
+    """What the report says of the four commands with problems."""
+    rows = tuple((row.command, COMMAND_RELEASES[row.release], row.outcome, row.text)
+                 for row in printed.itertuples())
+    return figures.Table(("Command", "Release", "Outcome", "What was seen"), rows,
+                         label="the report's four commands", numbers=False)
+
+
+def boot_times(summary: pd.DataFrame):
+    """Time until all servers run, over the size of the image, a panel for each number at once."""
+    numbered = summary.assign(number=[f"{n} at once" for n in summary["at_once"]]) if len(summary) else summary
+    return figures.over(numbered, x="image_gb", hue="release", col="number", metric="all_running_s",
+                        x_label="size of the image, GB", label="time until all run, s")
+
+
+def boot_parts(summary: pd.DataFrame):
+    """Each setting's time from the call as stacked bars: the call, until running, until ssh answers."""
+    parts = summary.copy()
+    if len(parts):
+        parts["to_running_s"] = parts["all_running_s"] - parts["returned_s"]
+        parts["to_ssh_s"] = parts["all_ssh_s"] - parts["all_running_s"]
+        parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" for r, gb, n in
+                        zip(parts["release"], parts["image_gb"], parts["at_once"])]
+    return figures.join_parts(parts, y="arm", label="time from the call, s",
+                              note="By release, image and number at once",
+                              parts={"returned_s": "the call", "to_running_s": "until running",
+                                     "to_ssh_s": "until ssh"})
+
+
+def boot_medians(summary: pd.DataFrame):
+    return figures.medians(
+        summary, by={"release": "Release", "image_gb": "Image, GB", "at_once": "At once"},
+        metrics={"returned_s": "Call returned, s", "all_launched_s": "Hypervisor's start, s",
+                 "all_running_s": "All running, s", "all_ssh_s": "All answer, s",
+                 "failed_to_run": "Did not run", "failed_to_answer": "Did not answer"},
+        label="boot times in numbers")
+
+
+def unixbench_index(summary: pd.DataFrame, suite: str):
+    """The index of all tests, by place and cores; a panel for one copy and one for all."""
+    placed = summary.assign(where=[
+        f"{figures.name(cores, 'cores')}, {figures.name(place, 'place')}"
+        for place, cores in zip(summary["place"], summary["cores"])]) if len(summary) else summary
+    return figures.dots(placed, y="where", hue="release", col="copies", metric="index",
+                        label=f"index of all tests, {suite}")
+
+
+def unixbench_tests(summary: pd.DataFrame, suite: str, copies: str):
+    """Each test's index in servers, with one copy or as many as cores."""
+    tests = _tests(summary)
+    if not len(summary):
+        return figures.dots(summary, y="test", hue="release", col="cores", metric="test_index", label=suite)
+    chosen = summary[(summary["place"] == "vm") & (summary["copies"] == copies)]
+    by_test = chosen.rename(columns={f"{one}_index": one for one in tests}).melt(
+        ["release", "cores", "copies", "repeat"], tests, "test", "test_index")
+    return figures.dots(by_test, y="test", hue="release", col="cores", metric="test_index",
+                        label=f"{suite}, {figures.name(copies, 'copies')}")
+
+
+def unixbench_medians(summary: pd.DataFrame):
+    return figures.medians(
+        summary, by={"place": "Where", "cores": "Cores", "release": "Release", "copies": "Copies"},
+        metrics={"cores_per_vcpu": "Real cores for each of its own", "index": "Index",
+                 **{f"{one}_index": figures.name(one) for one in _tests(summary)}}, label="indices")
+
+
+def _tests(summary) -> list[str]:
+    return [column.removesuffix("_index") for column in summary if column.endswith("_index")]
+
+
+def disk_table(printed: pd.DataFrame, fields: list[str], summary: pd.DataFrame):
+    """Table 10 (the median of its runs) beside ours; `fields`: bonnie++'s results that it prints."""
+    theirs = printed.melt(["release", "volume", "run"], fields, "what", "rate").groupby(
+        ["release", "volume", "what"], as_index=False)["rate"].median()
+    ours = summary.melt(["release", "volume", "repeat"], fields, "what", "rate") if len(summary) else summary
+    return figures.beside(theirs, ours, by={"volume": "Disk", "what": "Measured"}, arm="release",
+                          metric="rate", unit="a second", label="table 10 beside ours")
+
+
+def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], servers: str):
+    """Tables of the parallel benchmarks beside ours; `servers`: the parameter that tells the servers."""
+    words = " and ".join(map(str, tables))
+    return figures.beside(printed[printed["table"].isin(tables)], summary,
+                          by={"kernel": "Task", servers: "Servers"}, arm="release", metric="seconds",
+                          unit="s", label=f"tables {words} beside ours")
+
+
+def memory_mb(flavor: str) -> int:
+    """Memory of one of the report's types of servers (table 5)."""
+    return next(one.memory_mb for one in PAPER_FLAVORS if one.name == flavor)
+
+
+def set_up(facts: Facts, own_clouds: set, cache_mode: str) -> dict:
+    """What the table of differences fills in from the records."""
+    shared = ("hypervisor", "plumbing", "guest", "volume_way", "client", "compiler", "bonnie", "mpi")
+    cached = "not told by clouds of one's own" if own_clouds else figures.name(cache_mode, "cache_mode")
+    return {**{name: facts.get(name) for name in shared}, "cache_mode": cached,
+            **{f"{release}_platform": facts.get("platform", release) for release in ("older", "newer")},
+            "machines": "see the conditions below",
+            "compute_machines": figures.plural(facts.machines, "host")}
+
+
+def summary_numbers(summaries: dict[str, pd.DataFrame], **words) -> dict[str, str]:
+    """Numbers that the page's text quotes, by their names there; `words` are quoted as they are."""
+    boots, indexed, shaped = summaries["boot"], summaries["unixbench"], summaries["shapes"]
+    functions, older, newer = summaries["functions"], {"release": "older"}, {"release": "newer"}
+    most = _largest(boots)
+    numbers = {"boot-times": figures.times(boots, "all_running_s", newer, older, **most)}
+    for name, metric in (("boot", "all_running_s"), ("ssh", "all_ssh_s")):
+        for release in ("older", "newer"):
+            numbers[f"{name}-{release}"] = figures.measured(boots, metric, "s", **most, release=release)
+    server = _at_most(indexed, "cores") | _first(indexed, "copies")
+    numbers["index-times"] = figures.times(indexed, "index", newer, older, place="vm", **server)
+    numbers["node-times"] = figures.times(indexed, "index", {"place": "node"}, {"place": "vm"},
+                                          release="newer", **server)
+    numbers["read-times"] = figures.times(summaries["disk"], "get_block_kib_per_s", older, newer, volume="local")
+    numbers["memory-times"] = figures.times(summaries["caching"], "get_block_kib_per_s",
+                                            {"cache_mode": "writeback"}, {"cache_mode": "none"})
+    smallest = {"vm_cores": shaped["vm_cores"].min()} if len(shaped) else {}
+    numbers["cg-times"] = figures.times(shaped, "seconds", older, newer, kernel="cg", **smallest)
+    numbers["swapping-times"] = figures.times(summaries["swapping"], "seconds", {"memory": "small"},
+                                              {"memory": "enough"})
+    works = int((functions["works"] == 1).sum()) if len(functions) else 0
+    numbers["works"] = f"{works} of {len(functions)}" if len(functions) else "none"
+    numbers["verified"] = _verified(shaped, summaries["scaling"], summaries["swapping"])
+    numbers["most-gb"] = f"{most['image_gb']:g}" if most else "–"
+    numbers["most-once"] = figures.plural(int(most["at_once"]), "server") if most else "no server"
+    return numbers | {name.replace("_", "-"): value for name, value in words.items()}
+
+
+def _largest(boots) -> dict:
+    """The most servers at once, and the largest image that so many were booted from."""
+    order = ["at_once", "image_gb"]
+    return dict(boots.sort_values(order)[order].iloc[-1]) if len(boots) else {}
+
+
+def _at_most(summary, column) -> dict:
+    return {column: summary[column].max()} if len(summary) else {}
+
+
+def _first(summary, column) -> dict:
+    return {column: "one" if "one" in set(summary[column]) else summary[column].iloc[0]} if len(summary) else {}
+
+
+def _verified(*summaries) -> str:
+    runs = [value for one in summaries if len(one) for value in one["verified"]]
+    return f"{int(sum(runs))} of {len(runs)}" if runs else "none"

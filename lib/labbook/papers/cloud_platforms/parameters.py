@@ -1,0 +1,52 @@
+"""Which values the parameters of the cloud report's notebook may have."""
+
+from labbook.errors import InputError
+from labbook.papers.cloud_platforms.experiments import FLAVOR_BY_CORES
+from labbook.systems.cloud.model import PAPER_FLAVORS
+from labbook.systems.openstack.guest import SIZES_GB
+from labbook.systems.openstack.lab_cloud import OpenStack
+from labbook.workloads.clouds.functions import FUNCTIONS
+from labbook.workloads.machines import npb as nas
+from labbook.workloads.machines.npb import upstream
+
+FLAVORS = [one.name for one in PAPER_FLAVORS]
+CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
+
+
+def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict]) -> None:
+    """InputError for a value that cannot be measured; `groups`: experiment -> its parameters."""
+    _one_of("cache_mode", cache_mode, CACHE_MODES)
+    known = sorted({*releases, "older", "newer"})
+    allowed = {
+        "functions": {"function": list(FUNCTIONS), "releases": known, "vm": FLAVORS, "large": FLAVORS},
+        "boot": {"vm": FLAVORS, **({} if experiments.own else {"image_gb": list(SIZES_GB)})},
+        "unixbench": {"place": ["vm", "node"], "copies": ["one", "all"], "cores": list(FLAVOR_BY_CORES)},
+        "disk": {"volume": ["local", "network", "node"], "vm": FLAVORS},
+        "caching": {"cache_mode": CACHE_MODES},
+        "shapes": {"kernel": _kernels(experiments), "size": list(nas.SIZES), "releases": known,
+                   "vm_cores": list(FLAVOR_BY_CORES)},
+        "swapping": {"size": list(nas.SIZES[2:])},      # S and W fit into any server's memory
+    }
+    for group, entries in allowed.items():
+        for name, values in entries.items():
+            _one_of(f"{group}.{name}", groups[group][name], values)
+    if groups["disk"]["files"] < 1:
+        raise InputError(f"{groups['disk']['files']} times 1024 files", key="disk.files", allowed="1 and more")
+    if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (
+            groups["unixbench"]["share_of_time"] != 1):
+        raise InputError(f"{groups['unixbench']['share_of_time']} of the tests' time",
+                         key="unixbench.share_of_time", allowed="1, since UnixBench itself sets its time")
+    ranks, cores = groups["shapes"]["ranks"], groups["shapes"]["vm_cores"]
+    if ranks % max(cores):
+        raise InputError(f"{ranks} ranks on servers of {max(cores)} cores", key="shapes.ranks",
+                         allowed=f"a multiple of {max(cores)}")
+
+
+def _kernels(experiments) -> list[str]:
+    return [*nas.KERNELS, *(upstream.MORE if "npb" in experiments.programs else ())]
+
+
+def _one_of(key, given, allowed) -> None:
+    for one in given if isinstance(given, list) else [given]:
+        if one not in allowed:
+            raise InputError(f"{one!r} is not allowed", key=key, allowed=allowed)
