@@ -1,12 +1,62 @@
-"""A drawn figure as a page shows it: SVG panels that stand side by side or, on a phone, stacked."""
+"""Drawing surface of all figures: theme, legends, and panels as SVG with alternative texts."""
 
 import base64
 import html
 import io
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import matplotlib
+import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+# Okabe and Ito's palette, in an order in which neighbours differ in lightness too.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+INK, FAINT, PAPER, WASH = "#24292f", "#6e7781", "#ffffff", "#f3f6f9"
+PANEL_INCHES = (4.4, 3.5)   # a panel fills a phone; two stand side by side on a desk
+
+_RC = {
+    "font.family": ["DejaVu Sans", "Noto Sans CJK JP"],
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10,
+    "axes.edgecolor": "#c4ccd4",
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "grid.color": "#e4e9ee",
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "labbook",    # the same data give the same file
+    "svg.fonttype": "path",       # the reader's machine may not have the fonts
+    "figure.facecolor": PAPER,
+}
+
+
+@contextmanager
+def theme():
+    """Figures drawn inside have the book's look; the caller's own settings come back after."""
+    with matplotlib.rc_context():
+        sns.set_theme(context="paper", style="whitegrid", palette=PALETTE)
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+def styles(values) -> dict:
+    """value -> (colour, marker), the same for the same values in every figure of a page."""
+    ordered = sorted(set(values), key=str)
+    return {value: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)])
+            for i, value in enumerate(ordered)}
 
 
 @dataclass(frozen=True)
@@ -48,3 +98,22 @@ def _image(panel: Panel) -> str:
     style = f"flex:1 1 16rem;min-width:0;width:100%;max-width:{math.ceil(panel.width * 110)}px"
     alt = html.escape(panel.alt, quote=True)
     return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="{style}">'
+
+
+WIDEST = 46  # letters of a legend in one line
+
+
+def entry(label: str, colour, marker) -> Line2D:
+    return Line2D([], [], color=colour, marker=marker, linewidth=1.8, markersize=6,
+                  markeredgecolor=PAPER, label=label)
+
+
+def head(figure, title: str, handles) -> None:
+    """Over the figure's whole width, since axes with long names may take less than half of it."""
+    handles = list(handles)
+    letters = [len(handle.get_label()) for handle in handles]
+    columns = next((n for n in (len(handles), 2) if n * max(letters) <= WIDEST
+                    or n == len(handles) and sum(letters) <= WIDEST), 1)
+    figure.legend(handles=handles, title=title, alignment="left", loc="outside upper left",
+                  title_fontproperties={"size": 11, "weight": "bold"}, ncols=columns,
+                  handlelength=1.6, handletextpad=0.5, columnspacing=1.1)

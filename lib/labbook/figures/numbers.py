@@ -1,26 +1,83 @@
-"""Numbers for prose, with their intervals, glued in from the summaries and never typed."""
+"""Names and numbers as text: the same in axes, tables and prose."""
+
+import math
+from numbers import Integral, Real
+from pathlib import Path
 
 import pandas as pd
 
+from labbook.checks import load_yaml
 from labbook.claims.statistics import Interval, median_interval, ratio
 from labbook.figures.repeats import client_limited
-from labbook.figures.tables import Table
-from labbook.figures.words import between, number
 
-NOTHING = "not measured"
+_names = {}
+NOT_MEASURED_TEXT = "not measured"
+
+
+def use_names(paper_file: Path) -> None:
+    """Call values of parameters by the `names` of paper.yml, in all figures from here on."""
+    _names.clear()
+    _names.update(load_yaml(paper_file).get("names", {}))
+
+
+def name(value, parameter="") -> str:
+    """What `value` is called; numbers and truths are told apart by their parameter: `segments 2`,
+    `cache true`."""
+    is_float = isinstance(value, Real) and not isinstance(value, Integral)
+    plain = f"{value:g}" if is_float else str(value)
+    known = f"{parameter} {plain.lower() if plain in ('True', 'False') else plain}"
+    return _names.get(known, _names.get(value, plain))
+
+
+def in_order(values, parameter="") -> list:
+    """Values once each, as `names` lists them; others behind, sorted."""
+    listed = list(_names.values())
+    return sorted(set(values), key=lambda value: (
+        listed.index(called) if (called := name(value, parameter)) in listed else len(listed),
+        value))
+
+
+def quantity(label: str) -> tuple[str, str]:
+    """An axis label's words and unit, which stands behind its last comma: `round trip, ms`."""
+    words, comma, unit = label.rpartition(", ")
+    return (words, unit) if comma else (label, "")
+
+
+def amount(value: float, unit: str) -> str:
+    """A number to three figures, with its unit where there is one."""
+    return f"{number(value)} {unit}".rstrip()
+
+
+def number(value: float) -> str:
+    """Three figures, thousands apart: 0.0123, 4.56, 78.9, 1,230."""
+    if value is None or math.isnan(value):
+        return "–"
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def between(low: float, high: float, unit: str = "") -> str:
+    """An interval: `0.41 to 0.47 ms`."""
+    return f"{number(low)} to {number(high)}" + (f" {unit}" if unit else "")
 
 
 def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
     values = _values(summary, metric, where)
-    return _words(median_interval(values.values()), unit) if values else NOTHING
+    return _words(median_interval(values.values()), unit) if values else NOT_MEASURED_TEXT
 
 
 def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """How many times the metric of one arm is that of another, paired by repeat."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     if not one.keys() & other.keys():
-        return NOTHING
+        return NOT_MEASURED_TEXT
     return _words(ratio(one, other), "times")
 
 
@@ -28,16 +85,7 @@ def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **wh
     """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys()]
-    return _words(median_interval(found), "%") if found else NOTHING
-
-
-def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
-    """A table of what makes how much of a difference. `rows`: (words, of, than, where), each a
-    ratio of the metric of two arms, paired by repeat."""
-    body = tuple((words, times(summary, metric, of, than, **where))
-                 for words, of, than, where in rows)
-    return Table(("Compared", "Median ratio of the repeats, and its interval"), body,
-                 label="what makes how much of a difference")
+    return _words(median_interval(found), "%") if found else NOT_MEASURED_TEXT
 
 
 def _values(summary, metric, where) -> dict:

@@ -1,18 +1,27 @@
-"""A metric over a parameter: a line for each value of another, with every repeat on it."""
+"""Line charts and dot charts of a metric, with every repeat on them."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from labbook.figures.canvas import NOT_MEASURED, Picture, panel
-from labbook.figures.legend import entry, head
-from labbook.figures.repeats import band_words, client_limited, over_repeats
-from labbook.figures.theme import FAINT, PANEL_INCHES, PAPER, styles, theme
-from labbook.figures.words import amount, in_order, name, plural, quantity
+from labbook.figures.canvas import (
+    FAINT,
+    NOT_MEASURED,
+    PANEL_INCHES,
+    PAPER,
+    Picture,
+    entry,
+    head,
+    panel,
+    styles,
+    theme,
+)
+from labbook.figures.numbers import amount, in_order, name, number, plural, quantity
+from labbook.figures.repeats import band_words, client_limited, over_repeats, with_metric
 
 
-def over(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, label: str,
+def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, label: str,
          col: str | None = None, note="", log=False) -> Picture:
     """`metric` over the numbers `x`, a line for each value of `hue` and a panel for each of `col`,
     from 0 up. The labels have their units behind a comma: `round trip, ms`.
@@ -39,13 +48,6 @@ def over(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, 
     what = quantity(label)[0]
     return Picture(tuple(panels), caption(
         f"{what[0].upper()}{what[1:]}; {band_words(spread)}", found))
-
-
-def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The points that have the metric, as numbers."""
-    if metric not in summary:
-        return summary.iloc[:0]
-    return summary.assign(**{metric: pd.to_numeric(summary[metric])}).dropna(subset=[metric])
 
 
 def panels_of(summary, col):
@@ -81,11 +83,11 @@ def draw(axes, rows, hue, x, metric, colours) -> pd.DataFrame:
         colour, marker = colours[value]
         axes.fill_between(line[x], line["low"], line["high"], color=colour, alpha=0.16, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
-        dots(axes, rows[rows[hue] == value], x, metric, colour, marker)
+        draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker)
     return medians
 
 
-def dots(axes, rows, x, metric, colour, marker):
+def draw_repeats(axes, rows, x, metric, colour, marker):
     limited = client_limited(rows)
     for hollow, part in ((False, rows[~limited]), (True, rows[limited])):
         axes.scatter(part[x], part[metric], s=26, marker=marker, zorder=4, linewidth=1.2,
@@ -117,3 +119,115 @@ def alt(title, medians, hue, x, x_label, label) -> str:
         for row in line.itertuples()) for value, line in medians.groupby(hue, sort=True)]
     called = f", {title}" if title else ""
     return f"Line chart{called}: {what} over {over_what}. " + "; ".join(lines) + "."
+
+
+ROW_INCHES, HEAD_INCHES = 0.3, 1.3
+
+
+def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = "op", metric="mean_ms",
+         label="mean time of a request, ms", note="") -> Picture:
+    """A panel for each value of `col` (one for all when it is None), a line for each value of `y`
+    (in the order in which they come), and on it the median of each `hue` with its interval; from 0,
+    so that lengths compare. A panel is called by its `col`, or by `note`.
+
+    Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
+    """
+    summary = with_metric(summary, metric)
+    if not len(summary):
+        return NOT_MEASURED
+    with theme():
+        shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[metric].max() or 1}
+        panels = [_dot_panel(rows, note or (name(value, col) if col else ""), y, hue, metric, label,
+                         shared) for value, rows in panels_of(summary, col)]
+    spread = over_repeats(summary, [y, hue] + [col] * bool(col), metric)
+    limited = int(client_limited(summary).sum())
+    more = f" {limited} of {len(summary)} limited by the clients: hollow." if limited else ""
+    words = band_words(spread).replace("line: ", "dots: the repeats; line: ").replace("band", "bar")
+    return Picture(tuple(panels), f"{label[0].upper()}{label[1:]}; {words}.{more}")
+
+
+def _dot_panel(rows, title, y, hue, metric, label, shared):
+    lines, hues = list(dict.fromkeys(rows[y])), sorted(rows[hue].unique())
+    figure = Figure(figsize=(PANEL_INCHES[0], HEAD_INCHES + ROW_INCHES * len(lines) * len(hues)),
+                    layout="constrained")
+    axes = figure.add_subplot()
+    found = over_repeats(rows, [y, hue], metric)
+    for i, line in enumerate(lines):
+        for j, value in enumerate(hues):
+            at = i + (j - (len(hues) - 1) / 2) * 0.8 / max(2, len(hues))
+            _dot(axes, rows[(rows[y] == line) & (rows[hue] == value)],
+                 found[(found[y] == line) & (found[hue] == value)], at, metric,
+                 *shared["colours"][value])
+    axes.set_yticks(range(len(lines)), [name(line, y) for line in lines])
+    axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, shared["top"]), xlabel=label)
+    axes.tick_params(length=0)
+    axes.grid(axis="y", visible=False)
+    head(figure, title, [entry(name(v, hue), *shared["colours"][v]) for v in hues])
+    return panel(figure, _dot_alt(title, found, y, hue, label))
+
+
+def _dot(axes, repeats, found, at, metric, colour, marker):
+    for point in found.itertuples():
+        axes.plot([point.low, point.high], [at, at], color=colour, linewidth=5, alpha=0.22,
+                  solid_capstyle="round")
+        axes.plot([point.median] * 2, [at - 0.12, at + 0.12], color=colour, linewidth=2)
+    limited = client_limited(repeats)
+    axes.scatter(repeats[metric], [at] * len(repeats), s=24, marker=marker, linewidth=1.1, zorder=4,
+                 facecolor=[PAPER if one else colour for one in limited],
+                 edgecolor=[colour if one else PAPER for one in limited])
+
+
+def _dot_alt(title, found, y, hue, label) -> str:
+    told = "; ".join(f"{name(getattr(p, y), y)}, {name(getattr(p, hue), hue)}: {number(p.median)}"
+                     for p in found.itertuples())
+    called = f", {title}" if title else ""
+    return f"Dot chart{called}: {label}. {told}."
+
+
+def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", note="") -> Picture:
+    """Mean time of a request over the number of clients, one panel for each value of `col`, with
+    `note` behind it in its title: see `over`."""
+    return line_chart(summary, x="clients", hue=hue, col=col, metric="mean_ms", x_label="clients",
+                      label="mean time of a request, ms", note=note)
+
+
+def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold=0.7, hue="store",
+                      col="op", x="clients", metric="rate_per_s", note="") -> Picture:
+    """Requests a second over the number of clients, beside what the same clients reach against a
+    server that does nothing; above `threshold` of that a point says little about the server."""
+    if not len(summary):
+        return NOT_MEASURED
+    with theme():
+        highest = over_repeats(ceiling, [hue, col, x], metric)["median"].max()
+        shared = {"colours": styles(summary[hue]), "threshold": threshold, "note": note,
+                  "top": 1.08 * max(summary[metric].max(), highest)}
+        panels = [_rate_panel(rows, ceiling[ceiling[col] == value], value, hue, x, metric, shared)
+                  for value, rows in summary.groupby(col, sort=True)]
+    return Picture(tuple(panels), caption(
+        "Requests a second; line: median of the repeats; dashed: the clients' own ceiling, shaded "
+        f"from {threshold:.0%} of it", summary))
+
+
+def _rate_panel(rows, ceiling, value, hue, x, metric, shared):
+    title = ", ".join(filter(None, (name(value), shared["note"])))
+    figure, axes = axes_over(rows[x], "clients", "requests a second", shared["top"])
+    limits = over_repeats(ceiling, [hue, x], metric)
+    medians = over_repeats(rows, [hue, x], metric)
+    for value, line in medians.groupby(hue, sort=True):
+        colour, marker = shared["colours"][value]
+        limit = limits[limits[hue] == value]
+        axes.plot(limit[x], limit["median"], color=colour, linestyle=(0, (4, 3)), linewidth=1.2)
+        axes.fill_between(limit[x], shared["threshold"] * limit["median"], limit["median"],
+                          color=colour, alpha=0.07, linewidth=0)
+        axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
+        draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker)
+    legend(figure, title, hue, shared["colours"], rows,
+                 more=[Line2D([], [], color=FAINT, linestyle=(0, (4, 3)), label="ceiling")])
+    return panel(figure, _rate_alt(title, medians, limits, hue, x))
+
+
+def _rate_alt(title, medians, limits, hue, x):
+    ceilings = [f"{name(value, hue)} {number(line['median'].min())} to {number(line['median'].max())}"
+                for value, line in limits.groupby(hue, sort=True)]
+    return (alt(title, medians, hue, x, "clients", "requests a second")
+            + " Ceiling of the clients: " + ", ".join(ceilings) + ".")

@@ -1,7 +1,8 @@
-"""What the repeats of each point say: their middle, their spread, and how sure that makes us."""
+"""Select points of a summary, and summarise their repeats."""
 
 import math
 
+import numpy as np
 import pandas as pd
 
 from labbook.claims.statistics import median_interval
@@ -35,3 +36,28 @@ def band_words(spread: pd.DataFrame) -> str:
     repeats = f"{least}" if least == most else f"{least} to {most}"
     return (f"line: median of {repeats} repeats; band: interval of the median"
             f" at a level of {math.floor(100 * spread['level'].min())} %")
+
+
+def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The points that have the metric, as numbers."""
+    if metric not in summary:
+        return summary.iloc[:0]
+    return summary.assign(**{metric: pd.to_numeric(summary[metric])}).dropna(subset=[metric])
+
+
+def is_list(value) -> bool:
+    """Whether it is one, and not empty: a point without has None or NaN there."""
+    return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0
+
+
+def with_lists(summary, *columns):
+    """The points that have a list in the first of `columns`; none where the summary lacks any."""
+    if not set(columns) <= set(summary):
+        return summary.iloc[:0]
+    return summary[summary[columns[0]].map(is_list).astype(bool)]
+
+
+def middle(points, metric: str):
+    """The point whose metric is in the middle, or just below."""
+    ordered = points.sort_values(metric, kind="stable")
+    return ordered.iloc[(len(ordered) - 1) // 2]

@@ -4,17 +4,24 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from labbook.figures.canvas import NOT_MEASURED, Picture, panel
-from labbook.figures.legend import head
-from labbook.figures.plots import with_metric
-from labbook.figures.repeats import over_repeats
-from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
-from labbook.figures.words import amount, in_order, name, number, quantity
+from labbook.figures.canvas import (
+    INK,
+    NOT_MEASURED,
+    PALETTE,
+    PANEL_INCHES,
+    PAPER,
+    Picture,
+    head,
+    panel,
+    theme,
+)
+from labbook.figures.numbers import amount, in_order, name, quantity
+from labbook.figures.repeats import over_repeats, with_metric
 
 ROW_INCHES, HEAD_INCHES = 0.42, 1.3
 
 
-def join_parts(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: str,
+def stacked_bars(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: str,
                col: str | None = None, note="") -> Picture:
     """A bar for each value of `y`, in the order in which they come, made of the medians of `parts`
     (metric: what to call it) one behind the other; a panel for each value of `col`. Dots are the

@@ -1,15 +1,20 @@
-"""Tables of a page: the paper's printed numbers beside ours, and what differs in the set-up."""
+"""Tables of a page: Table, the paper's numbers beside ours, medians, outcomes, conditions."""
 
 import html
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import stdev
 
 import pandas as pd
 
 from labbook.checks import load_yaml
+from labbook.claims import claims
+from labbook.claims.rules import numbers
+from labbook.claims.statistics import LEVEL, median_interval, repeats_needed
 from labbook.errors import InputError
-from labbook.figures.repeats import over_repeats
-from labbook.figures.words import between, name, number
+from labbook.figures.numbers import between, in_order, name, number, times
+from labbook.figures.repeats import over_repeats, with_metric
 from labbook.lab.quantities import size_text
 
 
@@ -137,3 +142,176 @@ def _machine(one: dict) -> str:
     cores = "1 core" if one["cores"] == 1 else f"{one['cores']} cores"
     return (f"{one['cpu']}, {cores}, {one['memory_gib']} GiB of memory, Linux {one['kernel']}, "
             f"{one['system']}")
+
+
+LACKING = "–"
+
+
+def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[str, str], arm: str, metric: str,
+           unit: str, label: str) -> Table:
+    """A row for each setting of the parameters `by` that is printed or measured, with what to call
+    them, {"image_gb": "Image, GB"}; for each value of `arm` a column as printed and one as measured.
+
+    `printed` has the same columns; where its `metric` is missing, its `cell` begins with what the
+    paper has there. Measured: the median of the repeats and its interval.
+    """
+    parameters, cells = list(by), {}
+    for row in printed.to_dict("records"):
+        cells.setdefault(_setting(row, parameters), {})[row[arm], "paper"] = _printed(row, metric)
+    known = {arm, *parameters} <= set(summary)
+    found = with_metric(summary, metric) if known else summary.iloc[:0]
+    for point in over_repeats(found, [arm, *parameters], metric).itertuples() if len(found) else ():
+        spread = f" ({between(point.low, point.high)})" if point.n > 1 else ""
+        cells.setdefault(_setting(point._asdict(), parameters), {})[getattr(point, arm), "here"] = (
+            number(point.median) + spread)
+    arms = in_order({value for of in cells.values() for value, _ in of}, arm)
+    columns = [(value, where) for value in arms for where in ("paper", "here")]
+    head = (*by.values(), *(f"{name(value, arm)}, {where}, {unit}" for value, where in columns))
+    order = [in_order([setting[i] for setting in cells], parameter) for i, parameter in enumerate(parameters)]
+    rows = sorted(cells, key=lambda setting: [order[i].index(value) for i, value in enumerate(setting)])
+    return Table(head, tuple(
+        (*(name(value, parameter) for value, parameter in zip(setting, parameters)),
+         *(cells[setting].get(column, "") for column in columns)) for setting in rows), label=label,
+        caption="Paper: as printed. Here: median of the repeats and its interval. Empty: no such setting.")
+
+
+def _setting(row, parameters) -> tuple:
+    return tuple(row[parameter] for parameter in parameters)
+
+
+def _printed(row, metric) -> str:
+    if not math.isnan(row[metric]):
+        return number_as_printed(row[metric])
+    return str(row.get("cell", LACKING)).split()[0].replace("-", LACKING)
+
+
+def number_as_printed(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str, str],
+            label: str, caption="Medians of the repeats, and their intervals.") -> Table:
+    """A row for each setting of the parameters `by` and a column for each of `metrics`, both with
+    what to call them: {"load": "Load"}, {"join_s": "A join, s"}. In the order of paper.yml's names,
+    the first parameter first. A metric that a setting lacks is a dash; without any, a table that
+    says so."""
+    parameters, found = list(by), {}
+    for metric in metrics:
+        rows = with_metric(summary, metric) if set(parameters) <= set(summary) else summary.iloc[:0]
+        for point in over_repeats(rows, parameters, metric).itertuples() if len(rows) else ():
+            setting = tuple(getattr(point, parameter) for parameter in parameters)
+            found.setdefault(setting, {})[metric] = _median_cell(point)
+    head = (*by.values(), *metrics.values())
+    if not found:
+        return Table(head, (("Not measured in this profile.", *[LACKING] * (len(head) - 1)),), label=label)
+    order = [in_order([setting[i] for setting in found], parameter)
+             for i, parameter in enumerate(parameters)]
+    rows = sorted(found, key=lambda setting: [order[i].index(value) for i, value in enumerate(setting)])
+    body = tuple((*(name(value, parameter) for value, parameter in zip(setting, parameters)),
+                  *(found[setting].get(metric, LACKING) for metric in metrics)) for setting in rows)
+    return Table(head, body, caption=caption, label=label)
+
+
+def _median_cell(point) -> str:
+    return number(point.median) + (f" ({between(point.low, point.high)})" if point.n > 1 else "")
+
+
+ALL = "all"
+
+
+def outcome_table(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[str, str], label: str,
+            caption="Numbers of runs.") -> Table:
+    """A row for each setting of the parameters `by` (with what to call them), how many runs there
+    were, and in how many of them each of the metrics `outcomes` was not 0; last, all together. A
+    run that lacks a metric is a dash where all do, else not counted."""
+    head = (*by.values(), "Runs", *outcomes.values())
+    if not len(summary) or not set(by) <= set(summary):
+        return Table(head, (("Not measured in this profile.", *["–"] * (len(head) - 1)),), label=label)
+    groups = {setting: rows for setting, rows in summary.groupby(list(by), sort=True)}
+    order = [in_order([setting[i] for setting in groups], p) for i, p in enumerate(by)]
+    settings = sorted(groups, key=lambda s: [order[i].index(value) for i, value in enumerate(s)])
+    body = [(*(name(value, p) for value, p in zip(setting, by)), *_outcome_cells(groups[setting], outcomes))
+            for setting in settings]
+    body.append((ALL, *[""] * (len(by) - 1), *_outcome_cells(summary, outcomes)))
+    return Table(head, tuple(body), caption=caption, label=label)
+
+
+def _outcome_cells(rows, outcomes):
+    yield str(len(rows))
+    for metric in outcomes:
+        found = pd.to_numeric(rows[metric]).dropna() if metric in rows else pd.Series(dtype=float)
+        yield str(int((found != 0).sum())) if len(found) else "–"
+
+
+def evidence_table(summary: pd.DataFrame, *, by: str, col: str, label: str, head: str) -> Table:
+    """A row for each value of `by`, a column for each of `col`: how many of the repeats worked, and
+    the evidence of each that did not, or of the last one. `summary`: works (1 or 0), evidence.
+
+    In the order of paper.yml's names; `head` is what the first column is called.
+    """
+    if not len(summary):
+        return Table((head, ""), (("Not measured in this profile.", "–"),), label=label, numbers=False)
+    columns = in_order(summary[col], col)
+    rows = [(name(value, by), *(_evidence_cell(summary[(summary[by] == value) & (summary[col] == column)])
+                                for column in columns)) for value in in_order(summary[by], by)]
+    return Table((head, *(name(column, col) for column in columns)), tuple(rows), label=label,
+                 caption="How many of the repeats worked, and what was seen.", numbers=False)
+
+
+def _evidence_cell(found) -> str:
+    if not len(found):
+        return "–"
+    worked = found["works"].astype(float) == 1
+    told = found if worked.all() else found[~worked]
+    seen = list(dict.fromkeys(told["evidence"].astype(str)))
+    words = seen[-1] if worked.all() else "; ".join(seen)
+    verdict = "works" if worked.all() else "fails" if not worked.any() else "fails at times"
+    return f"{verdict}, {int(worked.sum())} of {len(found)}: {words}"
+
+
+def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
+    """A table of what makes how much of a difference. `rows`: (words, of, than, where), each a
+    ratio of the metric of two arms, paired by repeat."""
+    body = tuple((words, times(summary, metric, of, than, **where))
+                 for words, of, than, where in rows)
+    return Table(("Compared", "Median ratio of the repeats, and its interval"), body,
+                 label="what makes how much of a difference")
+
+
+def repeats_table(experiment, ids: list[str]) -> Table:
+    """A row for each of the experiment's claims `ids` whose rule wants a ratio between bounds
+    (ratio_between, equal_within): how much the repeats of it vary, and how many it takes until the
+    interval of their median is no wider than the room between the bounds. A study with fewer cannot
+    be expected to call such a claim replicated."""
+    known = {claim["id"]: claim for claim in claims.load(experiment.study.name)}
+    rows = experiment.summary().to_dict("records")
+    body = tuple(_repeats_row(known[one], numbers(known[one], rows, experiment.parameters) if rows else [])
+                 for one in ids)
+    return Table(
+        ("Claim", "Ratio wanted", "Measured", "Spread of the repeats", "Repeats made",
+         "Repeats it takes"), body, label="how many repeats the verdicts take",
+        caption="Spread: standard deviation of the ratios, of which each repeat gives one. Repeats "
+                f"it takes: at least, until their interval at a level of {LEVEL:.0%} fits between "
+                "the bounds, if repeats go on to vary as much; a guess while few were made.")
+
+
+def _repeats_row(claim, found) -> tuple[str, ...]:
+    rule = claim["rule"]
+    low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
+                 (1 / rule["margin"], rule["margin"]))
+    if len(found) < 2:
+        told = _ratio(*found) if found else "not measured"
+        return claim["statement"], _ratio_range(low, high), told, "–", str(len(found)), "–"
+    middle = median_interval(found)
+    return (claim["statement"], _ratio_range(low, high),
+            f"{_ratio(middle.value)} ({_ratio_range(middle.low, middle.high)})", _ratio(stdev(found)),
+            str(len(found)), f"{repeats_needed(found, (high - low) / 2):,}")
+
+
+def _ratio_range(low, high) -> str:
+    return f"{_ratio(low)} to {_ratio(high)}"
+
+
+def _ratio(value) -> str:
+    """All to a thousandth, so that bounds and measured ratios compare."""
+    return f"{value:.3f}"

@@ -9,11 +9,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
-from labbook.figures.canvas import NOT_MEASURED, Picture, panel
-from labbook.figures.legend import head
-from labbook.figures.lists import middle, with_lists
-from labbook.figures.theme import INK, PALETTE, PANEL_INCHES, PAPER, theme
-from labbook.figures.words import name, number
+from labbook.figures.canvas import (
+    INK,
+    NOT_MEASURED,
+    PALETTE,
+    PANEL_INCHES,
+    PAPER,
+    Picture,
+    head,
+    panel,
+    theme,
+)
+from labbook.figures.numbers import name, number
+from labbook.figures.repeats import middle, with_lists
 
 GOOD, BAD, GAP = PALETTE[0], PALETTE[1], "#f3d9c9"
 MEASURES = ("ok_per_bin", "errors_per_bin", "bin_s", "outage_s", "outage_from_s")

@@ -6,9 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from labbook import systems
-from labbook.figures.canvas import Picture, panel
-from labbook.figures.theme import FAINT, INK, PALETTE, PAPER, WASH, theme
-from labbook.figures.words import name
+from labbook.figures.canvas import FAINT, INK, PALETTE, PAPER, WASH, Picture, panel, theme
+from labbook.figures.numbers import name
 from labbook.lab.quantities import size_text
 
 # Inches. Two cards side by side fill a phone; sites stand below each other, joined by their links.

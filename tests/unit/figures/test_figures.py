@@ -8,8 +8,7 @@ import pytest
 
 from labbook import figures
 from labbook.errors import InputError
-from labbook.figures import plots as lines
-from labbook.figures import repeats, theme, words
+from labbook.figures import canvas, numbers, plots, repeats
 from labbook.figures.canvas import Picture
 from labbook.lab.description import LabDescription
 
@@ -64,7 +63,7 @@ def test_the_band_is_the_interval_of_the_median_and_says_how_sure_that_is():
 
 def test_client_limited_points_are_hollow_and_named(monkeypatch):
     drawn = []
-    monkeypatch.setattr(lines, "dots", lambda axes, rows, *_: drawn.append(rows))
+    monkeypatch.setattr(plots, "draw_repeats", lambda axes, rows, *_: drawn.append(rows))
     picture = figures.time_over_clients(summary(limited={("mysql", 10)}))
     assert "6 measurements of 24 limited by the clients" in picture.caption
     assert sum(repeats.client_limited(rows).sum() for rows in drawn) == 6
@@ -76,7 +75,7 @@ def test_hollow_points_have_a_face_of_their_own():
 
     axes = Figure().add_subplot()
     rows = summary(limited={("mysql", 10)})
-    lines.dots(axes, rows[rows.store == "mysql"], "clients", "mean_ms", "#D55E00", "s")
+    plots.draw_repeats(axes, rows[rows.store == "mysql"], "clients", "mean_ms", "#D55E00", "s")
     solid, hollow = axes.collections
     assert (len(solid.get_offsets()), len(hollow.get_offsets())) == (6, 6)
     assert solid.get_facecolor().tolist() != hollow.get_facecolor().tolist()
@@ -98,7 +97,7 @@ def test_rates_stand_beside_the_ceiling():
 def test_colours_stay_with_their_value_and_the_callers_settings_come_back():
     import matplotlib
 
-    assert theme.styles(["mysql", "cassandra"]) == theme.styles(["cassandra", "mysql", "mysql"])
+    assert canvas.styles(["mysql", "cassandra"]) == canvas.styles(["cassandra", "mysql", "mysql"])
     before = matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]
     figures.time_over_clients(summary())
     assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]) == before
@@ -127,7 +126,7 @@ def test_a_topology_shows_hosts_limits_systems_and_links():
 
 def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
     found = summary(counts=(1,), limited={("mysql", 1)})
-    picture = figures.dots(found, y="clients", hue="store")
+    picture = figures.dot_chart(found, y="clients", hue="store")
     assert [p.alt for p in picture.panels] == [
         f"Dot chart, {op}: mean time of a request, ms. 1, Cassandra: 4.00; 1, MySQL: 2.00."
         for op in ("Read", "Write")]
@@ -138,7 +137,7 @@ def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
 
 @pytest.mark.parametrize("draw", [
     figures.time_over_clients, lambda found: figures.rate_over_clients(found, summary()),
-    lambda found: figures.dots(found, y="clients", hue="store")])
+    lambda found: figures.dot_chart(found, y="clients", hue="store")])
 def test_what_a_profile_leaves_out_is_said_where_it_would_be_drawn(draw):
     left_out = pd.DataFrame(columns=["point", "op", "store", "clients", "repeat"])
     assert draw(left_out) == Picture((), "Not measured in this profile.")
@@ -191,7 +190,7 @@ def test_tables_escape_what_they_are_given():
     (0.0123, "0.0123"), (0.594, "0.594"), (1.0, "1.00"), (9.999, "10.0"), (12.56, "12.6"),
     (999.6, "1,000"), (1234.5, "1,230"), (0, "0"), (float("nan"), "–")])
 def test_numbers_have_three_figures(value, text):
-    assert words.number(value) == text
+    assert numbers.number(value) == text
 
 
 def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():

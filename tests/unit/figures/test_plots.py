@@ -8,7 +8,7 @@ import pytest
 
 from labbook import figures
 from labbook.claims import claims
-from labbook.figures import plots as lines
+from labbook.figures import plots
 from labbook.figures.canvas import NOT_MEASURED
 
 
@@ -34,7 +34,7 @@ OVER = {"x": "rtt_ms", "hue": "segments", "metric": "mean_ms", "x_label": "round
 
 
 def test_a_metric_over_a_parameter_has_its_units_and_the_names_of_its_parameters():
-    picture = figures.over(summary(), col="scenario", **OVER)
+    picture = figures.line_chart(summary(), col="scenario", **OVER)
     assert picture.panels[0].alt == (
         "Line chart, List: mean time of a call over round trip. one: 200 ms at 0 ms, 400 ms at "
         "100 ms, 1,200 ms at 500 ms; two: 190 ms at 0 ms, 380 ms at 100 ms, 1,140 ms at 500 ms.")
@@ -42,34 +42,34 @@ def test_a_metric_over_a_parameter_has_its_units_and_the_names_of_its_parameters
 
 
 def test_panels_stand_in_the_order_of_the_papers_names():
-    titles = [p.alt.split(":")[0] for p in figures.over(summary(), col="scenario", **OVER).panels]
+    titles = [p.alt.split(":")[0] for p in figures.line_chart(summary(), col="scenario", **OVER).panels]
     assert titles == ["Line chart, List", "Line chart, Create"]
 
 
 def test_one_panel_may_stand_for_all_and_be_called_by_a_note():
-    picture = figures.over(summary()[lambda s: s.scenario == "list"], note="Listing", **OVER)
+    picture = figures.line_chart(summary()[lambda s: s.scenario == "list"], note="Listing", **OVER)
     assert [p.alt[:20] for p in picture.panels] == ["Line chart, Listing:"]
 
 
 def test_points_without_the_metric_are_left_out():
     found = summary()
     found["steps_ms"] = [math.nan if scenario == "create" else 4.0 for scenario in found.scenario]
-    picture = figures.over(found, col="scenario", **OVER | {"metric": "steps_ms"})
+    picture = figures.line_chart(found, col="scenario", **OVER | {"metric": "steps_ms"})
     assert len(picture.panels) == 1 and "List" in picture.panels[0].alt
     found["steps_ms"] = None
-    assert figures.over(found, **OVER | {"metric": "steps_ms"}) is NOT_MEASURED
-    assert figures.over(found, **OVER | {"metric": "other"}) is NOT_MEASURED
-    assert figures.over(found.iloc[:0], **OVER) is NOT_MEASURED
+    assert figures.line_chart(found, **OVER | {"metric": "steps_ms"}) is NOT_MEASURED
+    assert figures.line_chart(found, **OVER | {"metric": "other"}) is NOT_MEASURED
+    assert figures.line_chart(found.iloc[:0], **OVER) is NOT_MEASURED
 
 
 def test_a_metric_of_nothing_but_zeros_can_be_drawn():
-    assert "one: 0 at 0 ms" in figures.over(
+    assert "one: 0 at 0 ms" in figures.line_chart(
         summary().assign(conflicts=0), **OVER | {"metric": "conflicts", "label": "conflicts"}
     ).panels[0].alt
 
 
 def test_equal_ratios_of_x_may_take_equal_steps():
-    _, axes = lines.axes_over(pd.Series([0.25, 1, 10]), "rate, Mbit/s", "ms", 1, log=True)
+    _, axes = plots.axes_over(pd.Series([0.25, 1, 10]), "rate, Mbit/s", "ms", 1, log=True)
     assert axes.get_xscale() == "log" and list(axes.get_xticks()) == [0.25, 1, 10]
 
 

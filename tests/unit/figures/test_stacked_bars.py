@@ -26,10 +26,10 @@ PARTS = {"fixed_wait_s": "waits", "moving_s": "the rest"}
 def test_a_join_is_made_of_parts():
     frame = pd.DataFrame([parts("old", i, 60, rest) for i, rest in enumerate((3, 5, 4), 1)]
                          + [parts("new", 1, 41, 20)])
-    picture = figures.join_parts(frame, y="version", parts=PARTS, label="time of a join, s")
+    picture = figures.stacked_bars(frame, y="version", parts=PARTS, label="time of a join, s")
     assert picture.panels[0].alt == ("Bar chart: time of a join. old: waits 60.0 s, the rest 4.00 s; "
                                      "new: waits 41.0 s, the rest 20.0 s.")
-    each = figures.join_parts(frame, y="repeat", col="version", parts=PARTS, label="time of a join, s")
+    each = figures.stacked_bars(frame, y="repeat", col="version", parts=PARTS, label="time of a join, s")
     assert [panel.alt[:15] for panel in each.panels] == ["Bar chart, new:", "Bar chart, old:"]
 
 
@@ -37,18 +37,18 @@ def test_a_join_is_made_of_parts():
     pd.DataFrame(columns=["version"]), pd.DataFrame([{"version": "old", "repeat": 1, "mean_ms": 3.0}]),
     pd.DataFrame([parts("old", 1, math.nan, math.nan)])])
 def test_without_measurements_there_is_no_picture(frame):
-    assert figures.join_parts(frame, y="version", parts=PARTS, label="s") is NOT_MEASURED
+    assert figures.stacked_bars(frame, y="version", parts=PARTS, label="s") is NOT_MEASURED
 
 
 def test_metrics_of_each_setting_stand_in_a_table():
     frame = pd.DataFrame([{"load": load, "version": "old", "repeat": i, "join_s": 10.0 * i,
                            "grown": None if load == "none" else 2.0}
                           for load in ("none", "read") for i in (1, 2, 3)])
-    table = figures.medians(frame, by={"load": "Load", "version": "Of"}, label="joins",
+    table = figures.median_table(frame, by={"load": "Load", "version": "Of"}, label="joins",
                             metrics={"join_s": "A join, s", "grown": "Grown"})
     assert table.columns == ("Load", "Of", "A join, s", "Grown")
     assert table.rows == (("reads", "old", "20.0 (10.0 to 30.0)", "2.00 (2.00 to 2.00)"),
                           ("none", "old", "20.0 (10.0 to 30.0)", "–"))
     for lacking in (frame.iloc[:0], pd.DataFrame()):
-        told = figures.medians(lacking, by={"load": "Load"}, metrics={"join_s": "s"}, label="joins")
+        told = figures.median_table(lacking, by={"load": "Load"}, metrics={"join_s": "s"}, label="joins")
         assert told.rows == (("Not measured in this profile.", "–"),)

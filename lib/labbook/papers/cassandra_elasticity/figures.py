@@ -8,11 +8,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from labbook.figures.canvas import NOT_MEASURED, Picture, panel
-from labbook.figures.legend import entry, head
-from labbook.figures.lists import is_list, middle, with_lists
-from labbook.figures.theme import FAINT, INK, MARKERS, PALETTE, PANEL_INCHES, theme
-from labbook.figures.words import in_order, name, number, plural
+from labbook.figures.canvas import (
+    FAINT,
+    INK,
+    MARKERS,
+    NOT_MEASURED,
+    PALETTE,
+    PANEL_INCHES,
+    Picture,
+    entry,
+    head,
+    panel,
+    theme,
+)
+from labbook.figures.numbers import in_order, name, number, plural
+from labbook.figures.repeats import is_list, middle, with_lists
 
 AXES = {"gb": "place on the disk, GB", "kb": "size of a request, KB"}
 DOTS_PER_INCH = 200     # of thousands of dots: as vectors they would make a page of megabytes

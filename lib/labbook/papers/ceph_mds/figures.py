@@ -5,10 +5,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from labbook.figures.canvas import NOT_MEASURED, Picture, panel
-from labbook.figures.legend import entry, head
-from labbook.figures.theme import FAINT, INK, MARKERS, PALETTE, PANEL_INCHES, WASH, theme
-from labbook.figures.words import name, number
+from labbook.figures.canvas import (
+    FAINT,
+    INK,
+    NOT_MEASURED,
+    PALETTE,
+    PANEL_INCHES,
+    WASH,
+    Picture,
+    entry,
+    head,
+    panel,
+    theme,
+)
+from labbook.figures.numbers import name, number
 
 WIDE_INCHES = (2 * PANEL_INCHES[0], 1.15 * PANEL_INCHES[1])
 LEAST_SHARE = 0.01      # of all that is cached at most; smaller moves are not marked

@@ -37,7 +37,7 @@ def report_commands(printed: pd.DataFrame) -> figures.Table:
 def boot_times(summary: pd.DataFrame):
     """Time until all servers run, over the size of the image, a panel for each number at once."""
     numbered = summary.assign(number=[f"{n} at once" for n in summary["at_once"]]) if len(summary) else summary
-    return figures.over(numbered, x="image_gb", hue="release", col="number", metric="all_running_s",
+    return figures.line_chart(numbered, x="image_gb", hue="release", col="number", metric="all_running_s",
                         x_label="size of the image, GB", label="time until all run, s")
 
 
@@ -49,14 +49,14 @@ def boot_parts(summary: pd.DataFrame):
         parts["to_ssh_s"] = parts["all_ssh_s"] - parts["all_running_s"]
         parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" for r, gb, n in
                         zip(parts["release"], parts["image_gb"], parts["at_once"])]
-    return figures.join_parts(parts, y="arm", label="time from the call, s",
+    return figures.stacked_bars(parts, y="arm", label="time from the call, s",
                               note="By release, image and number at once",
                               parts={"returned_s": "the call", "to_running_s": "until running",
                                      "to_ssh_s": "until ssh"})
 
 
 def boot_medians(summary: pd.DataFrame):
-    return figures.medians(
+    return figures.median_table(
         summary, by={"release": "Release", "image_gb": "Image, GB", "at_once": "At once"},
         metrics={"returned_s": "Call returned, s", "all_launched_s": "Hypervisor's start, s",
                  "all_running_s": "All running, s", "all_ssh_s": "All answer, s",
@@ -69,7 +69,7 @@ def unixbench_index(summary: pd.DataFrame, suite: str):
     placed = summary.assign(where=[
         f"{figures.name(cores, 'cores')}, {figures.name(place, 'place')}"
         for place, cores in zip(summary["place"], summary["cores"])]) if len(summary) else summary
-    return figures.dots(placed, y="where", hue="release", col="copies", metric="index",
+    return figures.dot_chart(placed, y="where", hue="release", col="copies", metric="index",
                         label=f"index of all tests, {suite}")
 
 
@@ -77,16 +77,16 @@ def unixbench_tests(summary: pd.DataFrame, suite: str, copies: str):
     """Each test's index in servers, with one copy or as many as cores."""
     tests = _tests(summary)
     if not len(summary):
-        return figures.dots(summary, y="test", hue="release", col="cores", metric="test_index", label=suite)
+        return figures.dot_chart(summary, y="test", hue="release", col="cores", metric="test_index", label=suite)
     chosen = summary[(summary["place"] == "vm") & (summary["copies"] == copies)]
     by_test = chosen.rename(columns={f"{one}_index": one for one in tests}).melt(
         ["release", "cores", "copies", "repeat"], tests, "test", "test_index")
-    return figures.dots(by_test, y="test", hue="release", col="cores", metric="test_index",
+    return figures.dot_chart(by_test, y="test", hue="release", col="cores", metric="test_index",
                         label=f"{suite}, {figures.name(copies, 'copies')}")
 
 
 def unixbench_medians(summary: pd.DataFrame):
-    return figures.medians(
+    return figures.median_table(
         summary, by={"place": "Where", "cores": "Cores", "release": "Release", "copies": "Copies"},
         metrics={"cores_per_vcpu": "Real cores for each of its own", "index": "Index",
                  **{f"{one}_index": figures.name(one) for one in _tests(summary)}}, label="indices")
@@ -101,14 +101,14 @@ def disk_table(printed: pd.DataFrame, fields: list[str], summary: pd.DataFrame):
     theirs = printed.melt(["release", "volume", "run"], fields, "what", "rate").groupby(
         ["release", "volume", "what"], as_index=False)["rate"].median()
     ours = summary.melt(["release", "volume", "repeat"], fields, "what", "rate") if len(summary) else summary
-    return figures.beside(theirs, ours, by={"volume": "Disk", "what": "Measured"}, arm="release",
+    return figures.paper_vs_measured(theirs, ours, by={"volume": "Disk", "what": "Measured"}, arm="release",
                           metric="rate", unit="a second", label="table 10 beside ours")
 
 
 def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], servers: str):
     """Tables of the parallel benchmarks beside ours; `servers`: the parameter that tells the servers."""
     words = " and ".join(map(str, tables))
-    return figures.beside(printed[printed["table"].isin(tables)], summary,
+    return figures.paper_vs_measured(printed[printed["table"].isin(tables)], summary,
                           by={"kernel": "Task", servers: "Servers"}, arm="release", metric="seconds",
                           unit="s", label=f"tables {words} beside ours")
 

@@ -4,10 +4,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from labbook.figures import plots as lines
-from labbook.figures.canvas import NOT_MEASURED, Picture, panel
+from labbook.figures.canvas import FAINT, NOT_MEASURED, PAPER, Picture, panel, styles, theme
+from labbook.figures.numbers import name, quantity
 from labbook.figures.repeats import band_words, client_limited, over_repeats
-from labbook.figures.theme import FAINT, PAPER, styles, theme
-from labbook.figures.words import name, quantity
 
 SAVED = "saved"
 STEPS = ("authenticate", "create_user", "list_users")

@@ -56,7 +56,7 @@ OUTCOMES = {"right": "Right", "lost": "Lost"}
 def test_runs_are_counted_by_their_outcome():
     frame = pd.DataFrame([{"spare": spare, "rank": 1, "right": right} for spare, right in
                           ((False, 0.0), (False, 1.0), (False, math.nan), (True, 1.0))])
-    table = figures.counted(frame, by={"spare": "Spare", "rank": "Rank"}, outcomes=OUTCOMES, label="runs")
+    table = figures.outcome_table(frame, by={"spare": "Spare", "rank": "Rank"}, outcomes=OUTCOMES, label="runs")
     assert table.columns == ("Spare", "Rank", "Runs", "Right", "Lost")
     assert table.rows == (("no spare", "1", "3", "1", "–"), ("a spare", "1", "1", "1", "–"),
                           ("all", "", "4", "2", "–"))
@@ -64,7 +64,7 @@ def test_runs_are_counted_by_their_outcome():
 
 def test_without_runs_that_is_told():
     for lacking in (pd.DataFrame(), pd.DataFrame(columns=["spare", "right"])):
-        table = figures.counted(lacking, by={"spare": "Spare"}, outcomes=OUTCOMES, label="runs")
+        table = figures.outcome_table(lacking, by={"spare": "Spare"}, outcomes=OUTCOMES, label="runs")
         assert table.rows == (("Not measured in this profile.", "–", "–", "–"),)
 
 

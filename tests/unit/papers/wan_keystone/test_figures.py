@@ -65,5 +65,5 @@ def test_the_steps_of_a_scenario_are_rows_of_their_own():
 
 def test_nothing_measured_has_no_steps():
     empty = pd.DataFrame(columns=["rtt_ms", "segments", "scenario", "repeat"])
-    assert figures.over(steps(empty, "list"), x="rtt_ms", hue="step", col="segments", metric="step_ms",
+    assert figures.line_chart(steps(empty, "list"), x="rtt_ms", hue="step", col="segments", metric="step_ms",
                         x_label="round trip, ms", label="time, ms") is NOT_MEASURED
