@@ -10,7 +10,7 @@ import yaml
 from labbook.study.study import Study
 
 CLAIMS = [{
-    "id": "slower", "statement": "a is <slower> than b", "source": "table 1",
+    "id": "slower", "section": "speed", "statement": "a is <slower> than b", "source": "table 1",
     "paper": {"value": 2.0, "unit": "times"}, "experiment": "speed", "metric": "mean_ms",
     "rule": {"name": "greater", "of": {"system": "a"}, "than": {"system": "b"}, "margin": 1.05},
 }]

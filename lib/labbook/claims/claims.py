@@ -9,11 +9,13 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
-from labbook.checks import check, load_yaml
+from labbook.checks import check, did_you_mean, load_yaml
+from labbook.claims.matrix import expand
 from labbook.claims.schema import RULES, SCHEMA, WITH_AN_END
 from labbook.errors import InputError
 
-__all__ = ["RULES", "board", "full_words", "keep", "load", "paper_words", "path", "verdicts", "verdicts_path"]
+__all__ = ["RULES", "board", "full_words", "keep", "load", "of_section", "paper_words", "path",
+           "verdicts", "verdicts_path"]
 
 
 def path(study: str) -> Path:
@@ -21,12 +23,14 @@ def path(study: str) -> Path:
 
 
 def load(study: str) -> list[dict]:
-    """The claims of a study, checked; none when it has no claims.yml. InputError says what is
-    wrong with file, key and what is allowed."""
+    """The claims of a study in the order of claims.yml, each matrix written out, all checked.
+
+    None when the study has no claims.yml. InputError names file, key and what is allowed.
+    """
     file = path(study)
     if not file.exists():
         return []
-    claims = load_yaml(file)
+    claims = expand(load_yaml(file), file)
     try:
         check([] if claims is None else claims, SCHEMA, file)
     except InputError as error:
@@ -67,12 +71,28 @@ def _check_rule(rule, file, key):
                          key=f"{key}.where.{sorted(both)[0]}")
 
 
+def of_section(claims: list[dict], section: str, file: Path) -> list[dict]:
+    """The claims of one section; InputError when no claim has it."""
+    found = [claim for claim in claims if claim["section"] == section]
+    if not found:
+        known = list(dict.fromkeys(claim["section"] for claim in claims))
+        raise InputError(f"no claim is of the section {section!r}{did_you_mean(section, known)}",
+                         file=file, allowed=known)
+    return found
+
+
 def full_words(study: str) -> set[str]:
-    """All words that parameters of the study's full profile have; none without that profile."""
+    """All words among the parameters' values of the study's full profile; none without one."""
     file = paths.papers(study) / "full.yml"
-    values = (load_yaml(file) or {}).values() if file.exists() else ()
-    return {word for value in values for word in (value if isinstance(value, list) else [value])
-            if isinstance(word, str)}
+    return set(_words(load_yaml(file))) if file.exists() else set()
+
+
+def _words(data):
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, (dict, list)):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _words(value)
 
 
 def verdicts_path(study: str) -> Path:
@@ -80,29 +100,29 @@ def verdicts_path(study: str) -> Path:
 
 
 def verdicts(study: str) -> list[dict]:
-    """The verdicts that are kept of a study, as dicts; none before it was judged."""
+    """The stored verdicts of a study, as dicts; none before it was judged."""
     try:
         return json.loads(verdicts_path(study).read_text())
     except FileNotFoundError:
         return []
 
 
-def keep(study: str, verdict: dict) -> None:
-    """Put a verdict into build/claims/STUDY.json, in place of an earlier one on the same claim."""
+def keep(study: str, *judged: dict) -> None:
+    """Store verdicts in build/claims/STUDY.json; each replaces an earlier one of the same claim."""
     file = verdicts_path(study)
     make_folder(file.parent)
     order = [claim["id"] for claim in load(study)]
     with open(file.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = {v["id"]: v for v in verdicts(study)} | {verdict["id"]: verdict}
+        kept = {v["id"]: v for v in [*verdicts(study), *judged]}
         text = json.dumps([kept[i] for i in order if i in kept], indent=1, ensure_ascii=False,
                           allow_nan=False)
         write_whole(file, lambda out: out.write(text.encode()))
 
 
 def board(study: str) -> list[dict]:
-    """Every claim in the order of claims.yml, with its verdict's fields; `verdict` is None as long
-    as it has not been judged."""
+    """Every claim in the order of claims.yml with the fields of its verdict; `verdict` is None
+    until the claim has been judged."""
     kept = {v["id"]: v for v in verdicts(study)}
     return [kept.get(claim["id"]) or _unjudged(study, claim) for claim in load(study)]
 
@@ -115,7 +135,7 @@ def _unjudged(study, claim) -> dict:
 
 
 def paper_words(paper: dict) -> str:
-    """What the paper has for a claim: its number, range or order, then its text."""
+    """What the paper states for a claim: its number, range or order, then its text."""
     unit = f" {paper['unit']}" if paper.get("unit") else ""
     if "value" in paper:
         head = f"{paper['value']:g}{unit}"

@@ -67,9 +67,11 @@ SCHEMA = {
     "type": "array", "description": "a list of claims",
     "items": {
         "type": "object", "additionalProperties": False,
-        "required": ["id", "statement", "source", "paper", "rule"],
+        "required": ["id", "section", "statement", "source", "paper", "rule"],
         "properties": {
             "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$"}, "statement": TEXT,
+            "section": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$",
+                        "description": "a-z, 0-9 and -: the section whose table shows the claim"},
             "source": TEXT, "paper": PAPER, "experiment": TEXT, "metric": TEXT,
             "needs": {"type": "array", "minItems": 1, "items": NEED},
             "rule": {"type": "object", "required": ["name"],

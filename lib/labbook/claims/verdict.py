@@ -1,19 +1,20 @@
-"""Verdicts: what the measurements say of a claim, to be shown on a page and kept for the board."""
+"""Verdicts: what the measurements say of a claim, as data and as HTML for a page."""
 
 import html
 import math
-import time
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 
 from labbook.claims import claims, rules
 from labbook.errors import InputError
-from labbook.study import results as frames
+
+COLUMNS = ("Claim", "Paper", "Here", "Verdict")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`measured`, in `unit`, is the median of n repeats and [low, high] holds it at `level`; all
-    None where nothing was compared. `conditions` are those of Study.conditions."""
+    """`measured`, in `unit`, is the median of n repeats and [low, high] contains it at `level`;
+    all None where nothing was compared. `conditions` are those of Study.conditions."""
 
     study: str
     id: str
@@ -44,31 +45,68 @@ class Verdict:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
         lines += [("Why", self.reason), ("Measured on", measured_on(self.conditions))]
-        body = "".join(f"<dt>{_escape(name)}</dt><dd>{_escape(text)}</dd>"
-                       for name, text in lines if text)
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
                 f"<p>{badge(self.verdict)} <strong>{_escape(self.statement)}</strong></p>"
-                f"<dl>{body}</dl></div>")
+                f"{_described(lines)}</div>")
+
+
+class Verdicts(list):
+    """The verdicts of one section: one table, a row a claim, whose details fold out."""
+
+    def __init__(self, section: str, found):
+        super().__init__(found)
+        self.section = section
+
+    def __repr__(self):
+        return "\n".join(map(repr, self))
+
+    def _repr_html_(self) -> str:
+        return _table(f"Verdicts: {self.section}", "".join(map(_section_row, self)))
 
 
 class Board(list):
     """Claims as dicts, each with its verdict's fields (`verdict` None: not judged)."""
 
     def _repr_html_(self) -> str:
-        head = ("Claim", "Paper", "Here", "Verdict")
-        body = "".join(
+        return _table("Claims", "".join(
             f'<tr><th scope="row"><a href="#claim-{_escape(one["id"])}">'
-            f'{_escape(one["statement"])}</a></th>' + _cells(head[1:], (
-                _escape(claims.paper_words(one["paper"])), _escape(here(one)),
-                badge(one["verdict"]))) + "</tr>" for one in self)
-        heads = "".join(f'<th scope="col">{name}</th>' for name in head)
-        return ('<div class="labbook-scroll" role="region" tabindex="0" aria-label="claims">'
-                f'<table class="labbook-table"><thead><tr>{heads}</tr></thead>'
-                f"<tbody>{body}</tbody></table></div>")
+            f'{_escape(one["statement"])}</a></th>{_cells(one)}</tr>' for one in self))
 
 
-def _cells(names, texts) -> str:
-    return "".join(f'<td data-label="{name}">{text}</td>' for name, text in zip(names, texts))
+def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profile: str,
+          environment: str, conditions: dict, known=()) -> Verdict:
+    """Decide a claim by its rule. rows: a dict a point, with its parameters, `repeat` and metrics;
+    parameters: their names. InputError when the claim names a metric that no point has."""
+    rule = claim["rule"]["name"]
+    if rule != "not_testable" and not rows:
+        outcome = rules.Outcome(rules.NOT_TESTABLE, "nothing was measured")
+    else:
+        if rule != "not_testable":
+            _check_metric(claim, rows, parameters, file)
+        outcome = rules.decide(claim, rows, parameters, file=file, profile=profile, known=known)
+    interval = outcome.interval
+    numbers = {"measured": None, "low": None, "high": None, "level": None, "n": 0}
+    if interval:
+        numbers = {"measured": _finite(interval.value), "low": _finite(interval.low),
+                   "high": _finite(interval.high), "level": interval.level, "n": interval.n}
+    return Verdict(
+        study=study, **{k: claim[k] for k in ("id", "statement", "source", "paper")}, **numbers,
+        unit=outcome.unit, verdict=outcome.verdict, reason=outcome.reason, profile=profile,
+        environment=environment, conditions=conditions)
+
+
+def _finite(value) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _check_metric(claim, rows, parameters, file):
+    if any(isinstance(row.get(claim["metric"]), Real) for row in rows):
+        return
+    own = {"point", *parameters, "repeat", "block", "order", "stale"}
+    known = sorted({name for row in rows for name, value in row.items()
+                    if name not in own and isinstance(value, Real)})
+    raise InputError(f"no metric {claim['metric']!r} was recorded", file=file,
+                     key=f"{claim['id']}.metric", allowed=known)
 
 
 def badge(verdict: str | None) -> str:
@@ -79,7 +117,7 @@ def badge(verdict: str | None) -> str:
 
 
 def ours(one: dict) -> str:
-    """"2.4 times (2.1 to 2.6 at a level of 75 %, 3 repeats)", or nothing."""
+    """"2.4 times (2.1 to 2.6 at a level of 75 %, 3 repeats)", or an empty string."""
     if not one.get("n"):
         return ""
     unit = f" {one['unit']}" if one["unit"] else ""
@@ -92,20 +130,24 @@ def ours(one: dict) -> str:
 
 
 def here(one: dict) -> str:
-    """What a board says of a verdict: the measured value, and why it decides nothing where so."""
-    reason = one["reason"] if one["verdict"] == rules.NOT_TESTABLE or not one.get("n") else ""
+    """The measured value, and the reason where the verdict decides nothing."""
+    reason = one["reason"] if _undecided(one) else ""
     return "; ".join(filter(None, (ours(one), reason)))
 
 
+def _undecided(one: dict) -> bool:
+    return one["verdict"] == rules.NOT_TESTABLE or not one.get("n")
+
+
 def _number(value, unit) -> str:
-    """Three figures; of ratios near one, of which the first tells nothing, four."""
+    """Three digits; four for ratios near 1, where the first digit carries nothing."""
     if value is None:
         return "beyond what was measured"
     return f"{value:.3f}" if unit == "times" and 0.8 < value < 1.25 else f"{value:.3g}"
 
 
 def measured_on(conditions: dict) -> str:
-    """Machine, profile and day of Study.conditions in a line, and how much of it is stale."""
+    """Machine, profile and day of Study.conditions in a line, and how many points are stale."""
     if not conditions:
         return ""
     where = (f"{conditions['cpu']}, {conditions['cores']} cores, {conditions['profile']} profile, "
@@ -114,57 +156,35 @@ def measured_on(conditions: dict) -> str:
     return where + (f"; {stale} of {conditions['points']} points by earlier code" if stale else "")
 
 
+def _section_row(verdict: Verdict) -> str:
+    one = asdict(verdict)
+    lines = [("Why", "" if _undecided(one) else one["reason"]), ("Source", one["source"]),
+             ("Measured on", measured_on(one["conditions"]))]
+    label = _escape(f"details of: {one['statement']}")
+    details = (f'<details><summary aria-label="{label}">details</summary>'
+               f"{_described(lines)}</details>")
+    return (f'<tr id="claim-{_escape(one["id"])}"><th scope="row">{_escape(one["statement"])}</th>'
+            f"{_cells(one, details)}</tr>")
+
+
+def _cells(one: dict, details: str = "") -> str:
+    """The cells beside the statement; `data-label` heads them where a phone stacks them."""
+    texts = (_escape(claims.paper_words(one["paper"])), _escape(here(one)) + details,
+             badge(one["verdict"]))
+    return "".join(f'<td data-label="{name}">{text}</td>' for name, text in zip(COLUMNS[1:], texts))
+
+
+def _described(lines) -> str:
+    return "<dl>" + "".join(f"<dt>{_escape(name)}</dt><dd>{_escape(text)}</dd>"
+                            for name, text in lines if text) + "</dl>"
+
+
+def _table(label: str, body: str) -> str:
+    heads = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
+    return (f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="{_escape(label)}">'
+            f'<table class="labbook-table labbook-claims"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>")
+
+
 def _escape(text) -> str:
     return html.escape(str(text), quote=True)
-
-
-def judge(study, claim: dict, experiment=None) -> Verdict:
-    """Decide a claim by its rule and keep the verdict in build/claims/STUDY.json."""
-    file = claims.path(study.name)
-    rows, conditions = [], {}
-    if claim["rule"]["name"] != "not_testable":
-        _check_experiment(claim, experiment, file)
-        summary = experiment.summary()
-        _check_metric(claim, summary, experiment, file)
-        rows, conditions = summary.to_dict("records"), frames.conditions(study, [experiment])
-    profile = conditions.get("profile", study.run.profile)
-    if not rows and claim["rule"]["name"] != "not_testable":
-        outcome = rules.Outcome(rules.NOT_TESTABLE, "nothing was measured")
-    else:
-        outcome = rules.decide(claim, rows, experiment.parameters if experiment else (),
-                               file=file, profile=profile, known=claims.full_words(study.name))
-    verdict = _verdict(study, claim, outcome, profile, conditions)
-    claims.keep(study.name, asdict(verdict) | {"judged": time.time()})
-    return verdict
-
-
-def _verdict(study, claim, outcome, profile, conditions) -> Verdict:
-    found = outcome.interval
-    numbers = {"measured": None, "low": None, "high": None, "level": None, "n": 0}
-    if found:
-        numbers = {"measured": _finite(found.value), "low": _finite(found.low),
-                   "high": _finite(found.high), "level": found.level, "n": found.n}
-    return Verdict(
-        study=study.name, **{k: claim[k] for k in ("id", "statement", "source", "paper")},
-        **numbers, unit=outcome.unit, verdict=outcome.verdict, reason=outcome.reason,
-        profile=profile, environment=conditions.get("environment", str(study.environment)),
-        conditions=conditions)
-
-
-def _finite(value) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _check_experiment(claim, experiment, file):
-    if experiment is None or claim["experiment"] != experiment.name:
-        given = "none" if experiment is None else repr(experiment.name)
-        raise InputError(f"the claim is about the experiment {claim['experiment']!r}, not {given}",
-                         file=file, key=f"{claim['id']}.experiment")
-
-
-def _check_metric(claim, summary, experiment, file):
-    own = {"point", *experiment.parameters, "repeat", "block", "order", "stale"}
-    metrics = [c for c in summary.columns if c not in own and summary[c].dtype.kind in "iufb"]
-    if len(summary) and claim["metric"] not in metrics:
-        raise InputError(f"no metric {claim['metric']!r} was recorded", file=file,
-                         key=f"{claim['id']}.metric", allowed=metrics)

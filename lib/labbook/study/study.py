@@ -1,5 +1,7 @@
 """A study: one paper's replication, from its folder of data to records and verdicts."""
 
+import time
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from labbook.study import provenance
 from labbook.study.attempt import Attempt
 from labbook.study.experiment import Experiment
 from labbook.study.fingerprint import code_key
+from labbook.study.judging import judge
 from labbook.study.record import Records
 from labbook.study.run import PointsFailed, Run
 from labbook.study.session import Stage
@@ -55,12 +58,23 @@ class Study:
             self.run.write_grids()
         self.run.progress.complete()
 
-    def judge(self, claim_id: str, experiment: Experiment | None = None):
-        """The Verdict on a claim of claims.yml, from the experiment that it names (none when its
-        rule is not_testable); also written to build/claims/NAME.json."""
-        from labbook.claims.verdict import judge
+    def judge(self, claim_id: str):
+        """The Verdict on a claim of claims.yml, from the experiment that its entry names; also
+        stored in build/claims/NAME.json. InputError when there is no such claim or experiment."""
+        return self._judged([self._claim(claim_id)])[0]
 
-        return judge(self, self._claim(claim_id), experiment)
+    def verdicts(self, section: str):
+        """The Verdicts on all claims of a section of claims.yml, shown as one table; also stored
+        in build/claims/NAME.json. InputError when no claim is of that section."""
+        from labbook.claims.verdict import Verdicts
+
+        chosen = claims.of_section(self._claims, section, claims.path(self.name))
+        return Verdicts(section, self._judged(chosen))
+
+    def _judged(self, chosen: list[dict]) -> list:
+        found = [judge(self, claim) for claim in chosen]
+        claims.keep(self.name, *(asdict(one) | {"judged": time.time()} for one in found))
+        return found
 
     def _claim(self, claim_id):
         known = {claim["id"]: claim for claim in self._claims}

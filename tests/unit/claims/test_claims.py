@@ -4,9 +4,11 @@ import copy
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 import yaml
+from study_stand_ins import CLAIMS
 
 from labbook import paths
 from labbook.claims import claims
@@ -100,6 +102,76 @@ def test_what_a_claim_may_not_be_is_named(write, change, words):
         assert word in str(raised.value)
 
 
+MATRIX = {
+    "id": "{op}-slower-{size}", "section": "speed", "statement": "{op.verb} of {size} KB are slower",
+    "for": {"op": {"read": {"verb": "Reads", "factor": 1.5}, "write": {"verb": "Writes", "factor": 2}},
+            "size": [4, 64]},
+    "source": "table 1", "paper": {"value": "{op.factor}", "unit": "times"}, "experiment": "speed",
+    "metric": "{op}_ms", "rule": {"name": "greater", "of": {"system": "a", "size": "{size}"},
+                                  "than": {"system": "b", "size": "{size}"}},
+}
+
+
+def test_an_entry_with_a_matrix_stands_for_a_claim_of_each_combination(write):
+    write(lambda claim: [claim, MATRIX])
+    found = claims.load("demo")
+    assert [c["id"] for c in found] == ["slower", "read-slower-4", "read-slower-64",
+                                        "write-slower-4", "write-slower-64"]
+    last = found[-1]
+    assert (last["statement"], last["metric"]) == ("Writes of 64 KB are slower", "write_ms")
+    assert last["paper"]["value"] == 2 and last["rule"]["of"] == {"system": "a", "size": 64}
+    assert "for" not in last and found[1]["paper"]["value"] == 1.5
+
+
+def test_a_placeholder_may_be_a_whole_part_of_a_claim(write):
+    needs = [{"metric": "cores", "at_least": 2, "otherwise": "one core"}]
+    write(lambda claim: [claim | {"id": "slower-{n}", "needs": "{n.needs}",
+                                  "for": {"n": {1: {"needs": needs}}}}])
+    found, = claims.load("demo")
+    assert found["id"] == "slower-1" and found["needs"] == needs
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"metric": "{operation}_ms"}, ["metric", "no value for {operation}", "{op}"]),
+    ({"metric": "{op.verbs}_ms"}, ["did you mean 'op.verb'", "{op.factor}"]),
+    ({"for": ["read"]}, ["slower-{size}.for", "not a matrix"]),
+    ({"for": {"op": "read"}}, ["for.op", "[value, ...]"]),
+    ({"for": {**MATRIX["for"], "place": ["here"]}}, ["no string of the claim has {place}"]),
+    ({"id": "{op}-slower"}, ["read-slower: two claims have this id"]),
+    ({"paper": {"value": "{op.verb}"}}, ["-slower-", ".paper.value", "number"]),
+])
+def test_what_is_wrong_with_a_matrix_is_named(write, change, words):
+    path = write(lambda claim: [claim, MATRIX | change])
+    with pytest.raises(InputError) as raised:
+        claims.load("demo")
+    for word in [str(path), *words]:
+        assert word in str(raised.value)
+
+
+def test_a_section_is_judged_and_shown_as_one_table(make, measure):
+    first = CLAIMS[0]
+    other = first | {"id": "elsewhere", "section": "later"}
+    not_here = first | {"id": "cores", "rule": {"name": "not_testable", "reason": "one core"}}
+    study, speed = make(repeats=3, claims=[first, other, not_here])
+    measure(study, speed, slow_a)
+    found = study.verdicts("speed")
+    assert [v.id for v in found] == ["slower", "cores"]
+    assert [v["id"] for v in claims.verdicts("demo")] == ["slower", "cores"]
+    table = ElementTree.fromstring(found._repr_html_())
+    rows = table.findall(".//tbody/tr")
+    assert [row.get("id") for row in rows] == ["claim-slower", "claim-cores"]
+    assert [th.get("scope") for th in table.iter("th")] == ["col"] * 4 + ["row"] * 2
+    assert all(th.text for th in table.iter("th"))
+    for row in rows:
+        assert [td.get("data-label") for td in row.findall("td")] == ["Paper", "Here", "Verdict"]
+        assert row.find(".//details/summary").get("aria-label").startswith("details of: a is <slower>")
+    folded = "".join(rows[0].find(".//details").itertext())
+    assert found[0].reason in folded and "table 1" in folded and found[0].conditions["cpu"] in folded
+    assert "one core" in "".join(rows[1].findall("td")[1].itertext())
+    with pytest.raises(InputError, match="section 'sped', did you mean 'speed'.*speed, later"):
+        study.verdicts("sped")
+
+
 def slow_a(point):
     return 0.02 if point.system == "a" else 0.01
 
@@ -108,7 +180,7 @@ def test_judging_says_what_was_measured_and_keeps_it(make, measure):
     study, speed = make(repeats=3)
     measure(study, speed, slow_a)
     study.complete()
-    verdict = study.judge("slower", speed)
+    verdict = study.judge("slower")
     assert (verdict.verdict, verdict.unit) == ("replicated", "times")
     assert (verdict.measured, verdict.n, verdict.level) == (pytest.approx(2), 3, 0.75)
     kept, = json.loads(claims.verdicts_path("demo").read_text())
@@ -123,7 +195,7 @@ def test_judging_says_what_was_measured_and_keeps_it(make, measure):
 def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
     study, speed = make(repeats=3)
     measure(study, speed, slow_a)
-    shown = study.judge("slower", speed)._repr_html_()
+    shown = study.judge("slower")._repr_html_()
     assert "a is &lt;slower&gt; than b" in shown and "<slower>" not in shown
     assert 'id="claim-slower"' in shown and "verdict-replicated" in shown
     assert "2 times (2 to 2 at a level of 75 %, 3 repeats)" in shown and "table 1" in shown
@@ -137,7 +209,7 @@ def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root)
     study, speed = make(repeats=3, claims=[late, first])
     measure(study, speed)
     assert [(c["id"], c["verdict"]) for c in study.claims()] == [("late", None), ("slower", None)]
-    study.judge("slower", speed)
+    study.judge("slower")
     assert study.judge("late").verdict == "not testable here"
     assert [(c["id"], c["verdict"]) for c in study.claims()] == [
         ("late", "not testable here"), ("slower", "not replicated")]
@@ -146,7 +218,7 @@ def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root)
 
 
 @pytest.mark.parametrize("change, words", [
-    ({"experiment": "sped"}, "experiment 'sped', not 'speed'"),
+    ({"experiment": "sped"}, "no experiment 'sped'.*did you mean 'speed'"),
     ({"metric": "mean_s"}, "mean_ms"),
     ({"metric": "outcome"}, "no metric 'outcome'"),
 ])
@@ -155,22 +227,22 @@ def test_a_claim_on_what_was_not_measured_is_refused(make, measure, change, word
     study, speed = make(claims=[first | change])
     measure(study, speed, metrics={"outcome": "right"})
     with pytest.raises(InputError, match=words):
-        study.judge("slower", speed)
+        study.judge("slower")
     with pytest.raises(InputError, match="did you mean 'slower'"):
-        study.judge("slowr", speed)
+        study.judge("slowr")
 
 
 def test_points_limited_by_clients_are_judged_by_no_rule(make, measure):
     study, speed = make(repeats=3)
     measure(study, speed, slow_a, metrics={"client_limited": 1})
-    verdict = study.judge("slower", speed)
+    verdict = study.judge("slower")
     assert (verdict.verdict, verdict.reason) == ("not testable here", "limited by the clients")
     assert verdict.measured is None and "Here" not in verdict._repr_html_()
 
 
 def test_without_records_nothing_is_judged(make):
     study, speed = make()
-    assert study.judge("slower", speed).reason == "nothing was measured"
+    assert study.judge("slower").reason == "nothing was measured"
 
 
 def test_the_words_of_the_full_profile(root):

@@ -118,6 +118,7 @@ def test_what_run_is_asked_reaches_the_press(book, monkeypatch):
 def test_claims_for_people_and_programs(book, capsys):
     book.study("cms", "1")
     book.write("data/papers/cms/claims.yml", """- id: faster
+  section: speed
   statement: A is faster.
   source: section 1
   paper: {order: A first}

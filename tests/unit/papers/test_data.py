@@ -79,11 +79,8 @@ def test_the_published_runs_parameters_fit_the_notebooks(page):
 
 
 def test_every_claim_is_judged_on_the_page(page):
-    known = {claim["id"]: claim for claim in claims.load(page)}
     found = judged(page)
-    assert set(found) == set(known)
-    assert all((known[i]["rule"]["name"] == "not_testable") == (given is None)
-               for i, given in found.items())
+    assert sorted(found) == sorted(claim["id"] for claim in claims.load(page))
 
 
 def test_a_reason_is_about_the_lab_and_not_about_the_calendar(paper):

@@ -1,7 +1,7 @@
 """That what the claims compare is measured: all of it is in the full profile's grids."""
 
 import pytest
-from papers_in_book import PAGES, judged
+from papers_in_book import PAGES
 
 from labbook import paths
 from labbook.claims import claims
@@ -49,14 +49,12 @@ def not_measured(rule: dict, points: list[dict]) -> list[str]:
 
 
 def test_what_the_claims_compare_is_in_the_full_profile(study):
-    names, experiments = planned(study), judged(study)
+    experiments = planned(study)["study"].experiments
     lacking = {}
     for claim in claims.load(study):
         if claim["rule"]["name"] == "not_testable":
             continue
-        experiment = eval(experiments[claim["id"]], names)
-        assert experiment.name == claim["experiment"]
-        points = [point.params for point in experiment.points()]
+        points = [point.params for point in experiments[claim["experiment"]].points()]
         lacking |= {claim["id"]: what for what in [not_measured(claim["rule"], points)] if what}
     assert not lacking
 

@@ -11,6 +11,7 @@ NOTE = {"study": "cms", "state": "ok", "key": {}, "profile": "quick", "parameter
         "started": "2026-01-02T03:04:05+00:00", "points": {"done": 4, "total": 4}, "error": None,
         "machine": {"cpu": "Some CPU", "cores": 2, "memory_gib": 7.8, "kernel": "6.1"}}
 CLAIM = """- id: faster
+  section: speed
   statement: A is faster than B & C.
   source: section 1
   paper: {value: 2.5, unit: times}

@@ -131,7 +131,7 @@ def test_the_full_profile_keeps_and_marks(changed, measure, monkeypatch):
     assert measure(study, speed) == []
     study.complete()
     assert speed.summary()["stale"].all() and study.conditions()["stale"] == 4
-    assert "4 of 4 points by earlier code" in study.judge("slower", speed)._repr_html_()
+    assert "4 of 4 points by earlier code" in study.judge("slower")._repr_html_()
 
 
 def test_until_it_is_told_to_measure_again(changed, measure, monkeypatch):

@@ -24,7 +24,7 @@ def full(make, measure, monkeypatch):
 
 def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
     study, speed = full
-    fresh, verdict = speed.summary(), study.judge("slower", speed)
+    fresh, verdict = speed.summary(), study.judge("slower")
     file, = published.export(study)
     assert file == root / "data/published/demo/speed.parquet" and file.stat().st_size < 30_000
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
@@ -36,7 +36,7 @@ def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, mo
     now = speed.summary()
     assert [list(v) for v in now.pop("over").dropna()] == list(fresh.pop("over").dropna())
     pd.testing.assert_frame_equal(now, fresh, check_dtype=False)
-    again = study.judge("slower", speed)
+    again = study.judge("slower")
     assert (again.measured, again.low, again.high) == (verdict.measured, verdict.low, verdict.high)
     assert again.profile == "full" and again.conditions == verdict.conditions
     assert len(labs.made) == before
@@ -75,4 +75,4 @@ def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, mon
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     study, speed = make()
     assert not len(speed.summary()) and study.conditions(speed) == {}
-    assert study.judge("slower", speed).reason == "nothing was measured"
+    assert study.judge("slower").reason == "nothing was measured"

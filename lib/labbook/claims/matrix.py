@@ -1,0 +1,87 @@
+"""One entry of claims.yml that stands for several claims: `for: {op: [read, write]}`.
+
+The entry is repeated for every combination of the values. `{op}` in any of its strings becomes the
+value. A value may have fields, `for: {op: {read: {verb: reads, factor: 2}, write: {...}}}`, which
+strings name as `{op.verb}`. A string that is one placeholder and nothing else becomes the value
+itself: a number stays a number, and a list or a mapping is put in whole.
+"""
+
+import re
+from itertools import product
+
+from labbook.checks import did_you_mean
+from labbook.errors import InputError
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*(?:\.\w+)?)\}")
+SHAPE = "{name: [value, ...]} or {name: {value: {field: ...}, ...}}"
+
+
+def expand(entries, file):
+    """The entries with every matrix written out; what is no list is returned as it is.
+
+    InputError names the entry, and the placeholder or the part of `for` that is wrong.
+    """
+    if not isinstance(entries, list):
+        return entries
+    claims = []
+    for entry in entries:
+        has_matrix = isinstance(entry, dict) and "for" in entry
+        claims += _claims_of(entry, file) if has_matrix else [entry]
+    return claims
+
+
+def _claims_of(entry: dict, file) -> list[dict]:
+    key = f"{entry.get('id')}.for"
+    rest = {name: value for name, value in entry.items() if name != "for"}
+    axes = [_choices(name, values, file, key) for name, values in _axes(entry["for"], file, key)]
+    unused = set(entry["for"]) - {name.split(".")[0] for name in _named(rest)}
+    if unused:
+        raise InputError(f"no string of the claim has {{{sorted(unused)[0]}}}", file=file, key=key)
+    claims = []
+    for chosen in product(*axes):
+        values = {name: value for part in chosen for name, value in part.items()}
+        claims.append(_filled(rest, values, file, str(entry.get("id"))))
+    return claims
+
+
+def _axes(matrix, file, key):
+    if not isinstance(matrix, dict) or not matrix:
+        raise InputError("not a matrix", file=file, key=key, allowed=SHAPE)
+    return matrix.items()
+
+
+def _choices(name, values, file, key) -> list[dict]:
+    """For each value of one name: {placeholder: what it becomes}."""
+    if isinstance(values, list) and values and not any(isinstance(v, (dict, list)) for v in values):
+        return [{name: value} for value in values]
+    if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
+        return [{name: value} | {f"{name}.{field}": one for field, one in fields.items()}
+                for value, fields in values.items()]
+    raise InputError("not a list of values", file=file, key=f"{key}.{name}", allowed=SHAPE)
+
+
+def _named(data) -> set[str]:
+    """All placeholders in the strings of `data`."""
+    if isinstance(data, str):
+        return set(PLACEHOLDER.findall(data))
+    parts = [*data.keys(), *data.values()] if isinstance(data, dict) else data
+    return set().union(*map(_named, parts)) if isinstance(parts, list) else set()
+
+
+def _filled(data, values, file, key):
+    """`data` with its placeholders replaced; keys of mappings are strings like others."""
+    if isinstance(data, dict):
+        return {_filled(name, values, file, key): _filled(part, values, file, f"{key}.{name}")
+                for name, part in data.items()}
+    if isinstance(data, list):
+        return [_filled(part, values, file, f"{key}.{i}") for i, part in enumerate(data)]
+    if not isinstance(data, str):
+        return data
+    for name in PLACEHOLDER.findall(data):
+        if name not in values:
+            raise InputError(f"no value for {{{name}}}{did_you_mean(name, values)}", file=file,
+                             key=key, allowed=", ".join(f"{{{one}}}" for one in values))
+    alone = PLACEHOLDER.fullmatch(data)
+    if alone:
+        return values[alone[1]]
+    return PLACEHOLDER.sub(lambda match: str(values[match[1]]), data)
