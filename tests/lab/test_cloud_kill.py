@@ -15,7 +15,7 @@ from labbook.commands import lab as commands
 from labbook.errors import InputError, LabError
 from labbook.pipeline import driver
 from labbook.systems.cloud import ledger as cloud_ledger
-from labbook.systems.cloud import user_cloud as cloud_own
+from labbook.systems.cloud import user_cloud
 from labbook.systems.cloud.user_cloud import api_of, own_cloud
 
 # Makes things on the cloud and then hangs, at the journal's line that it is told: before that line
@@ -25,11 +25,11 @@ import json, sys, time
 sys.path.insert(0, sys.argv[1])
 from cloud_stand_ins import LabWith
 from labbook.lab.clouds import OwnCloud
-from labbook.systems.cloud.ledger import KeptLedger
+from labbook.systems.cloud.ledger import JournaledLedger
 from labbook.systems.cloud.user_cloud import own_cloud
 
 own, stop, at = OwnCloud(**json.loads(sys.argv[2])), int(sys.argv[3]), sys.argv[4]
-write, count = KeptLedger._write, 0
+write, count = JournaledLedger._write, 0
 
 def hang():
     print("now", flush=True)
@@ -44,7 +44,7 @@ def writing(self, *words, **facts):
     if count == stop:
         hang()
 
-KeptLedger._write = writing
+JournaledLedger._write = writing
 cloud = own_cloud(LabWith(own), own.name)
 volume = cloud.create_volume(1)
 image = next(one for one in cloud.api._ec2.describe_images()["Images"])
@@ -118,7 +118,7 @@ def test_the_next_command_removes_what_was_made(own, tmp_path, line, at, made):
 
 def test_labbook_down_does_so_and_says_it(own, tmp_path, monkeypatch, capsys):
     killed(own, LINES)
-    assert [(left.cloud, left.study, left.things) for left in cloud_own.left()] == [
+    assert [(left.cloud, left.study, left.resources) for left in user_cloud.leftovers()] == [
         ("older", "cloud_platforms", 3)]
     monkeypatch.setattr(commands, "_labs_down", lambda given: 0)
     assert commands.down(SimpleNamespace()) == 0
@@ -139,14 +139,14 @@ def test_what_a_living_run_has_is_left_alone(own, tmp_path):
     child = hung(own, LINES)
     try:
         made = there(own)
-        assert made and cloud_own.sweep() == [] and there(own) == made
+        assert made and user_cloud.sweep() == [] and there(own) == made
         with pytest.raises(LabError, match=f"in use by process {child.pid}"):
             own_cloud(LabWith(own), "older")
     finally:
         child.kill()
         child.wait()
         child.stdout.close()
-    assert len(cloud_own.sweep()) == 1 and there(own) == []
+    assert len(user_cloud.sweep()) == 1 and there(own) == []
 
 
 def test_a_cloud_that_is_away_is_told_and_tried_again(own, tmp_path, monkeypatch, capsys):
@@ -157,23 +157,23 @@ def test_a_cloud_that_is_away_is_told_and_tried_again(own, tmp_path, monkeypatch
         raise LabError("it does not answer")
 
     monkeypatch.setattr(away, "find", find, raising=False)
-    monkeypatch.setattr(cloud_own, "api_of", lambda *_: away)
+    monkeypatch.setattr(user_cloud, "api_of", lambda *_: away)
     driver.sweep_labs()
-    said = capsys.readouterr().err
-    assert "cloud older is not rid of" in said and "does not answer" in said and "rm -r" in said
+    output = capsys.readouterr().err
+    assert "not all could be removed from cloud older" in output and "does not answer" in output and "rm -r" in output
     assert len(folders(tmp_path)) == 1
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert len(cloud_own.sweep()) == 1 and there(own) == []
+    assert len(user_cloud.sweep()) == 1 and there(own) == []
 
 
 def test_credentials_that_are_gone_are_told(own, tmp_path):
     killed(own, LINES)
     Path(own.credentials).rename(tmp_path / "elsewhere")
     with pytest.raises(LabError, match="clouds.older.credentials: .*no such file"):
-        cloud_own.sweep()
+        user_cloud.sweep()
     (tmp_path / "elsewhere").rename(own.credentials)
-    assert len(cloud_own.sweep()) == 1 and there(own) == []
+    assert len(user_cloud.sweep()) == 1 and there(own) == []
 
 
 def test_an_environment_without_it_names_those_it_has(own):

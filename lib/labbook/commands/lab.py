@@ -110,9 +110,9 @@ def _clouds_down():
     from labbook.pipeline.driver import clouds_left
 
     if clouds_left():
-        from labbook.systems.cloud import user_cloud as cloud_own
+        from labbook.systems.cloud import user_cloud
 
-        for left in cloud_own.sweep():
+        for left in user_cloud.sweep():
             print(f"cloud {left.cloud} is rid of what a run of {left.study} left there")
 
 

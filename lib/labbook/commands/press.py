@@ -51,7 +51,7 @@ def status(given) -> int:
     for lab in labs:
         print(f"\nlab {lab['id']} is up ({lab['study']}): {', '.join(lab['hosts'])}")
     for cloud in clouds:
-        print(f"\ncloud {cloud['cloud']} has {cloud['things']} things of {cloud['study']}: "
+        print(f"\ncloud {cloud['cloud']} has {cloud['resources']} resources of {cloud['study']}: "
               "`labbook down` removes them, unless a run is at work with them")
     return 0
 
@@ -61,9 +61,9 @@ def _clouds() -> list[dict]:
 
     if not clouds_left():
         return []
-    from labbook.systems.cloud import user_cloud as cloud_own
+    from labbook.systems.cloud import user_cloud
 
-    return [vars(left) for left in cloud_own.left()]
+    return [vars(left) for left in user_cloud.leftovers()]
 
 
 def _labs() -> list[dict]:

@@ -186,10 +186,10 @@ def sweep_labs() -> None:
         except LabError as error:
             print(f"labbook: {error}", file=sys.stderr)
     if clouds_left():
-        from labbook.systems.cloud import user_cloud as cloud_own
+        from labbook.systems.cloud import user_cloud
 
         try:
-            cloud_own.sweep()
+            user_cloud.sweep()
         except LabError as error:
             print(f"labbook: {error}", file=sys.stderr)
 

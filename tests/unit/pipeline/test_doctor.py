@@ -143,9 +143,9 @@ def test_a_cloud_that_stands_in_for_a_system_is_asked_before_anything_starts(clo
 
 
 def test_a_cloud_that_knows_us_is_told(clouds, monkeypatch, capsys):
-    from labbook.systems.cloud import user_cloud as cloud_own
+    from labbook.systems.cloud import user_cloud
 
-    monkeypatch.setattr(cloud_own, "api_of", lambda *_: SimpleNamespace(quota=dict))
+    monkeypatch.setattr(user_cloud, "api_of", lambda *_: SimpleNamespace(quota=dict))
     assert doctor.main(["small"], environment="environments/clouds.yml") == 0
     said = capsys.readouterr().out
     assert "clouds.older, of environments/clouds.yml" in said and "knows us" in said

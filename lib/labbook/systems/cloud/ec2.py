@@ -1,4 +1,4 @@
-"""A cloud with EC2's API (Eucalyptus, AWS, ...), through botocore: the `api` of a Cloud."""
+"""A cloud with EC2's API (Eucalyptus, AWS, ...), through botocore: an `api` of a Cloud."""
 
 from contextlib import suppress
 
@@ -6,11 +6,11 @@ from labbook.errors import InputError
 from labbook.systems.cloud import model
 from labbook.systems.cloud.ec2_images import send_image
 from labbook.systems.cloud.ec2_session import VERSION, connect, translate_errors
-from labbook.systems.cloud.errors import by_missing
+from labbook.systems.cloud.errors import suppress_codes
 from labbook.systems.cloud.model import PAPER_FLAVORS, Flavor, Image, Quota, Server, Volume
 
-DEVICE = "/dev/sdf"     # where none is chosen: the API wants one, and this one is for volumes
-TAG = "labbook"     # the key of the tag that holds the study's id
+DEVICE = "/dev/sdf"     # the default name of a volume, which the API requires
+TAG = "labbook"     # key of the tag whose value is the study's id
 SERVER_STATES = {
     "pending": model.STARTING, "running": model.RUNNING, "shutting-down": model.ENDING,
     "terminated": model.GONE, "stopping": model.ENDING, "stopped": model.STOPPED}
@@ -20,6 +20,8 @@ VOLUME_STATES = {"available": model.READY, "creating": model.MAKING, "deleting":
 
 
 class Ec2Api:
+    """`client(service)`: botocore's client for "ec2" or "ebs". `mark`: the study's id."""
+
     kind = "ec2"
 
     def __init__(self, client, mark: str, own):
@@ -29,13 +31,13 @@ class Ec2Api:
 
     @classmethod
     def of(cls, own, mark: str) -> "Ec2Api":
-        """For an entry of the environment file; speaks with nobody yet."""
+        """For an entry of the environment file; sends no request yet."""
         return cls(connect(own), mark, own)
 
-    # what there is
+    # queries
 
     def images(self):
-        """The user's own, and those that the environment file names by id."""
+        """The user's own images, and those that the environment file names by id."""
         named = [name for name in self._own.images.values() if name[1:4] == "mi-"]  # ami-, emi-
         with self._call("list images"):
             own = self._ec2.describe_images(Owners=["self"])["Images"]
@@ -48,18 +50,19 @@ class Ec2Api:
         return next(map(parse_image, found), None)
 
     def flavors(self):
-        """Those that the cloud describes; of one that describes none, as Eucalyptus does not by
-        this call, the report's five names, with the sizes that they had."""
+        """The VM types that the cloud describes. Eucalyptus does not describe any by this call: then
+        the report's five names, with their sizes there."""
         found = self._flavors
         if not found:
-            with self._call("list VM types"), by_missing("InvalidAction", "UnsupportedOperation"):
+            with self._call("list VM types"), suppress_codes("InvalidAction", "UnsupportedOperation"):
                 for page in self._ec2.get_paginator("describe_instance_types").paginate():
                     found += map(parse_flavor, page["InstanceTypes"])
         return found or [Flavor(f.name, f.name, f.cores, f.memory_mb, f.disk_gb)
                          for f in PAPER_FLAVORS]
 
     def servers(self, name=None, ids=None):
-        """The study's own that are not gone: all, those of one call, or, gone or not, of these ids."""
+        """The study's servers: those not terminated, those of one call, or those of these ids (terminated
+        or not)."""
         with self._call("list servers"):
             found = self._instances(Filters=where("instance-id", ids)) if ids is not None else [
                 one for one in self._instances() if one["State"]["Name"] != "terminated"]
@@ -77,10 +80,10 @@ class Ec2Api:
         return [parse_volume(one) for one in found]
 
     def quota(self):
-        """The API tells no limit that holds: what there is of it is counted."""
+        """Used servers without a limit, since the API reports no binding limit."""
         with self._call("list servers"):
-            there = [one for one in self._instances() if one["State"]["Name"] != "terminated"]
-        return {"servers": Quota(len(there))}
+            running = [one for one in self._instances() if one["State"]["Name"] != "terminated"]
+        return {"servers": Quota(len(running))}
 
     def console(self, server_id):
         with self._call("show a console"):
@@ -89,7 +92,7 @@ class Ec2Api:
     def facts(self):
         return {"api": "ec2", "compute_version": VERSION}
 
-    # making
+    # creating
 
     def send_image(self, name, path, disk_format, kernel, ramdisk):
         with self._call(f"take the image {path.name}"):
@@ -123,7 +126,7 @@ class Ec2Api:
                 TagSpecifications=self._tagged(name, "volume"))["VolumeId"]
 
     def snapshot(self, server_id, name):
-        """Without stopping the server. The parts that it is made of are tagged when they go."""
+        """Without stopping the server. The image's snapshots are tagged when they are deleted."""
         with self._call("make an image of a server"):
             return self._ec2.create_image(
                 InstanceId=server_id, Name=name, NoReboot=True,
@@ -132,7 +135,8 @@ class Ec2Api:
     # using
 
     def reboot(self, ids, hard):
-        """One call for all. It knows no kind: the guest is asked, and power-cycled if it does not."""
+        """One call for all. The API has no kinds: it asks the guest, and power-cycles it if it does
+        not react."""
         with self._call("reboot servers"):
             self._ec2.reboot_instances(InstanceIds=list(ids))
 
@@ -152,20 +156,20 @@ class Ec2Api:
     # removing
 
     def find(self, kind, name, ids=()):
-        """Ids of what is there of `kind` under the name, or under one of `ids`; with servers the
-        volumes, and with images the snapshots, that were made for them."""
+        """Ids of what exists of `kind` under the name or one of `ids`; for servers also their volumes,
+        for images also their snapshots."""
         with self._call(f"list its {kind}s"):
             return list(dict.fromkeys(getattr(self, f"_find_{kind}")(name, ids)))
 
     def delete(self, kind, thing_id):
-        """Ask for it; what is not there is no error."""
+        """Request the deletion; no error if it does not exist."""
         delete = {"i": lambda: self._ec2.terminate_instances(InstanceIds=[thing_id]),
                   "vol": lambda: self._ec2.delete_volume(VolumeId=thing_id),
                   "snap": lambda: self._ec2.delete_snapshot(SnapshotId=thing_id),
                   "key": lambda: self._ec2.delete_key_pair(KeyName=thing_id),
                   "image": lambda: self._delete_image(thing_id)}
         part = thing_id.partition("-")[0]
-        with self._call(f"delete {thing_id}"), by_missing("NotFound", "Unavailable"):
+        with self._call(f"delete {thing_id}"), suppress_codes("NotFound", "Unavailable"):
             delete[kind if kind == "key" or part not in delete else part]()
 
     def _ours(self, one) -> bool:
@@ -173,7 +177,7 @@ class Ec2Api:
                 or one.get("ClientToken", "").startswith(f"{self._mark}-"))
 
     def _volumes_zone(self):
-        """Where servers are: a volume elsewhere cannot be attached to them."""
+        """The servers' zone: a volume in another one could not be attached."""
         if self._zone is None and self._own.network:
             subnets = self._ec2.describe_subnets(SubnetIds=[self._own.network])["Subnets"]
             self._zone = subnets[0]["AvailabilityZone"]
@@ -218,7 +222,7 @@ class Ec2Api:
         return ()
 
     def _delete_image(self, image_id):
-        """Its snapshots go with it; first they get its name, by which they are found after a kill."""
+        """Delete its snapshots too; they get its name first, by which they are found after a kill."""
         there = self._ec2.describe_images(Filters=where("image-id", [image_id]))["Images"]
         for image in there:
             parts = [disk["Ebs"]["SnapshotId"] for disk in image.get("BlockDeviceMappings", ())
@@ -227,7 +231,7 @@ class Ec2Api:
                 self._ec2.create_tags(Resources=parts, Tags=self._tags(image["Name"]))
             self._ec2.deregister_image(ImageId=image_id)
             for part in parts:
-                with suppress(self._ec2.exceptions.ClientError):   # found again by its tag
+                with suppress(self._ec2.exceptions.ClientError):   # found again by the tag
                     self._ec2.delete_snapshot(SnapshotId=part)
 
     def _instances(self, **which):
@@ -245,7 +249,7 @@ class Ec2Api:
 
 
 def where(what, values) -> list[dict]:
-    """Filters of a question."""
+    """A `Filters` argument."""
     return [{"Name": what, "Values": list(values)}]
 
 
@@ -271,7 +275,7 @@ def parse_image(one) -> Image:
 def parse_volume(one) -> Volume:
     at = one["Attachments"][0] if one.get("Attachments") else {}
     state = VOLUME_STATES.get(one["State"], model.ERROR)
-    if one["State"] == "in-use":    # from the call on, before it is attached and while it is detached
+    if one["State"] == "in-use":    # also before it is attached and while it is being detached
         state = model.IN_USE if at.get("State", "attached") == "attached" else model.MAKING
     return Volume(one["VolumeId"], tags_of(one).get("Name", ""), state, one["Size"],
                   server=at.get("InstanceId"), device=at.get("Device"))

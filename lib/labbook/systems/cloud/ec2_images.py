@@ -1,5 +1,5 @@
-"""A file made an image of a cloud with EC2's API: its blocks are sent to a snapshot (the API "EBS
-direct"), which is registered."""
+"""Upload a file as an image to a cloud with EC2's API: its blocks go to a snapshot (API "EBS direct"),
+which is registered as an image."""
 
 import base64
 import hashlib
@@ -9,20 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 from labbook.errors import InputError, SystemFailure
 
-BLOCK = 512 << 10       # bytes: what the API takes at once
-AT_ONCE = 8
+BLOCK = 512 << 10       # bytes: the API's block size
+PARALLEL = 8
 READY_S, INTERVAL_S = 600, 1.0
 ROOT = "/dev/sda1"
 
 
 def send_image(client, own, name, tags, path, disk_format, kernel, ramdisk) -> str:
-    """The id of the image; blocks of zeros are not sent. InputError for what cannot be taken."""
+    """The id of the image; zero blocks are not sent. InputError if the cloud or the format cannot."""
     if own.endpoint and not own.blocks:
-        raise InputError(f"the cloud takes no image from here: register {path.name} with its own "
+        raise InputError(f"the cloud accepts no uploaded image: register {path.name} with its own "
                          "tools", file=own.file, key=own.key("images"),
-                         allowed="what the study calls it, by the cloud's id of it")
+                         allowed="the study's name of the image, with the cloud's id")
     if disk_format != "raw":
-        raise InputError(f"an image of {disk_format!r} cannot be sent in blocks",
+        raise InputError(f"an image of format {disk_format!r} cannot be sent in blocks",
                          key="disk_format", allowed="raw")
     snapshot = _send(client("ebs"), name, tags, path)
     _await(client("ec2"), snapshot)
@@ -49,7 +49,7 @@ def _send(ebs, name, tags, path) -> str:
                                DataLength=BLOCK, Checksum=checksum, ChecksumAlgorithm="SHA256")
         return 1
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(PARALLEL) as pool:
         sent = sum(pool.map(put, range(-(-path.stat().st_size // BLOCK))))
     ebs.complete_snapshot(SnapshotId=snapshot, ChangedBlocksCount=sent)
     return snapshot

@@ -1,14 +1,12 @@
-"""The way to a cloud with EC2's API, by the user's file of credentials; and what goes wrong on it,
-told as whose fault it is."""
+"""Connection to a cloud with EC2's API by the user's credentials file, and translation of its errors."""
 
 import os
-from contextlib import contextmanager
 
-from labbook.errors import InputError, LabbookError
+from labbook.errors import InputError
 from labbook.systems.cloud import errors
 
-VERSION = "2016-11-15"          # of the API that is spoken, with signatures of version 4
-REGION = "us-east-1"            # signed with where a cloud of one's own names none
+VERSION = "2016-11-15"          # of the API, with signatures of version 4
+REGION = "us-east-1"            # for the signature where a private cloud has no region
 CONNECT_S, READ_S, TRIES = 10, 60, 3
 
 REFUSED = {"AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken",
@@ -18,12 +16,12 @@ FORBIDDEN = {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "
 
 
 def connect(own):
-    """A function that gives botocore's client of a service; asks nothing of the cloud yet."""
+    """A function from a service's name to botocore's client for it; sends no request yet."""
     import botocore.session
     from botocore.config import Config
 
     session = botocore.session.Session()
-    # what the user's shell sets for other clouds must not lead to these
+    # settings of the user's shell for other clouds must not apply
     session.set_config_variable("config_file", os.devnull)
     session.set_config_variable("credentials_file", own.credentials)
     session.set_config_variable("profile", own.profile)
@@ -45,21 +43,12 @@ def connect(own):
     return client
 
 
-@contextmanager
 def translate_errors(doing: str, own):
-    """What botocore raises meanwhile is raised as the project's own errors."""
-    try:
-        yield
-    except LabbookError:
-        raise
-    except Exception as error:
-        told = _as_own_error(error, doing, own)
-        if told is None:
-            raise
-        raise told from error
+    """A context in which botocore's errors are raised as the project's own."""
+    return errors.translated(_translate, doing, own)
 
 
-def _as_own_error(error, doing, own):
+def _translate(error, doing, own):
     from botocore import exceptions as botocore
 
     if isinstance(error, botocore.ClientError):
@@ -77,12 +66,13 @@ def _as_own_error(error, doing, own):
 
 def _by_code(error, doing, own):
     answer = error.response.get("Error", {})
-    code, said = answer.get("Code", ""), f"{answer.get('Message', '')} ({answer.get('Code', '')})"
+    code = answer.get("Code", "")
+    message = f"{answer.get('Message', '')} ({code})"
     if code in REFUSED:
-        return errors.credentials(own, said)
+        return errors.credentials(own, message)
     if code in FORBIDDEN:
-        return errors.forbidden(own, doing, said)
-    told = errors.by_words(doing, said) or errors.failed(doing, said)
+        return errors.forbidden(own, doing, message)
+    translation = errors.from_message(doing, message) or errors.failed(doing, message)
     if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) >= 500:
-        return told     # it may have been done all the same
-    return errors.refused(told)
+        return translation     # it may have been done all the same
+    return errors.refused(translation)

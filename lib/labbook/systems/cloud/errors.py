@@ -1,9 +1,9 @@
-"""What clouds answer, told as whose fault it is. Those with `refused` set say that nothing was made."""
+"""Clouds' errors as the project's. One with `refused` set says that nothing was made."""
 
 import re
 from contextlib import contextmanager
 
-from labbook.errors import InputError, LabError, SystemFailure
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 
 NO_ROOM = re.compile(r"no valid host|not enough resources|NotEnoughResources|insufficient|"
                      r"InsufficientInstanceCapacity", re.I)
@@ -15,54 +15,68 @@ def refused(error):
     return error
 
 
-def credentials(own, said: str) -> InputError:
-    """`own`: an OwnCloud, or None for a cloud of the lab's."""
+def credentials(own, message: str) -> InputError:
+    """`own`: an OwnCloud, or None for the lab's own cloud."""
     if own is None:
-        return refused(InputError(f"the cloud refuses the credentials: {said}"))
+        return refused(InputError(f"the cloud refuses the credentials: {message}"))
     return refused(InputError(
-        f"the cloud refuses profile {own.profile!r} of {own.credentials}: {said}", file=own.file,
+        f"the cloud refuses profile {own.profile!r} of {own.credentials}: {message}", file=own.file,
         key=own.key("credentials"), allowed="credentials that the cloud knows"))
 
 
-def forbidden(own, doing: str, said: str) -> InputError:
+def forbidden(own, doing: str, message: str) -> InputError:
     return refused(InputError(
-        f"the cloud does not let this user {doing}: {said}", file=own and own.file,
+        f"the cloud does not let this user {doing}: {message}", file=own and own.file,
         key=own and own.key("profile"), allowed="a user who may"))
 
 
-def unreachable(own, said: str) -> LabError:
+def unreachable(own, message: str) -> LabError:
     where = f"{own.file}: {own.key()}" if own else "the cloud"
-    return LabError(f"{where} does not answer: {said}", remedy=(
+    return LabError(f"{where} does not answer: {message}", remedy=(
         "See that its API runs and that this machine reaches it"))
 
 
-def over_quota(doing: str, said: str) -> LabError:
-    return refused(LabError(f"the cloud's quota does not let us {doing}: {said}", remedy=(
+def over_quota(doing: str, message: str) -> LabError:
+    return refused(LabError(f"the cloud's quota does not let us {doing}: {message}", remedy=(
         "Ask for fewer or smaller ones, or have the quota raised")))
 
 
-def no_room(what: str, said: str) -> LabError:
-    return refused(LabError(f"no host of the cloud has room for {what}: {said}", remedy=(
+def no_room(what: str, message: str) -> LabError:
+    return refused(LabError(f"no host of the cloud has room for {what}: {message}", remedy=(
         "Take a smaller flavour or fewer servers")))
 
 
-def failed(doing: str, said: str, log=None) -> SystemFailure:
-    return SystemFailure(f"the cloud could not {doing}: {said}", log=log)
+def failed(doing: str, message: str, log=None) -> SystemFailure:
+    return SystemFailure(f"the cloud could not {doing}: {message}", log=log)
 
 
-def by_words(doing: str, said: str):
-    """The error for what a cloud says in no class of its own; None when its words tell nothing."""
-    if QUOTA.search(said):
-        return over_quota(doing, said)
-    return no_room(f"what it takes to {doing}", said) if NO_ROOM.search(said) else None
+def from_message(doing: str, message: str):
+    """The error that a message means by its words; None if they mean nothing in particular."""
+    if QUOTA.search(message):
+        return over_quota(doing, message)
+    return no_room(f"what it takes to {doing}", message) if NO_ROOM.search(message) else None
 
 
 @contextmanager
-def by_missing(*codes: str):
-    """Nothing is raised meanwhile when the cloud answers with a code that has one of these in it."""
+def suppress_codes(*codes: str):
+    """Suppress errors of the cloud whose code contains one of these."""
     try:
         yield
     except Exception as error:
         code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
         if not any(part in code for part in codes):
             raise
+
+
+@contextmanager
+def translated(translate, doing: str, own):
+    """Errors inside are raised as `translate(error, doing, own)`; unchanged where that is None."""
+    try:
+        yield
+    except LabbookError:
+        raise
+    except Exception as error:
+        translation = translate(error, doing, own)
+        if translation is None:
+            raise
+        raise translation from error

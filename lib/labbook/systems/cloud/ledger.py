@@ -1,5 +1,8 @@
-"""The journal of what was made on a cloud: each thing is written down before it is made, under a
-name that nothing else has, so that it is found there even when its id was never learnt."""
+"""The ledger of what was made on a cloud, and its removal by the ledger.
+
+Each resource is recorded before it is made, under a unique name, so that it can be found and removed
+even if its id was never received.
+"""
 
 import os
 import re
@@ -12,18 +15,17 @@ from pathlib import Path
 from labbook.errors import InputError, LabbookError
 from labbook.lab.local.journal import Journal
 
-JOURNAL = "journal"     # the file's name in its folder
-ORDER = ("server", "volume", "image", "key", "flavor")   # what uses another goes before it
+JOURNAL = "journal"     # name of the file
+ORDER = ("server", "volume", "image", "key", "flavor")   # of removal: users before what they use
 SECONDS, INTERVAL_S = 300, 1.0
-# For so long what was asked for before a kill, and never heard of, is looked for: the cloud may
-# still have been at it.
+# How long a resource is looked for that was requested before a kill and never reported: the cloud
+# may still be making it.
 LOOK_S = 5.0
 
 
 @dataclass
 class Entry:
-    """Something of `kind` that may be on the cloud under `name`. `ids`: None before it is known
-    whether it was made."""
+    """What may be on the cloud under `name`. ids: None until the cloud has answered."""
 
     kind: str
     name: str
@@ -36,19 +38,23 @@ class Entry:
 
 
 class Ledger:
-    """In memory, for a cloud that goes with its lab. `mark` is the study's id: what is made carries
-    it, and its name begins with it."""
+    """In memory, for a cloud that is removed with its lab.
+
+    mark: the study's id, which every resource carries and every name begins with.
+    """
 
     def __init__(self, mark: str):
         self.mark = mark
         self.entries: dict[str, Entry] = {}
-        self._run = secrets.token_hex(2)    # a cloud may still know the names of the run before
+        self._run = secrets.token_hex(2)    # the cloud may still have names of an earlier run
 
     @contextmanager
     def making(self, kind: str, label: str = ""):
-        """Yields the entry, which is written down by then; put its ids in. After an error it stays
-        as one that may have been made, unless the cloud said that it refused."""
-        label = re.sub("[^A-Za-z0-9]+", "-", label)     # what every cloud takes in every name
+        """Record an entry, yield it, and record the ids that the caller puts into it.
+
+        After an error the entry remains as one that may have been made, unless the cloud refused.
+        """
+        label = re.sub("[^A-Za-z0-9]+", "-", label)     # allowed in names by every cloud
         name = "-".join(filter(None, (self.mark, self._run, str(len(self.entries) + 1), label)))
         entry = self.entries[name] = Entry(kind, name)
         self._write(kind, name=name)
@@ -56,33 +62,33 @@ class Ledger:
             yield entry
         except LabbookError as error:
             if isinstance(error, InputError) or getattr(error, "refused", False):
-                self.strike_entry(entry)
+                self.record_removed(entry)
             raise
         self._write("known", name=name, ids=entry.ids)
 
-    def strike(self, ids) -> None:
-        """These are gone from the cloud."""
+    def record_gone(self, ids) -> None:
+        """Record that the resources with these ids are gone."""
         ids = set(ids)
         for entry in self.left():
             if mine := ids & set(entry.ids or ()):
                 entry.gone |= mine
                 self._write("gone", name=entry.name, ids=sorted(mine))
 
-    def strike_entry(self, entry: Entry) -> None:
-        """Nothing under the entry's name is on the cloud any more."""
+    def record_removed(self, entry: Entry) -> None:
+        """Record that no resource has the entry's name any more."""
         entry.ids = []
         self._write("known", name=entry.name, ids=[])
 
     def left(self) -> list[Entry]:
-        """What may still be there, oldest first."""
+        """Entries that may still be on the cloud, oldest first."""
         return [entry for entry in self.entries.values() if entry.left]
 
     def _write(self, made: str, **facts) -> None:
         pass
 
 
-class KeptLedger(Ledger):
-    """In a folder's `journal`, which outlives this process, a reboot and a power cut."""
+class JournaledLedger(Ledger):
+    """In a folder's journal, which survives this process, a reboot and a power failure."""
 
     def __init__(self, mark: str, folder: Path):
         super().__init__(mark)
@@ -91,11 +97,11 @@ class KeptLedger(Ledger):
             self._read(line)
 
     def begin(self, **about) -> None:
-        """Write down what cloud it is and how it is reached."""
+        """Record which cloud it is and how it is reached."""
         self._write("cloud", mark=self.mark, **about)
 
     def about(self) -> dict:
-        """What `begin` wrote; {} when nothing was made here."""
+        """What `begin` recorded; {} before."""
         return next((line for line in self._journal.of("cloud")), {})
 
     def _read(self, line):
@@ -112,16 +118,16 @@ class KeptLedger(Ledger):
     def _write(self, made, **facts):
         self._journal.write(made, **facts)
         with open(self._journal.path, "rb") as file:
-            os.fsync(file.fileno())     # what is made elsewhere outlives this machine's power
+            os.fsync(file.fileno())     # the cloud survives this machine's power failure
 
 
 def remove(api, ledger, seconds: float = SECONDS) -> list[str]:
-    """All of it, kind by kind; returns what could not be removed and why, a line each."""
+    """Remove everything in the ledger, kind by kind; returns a line for each failure with its reason."""
     problems = []
     try:
         for kind in ORDER:
             problems += _remove(api, ledger, kind, seconds)
-    except LabbookError as error:   # the cloud does not answer: the rest would not go either
+    except LabbookError as error:   # the cloud does not answer: the rest would fail too
         problems.append(str(error))
     return problems
 
@@ -142,18 +148,18 @@ def _remove(api, ledger, kind, seconds):
 
 
 def _gone(api, ledger, entry, seen, passed, why) -> bool:
-    """Whether nothing of the entry is there any more; else what is there is asked to go, again."""
+    """Whether nothing of the entry is left; if something is, its removal is requested (again)."""
     ids = api.find(entry.kind, entry.name, entry.ids or ())
     if ids:
         seen.add(entry.name)
     elif entry.name in seen or passed >= LOOK_S:
-        ledger.strike_entry(entry)
+        ledger.record_removed(entry)
         return True
     for one in ids:
         try:
             api.delete(entry.kind, one)
-        except InputError:              # credentials, or leave: asking again would not help
+        except InputError:              # credentials or permissions: repeating would not help
             raise
-        except LabbookError as error:   # in use yet: it is asked again
+        except LabbookError as error:   # still in use: requested again later
             why[entry.name] = str(error)
     return False

@@ -1,17 +1,18 @@
-"""What a cloud has: images, VM types (flavours), servers, volumes, keys, as every cloud tells them."""
+"""A cloud's images, VM types (flavours), servers, volumes and keys, independent of its API."""
 
 from dataclasses import dataclass, field
 
-# States that all clouds' own words are told in.
+# States, into which each API's states are translated.
 STARTING, RUNNING, REBOOTING, STOPPED, ENDING, GONE, ERROR = (
     "starting", "running", "rebooting", "stopped", "ending", "gone", "error")
 MAKING, READY, IN_USE = "making", "ready", "in use"     # of images and volumes, beside ERROR
 
 
 @dataclass
-class Thing:
-    """`state` is one of the words above. `moments`: epoch seconds, by this machine's clock, at
-    which the call for it began (`called`), it returned (`returned`), and more by kind."""
+class Resource:
+    """state: one of the constants above.
+    moments: epoch seconds by this machine's clock: `called` and `returned` (begin and end of the API
+        call that made it), and more by kind."""
 
     id: str
     name: str
@@ -20,27 +21,28 @@ class Thing:
 
 
 @dataclass
-class Image(Thing):
+class Image(Resource):
     size_bytes: int | None = None
 
 
 @dataclass
-class Key(Thing):
-    """A public key that servers can be given."""
+class Key(Resource):
+    """A public key for servers."""
 
 
 @dataclass
-class Volume(Thing):
+class Volume(Resource):
     size_gb: int
-    server: str | None = None   # the id of the one that it is attached to, under the name `device`
+    server: str | None = None   # id of the server that it is attached to, as `device`
     device: str | None = None
 
 
 @dataclass
-class Server(Thing):
-    """`fault`: why the cloud says that it failed. `host`: of the cloud, where it tells that.
-    `moments` also: `running` (when the API first said so), `launched` (the cloud's own word for the
-    start by its hypervisor, by its clock), `answers` (when it greeted on ssh)."""
+class Server(Resource):
+    """fault: the cloud's reason for a failure.
+    host: the cloud's host that it runs on, if reported.
+    moments: also `running` (first reported by the API), `launched` (started by the hypervisor, by the
+        cloud's clock) and `answers` (greeted on SSH)."""
 
     address: str | None = None
     flavor: str | None = None
@@ -56,14 +58,14 @@ class Flavor:
     name: str
     cores: int
     memory_mb: int
-    disk_gb: int | None = None  # None where the image alone decides
+    disk_gb: int | None = None  # None: the image decides
 
     def __str__(self):
         disk = "" if self.disk_gb is None else f", {self.disk_gb} GB disk"
         return f"{self.name} ({self.cores} cores, {self.memory_mb} MB{disk})"
 
 
-# The report's five VM types, Eucalyptus's defaults of its time (cloud_platforms, table 5).
+# The report's five VM types, Eucalyptus's defaults then (paper cloud_platforms, table 5).
 PAPER_FLAVORS = tuple(Flavor("", *row) for row in (
     ("m1.small", 1, 128, 2), ("c1.medium", 1, 256, 5), ("m1.large", 2, 512, 10),
     ("m1.xlarge", 2, 1024, 20), ("c1.xlarge", 4, 2048, 20)))
@@ -71,10 +73,10 @@ PAPER_FLAVORS = tuple(Flavor("", *row) for row in (
 
 @dataclass(frozen=True)
 class Quota:
-    """How much of something may be had; `limit` None: not told, or no limit."""
+    """Use and limit of a resource; limit None: unknown or unlimited."""
 
     used: int
     limit: int | None = None
 
-    def has_room(self, for_so_many: int) -> bool:
-        return self.limit is None or self.used + for_so_many <= self.limit
+    def has_room(self, amount: int) -> bool:
+        return self.limit is None or self.used + amount <= self.limit

@@ -1,4 +1,4 @@
-"""OpenStack as a user of it has it, through openstacksdk: the `api` of a Cloud."""
+"""An OpenStack as its user sees it, through openstacksdk: an `api` of a Cloud."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +10,8 @@ from labbook.systems.cloud import model
 from labbook.systems.cloud.model import ERROR, Flavor, Image, Quota, Server, Volume
 from labbook.systems.cloud.openstack_session import connect, missing_is_none, translate_errors
 
-TAG = "labbook"     # the key of the metadata that holds the study's id
-AT_ONCE = 16
+TAG = "labbook"     # metadata key whose value is the study's id
+PARALLEL = 16
 CONSOLE_LINES = 200
 SERVER_STATES = {
     "ACTIVE": model.RUNNING, "BUILD": model.STARTING, "REBOOT": model.REBOOTING,
@@ -23,8 +23,8 @@ IMAGE_STATES = {"active": model.READY, "killed": model.ERROR, "deleted": model.G
 
 
 class OpenStackApi:
-    """`connection`: of openstacksdk. `mark`: the study's id. `network`: the id of the one that
-    servers are in, where it is not the one that the environment file names or the only one."""
+    """connection: of openstacksdk. mark: the study's id. network: id of the servers' network, if it is
+    neither named in the environment file nor the project's only one."""
 
     kind = "openstack"
 
@@ -33,10 +33,10 @@ class OpenStackApi:
 
     @classmethod
     def of(cls, own, mark: str) -> "OpenStackApi":
-        """For an entry of the environment file; speaks with nobody yet."""
+        """For an entry of the environment file; sends no request yet."""
         return cls(connect(own), mark, own)
 
-    # what there is
+    # queries
 
     def images(self):
         with self._call("list images"):
@@ -52,7 +52,7 @@ class OpenStackApi:
                     for f in self._cloud.compute.flavors()]
 
     def servers(self, name=None, ids=None):
-        """The study's own: all, those of one call, or those of these ids."""
+        """The study's servers: all, those of one call, or those of these ids."""
         with self._call("list servers"):
             found = [self._with_fault(parse_server(one)) for one in self._cloud.compute.servers(**_only(name))
                      if one.metadata.get(TAG) == self._mark]
@@ -74,7 +74,7 @@ class OpenStackApi:
                  "cores": parse_quota(limits.total_cores_used, limits.total_cores),
                  "memory_mb": parse_quota(limits.total_ram_used, limits.total_ram)}
         with suppress(SystemFailure), self._call("ask for the quota of volumes"):
-            limits = self._cloud.block_storage.get_limits().absolute     # not every cloud has them
+            limits = self._cloud.block_storage.get_limits().absolute     # not every cloud reports them
             there |= {"volumes": parse_quota(limits.total_volumes_used, limits.max_total_volumes),
                       "volume_gb": parse_quota(limits.total_gigabytes_used,
                                               limits.max_total_volume_gigabytes)}
@@ -82,15 +82,15 @@ class OpenStackApi:
 
     def console(self, server_id):
         with self._call("show a console"):
-            said = self._cloud.compute.get_server_console_output(server_id, length=CONSOLE_LINES)
-            return said["output"] or ""
+            output = self._cloud.compute.get_server_console_output(server_id, length=CONSOLE_LINES)
+            return output["output"] or ""
 
     def facts(self):
         with self._call("say what it is"):
             data = self._cloud.compute.get_endpoint_data()
         return {"api": "openstack", "compute_version": ".".join(map(str, data.max_microversion))}
 
-    # making
+    # creating
 
     def send_image(self, name, path, disk_format, kernel, ramdisk):
         parts = {key: part.id for key, part in (("kernel_id", kernel), ("ramdisk_id", ramdisk)) if part}
@@ -110,7 +110,7 @@ class OpenStackApi:
             return self._cloud.compute.create_keypair(name=name, public_key=public).id
 
     def run(self, name, n, image, flavor, key):
-        """The answer tells only the first of several."""
+        """Returns nothing: the API reports only the first of several servers."""
         own = self._own
         given = {"key_name": key and key.name, "availability_zone": own and own.zone,
                  "security_groups": own and own.security_group and [{"name": own.security_group}]}
@@ -134,7 +134,7 @@ class OpenStackApi:
     # using
 
     def reboot(self, ids, hard):
-        """The API has no call for several."""
+        """In parallel calls: the API has none for several servers."""
         self._each(ids, "reboot a server", lambda one: self._cloud.compute.reboot_server(
             one, "HARD" if hard else "SOFT"))
 
@@ -147,22 +147,22 @@ class OpenStackApi:
             self._cloud.compute.create_volume_attachment(server_id, volume=volume_id, **where)
 
     def detach(self, volume_id, server_id):
-        from openstack.compute.v2.server import Server as Theirs  # else it asks which id is which
+        from openstack.compute.v2.server import Server as SdkServer  # an id would be ambiguous
 
         with self._call("detach a volume"):
-            self._cloud.compute.delete_volume_attachment(Theirs.new(id=server_id), volume_id)
+            self._cloud.compute.delete_volume_attachment(SdkServer.new(id=server_id), volume_id)
 
     # removing
 
     def find(self, kind, name, ids=()):
-        """Ids of what is there of `kind` under the name, or under one of `ids`."""
+        """Ids of what exists of `kind` under the name or one of `ids`."""
         with self._call(f"list its {kind}s"):
             return [one.id for one in self._listed(kind)
                     if one.id in ids or name and (
                         _of_call(one.name, name) if kind == "server" else one.name == name)]
 
     def delete(self, kind, thing_id):
-        """Ask for it; what is not there is no error."""
+        """Request the deletion; no error if it does not exist."""
         delete = {"server": self._cloud.compute.delete_server,
                   "volume": self._cloud.block_storage.delete_volume,
                   "image": self._cloud.image.delete_image,
@@ -179,14 +179,14 @@ class OpenStackApi:
                 "flavor": self._cloud.compute.flavors}[kind]()
 
     def _with_fault(self, server):
-        """Releases before 2.96 of the API list a failed server without saying why; of it by itself they say."""
+        """API versions before 2.96 list a failed server without its fault; a query of the one has it."""
         if server.state == ERROR and not server.fault:
             alone = missing_is_none(lambda: parse_server(self._cloud.compute.get_server(server.id)))
             return alone or server
         return server
 
     def _each(self, ids, doing, job):
-        with self._call(doing), ThreadPoolExecutor(min(AT_ONCE, len(ids) or 1)) as pool:
+        with self._call(doing), ThreadPoolExecutor(min(PARALLEL, len(ids) or 1)) as pool:
             list(pool.map(job, ids))
 
     def _call(self, doing):
@@ -213,7 +213,7 @@ def _only(name) -> dict:
 
 
 def _of_call(server: str, name: str) -> bool:
-    """Of several servers in one call, each has the name with a number behind it."""
+    """With several servers in one call, each name ends with a number."""
     return bool(re.fullmatch(re.escape(name) + r"(-\d+)?", server or ""))
 
 
@@ -232,7 +232,7 @@ def parse_server(one) -> Server:
 
 
 def _address(networks) -> str | None:
-    """IPv4; one that is reached from outside (floating) if it has one."""
+    """The IPv4 address; a floating one, which is reachable from outside, if there is one."""
     known = [address for network in networks.values() for address in network
              if address["version"] == 4]
     known.sort(key=lambda address: address.get("OS-EXT-IPS:type") != "floating")

@@ -1,12 +1,11 @@
-"""The way to an OpenStack: by the user's clouds.yaml, or through the SSH connection of a lab host;
-and what goes wrong on it, told as whose fault it is."""
+"""Connection to an OpenStack, by the user's clouds.yaml or through a lab host's SSH connection, and
+translation of its errors."""
 
 import socket
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
-from labbook.errors import InputError, LabbookError
+from labbook.errors import InputError
 from labbook.lab.ssh.tunnel import tunnel
 from labbook.systems.cloud import errors
 
@@ -14,7 +13,7 @@ TIMEOUT_S = 60
 
 
 def connect(own):
-    """An openstacksdk connection for an entry of the environment file; asks nothing of it yet."""
+    """openstacksdk's connection for an entry of the environment file; sends no request yet."""
     from openstack.config.loader import OpenStackConfig
     from openstack.connection import Connection
 
@@ -29,33 +28,35 @@ def connect(own):
 
 
 def connect_through(host, **auth):
-    """To an OpenStack in a lab, whose services `host` reaches; `auth`: auth_url, username, password,
-    project_name, user_domain_name, project_domain_name. No packet for it leaves this machine but
-    through the host's SSH connection."""
+    """openstacksdk's connection to a lab's OpenStack whose services `host` reaches.
+
+    auth: auth_url, username, password, project_name, user_domain_name, project_domain_name. All
+    traffic goes through the host's SSH connection.
+    """
     import openstack
 
     cloud = openstack.connect(load_yaml_config=False, load_envvars=False, auth=auth,
                               region_name="RegionOne", api_timeout=TIMEOUT_S, app_name="labbook")
-    cloud.session.session.trust_env = False     # no proxy of this machine's
+    cloud.session.session.trust_env = False     # no proxy of this machine
     cloud.session.session.mount("http://", _through(host))
     return cloud
 
 
 def _through(host):
-    """An adapter of requests whose connections begin at the host."""
+    """An adapter of requests whose connections go out from the host."""
     from requests.adapters import HTTPAdapter
     from urllib3 import HTTPConnectionPool
     from urllib3.connection import HTTPConnection
 
-    ways, lock = {}, threading.Lock()
+    tunnels, lock = {}, threading.Lock()
 
     class Connection(HTTPConnection):
         def _new_conn(self):
             far = (self.host, self.port)
             with lock:
-                if far not in ways:
-                    ways[far] = tunnel(host, *far)
-            return socket.create_connection(tuple(ways[far]), self.timeout)
+                if far not in tunnels:
+                    tunnels[far] = tunnel(host, *far)
+            return socket.create_connection(tuple(tunnels[far]), self.timeout)
 
     class Pool(HTTPConnectionPool):
         ConnectionCls = Connection
@@ -70,7 +71,7 @@ def _through(host):
 
 
 def missing_is_none(ask):
-    """ask()'s answer; None when the cloud has no such thing."""
+    """ask()'s answer; None if the cloud answers that it does not exist."""
     from openstack.exceptions import NotFoundException
 
     try:
@@ -79,50 +80,41 @@ def missing_is_none(ask):
         return None
 
 
-@contextmanager
 def translate_errors(doing: str, own):
-    """What the SDK raises meanwhile is raised as the project's own errors."""
-    try:
-        yield
-    except LabbookError:
-        raise
-    except Exception as error:
-        told = _as_own_error(error, doing, own)
-        if told is None:
-            raise
-        raise told from error
+    """A context in which openstacksdk's errors are raised as the project's own."""
+    return errors.translated(_translate, doing, own)
 
 
-def _as_own_error(error, doing, own):
+def _translate(error, doing, own):
     from keystoneauth1 import exceptions as keystone
     from openstack import exceptions as sdk
 
-    said = _words(error)
+    message = _message(error)
     code = getattr(error, "status_code", None) or getattr(error, "http_status", None)
     if isinstance(error, (sdk.ConfigException, keystone.AuthPluginException)):
-        return InputError(f"{own.credentials}: {said}" if own else said, file=own and own.file,
+        return InputError(f"{own.credentials}: {message}" if own else message, file=own and own.file,
                           key=own and own.key("credentials"),
-                          allowed="a clouds.yaml as `openstack` takes it")
+                          allowed="a clouds.yaml as `openstack` reads it")
     if code == 401:
-        return errors.credentials(own, said)
+        return errors.credentials(own, message)
     if code is not None:
-        return _by_code(code, doing, own, said)
+        return _by_code(code, doing, own, message)
     if isinstance(error, (keystone.ConnectionError, keystone.DiscoveryFailure)):
-        return errors.unreachable(own, said)
+        return errors.unreachable(own, message)
     if isinstance(error, keystone.CatalogException):
-        return errors.refused(errors.failed(doing, f"it has no such service: {said}"))
-    return errors.failed(doing, said) if isinstance(error, sdk.SDKException) else None
+        return errors.refused(errors.failed(doing, f"it has no such service: {message}"))
+    return errors.failed(doing, message) if isinstance(error, sdk.SDKException) else None
 
 
-def _by_code(code, doing, own, said):
+def _by_code(code, doing, own, message):
     if code >= 500:     # it may have been done all the same
-        return errors.failed(doing, said)
-    told = errors.by_words(doing, said)
-    if told is None and code == 403:
-        return errors.forbidden(own, doing, said)
-    return told or errors.refused(errors.failed(doing, said))
+        return errors.failed(doing, message)
+    translation = errors.from_message(doing, message)
+    if translation is None and code == 403:
+        return errors.forbidden(own, doing, message)
+    return translation or errors.refused(errors.failed(doing, message))
 
 
-def _words(error) -> str:
-    """The service's own, without the address that was asked."""
+def _message(error) -> str:
+    """The service's own message, without the URL."""
     return str(getattr(error, "details", None) or getattr(error, "message", None) or error).strip()

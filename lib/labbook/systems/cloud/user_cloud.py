@@ -1,7 +1,7 @@
-"""Clouds of the user's own: taken for a lab, given back when it goes down, swept after a kill.
+"""A user's own clouds: opened for a lab, cleaned when the lab goes down, swept after a kill.
 
-What was made on a cloud is written down in a folder of `paths.clouds_dir()`, with how the cloud is
-reached and no secret. Whoever has the folder's lock works there; it dies with its holder.
+A folder of `paths.clouds_dir()` records what was made on a cloud and how the cloud is reached, but no
+secret. A process works there only while it holds the folder's lock, which it loses when it ends.
 """
 
 import os
@@ -17,52 +17,52 @@ from labbook.lab.clouds import OwnCloud, check_credentials
 from labbook.lab.ownership import Ownership
 from labbook.paths import clouds_dir
 from labbook.systems.cloud.cloud import Cloud
-from labbook.systems.cloud.ledger import JOURNAL, KeptLedger, remove
+from labbook.systems.cloud.ledger import JOURNAL, JournaledLedger, remove
 
-MARK = "labbook"    # what the study's id begins with, on clouds
+MARK = "labbook"    # prefix of the study's id on clouds
 
 
 @dataclass(frozen=True)
-class Left:
-    """What a journal tells: so many things may still be on that cloud."""
+class Leftover:
+    """How many resources a journal says may still be on a cloud."""
 
     id: str
     cloud: str
     study: str
-    things: int
+    resources: int
 
 
 def own_cloud(lab, name: str) -> Cloud:
-    """The cloud that the lab's environment file calls so, with nothing of an earlier lab of this
-    id left on it. What is made there goes with the lab, if `destroy` does not take it before.
+    """The cloud of this name in the lab's environment file.
 
-    InputError when the file has none of that name, or the cloud refuses the credentials; LabError
-    when it does not answer, or another process has it for this lab.
+    Leftovers of an earlier lab with the same id are removed first. What is made is removed with the
+    lab, unless `destroy` did so before. InputError if the file has no such cloud, or the cloud
+    refuses the credentials; LabError if it does not answer, or another process uses it for this lab.
     """
     own = lab.clouds.get(name)
     if own is None:
         raise InputError(f"the environment has no cloud {name!r}{did_you_mean(name, lab.clouds)}",
-                         key="clouds", allowed=list(lab.clouds) or "none is named")
+                         key="clouds", allowed=list(lab.clouds) or "the file has none")
     check_credentials(own)
     folder = clouds_dir() / f"{lab.id}-{name}"
     ownership = _own(folder)
     try:
         _sweep(folder)
         (folder / JOURNAL).unlink(missing_ok=True)
-        ledger = KeptLedger(f"{MARK}-{lab.id}", folder)
+        ledger = JournaledLedger(f"{MARK}-{lab.id}", folder)
         api = api_of(own, ledger.mark)
-        api.quota()     # the first question to it, before anything is made
+        api.quota()     # a first request, before anything is made
         ledger.begin(study=lab.study, own=own.told())
     except BaseException:
-        _let_go(folder, ownership)
+        _release(folder, ownership)
         raise
-    cloud = Cloud(api, ledger, own, at_end=lambda: _let_go(folder, ownership))
+    cloud = Cloud(api, ledger, own, at_end=lambda: _release(folder, ownership))
     lab.before_down(cloud.destroy)
     return cloud
 
 
 def api_of(own: OwnCloud, mark: str):
-    """What speaks with it; asks it nothing yet."""
+    """The API client of a cloud; sends no request yet."""
     if own.kind == "ec2":
         from labbook.systems.cloud.ec2 import Ec2Api
 
@@ -72,10 +72,10 @@ def api_of(own: OwnCloud, mark: str):
     return OpenStackApi.of(own, mark)
 
 
-def sweep() -> list[Left]:
-    """Remove what processes that live no more have left on clouds: what was removed, by cloud.
+def sweep() -> list[Leftover]:
+    """Remove what ended processes left on clouds; returns what was removed, by cloud.
 
-    LabError, once all have been tried, when something stays.
+    LabError, once all clouds have been tried, if something could not be removed.
     """
     swept, errors = [], []
     for folder in _folders():
@@ -84,7 +84,7 @@ def sweep() -> list[Left]:
             continue
         try:
             swept += _sweep(folder)
-            _let_go(folder, ownership)
+            _release(folder, ownership)
         except LabbookError as error:
             errors.append(error)
         finally:
@@ -94,10 +94,10 @@ def sweep() -> list[Left]:
     return swept
 
 
-def _sweep(folder) -> list[Left]:
-    """By the way that is written down: the environment file may have another by now."""
-    left, ledger = _left(folder), KeptLedger("", folder)
-    if left is None or not left.things:
+def _sweep(folder) -> list[Leftover]:
+    """Uses the recorded access to the cloud, since the environment file may have changed."""
+    left, ledger = _leftover(folder), JournaledLedger("", folder)
+    if left is None or not left.resources:
         return []
     own = OwnCloud(**ledger.about()["own"])
     print(f"labbook: removing what a run of {left.study} left on cloud {own.name}", file=sys.stderr)
@@ -106,19 +106,19 @@ def _sweep(folder) -> list[Left]:
     return [left]
 
 
-def left() -> list[Left]:
-    """What there may be on clouds, of runs that were killed and of such as are at work."""
-    found = (_left(folder) for folder in _folders())
-    return [one for one in found if one and one.things]
+def leftovers() -> list[Leftover]:
+    """What may be on clouds, of ended and of running processes."""
+    found = (_leftover(folder) for folder in _folders())
+    return [one for one in found if one and one.resources]
 
 
-def _left(folder) -> Left | None:
-    """None when it never came to a cloud."""
-    ledger = KeptLedger("", folder)
+def _leftover(folder) -> Leftover | None:
+    """None if the process never reached the cloud."""
+    ledger = JournaledLedger("", folder)
     about = ledger.about()
     if not about:
         return None
-    return Left(folder.name, about["own"]["name"], about["study"], len(ledger.left()))
+    return Leftover(folder.name, about["own"]["name"], about["study"], len(ledger.left()))
 
 
 def _folders() -> list[Path]:
@@ -130,10 +130,10 @@ def _own(folder: Path) -> Ownership:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise LabError(f"no place to write down what is made on a cloud: {error}",
-                           remedy="XDG_STATE_HOME may name another one") from None
+            raise LabError(f"cannot record what is made on a cloud: {error}",
+                           remedy="Set XDG_STATE_HOME to another folder") from None
         ownership = Ownership(folder)
-        with suppress(LabError):    # a sweep may just have taken the folder away
+        with suppress(LabError):    # a sweep may have removed the folder meanwhile
             ownership.require()
             return ownership
         if folder.exists():
@@ -144,15 +144,15 @@ def _own(folder: Path) -> Ownership:
 
 def _require(problems, own, folder):
     if problems:
-        raise LabError(f"cloud {own.name} is not rid of what was made there: {'; '.join(problems)}",
-                       remedy="Try again: labbook down. If the cloud is gone for good, forget it: "
+        raise LabError(f"not all could be removed from cloud {own.name}: {'; '.join(problems)}",
+                       remedy="Try again: labbook down. If the cloud no longer exists, forget it: "
                               f"rm -r {folder}")
 
 
-def _let_go(folder: Path, ownership: Ownership):
-    """Away with the folder when nothing in it is left on the cloud; its lock is free then."""
-    if ownership.held and not KeptLedger("", folder).left():
+def _release(folder: Path, ownership: Ownership):
+    """Release the folder; remove it if nothing of it is left on the cloud."""
+    if ownership.held and not JournaledLedger("", folder).left():
         gone = folder.with_name(f".gone-{folder.name}-{os.getpid()}")
-        folder.rename(gone)     # in one step, so that nobody finds half a folder
+        folder.rename(gone)     # atomic: nobody sees half a folder
         shutil.rmtree(gone, ignore_errors=True)
     ownership.release()

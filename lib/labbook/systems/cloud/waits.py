@@ -1,4 +1,4 @@
-"""Waiting for what a cloud does after its call has returned."""
+"""Waits for what a cloud does after an API call has returned."""
 
 import socket
 import time
@@ -10,14 +10,14 @@ from labbook.systems.cloud.errors import NO_ROOM, no_room
 from labbook.systems.cloud.model import ERROR, GONE, RUNNING
 
 INTERVAL_S = 0.5
-FAULT_S = 5     # Nova tells that a server failed, and only then why
+FAULT_S = 5     # Nova reports a failed server first and the reason later
 SSH, GREETING = 22, b"SSH-"
 DIAL_SECONDS, TRY_AGAIN_S = 5, 0.1
 CONSOLE_LINES = 25
 
 
 def until(look, done, what: str, seconds: float):
-    """look()'s first answer that is done(); SystemFailure when there is none within `seconds`."""
+    """look()'s first answer that is done(); SystemFailure if there is none within `seconds`."""
     end = time.monotonic() + seconds
     while True:
         seen = look()
@@ -31,13 +31,13 @@ def until(look, done, what: str, seconds: float):
 
 
 def require(thing, state: str) -> None:
-    """SystemFailure when it is in another state."""
+    """SystemFailure if it is in another state."""
     if thing.state != state:
         raise SystemFailure(f"{thing.name} is {thing.state}, not {state}")
 
 
 def running(api, servers, seconds, interval):
-    """See Cloud.await_running. One call of the API a look, for all that are waited for."""
+    """See Cloud.await_running. Polls by one API call for all servers."""
     waiting, end = {server.id: server for server in servers}, time.monotonic() + seconds
     failed = {}
     while waiting:
@@ -45,7 +45,7 @@ def running(api, servers, seconds, interval):
         now = time.time()
         for one in seen:
             if one.id in waiting:
-                _take_over(waiting[one.id], one, now)
+                _update(waiting[one.id], one, now)
         failed |= {k: now for k, s in waiting.items() if s.state == ERROR and k not in failed}
         waiting = {k: s for k, s in waiting.items() if not _settled(s, now - failed.get(k, now))}
         if waiting and time.monotonic() > end:
@@ -56,11 +56,11 @@ def running(api, servers, seconds, interval):
 
 
 def _settled(server, failed_for: float) -> bool:
-    told = server.fault or failed_for >= FAULT_S
-    return server.state in (RUNNING, GONE) or server.state == ERROR and bool(told)
+    known = server.fault or failed_for >= FAULT_S
+    return server.state in (RUNNING, GONE) or server.state == ERROR and bool(known)
 
 
-def _take_over(server, seen, now):
+def _update(server, seen, now):
     server.state, server.fault = seen.state, seen.fault
     server.address = seen.address or server.address
     server.host = seen.host or server.host
@@ -73,15 +73,15 @@ def require_running(servers, console) -> None:
     if not failed:
         return
     first = failed[0]
-    said = first.fault or f"it is {first.state}, and the cloud does not say why"
+    reason = first.fault or f"it is {first.state}, and the cloud gives no reason"
     if NO_ROOM.search(first.fault or ""):
-        raise no_room(f"{len(failed)} of {len(servers)} servers of {first.flavor}", said)
-    raise SystemFailure(f"{len(failed)} of {len(servers)} servers do not run; {first.name}: {said}",
+        raise no_room(f"{len(failed)} of {len(servers)} servers of {first.flavor}", reason)
+    raise SystemFailure(f"{len(failed)} of {len(servers)} servers do not run; {first.name}: {reason}",
                         log=_tail(console, first))
 
 
 def answers(servers, dial, seconds):
-    """See Cloud.await_answers. All side by side, each tried on and on."""
+    """See Cloud.await_answers. Tries all servers in parallel."""
     end = time.monotonic() + seconds
     with ThreadPoolExecutor(len(servers) or 1) as pool:
         list(pool.map(lambda server: _answer(server, dial or _dial, end), servers))
@@ -123,6 +123,6 @@ def require_answers(servers, console) -> None:
 
 
 def _tail(console, server) -> str | None:
-    with suppress(LabbookError):    # a cloud need not keep it
+    with suppress(LabbookError):    # not every cloud stores it
         return "\n".join(console(server).splitlines()[-CONSOLE_LINES:]) or None
     return None

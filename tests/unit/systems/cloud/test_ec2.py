@@ -145,7 +145,7 @@ def test_an_image_is_named_by_the_environment_or_sent(url, tmp_path):
 
 def test_a_cloud_that_takes_no_blocks_says_what_to_do(own, tmp_path):
     cloud = own_cloud(LabWith(replace(own, blocks=None)), "older")
-    with pytest.raises(InputError, match="clouds.older.images: the cloud takes no image from here"):
+    with pytest.raises(InputError, match="clouds.older.images: the cloud accepts no uploaded image"):
         an_image(cloud, tmp_path)
     assert cloud.ledger.left() == []    # nothing was made, so nothing is looked for
     cloud.destroy()

@@ -8,7 +8,7 @@ import pytest
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud.errors import refused
-from labbook.systems.cloud.ledger import ORDER, KeptLedger, Ledger, remove
+from labbook.systems.cloud.ledger import ORDER, JournaledLedger, Ledger, remove
 
 
 class Api:
@@ -46,14 +46,14 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def ledger(tmp_path):
-    ledger = KeptLedger("labbook-t1", tmp_path)
+    ledger = JournaledLedger("labbook-t1", tmp_path)
     ledger.begin(study="s", own={})
     return ledger
 
 
 def again(ledger):
     """As another process reads it."""
-    return KeptLedger("", ledger._journal.path.parent)
+    return JournaledLedger("", ledger._journal.path.parent)
 
 
 def made(ledger, api, kind, n=1):
@@ -95,9 +95,9 @@ def test_what_may_have_been_made_all_the_same_stays(ledger, error, left):
 def test_what_is_gone_is_struck_thing_by_thing(ledger):
     api = Api()
     entry = made(ledger, api, "server", 2)
-    ledger.strike(entry.ids[:1])
+    ledger.record_gone(entry.ids[:1])
     assert again(ledger).left()[0].gone == {entry.ids[0]}
-    ledger.strike(entry.ids)
+    ledger.record_gone(entry.ids)
     assert ledger.left() == again(ledger).left() == []
 
 
