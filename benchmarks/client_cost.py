@@ -108,9 +108,9 @@ def one_client(protocol, op, way, port, asked) -> dict:
 
 
 def prepared(op, port, protocol):
-    from labbook.workloads.keyvalue.protocols import registry as stores
+    from labbook.workloads.keyvalue import protocols
 
-    calls = stores.calls(dict(protocol=protocol, address="127.0.0.1", port=port, client=0,
+    calls = protocols.calls(dict(protocol=protocol, address="127.0.0.1", port=port, client=0,
                               value_bytes=VALUE_BYTES, consistency="ONE", call_seconds=10))
     calls.connect()
     return getattr(calls, op)

@@ -10,10 +10,11 @@ from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.null.server import NullServer
 from labbook.systems.sql.mysql import MySQL
+from labbook.workloads.clients.on_host import engine
 from labbook.workloads.crew.crew import Crew
-from labbook.workloads.keyvalue.load import fill, keyvalue
-from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.keyvalue.contents import fill
+from labbook.workloads.keyvalue.load import keyvalue
+from labbook.workloads.keyvalue import protocols
 
 ROWS = dict(rows=3, value_bytes=60)
 LOAD = dict(clients=7, requests=40, warmup_requests=5, seed=1, seconds_at_most=20, **ROWS)
@@ -41,7 +42,7 @@ def store(lab, request):
 
 @pytest.mark.parametrize("op", ["read", "write", "update"])
 def test_all_calls_are_rows_and_right(lab, store, op):
-    if op not in stores.ops(store.protocol):
+    if op not in protocols.protocol(store.protocol).OPS:
         pytest.skip("no such call")
     load = keyvalue(Crew.of(lab), store, op=op, **LOAD)
     assert load.rows.ok.all(), load.rows.error.unique()
@@ -85,7 +86,7 @@ def test_a_server_killed_under_load_is_rows_not_a_crash(lab, store):
     run = crew.run
 
     def run_and_kill(function, *arguments, timeout):
-        if function is keyvalue_host.go:
+        if function is engine.run:
             threading.Timer(arguments[0][0] + 0.5 - time.time(), store.process.kill).start()
         return run(function, *arguments, timeout=timeout)
 

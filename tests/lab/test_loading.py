@@ -10,14 +10,13 @@ from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.null.server import NullServer
+from labbook.workloads.clients.on_host import engine
 from labbook.workloads.clients.outage import over_time
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue import loading
-from labbook.workloads.keyvalue.load import keyvalue
+from labbook.workloads.keyvalue.load import begin_pairs, keyvalue
 from labbook.workloads.keyvalue.loading import load_pairs
-from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
-from labbook.workloads.keyvalue.on_host import loading_engine as loading_host
-from labbook.workloads.keyvalue.stream_load import begin_pairs
+from labbook.workloads.keyvalue.on_host.contents import visit
 
 LARGE = dict(rows=1024, value_bytes=16384)  # 16 MB
 PAIRS = dict(**LARGE, values="random")
@@ -53,11 +52,11 @@ def test_the_load_tells_what_it_did(loaded):
 def test_every_row_is_there_and_right(lab, loaded):
     spec = dict(protocol=loaded.node.protocol, addresses=[str(loaded.node.address)],
                 port=loaded.node.port, consistency="ONE", call_seconds=10, **PAIRS)
-    Crew.of(lab).run(keyvalue_host.visit, [spec], ["read"], [range(1024)])
+    Crew.of(lab).run(visit, [spec], ["read"], [range(1024)])
     with pytest.raises(SystemFailure, match="no such row|NotFound"):
-        Crew.of(lab).run(keyvalue_host.visit, [spec], ["read"], [[1024]])
+        Crew.of(lab).run(visit, [spec], ["read"], [[1024]])
     with pytest.raises(SystemFailure, match="WrongValue"):
-        Crew.of(lab).run(keyvalue_host.visit, [spec | {"values": "dots"}], ["read"], [[0]])
+        Crew.of(lab).run(visit, [spec | {"values": "dots"}], ["read"], [[0]])
 
 
 @pytest.mark.parametrize("op", ["read", "write"])
@@ -98,7 +97,7 @@ def test_a_node_killed_while_it_loads_is_its_failure(lab, loaded, monkeypatch):
 
     def run_and_kill(function, *arguments, **more):
         found = run(function, *arguments, **more)
-        if function is loading_host.begin:
+        if function is engine.start:
             loaded.node.process.kill()
         return found
 

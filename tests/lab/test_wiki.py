@@ -12,7 +12,8 @@ from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.sql.mariadb import MariaDB
 from labbook.systems.wiki.server import Wiki
 from labbook.workloads.crew.crew import Crew
-from labbook.workloads.keyvalue.load import fill, keyvalue
+from labbook.workloads.keyvalue.contents import fill
+from labbook.workloads.keyvalue.load import keyvalue
 
 STORES = {"mysql": (MariaDB, {}), "thrift": (Cassandra, {"version": "0.7.0"}),
           "cql": (Cassandra, {"version": "5.0.8"})}

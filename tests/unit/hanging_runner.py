@@ -5,6 +5,7 @@ import os
 import sys
 import time
 
+from labbook.workloads.clients.on_host.runner import main
 from labbook.workloads.files.on_host import client as metadata_client
 from labbook.workloads.files.on_host import runner as metadata_runner
 from labbook.workloads.files.on_host.calls import STAT
@@ -21,4 +22,4 @@ functions[STAT] = hanging
 metadata_client.FUNCTIONS = tuple(functions)
 
 if __name__ == "__main__":
-    sys.exit(metadata_runner.main(*sys.argv[1:]))
+    sys.exit(main(metadata_runner.Clients))

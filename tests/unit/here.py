@@ -11,7 +11,7 @@ import pytest
 
 from labbook.errors import LabError
 from labbook.lab.host.host import Host, Login, Result
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.keyvalue import protocols
 
 
 class HereHost(Host):
@@ -90,7 +90,7 @@ def wire():
     made = []
 
     def connect(server, **more):
-        calls, sent = stores.calls(calls_spec(server, **more)), []
+        calls, sent = protocols.calls(calls_spec(server, **more)), []
         calls.connect()
         send = calls._send
         calls._send = lambda message: (sent.append(bytes(message)), send(message))

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 def ready(module: str, spec: dict, out="out", clients: int = 1):
     """The program once it and all of its clients are there; at the end they are all gone."""
     runner = subprocess.Popen(
-        [sys.executable, "-m", f"labbook.workloads.{module}", json.dumps(spec), str(out)],
+        [sys.executable, "-m", f"labbook.workloads.{module}", str(out)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         start_new_session=True)
     with runner:
+        runner.stdin.write(json.dumps(spec).encode() + b"\n")
+        runner.stdin.flush()
         assert runner.stdout.readline() == b"ready\n"
         assert len(_session(runner.pid)) == 1 + clients
         yield runner

@@ -25,7 +25,7 @@ exec {python} "$@"
 """
 TRY = """import ipyparallel.controller.app, ipyparallel.engine.app
 import cassandra.cluster, pymysql, thriftpy2.transport, waitress
-import labbook.lab, labbook.systems, labbook.workloads.keyvalue.on_host.engine"""
+import labbook.lab, labbook.systems, labbook.workloads.keyvalue.on_host.contents"""
 TRY_SECONDS = 120
 
 

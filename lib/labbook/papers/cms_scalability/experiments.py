@@ -14,11 +14,11 @@ from labbook.systems.cassandra.ring import Ring
 from labbook.systems.fleet import Fleet
 from labbook.systems.null.server import NullServer
 from labbook.systems.wiki.server import Wiki
-from labbook.workloads.clients.ceiling import client_limited
+from labbook.workloads.clients.cpu import client_limited
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.load import check_load, keyvalue
-from labbook.workloads.keyvalue.sharing import shared_pages
-from labbook.workloads.keyvalue.warm import fill_and_warm
+from labbook.workloads.keyvalue.contents import shared_pages
+from labbook.workloads.keyvalue.contents import fill_and_warm
 
 STORES = ("cassandra", "mysql")
 SERVER_OF = {1: "small", 2: "large"}    # host by the point's `cores`

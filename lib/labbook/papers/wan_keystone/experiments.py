@@ -13,7 +13,7 @@ import pandas as pd
 from labbook.lab.link.shaping import Shape
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
-from labbook.workloads.clients.ceiling import client_limited
+from labbook.workloads.clients.cpu import client_limited
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.rally import rally

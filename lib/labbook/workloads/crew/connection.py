@@ -1,22 +1,32 @@
-"""The way to a crew's controller: straight to a host that the lab made, else through SSH."""
+"""The connection to a crew's controller: directly on a host of the lab's own, else through SSH."""
 
 import json
 import socket
+import uuid
 
 from labbook.errors import LabError
 from labbook.lab.ssh.tunnel import tunnel
-from labbook.workloads.crew.connection_files import FILES, through
 
 START_SECONDS = 60
 CONTROLLER = "crew-controller"
 LOOPBACK = "127.0.0.1"
+FILES = "crew/profile/security/ipcontroller-{}.json"  # below the host's root
+ENGINE_CHANNELS = ("registration", "control", "mux", "task", "iopub", "hb_ping", "hb_pong")
+CLIENT_CHANNELS = ("control", "mux", "task", "iopub", "notification", "broadcast")
+NOWHERE = 1  # a port of a service that nobody runs
+PORTS = len(ENGINE_CHANNELS) + len(CLIENT_CHANNELS) + 1
+# Free on all of the host's addresses, since engines and clients may use different ones.
+FREE_PORTS = f"""import socket
+s = [socket.socket() for _ in range({PORTS})]
+for c in s: c.bind(("", 0))
+print(*(c.getsockname()[1] for c in s))"""
 
 
-class Way:
-    """`far`: the host is a user's own, of which we reach SSH alone.
+class Connection:
+    """`far`: the host is a user's own, of which only SSH can be reached.
 
-    `meeting`: the addresses at which the controller listens to engines and to us; `client`:
-    ipyparallel's, None while the way is not open.
+    `meeting`: the addresses at which the controller listens to engines and to the driver;
+    `client`: ipyparallel's, None while the connection is closed.
     """
 
     def __init__(self, host):
@@ -44,12 +54,12 @@ class Way:
             raise
 
     def broken(self) -> bool:
-        """Whether something that was under way may be gone."""
+        """Whether a message under way may have been lost."""
         return any(led.lost for led in self._tunnels)
 
     def close(self) -> None:
         if self.client is not None:
-            self.client.close(linger=0)  # what could not be sent is not waited for
+            self.client.close(linger=0)  # does not wait for what could not be sent
             self.client = None
         while self._tunnels:
             self._tunnels.pop().close()
@@ -67,3 +77,34 @@ class Way:
             return True
         except OSError:
             return False
+
+
+def connection_files(engines: str, clients: str, ports: list[int]) -> dict[str, str]:
+    """{"engine", "client": text} of the controller's two files, as ipcontroller --reuse reads them:
+    ports and a key, written before it starts.
+
+    `engines` and `clients` are the addresses at which it listens to either.
+    """
+    shared = {"key": uuid.uuid4().hex, "curve_serverkey": None, "ssh": "", "pack": "json",
+              "unpack": "json", "signature_scheme": "hmac-sha256"}
+    ports = iter(ports)
+    engine = {channel: next(ports) for channel in ENGINE_CHANNELS}
+    client = {channel: next(ports) for channel in CLIENT_CHANNELS}
+    client |= {"registration": engine["registration"], "task_scheme": "none"}
+    engine |= {"broadcast": [next(ports)]}
+    return {"engine": json.dumps(shared | _at(engines) | engine),
+            "client": json.dumps(shared | _at(clients) | client)}
+
+
+def through(connection: dict, lead) -> dict:
+    """The client's connection with each of its ports forwarded: `lead(port)` gives the local one.
+
+    Without task farming nothing listens at `task`, which a client tries again and again.
+    """
+    channels = {"registration", *CLIENT_CHANNELS} - {"task"}
+    led = {channel: lead(connection[channel]) for channel in sorted(channels)}
+    return connection | _at(LOOPBACK) | led | {"task": NOWHERE}
+
+
+def _at(address):
+    return {"location": address, "interface": f"tcp://{address}"}

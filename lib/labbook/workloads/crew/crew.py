@@ -1,10 +1,10 @@
-"""A lab's client hosts at work: one ipyparallel engine on each, called from here.
+"""A lab's client hosts at work: one ipyparallel engine on each, called from the driver.
 
-The controller runs inside the first client host, so that it ends with the lab. Its connection
-files (ports and key) are written from here before anything starts: so controller and engines
-start side by side, and a restarted kernel finds them again. On hosts of the lab's own all meet
-at the control address; on a user's hosts engines come to the first one's data address, and we
-come through its SSH connection.
+The controller runs inside the first client host, so that it ends with the lab. The driver writes
+its connection files (ports and key) before anything starts: so controller and engines start side by
+side, and a restarted kernel finds them again. On a local lab's hosts all meet at the control
+address; on a user's hosts engines connect to the first one's data address, and the driver connects
+through SSH.
 """
 
 import time
@@ -14,16 +14,22 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from labbook.errors import LabError, SystemFailure
-from labbook.workloads.crew.connection import CONTROLLER, START_SECONDS, Way
-from labbook.workloads.crew.connection_files import FILES, FREE_PORTS, connection_files
-from labbook.workloads.crew.on_host import engine as crew_engine
+from labbook.workloads.crew.connection import (
+    CONTROLLER,
+    FILES,
+    FREE_PORTS,
+    START_SECONDS,
+    Connection,
+    connection_files,
+)
+from labbook.workloads.crew.on_host import engine as on_host
 
 BACK_SECONDS = 60  # for a lost SSH connection to come back
-CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks part by up to 50 µs a second
+CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks drift by up to 50 µs a second
 ENGINE = "crew-engine"
 # Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
-# An engine enters with a heartbeat, so the period is short; many misses are allowed, because the
-# clients leave the engine little CPU and its process is asked for anyway.
+# An engine registers with a heartbeat, so the period is short; many misses are allowed, because the
+# clients leave the engine little CPU and its process is checked anyway.
 CONTROLLER_OPTIONS = ("--reuse", "--usethreads", "--scheme=none", "--nodb",
                       "--IPController.broadcast_scheduler_depth=0",
                       "--HeartMonitor.period=200", "--HeartMonitor.max_heartmonitor_misses=300")
@@ -41,18 +47,19 @@ class Clock(NamedTuple):
 
 
 class _Lost(Exception):
-    """The way to the controller broke: answers under way are gone."""
+    """The connection to the controller broke: answers under way are lost."""
 
 
 class Crew:
     """`hosts`: the client hosts, in the order of arguments and results of `run`."""
 
     def __init__(self, lab):
-        """Start engines unless some are at work; the first `run` waits until they are ready."""
+        """Start engines unless they are running; the first `run` waits until they are ready.
+        LabError for a lab without hosts of the role `client`."""
         self.hosts = list(lab.role("client"))
         if not self.hosts:
             raise LabError(f"lab {lab.id} has no host with the role client")
-        self._way = Way(self.hosts[0])
+        self._connection = Connection(self.hosts[0])
         self._engines = self._clocks = None
         self._given_up = False
         if not self.at_work():
@@ -72,25 +79,37 @@ class Crew:
         return crew
 
     def run(self, function, *arguments, timeout: float = 60) -> list:
-        """Call `function` on all hosts at once, the n-th with the n-th item of each argument.
+        """Call `function` on all client hosts at once: a list of what it returned, one item a host.
 
-        Arguments shorter than the crew leave its last hosts out. SystemFailure when the function
-        raises, an engine dies or the time is up. Engines go on while the SSH connection to them
-        is lost, and their answers are asked for again; LabError when it does not come back.
+        Each of `arguments` is a list with one item for each host, in the order of `hosts`: the
+        n-th host gets the n-th items, so `crew.run(f, [1, 2], ["a", "b"])` calls f(1, "a") on the
+        first host and f(2, "b") on the second. Lists shorter than the crew leave its last hosts
+        out. Without arguments the function is called without any.
+
+        The function must be importable on the hosts: in a module of the library whose imports are
+        installed there (a module in an `on_host` folder: standard library only), not in a notebook.
+        Arguments and results are pickled; return plain Python objects or bytes.
+
+        The call must return within `timeout` seconds, on all hosts: for what takes longer start a
+        program (see workloads.clients.on_host.engine), or raise `timeout`.
+
+        SystemFailure when the function raises (its `log` has the traceback from the host), when an
+        engine dies or when the time is up. Engines go on while the SSH connection to them is lost,
+        and their answers are asked for again; LabError when it does not come back.
         """
         count = min(map(len, arguments), default=len(self.hosts))
         names = [uuid.uuid4().hex for _ in range(count)]
-        calls = [(crew_engine.keep, name, function, *(a[i] for a in arguments))
+        calls = [(on_host.call, name, function, *(a[i] for a in arguments))
                  for i, name in enumerate(names)]
-        again = [(crew_engine.again, name) for name in names]
+        again = [(on_host.again, name) for name in names]
         return self._answers(calls, again, time.monotonic() + timeout)
 
     def clock_offsets(self) -> list[Clock]:
-        """Of each host, in their order; asked anew when the last time is CLOCK_SECONDS ago.
+        """Of each host, in order; measured again when the last time is CLOCK_SECONDS ago.
 
-        Hosts of the lab's own have this machine's clock.
+        Hosts of a local lab have this machine's clock.
         """
-        if not self._way.far:
+        if not self._connection.far:
             return [Clock(0.0, 0.0)] * len(self.hosts)
         if self._clocks is None or time.monotonic() - self._clocks[0] > CLOCK_SECONDS:
             self._clocks = time.monotonic(), [self._clock(i) for i in range(len(self.hosts))]
@@ -102,8 +121,8 @@ class Crew:
         return all(process is not None and process.alive() for process in found)
 
     def close(self) -> None:
-        """Leave the engines; they go on."""
-        self._way.close()
+        """Disconnect; the engines go on."""
+        self._connection.close()
 
     def stop(self) -> None:
         """End the engines and the controller."""
@@ -125,20 +144,20 @@ class Crew:
     def _start(self):
         first = self.hosts[0]
         ports = first.run(f"{first.python} -c '{FREE_PORTS}'").stdout.split()
-        files = connection_files(*self._way.meeting, map(int, ports))
+        files = connection_files(*self._connection.meeting, map(int, ports))
         with ThreadPoolExecutor(len(self.hosts)) as pool:
             list(pool.map(lambda host: self._start_on(host, files), self.hosts))
 
     def _start_on(self, host, files):
         environment = {"IPYTHONDIR": host.root / "crew", "LABBOOK_HOST": host.name}
-        if not (host.is_remote and host.may("software")):  # else its Python is the lab's, and may cache
+        if not (host.is_remote and host.may("software")):  # else its Python is the lab's and may cache
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         host.run("mkdir -p crew/profile/security && chmod 700 crew")
         profile = f"--profile-dir={host.root}/crew/profile"
         host.put(files["engine"], FILES.format("engine"), 0o600)
         if host is self.hosts[0]:
             host.put(files["client"], FILES.format("client"), 0o600)
-            engines, clients = self._way.meeting  # it tells two addresses apart by options alone
+            engines, clients = self._connection.meeting  # two addresses need options of their own
             host.start(CONTROLLER, " ".join((
                 host.python, "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,
                 f"--IPController.engine_ip={engines} --IPController.client_ip={clients}")),
@@ -148,28 +167,28 @@ class Crew:
             f"--file={host.root / FILES.format('engine')}", *ENGINE_OPTIONS)), env=environment)
 
     def _join(self):
-        """Connect, and learn which engine is on which host."""
+        """Connect, and ask which engine is on which host."""
         until = time.monotonic() + START_SECONDS
         self._connect(until)
         try:
-            engines = list(self._way.client.ids)
-            found = [self._way.client[i].apply_async(crew_engine.place) for i in engines]
-            places = [self._result(call, self.hosts[0], until) for call in found]
+            engines = list(self._connection.client.ids)
+            found = [self._connection.client[i].apply_async(on_host.place) for i in engines]
+            names = [self._result(call, self.hosts[0], until) for call in found]
         except BaseException:
             self.close()
             raise
-        self._engines = [dict(zip(places, engines))[host.name] for host in self.hosts]
+        self._engines = [dict(zip(names, engines))[host.name] for host in self.hosts]
 
     def _connect(self, until):
-        self._way.open()
+        self._connection.open()
         try:
-            while (there := len(self._way.client.ids)) < len(self.hosts):
+            while (there := len(self._connection.client.ids)) < len(self.hosts):
                 for host in self.hosts:
                     self._check_engine(host)
                 if time.monotonic() > until:
                     log = self.hosts[0].process(CONTROLLER).log_tail()
-                    raise SystemFailure(f"only {there} of {len(self.hosts)} engines came to the "
-                                        "controller", log=log)
+                    raise SystemFailure(f"only {there} of {len(self.hosts)} engines connected to "
+                                        "the controller", log=log)
                 time.sleep(0.02)
         except BaseException:
             self.close()
@@ -183,15 +202,15 @@ class Crew:
         return process
 
     def _answers(self, calls, again, until, first=0) -> list:
-        """Answers to `calls`, one a host from the `first`; to `again` once the way has broken."""
+        """Answers to `calls`, one a host from the `first`; to `again` after a lost connection."""
         hosts = self.hosts[first:]
         while True:
             try:
                 if self._engines is None:
                     self._join()
-                elif self._way.client is None or self._way.broken():
+                elif self._connection.client is None or self._connection.broken():
                     raise _Lost
-                asked = [self._way.client[engine].apply_async(*call)
+                asked = [self._connection.client[engine].apply_async(*call)
                          for engine, call in zip(self._engines[first:], calls)]
                 calls = again
                 return [self._result(call, host, until) for call, host in zip(asked, hosts)]
@@ -200,7 +219,7 @@ class Crew:
                     self._connect_again()
 
     def _connect_again(self):
-        """A client of our own anew: the controller may still take the old one to be there."""
+        """With a new client: the controller may take the old one to be connected still."""
         self.close()
         until = time.monotonic() + BACK_SECONDS
         while True:
@@ -214,7 +233,8 @@ class Crew:
                 time.sleep(1)
 
     def _result(self, call, host, until):
-        """What the call gave; a look at its process each second, so that a death is no hang."""
+        """What the call returned. The engine's process is checked each second, so that its death
+        is no hang."""
         import ipyparallel
 
         gone = None
@@ -222,7 +242,7 @@ class Crew:
             call.wait(1)
             if call.done():
                 break
-            if self._way.broken():
+            if self._connection.broken():
                 raise _Lost
             try:
                 process = self._check_engine(host)
@@ -236,20 +256,27 @@ class Crew:
             if time.monotonic() > until:
                 log = process.log_tail()
                 self.stop()  # it is not known what the engine still does: a new one next time
-                raise SystemFailure(f"{host.name}: the engine did not answer in time", log=log)
+                raise SystemFailure(f"{host.name}: the engine did not answer in time; "
+                                    "Crew.run takes a longer `timeout`", log=log)
         try:
-            return call.get(timeout=1)
+            outcome = call.get(timeout=1)
         except ipyparallel.RemoteError as error:
-            if error.ename == crew_engine.NeverCame.__name__:
-                raise LabError(f"{host.name}: the connection was lost before the call came there",
+            if error.ename == on_host.NeverCame.__name__:
+                raise LabError(f"{host.name}: the connection was lost before the call arrived there",
                                remedy="Try again") from None
-            raise SystemFailure(f"{host.name}: {error.ename}: {error.evalue}") from None
+            raise SystemFailure(f"{host.name}: {error.ename}: {error.evalue}",
+                                log=error.traceback) from error
+        if not isinstance(outcome, on_host.Outcome):
+            return outcome
+        if outcome.error is not None:
+            raise SystemFailure(f"{host.name}: {outcome.error}", log=outcome.traceback)
+        return outcome.answer
 
     def _clock(self, host: int) -> Clock:
-        """By the shortest of a few round trips: our time then is known to half its length."""
+        """By the shortest of a few round trips, which is uncertain by half its length."""
         found = []
         for _ in range(CLOCK_ASKS):
-            before, call = time.time(), [(crew_engine.now,)]
+            before, call = time.time(), [(on_host.now,)]
             there = self._answers(call, call, time.monotonic() + START_SECONDS, first=host)[0]
             half = (time.time() - before) / 2
             found.append(Clock(there - before - half, half))

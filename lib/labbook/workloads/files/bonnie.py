@@ -1,5 +1,6 @@
 """bonnie++'s test of metadata: empty files made, looked up and deleted, in order and in none."""
 
+import json
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from labbook.errors import InputError, LabbookError, LabError, SystemFailure
-from labbook.workloads.files import bonnie_text as bonnie_host
 from labbook.workloads.machines import bonnie_csv
 
 PROGRAM = Path(__file__).with_name("on_host") / "bonnie_progress.py"
 NAME = "bonnie"
+THOUSAND = 1024     # files, by which bonnie++ counts them
+COLUMNS = ("phase", "started_s", "seconds", "files", "told_per_s")
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,17 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
     mount that hangs also its process, until the mount ends. It has the kernel write out all file
     systems of the machine (sync) now and again.
     """
-    if not bonnie_host.fits(directories, files):
+    if not fits(directories, files):
         raise InputError(f"{directories!r} directories of {files!r} files", key="files",
-                         allowed=f"in all a multiple of {bonnie_host.THOUSAND}")
+                         allowed=f"in all a multiple of {THOUSAND}")
     log = _run(host, str(path), directories, files, seconds_at_most)
-    phases, last = bonnie_host.told(log)
+    phases, last = parse_log(log)
     try:
         csv = bonnie_csv.line(last["printed"])
-        found = bonnie_host.rates(csv)
+        found = parse_rates(csv)
     except (ValueError, TypeError) as error:
         raise SystemFailure(f"{host.name}: bonnie++ told no rates: {error}", log=log) from None
-    rows = bonnie_host.rows(phases, found, directories * files)
+    rows = phase_rows(phases, found, directories * files)
     if list(rows.phase) != list(bonnie_csv.FILES):
         raise SystemFailure(f"{host.name}: bonnie++ went through other phases", log=log)
     began = float(rows.started_s.iloc[0])
@@ -78,7 +80,7 @@ def _run(host, path, directories, files, seconds) -> str:
     user = "root" if host.login.user == "root" else ""
     process = host.start(NAME, shlex.join(
         (host.python, "-I", "-S", f"{host.root}/{NAME}/{PROGRAM.name}",
-         *bonnie_host.command(path, directories, files, user))), env={"LC_ALL": "C"})
+         *command(path, directories, files, user))), env={"LC_ALL": "C"})
     try:
         host.wait_for(lambda: not process.alive(), f"bonnie++ to end in {path}", seconds, process,
                       interval=0.1)
@@ -87,6 +89,41 @@ def _run(host, path, directories, files, seconds) -> str:
             process.kill()
         raise
     log = process.log_tail(1000)
-    if process.exit_code() or (bonnie_host.told(log)[1] or {"exit": 1})["exit"]:
+    if process.exit_code() or (parse_log(log)[1] or {"exit": 1})["exit"]:
         raise SystemFailure(f"{host.name}: bonnie++ failed in {path}", log=log)
     return log
+
+
+def command(folder: str, directories: int, files: int, user: str = "") -> list[str]:
+    """Its words for so many directories of so many empty files each; `user`: root must say it."""
+    thousands = directories * files // THOUSAND
+    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", "0", "-r", "0", "-m", "lab",
+             "-n", f"{thousands}:0:0:{directories}"]
+    return [*words, "-u", user] if user else words
+
+
+def fits(directories: int, files: int) -> bool:
+    return directories >= 1 and files >= 1 and directories * files % THOUSAND == 0
+
+
+def parse_rates(csv: str) -> dict[str, float]:
+    """{phase: files a second} as bonnie++ tells them; NaN where it was too fast for it to tell."""
+    return {phase: rate for phase, (rate, _) in bonnie_csv.numbers(csv, bonnie_csv.FILES).items()}
+
+
+def parse_log(log: str) -> tuple[list[dict], dict | None]:
+    """(the phases that ended, the last words) of bonnie_progress's log; None before the end."""
+    lines = []
+    for line in log.splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:  # not its own, or cut short
+            continue
+    return ([each for each in lines if "phase" in each],
+            next((each for each in lines if "printed" in each), None))
+
+
+def phase_rows(phases: list[dict], found: dict[str, float], files: int) -> pd.DataFrame:
+    """COLUMNS, a row a phase; started_s by the host's clock, since the epoch."""
+    return pd.DataFrame([(each["phase"], each["began_s"], each["ended_s"] - each["began_s"], files,
+                          found[each["phase"]]) for each in phases], columns=list(COLUMNS))

@@ -16,8 +16,8 @@ from contextlib import suppress
 import pandas as pd
 
 from labbook.errors import InputError, LabbookError, SystemFailure
-from labbook.workloads.files.on_host import inventory_runner
-from labbook.workloads.files.on_host.inventory_calls import MISSING, NOT_ASKED, THERE, UNOBTAINABLE
+from labbook.workloads.files.on_host import inventory as on_host
+from labbook.workloads.files.on_host.inventory import MISSING, NOT_ASKED, THERE, UNOBTAINABLE
 
 __all__ = ["ATTRIBUTES", "MISSING", "NOT_ASKED", "THERE", "UNOBTAINABLE", "compare", "take",
            "verdicts"]
@@ -44,7 +44,7 @@ def take(host, path: str, names=None, *, call_seconds: float = 30, seconds: floa
     try:
         host.put(json.dumps(spec), given)
         process = host.start(process_name, shlex.join((
-            host.python, "-m", inventory_runner.__name__, given, found)),
+            host.python, "-m", on_host.__name__, given, found)),
             env={"PYTHONDONTWRITEBYTECODE": "1"})
         host.wait_for(lambda: not process.alive(), f"an inventory of {path}",
                       seconds + call_seconds + MORE_SECONDS, process)

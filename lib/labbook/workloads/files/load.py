@@ -2,14 +2,14 @@
 
 import time
 import uuid
-from contextlib import suppress
 
-from labbook.errors import InputError, LabbookError, SystemFailure
-from labbook.workloads.clients.start import clocks, notice_seconds, shares
-from labbook.workloads.files.on_host import engine as host
+from labbook.errors import InputError, SystemFailure
+from labbook.workloads.clients import driver as clients_driver
+from labbook.workloads.clients.driver import SETTLE_SECONDS, Clients, shares
+from labbook.workloads.clients.rows import together
+from labbook.workloads.files.on_host import runner
 from labbook.workloads.files.on_host.runner import AT_END, KILLED_SECONDS
-from labbook.workloads.files.rows import Load, metrics, of_host, phases_of, together
-from labbook.workloads.keyvalue.stream_load import PIECE_BYTES, PIECE_SECONDS
+from labbook.workloads.files.rows import Load, metrics_of, of_host, phases_of
 
 __all__ = ["PATTERNS", "PHASES", "Load", "Stream", "begin_metadata", "metadata"]
 # of each pattern, in their order; rows and metrics are named after them
@@ -26,7 +26,6 @@ PATTERNS = tuple(PHASES)
 CALL_SECONDS = 60     # for a call that is under way when all is over to come back
 READY_SECONDS = 120   # for the folders, and the files that are there before, to be made
 FILE_SECONDS = 0.01   # for each of these files
-SETTLE_SECONDS = 0.1
 WRITE_SECONDS = 60
 
 
@@ -52,37 +51,17 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
         pattern=pattern, clients=clients, directories=directories, files=files, shared=shared,
         phase_s=phase_s, pins=None, homes=homes, rate_per_s=None, seed=seed,
         seconds_at_most=seconds_at_most, call_seconds=call_seconds))
-    clients.begin()
-    clients.lead(pause_s)
-    return clients.end()
+    return clients.end(float(clients.lead(pause_s)))
 
 
-class Stream:
-    """Clients at work; `started`: when they began, seconds since the epoch by our clock; `folder`:
-    where their files are, below each path."""
+class Stream(clients_driver.Stream):
+    """Clients at work until `end()`. `folder`: where their files are, below each path. A call that
+    does not return within `call_seconds` of the end is a row: error "blocked", its length so far;
+    its process is left behind."""
 
     def __init__(self, clients: "_Clients"):
-        self._clients, self._load, self.folder = clients, None, clients.folder
-        self.started = clients.begin()
-        time.sleep(max(0, self.started - time.time()) + SETTLE_SECONDS)
-
-    def end(self) -> Load:
-        """Stop after the calls under way; asked again, what it gave before. A call that does not
-        come back within `call_seconds` is a row: error "blocked", its length so far, and its
-        process is left behind."""
-        if self._load is None:
-            self._load = self._clients.end()
-        return self._load
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        if kind is None:
-            self.end()
-        else:
-            with suppress(LabbookError, RuntimeError):  # what went wrong first is what must be told
-                self.end()
+        self.folder = clients.folder
+        super().__init__(clients.clients, clients.seconds, clients.end)
 
 
 def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, directories: int,
@@ -105,70 +84,40 @@ def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, dir
 
 
 class _Clients:
-    """Clients on the crew's hosts, ready for their first phase when this has been made."""
+    """Clients on the crew's hosts, ready for their first phase when this has been constructed."""
 
     def __init__(self, crew, paths, spec: dict):
-        self._crew, self._spec = crew, spec
-        self.folder = spec["folder"]
+        self._spec, self.folder, self.seconds = spec, spec["folder"], spec["seconds_at_most"]
         places = _places(paths, len(crew.hosts))
-        self._specs = [dict(of_host, paths=of_paths) for of_host, of_paths in
-                       zip(shares(spec, spec["clients"], len(places)), places)]
-        ready = READY_SECONDS + FILE_SECONDS * spec["files"] * spec["directories"] * spec["clients"]
-        self._run(host.prepare, self._specs, ready, timeout=ready + 10)
+        specs = [dict(of_host, paths=of_paths)
+                 for of_host, of_paths in zip(shares(spec, len(places)), places)]
+        self.clients = Clients(crew, runner, specs, READY_SECONDS + FILE_SECONDS * (
+            spec["files"] * spec["directories"] * spec["clients"]))
 
-    def begin(self) -> float:
-        """When they begin their first phase, by our clock."""
-        self.started = self._next()
-        return self.started
-
-    def lead(self, pause_s: float) -> None:
-        """Let them begin each phase together; returns when they have ended, or do not come back."""
-        until = self.started + self._spec["seconds_at_most"]
+    def lead(self, pause_s: float) -> bool:
+        """Let them begin each phase together; returns when they have ended, or do not come back:
+        whether the time was up."""
+        until = self.clients.start() + self.seconds
         for _ in self._spec["phases"]:
             seconds = max(0, until - time.time()) + SETTLE_SECONDS
-            heard = self._run(host.await_phase, seconds, timeout=seconds + 30)
-            if AT_END in heard or None in heard:
-                return
+            found = self.clients.progress(seconds, 30)
+            if not all(running and number not in (None, AT_END) for number, running in found):
+                break
             time.sleep(pause_s)
-            self._next()
+            self.clients.start()
+        return time.time() > until
 
-    def end(self) -> Load:
-        truncated = time.time() > self.started + self._spec["seconds_at_most"]
-        seconds = self._spec["call_seconds"] + KILLED_SECONDS + WRITE_SECONDS
-        sizes = self._run(host.end, seconds, timeout=seconds + 10)
-        hosts, names = self._crew.hosts[:len(sizes)], self._spec["phases"]
-        frames, used = zip(*(of_host(raw, names, each.name)
-                             for raw, each in zip(self._fetched(sizes), hosts)))
-        rows = together(frames)
+    def end(self, truncated: float) -> Load:
+        names = self._spec["phases"]
+        found = self.clients.finish(self._spec["call_seconds"] + KILLED_SECONDS + WRITE_SECONDS)
+        rows = together([of_host(heads, raw, names, host.name)
+                         for (heads, raw), host in zip(found, self.clients.hosts)])
         if rows.empty:
             raise SystemFailure("the metadata clients made no calls")
         phases = phases_of(rows)
-        made = metrics(rows, phases, names, used, hosts)
-        made["start_spread_s"] += self._uncertainty
-        return Load(rows, phases, made | {"truncated": float(truncated)}, self.started, self.folder)
-
-    def _next(self) -> float:
-        """Tell all when to begin: that time."""
-        offsets, self._uncertainty = clocks(self._crew)
-        start = time.time() + notice_seconds(self._crew, self._spec["clients"])
-        self._run(host.begin, [start + offset for offset in offsets])
-        return start
-
-    def _fetched(self, sizes) -> list[bytearray]:
-        """What each host's runner wrote."""
-        found = [bytearray() for _ in sizes]
-        for offset in range(0, max(sizes), PIECE_BYTES):
-            last = offset + PIECE_BYTES >= max(sizes)
-            for whole, piece in zip(found, self._run(host.piece, offset, PIECE_BYTES, last,
-                                                     timeout=PIECE_SECONDS)):
-                whole += piece
-        return found
-
-    def _run(self, function, *arguments, timeout=60):
-        """On the hosts that have clients; what is no list is the same for all."""
-        count = len(self._specs)
-        each = [(a if isinstance(a, list) else [a] * count)[:count] for a in arguments]
-        return self._crew.run(function, *each, timeout=timeout)
+        used = [sum(head["cpu_s"] for head in heads) for heads, _ in found]
+        made = metrics_of(rows, phases, names, used, self.clients) | {"truncated": float(truncated)}
+        return Load(rows, phases, made, self.clients.started, self.folder)
 
 
 def _places(paths, hosts: int) -> list[list[str]]:
@@ -193,5 +142,5 @@ def _spec(**given) -> dict:
     if given["pattern"] not in PHASES:
         raise InputError(f"{given['pattern']!r} is not allowed", key="pattern", allowed=PATTERNS)
     lists = {key: list(given[key]) if given[key] else None for key in ("pins", "homes")}
-    return dict(given, **lists, all_clients=given["clients"],
+    return dict(given, **lists,
                 phases=PHASES[given["pattern"]], folder=f"labbook-{uuid.uuid4().hex[:8]}")

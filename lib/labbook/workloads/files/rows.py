@@ -1,18 +1,15 @@
 """From what metadata clients wrote to tables of calls and phases, and the metrics of these."""
 
 import errno
-import json
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from labbook.workloads.clients.rows import call_metrics
 from labbook.workloads.files.on_host.calls import OPS
-from labbook.workloads.files.on_host.runner import LENGTH
-from labbook.workloads.files.on_host.sheet import BLOCKED
-from labbook.workloads.keyvalue.rows import metrics as of_calls
-from labbook.workloads.keyvalue.rows import together
+from labbook.workloads.files.on_host.client import BLOCKED
 
 BLOCKED_WORD = "blocked"
 CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("directory", "<u2"), ("errno", "<u2"),
@@ -43,13 +40,11 @@ class Load:
     folder: str
 
 
-def of_host(raw: bytes, phases, host: str) -> tuple[pd.DataFrame, float]:
-    """The calls that were made, by client and in order, and the clients' CPU seconds."""
-    begin = LENGTH.size + LENGTH.unpack_from(raw)[0]
-    heads = json.loads(bytes(raw[LENGTH.size:begin]))
-    calls = np.frombuffer(raw, CALL, offset=begin)
-    clients = np.repeat(np.array([number for number, _, _ in heads], dtype="int32"),
-                        [count for _, count, _ in heads])
+def of_host(heads: list[dict], raw: bytes, phases, host: str) -> pd.DataFrame:
+    """The calls of one host's clients, by client and in order."""
+    calls = np.frombuffer(raw, CALL)
+    clients = np.repeat(np.array([head["client"] for head in heads], dtype="int32"),
+                        [head["rows"] for head in heads])
     ops = list(dict.fromkeys(OPS))
     numbers = np.unique(calls["errno"])
     words = [word_of(number) for number in numbers]
@@ -63,7 +58,7 @@ def of_host(raw: bytes, phases, host: str) -> tuple[pd.DataFrame, float]:
         "started_s": calls["started"], "seconds": calls["seconds"], "ok": calls["errno"] == 0,
         "error": pd.Categorical(np.array(words, dtype=object)[
             np.searchsorted(numbers, calls["errno"])], categories=list(dict.fromkeys(words))),
-    }), sum(cpu for _, _, cpu in heads)
+    })
 
 
 def word_of(number: int) -> str:
@@ -91,13 +86,13 @@ def own(rows: pd.DataFrame, phase: str) -> pd.DataFrame:
     return rows if word == "mixed" else rows[rows.op == OWN.get(word, word)]
 
 
-def metrics(rows: pd.DataFrame, phases: pd.DataFrame, names, used, hosts) -> dict:
-    """`names`: all phases that were to come; `used`: CPU seconds of each host's clients."""
+def metrics_of(rows: pd.DataFrame, phases: pd.DataFrame, names, used, clients) -> dict:
+    """`names`: all phases of the pattern; `used`: CPU seconds of each host's clients."""
     rates = dict(zip(phases.phase, phases.rate_per_s))
     found = {
         **{f"{phase}_per_s": rates.get(phase, math.nan) for phase in names},
         **{f"{phase}_p99_ms": _p99_ms(rows[rows.phase == phase], phase) for phase in names},
-        **of_calls(rows, used, hosts), "clients_cpu_s": sum(used),
+        **call_metrics(rows, used, clients), "clients_cpu_s": sum(used),
         "longest_s": rows.seconds.max(), "errors": (~rows.ok).sum(),
         "blocked": (rows.error == BLOCKED_WORD).sum(),
     }
@@ -106,6 +101,3 @@ def metrics(rows: pd.DataFrame, phases: pd.DataFrame, names, used, hosts) -> dic
 
 def _p99_ms(made, phase: str) -> float:
     return float(own(made, phase).seconds.quantile(0.99)) * 1e3
-
-
-__all__ = ["Load", "metrics", "of_host", "phases_of", "together"]

@@ -5,15 +5,28 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
+import pandas as pd
+
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab.cache.python_packages import PythonPackages
-from labbook.workloads.clients.start import clocks
-from labbook.workloads.keystone import rally_text as rally_host
-from labbook.workloads.keystone.users import PROTOCOL, SCENARIOS, Load
+from labbook.workloads.clients.driver import clocks
+from labbook.workloads.clients.rows import Load
+from labbook.workloads.keystone.users import PROTOCOL, SCENARIOS
 
 PACKAGES = PythonPackages("rally", "5.1.1", ("rally==5.1.1", "rally-openstack==4.1.0"),
                           Path(__file__).with_name("rally.txt"))
 NAME = "rally"
+ENVIRONMENT, SCENARIO = "labbook", "KeystoneBasic.{}"
+# What Rally keeps (its settings, a database, with the administrator's password in both) is below its
+# folder and for nobody else to read; `env create` says all it was told, which is for no log.
+SCRIPT = """umask 077
+cd {home} || exit 1
+rally() {{ HOME={home} {python} -m rally.cli.main --config-file rally.conf "$@"; }}
+rally db create &&
+rally env create --name {environment} --spec spec.json --no-use > /dev/null || exit 1
+rally task start task.json --env {environment} --tag {environment} --no-use
+rally task report --json --out report.json --uuid "$(rally task list --env {environment} --uuids-only)"
+"""
 
 
 def rally(crew, target, *, scenario: str, concurrency: int, times: int,
@@ -31,15 +44,15 @@ def rally(crew, target, *, scenario: str, concurrency: int, times: int,
     offsets, _ = clocks(crew)
     try:
         host.run(f"rm -rf {NAME} && mkdir -m 700 {NAME}")
-        for name, text in rally_host.files(
+        for name, text in files(
                 str(home), PACKAGES.python_on(host), target.credentials,
-                rally_host.task(scenario, concurrency, times)).items():
+                task(scenario, concurrency, times)).items():
             host.put(text, home / name, 0o600)
         report = _report(host, home, seconds_at_most)
     finally:
         with suppress(LabbookError):  # what went wrong first is what must be told
             host.run(f"rm -rf {NAME}")
-    return _load(rally_host.rows(report), host, offsets[0])
+    return _load(rows(report), host, offsets[0])
 
 
 def _check(target, scenario, concurrency, times):
@@ -74,3 +87,61 @@ def _load(rows, host, offset: float) -> Load:
     seconds = (calls.started_s + calls.seconds).max()
     rows = rows.astype({"client": "int32", "call": "int32", "host": "category", "step": "category"})
     return Load(rows, {"rate_per_s": calls.ok.sum() / seconds}, began - offset)
+
+
+def files(home: str, python: str, credentials: dict, task: dict) -> dict[str, str]:
+    """{name: text} of what is in Rally's folder before it starts."""
+    return {
+        "rally.conf": f"[DEFAULT]\nlog_file = rally.log\n"
+                      f"[database]\nconnection = sqlite:///{home}/rally.sqlite\n",
+        "spec.json": json.dumps({"existing@openstack": cloud(credentials)}),
+        "task.json": json.dumps(task),
+        "run.sh": SCRIPT.format(home=shlex.quote(home), python=python, environment=ENVIRONMENT)}
+
+
+def cloud(credentials: dict) -> dict:
+    """Rally's words for a cloud that is there.
+
+    The administrator is named as a user too: else Rally makes users of its own, whose first logins
+    all come at once and end in deadlocks where several databases take their writes.
+    """
+    who = {"username": credentials["username"], "password": credentials["password"],
+           "project_name": credentials["project"], "user_domain_name": credentials["domain"],
+           "project_domain_name": credentials["domain"]}
+    return {"auth_url": credentials["auth_url"], "admin": who, "users": [who]}
+
+
+def task(scenario: str, concurrency: int, times: int) -> dict:
+    """One task of one scenario: closed loops, `times` calls in all."""
+    runner = {"type": "constant", "concurrency": concurrency, "times": times}
+    return {SCENARIO.format(scenario): [{"args": {}, "runner": runner}]}
+
+
+def rows(report: dict) -> pd.DataFrame:
+    """call, step, started_s (by the host's clock, since the epoch), seconds, ok, error: a row a
+    call with the step "", and one a step of it."""
+    found = []
+    for number, call in enumerate(_calls(report)):
+        error = ": ".join(call["error"][:2]) if call["error"] else ""
+        found.append((number, "", call["timestamp"], call["duration"], error))
+        found += [(number, *step, error if failed else "") for *step, failed in _steps(call)]
+    rows = pd.DataFrame(found, columns=["call", "step", "started_s", "seconds", "error"])
+    return rows.assign(ok=rows.error == "")
+
+
+def _steps(call):
+    """(step, started, seconds, whether it failed) of each of Rally's atomic actions, and of what
+    came before the first: the client finds its way and authenticates, as no action of its own."""
+    actions, began = call["atomic_actions"], call["timestamp"]
+    there = actions[0]["started_at"] if actions else began + call["duration"]
+    yield "authenticate", began, there - began, not actions
+    for action in actions:
+        yield (action["name"].rpartition(".")[2], action["started_at"],
+               action["finished_at"] - action["started_at"], bool(action.get("failed")))
+
+
+def _calls(report) -> list[dict]:
+    """All iterations, by their start."""
+    calls = [call for task in report["tasks"] for subtask in task["subtasks"]
+             for workload in subtask["workloads"] for call in workload["data"]]
+    return sorted(calls, key=lambda call: call["timestamp"])

@@ -1,69 +1,102 @@
-"""Clients in closed loops against a store of pairs: one row an operation."""
+"""Clients that read and write the pairs of a store: a row a call."""
 
-import time
+import numpy as np
+import pandas as pd
 
-from labbook.workloads.clients.server_cpu import server_cpu
-from labbook.workloads.clients.start import clocks, notice_seconds, shares
-from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
-from labbook.workloads.keyvalue.on_host.pairs import DOTS
-from labbook.workloads.keyvalue.rows import Load, metrics, of_sheet, together
-from labbook.workloads.keyvalue.spec import (
-    CALL_SECONDS,
-    LEVELS,
-    LEVELS_OF_READS,
-    check_load,
-    spec_of,
-)
+from labbook.targets import DOTS
+from labbook.workloads.clients.driver import Clients, Stream, shares
+from labbook.workloads.clients.rows import Load, call_metrics, together
+from labbook.workloads.keyvalue.on_host import callers
+from labbook.workloads.keyvalue.spec import CALL_SECONDS, check_load, spec_of
 
-__all__ = ["CALL_SECONDS", "LEVELS", "LEVELS_OF_READS", "Load", "check_load", "fill", "keyvalue"]
-CONNECT_SECONDS = 60  # for all clients of a host to connect
-FILL_SECONDS = 120  # for a server that has just come up to be asked for the first time
-
-
-def fill(crew, target, *, rows: int, value_bytes: int, values: str = DOTS,
-         consistency: str = "ONE") -> None:
-    """Write every row of the table once at that level, and read all back.
-
-    They are read at ALL, which shows that every replica has them: so they can be read at any.
-    """
-    spec = spec_of(target, rows=rows, value_bytes=value_bytes, values=values,
-                   consistency=consistency)
-    crew.run(keyvalue_host.fill, [spec], ["ALL"], timeout=FILL_SECONDS + rows / 50)
+__all__ = ["CALL_SECONDS", "Load", "Stream", "begin_pairs", "check_load", "keyvalue", "latest"]
+CONNECT_SECONDS = 60            # for all clients of a host to connect
+LAST_SECONDS = 3 * CALL_SECONDS  # a last call may connect, say where to, and ask: three waits
+CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("error", "u1")])  # callers.ROW
 
 
 def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,
-             values: str = DOTS, consistency: str = "ONE", warmup_requests: int, seed: int,
+             values: str = DOTS, consistency: str | None = None, warmup_requests: int, seed: int,
              seconds_at_most: float) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, make `requests` calls each.
 
     Each has its own connection, warms up with `warmup_requests` calls and then, all together,
     calls in a closed loop on rows drawn evenly out of `rows`. After `seconds_at_most` no new call
-    is made, and the metric `truncated` is 1. `target` has a protocol, a port and an address or
-    several `addresses`, over which the clients go round; where the servers' CPU is to be known,
-    a `process` or several `processes`. The consistency level is Cassandra's alone; so are `values`
-    "random", which no store can make smaller.
+    is made. `target` has a protocol, a port and an address or several `addresses`, which the
+    clients take in turn; where the servers' CPU is to be known, a `process` or several `processes`.
+    `consistency`: one of the protocol's levels, ignored where it has none. `values` "random", which
+    no store can compress, need a protocol whose values may be any bytes.
+
+    Rows: client, host, started_s (since the common start), seconds, ok, error. Metrics: those of
+    `call_metrics`, in µs, and truncated (1 when the time limit ended the load).
     """
     spec = spec_of(target, op=op, clients=clients, requests=requests, rows=rows,
                    value_bytes=value_bytes, values=values, consistency=consistency,
                    warmup_requests=warmup_requests, seed=seed, seconds_at_most=seconds_at_most)
-    specs = shares(spec, clients, len(crew.hosts))
-    ready_seconds = CONNECT_SECONDS + seconds_at_most + CALL_SECONDS
-    crew.run(keyvalue_host.prepare, specs, [ready_seconds] * len(specs),
-             timeout=ready_seconds + 10)
-    offsets, uncertainty = clocks(crew)
-    notice = notice_seconds(crew, clients)
-    cpu_before = server_cpu(target)
-    start = time.time() + notice
-    # a last call may connect, say where to, and ask: three waits
-    end_seconds = start - time.time() + seconds_at_most + 3 * CALL_SECONDS + 10
-    found = crew.run(keyvalue_host.go, [start + offset for offset in offsets[:len(specs)]],
-                     [end_seconds] * len(specs), timeout=end_seconds + 10)
-    frames, used = zip(*(of_sheet(raw, s, host.name)
-                         for raw, s, host in zip(found, specs, crew.hosts)))
-    rows = together(frames)
-    made = metrics(rows, used, crew.hosts)
-    made["start_spread_s"] += uncertainty
-    made["truncated"] = float(len(rows) < clients * requests)
-    if cpu_before is not None:
-        made["server_cpu_us_per_call"] = (server_cpu(target) - cpu_before) / len(rows) * 1e6
-    return Load(rows, made, start)
+    ready = _prepare(crew, spec)
+    found = ready.run(seconds_at_most + LAST_SECONDS + 10, target)
+    rows, made = _tables(ready, found)
+    return Load(rows, made | {"truncated": float(len(rows) < clients * requests)}, ready.started)
+
+
+def begin_pairs(crew, target, *, op: str, clients: int, rows: int, value_bytes: int,
+                values: str = DOTS, rate_per_s: float | None = None, warmup_requests: int = 0,
+                seconds_at_most: float, seed: int, consistency: str | None = None) -> Stream:
+    """The clients of `keyvalue`, who call until `end()`: returns when all call.
+
+    With `rate_per_s` they make that many calls a second together, each client on its own schedule
+    of equal distances: one that is late makes its next calls at once until it has caught up. The
+    metric latest_s is how much later than it was due a call began at most. After `seconds_at_most`
+    no new call is made though nobody ends the stream; and it ends with its engine, and so with the
+    lab. One stream at a time.
+    """
+    spec = spec_of(target, op=op, clients=clients, rows=rows, value_bytes=value_bytes,
+                   values=values, rate_per_s=rate_per_s, warmup_requests=warmup_requests,
+                   seconds_at_most=seconds_at_most, seed=seed, consistency=consistency)
+    ready = _prepare(crew, spec)
+
+    def finish(truncated: float) -> Load:
+        rows, made = _tables(ready, ready.finish(LAST_SECONDS + 60))
+        if rate_per_s:
+            made["latest_s"] = latest(rows, rate_per_s, clients)
+        return Load(rows, made | {"truncated": truncated}, ready.started)
+
+    return Stream(ready, seconds_at_most, finish)
+
+
+def latest(rows, rate_per_s: float, clients: int) -> float:
+    """How much later than it was due a call began at most, seconds: call i of client n was due at
+    (n + i * clients) / rate_per_s."""
+    turn = rows.groupby("client").cumcount()
+    late = rows.started_s - (rows.client + turn * clients) / rate_per_s
+    return float(late.max())
+
+
+def _prepare(crew, spec: dict) -> Clients:
+    return Clients(crew, callers, shares(spec, len(crew.hosts)),
+                   CONNECT_SECONDS + spec["seconds_at_most"] + CALL_SECONDS)
+
+
+def _tables(clients: Clients, found) -> tuple[pd.DataFrame, dict]:
+    """(rows, metrics) of all hosts' results."""
+    rows = together([_frame(heads, raw, host.name)
+                     for (heads, raw), host in zip(found, clients.hosts)])
+    used = [sum(head["cpu_s"] for head in heads) for heads, _ in found]
+    return rows, call_metrics(rows, used, clients)
+
+
+def _frame(heads: list[dict], raw: bytes, host: str) -> pd.DataFrame:
+    """The calls of one host, by client and in order; `error` counts a client's texts from 1."""
+    calls = np.frombuffer(raw, CALL)
+    at = np.repeat(np.arange(len(heads)), [head["rows"] for head in heads])
+    numbers = np.array([head["client"] for head in heads], dtype="int32")
+    texts = [head["texts"] for head in heads]
+    names = list(dict.fromkeys(["", *(text for of_client in texts for text in of_client)]))
+    codes = np.zeros((len(texts), 1 + max(map(len, texts), default=0)), dtype="int32")
+    for i, of_client in enumerate(texts):
+        codes[i, 1:1 + len(of_client)] = [names.index(text) for text in of_client]
+    return pd.DataFrame({
+        "client": numbers[at],
+        "host": pd.Categorical.from_codes(np.zeros(len(at), dtype="int8"), [host]),
+        "started_s": calls["started"], "seconds": calls["seconds"], "ok": calls["error"] == 0,
+        "error": pd.Categorical.from_codes(codes[at, calls["error"]], names)})

@@ -1,67 +1,68 @@
-"""What clients of a store are told; InputError for what no store can be asked."""
+"""What clients of a store need to know; InputError for what the protocol has no way to ask for."""
 
 from labbook.errors import InputError
-from labbook.targets import READ_LEVELS as LEVELS_OF_READS
-from labbook.targets import WRITE_LEVELS as LEVELS
-from labbook.targets import addresses
-from labbook.workloads.keyvalue.on_host.pairs import (
-    DOTS,
-    MOST_RANDOM_BYTES,
-    MOST_ROWS,
-    RANDOM,
-    VALUES,
-    key_of,
-)
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.targets import DOTS, MAX_ROWS, RANDOM, VALUES, addresses, key_of
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host.pairs import MOST_RANDOM_BYTES
 
 CALL_SECONDS = 10  # a call that takes longer is an error; Cassandra's own limit, as shipped
 KEY_BYTES = len(key_of(0))
 
 
 def check_load(*, op: str, clients: int = 1, requests: int = 1, rows: int, value_bytes: int,
-               values: str = DOTS, consistency: str = "ONE", warmup_requests: int = 0,
-               seconds_at_most: float = CALL_SECONDS, rate_per_s: float | None = None) -> None:
-    """InputError for what no store can be asked; to be called before there is one."""
+               values: str = DOTS, consistency: str | None = None, warmup_requests: int = 0,
+               seconds_at_most: float = CALL_SECONDS, rate_per_s: float | None = None,
+               protocol: str | None = None) -> None:
+    """InputError for a load that no store can be given or, with `protocol`, not by that one. To be
+    called before there is a store."""
     for name, value, least in (("clients", clients, 1), ("requests", requests, 1),
                                ("rows", rows, 1), ("warmup_requests", warmup_requests, 0)):
         if value < least:
             raise InputError(f"{value!r} is too few", key=name, allowed=f"{least} and more")
-    if rows > MOST_ROWS:
-        raise InputError(f"{rows} is too many", key="rows", allowed=f"1 to {MOST_ROWS}")
+    if rows > MAX_ROWS:
+        raise InputError(f"{rows} is too many", key="rows", allowed=f"1 to {MAX_ROWS}")
     if seconds_at_most <= 0:
         raise InputError(f"{seconds_at_most!r} s leave no time", key="seconds_at_most",
                          allowed="more than 0")
     if rate_per_s is not None and not rate_per_s > 0:
-        raise InputError(f"{rate_per_s!r} a second are no calls", key="rate_per_s",
-                         allowed="more than 0, or None for as many as come out")
+        raise InputError(f"{rate_per_s!r} calls a second", key="rate_per_s",
+                         allowed="more than 0, or None for as many as possible")
     _check_values(value_bytes, values)
-    _check_among("op", op, stores.ALL_OPS)
-    _check_among("consistency", consistency, LEVELS_OF_READS if op == "read" else LEVELS)
+    _check_protocol(protocol, op, values, consistency)
 
 
 def spec_of(target, *, seed: int = 0, op: str = "write", values: str = DOTS,
-            consistency: str = "ONE", **load) -> dict:
-    """What a client needs to know of the target, and of the load as check_load takes it."""
-    _check_among("protocol", target.protocol, tuple(stores.CALLS))
-    _check_among("op", op, stores.ops(target.protocol))
-    if values != DOTS:
-        _check_among("protocol", target.protocol, stores.CASSANDRA)
+            consistency: str | None = None, **load) -> dict:
+    """A client's spec: of the target, and of the load as check_load takes it."""
+    check_among("protocol", target.protocol, protocols.modules())
     load |= dict(op=op, values=values, consistency=consistency)
-    check_load(**load)
+    check_load(**load, protocol=target.protocol)
+    if consistency is None:
+        load["consistency"] = protocols.protocol(target.protocol).LEVEL
     return dict(load, seed=seed, protocol=target.protocol, port=target.port,
                 addresses=addresses(target), call_seconds=CALL_SECONDS)
 
 
+def check_among(name, value, allowed) -> None:
+    if value not in allowed:
+        raise InputError(f"{value!r} is not allowed", key=name, allowed=tuple(allowed))
+
+
 def _check_values(value_bytes: int, values: str) -> None:
-    _check_among("values", values, VALUES)
+    check_among("values", values, VALUES)
     if value_bytes < KEY_BYTES:
-        raise InputError(f"{value_bytes} bytes do not tell values apart", key="value_bytes",
-                         allowed=f"{KEY_BYTES} and more")
+        raise InputError(f"values of {value_bytes} bytes cannot hold their keys",
+                         key="value_bytes", allowed=f"{KEY_BYTES} and more")
     if values == RANDOM and value_bytes > MOST_RANDOM_BYTES:
-        raise InputError(f"there is not as much noise as {value_bytes} bytes", key="value_bytes",
+        raise InputError(f"{value_bytes} random bytes are too many", key="value_bytes",
                          allowed=f"{KEY_BYTES} to {MOST_RANDOM_BYTES} of values {RANDOM}")
 
 
-def _check_among(name, value, allowed) -> None:
-    if value not in allowed:
-        raise InputError(f"{value!r} is not allowed", key=name, allowed=allowed)
+def _check_protocol(name, op, values, consistency) -> None:
+    kinds = {one: protocols.protocol(one) for one in ([name] if name else protocols.modules())}
+    check_among("op", op, dict.fromkeys(op for kind in kinds.values() for op in kind.OPS))
+    if values != DOTS and name:
+        check_among("protocol", name, protocols.that(ANY_BYTES=True))
+    levels = dict.fromkeys(level for kind in kinds.values() for level in kind.LEVELS.get(op, ()))
+    if consistency is not None and levels:
+        check_among("consistency", consistency, levels)

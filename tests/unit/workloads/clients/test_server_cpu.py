@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import SystemFailure
-from labbook.workloads.clients.server_cpu import server_cpu
+from labbook.workloads.clients.cpu import server_cpu
 
 
 def run(command, check=True):

@@ -9,9 +9,9 @@ import pytest
 from here import HereLab
 
 from labbook.errors import LabError, SystemFailure
-from labbook.workloads.crew.connection_files import CLIENT_CHANNELS, connection_files, through
+from labbook.workloads.crew.connection import CLIENT_CHANNELS, connection_files, through
 from labbook.workloads.crew.crew import CONTROLLER, ENGINE, Crew
-from labbook.workloads.crew.on_host import engine as crew_engine
+from labbook.workloads.crew.on_host import engine as on_host
 
 
 def shipped(function):
@@ -61,8 +61,9 @@ def fail(message):
 
 
 def test_what_a_function_raises_is_told_with_its_host(lab):
-    with pytest.raises(SystemFailure, match="c2: ValueError: two|c1: ValueError: one"):
+    with pytest.raises(SystemFailure, match="c2: ValueError: two|c1: ValueError: one") as caught:
         Crew.of(lab).run(fail, ["one", "two"])
+    assert "Traceback" in caught.value.log and "in fail" in caught.value.log
 
 
 @shipped
@@ -130,21 +131,20 @@ def test_a_client_elsewhere_finds_all_that_listens_through_ways_of_its_own():
     assert led["task"] < 1024
 
 
-def test_an_answer_is_kept_until_the_next_call():
+def test_an_outcome_is_kept_until_the_next_call():
     asked = []
-    assert crew_engine.keep("one", lambda x: asked.append(x) or x, 5) == 5
-    assert crew_engine.again("one") == 5 and asked == [5]
-    with pytest.raises(ZeroDivisionError):
-        crew_engine.keep("two", lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        crew_engine.again("two")
-    with pytest.raises(crew_engine.NeverCame):
-        crew_engine.again("one")
+    first = on_host.call("one", lambda x: asked.append(x) or x, 5)
+    assert first.answer == 5 and on_host.again("one") == first and asked == [5]
+    raised = on_host.call("two", lambda: 1 / 0)
+    assert raised.error == "ZeroDivisionError: division by zero" and on_host.again("two") == raised
+    assert "lambda: 1 / 0" in raised.traceback
+    with pytest.raises(on_host.NeverCame):
+        on_host.again("one")
 
 
 def test_a_clock_is_known_by_its_shortest_round_trip(lab, monkeypatch):
     crew = Crew(lab)
-    crew._way.far = True
+    crew._connection.far = True
     here, trips = [100.0], iter([(0.3, 0.1), (0.02, 0.06), (0.5, 0.0), (0.1, 0.1), (0.2, 0.2)] * 2)
     monkeypatch.setattr(time, "time", lambda: here[0])
 

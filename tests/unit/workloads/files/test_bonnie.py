@@ -7,7 +7,7 @@ import pytest
 from here import here_host
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.files import bonnie_text as bonnie_host
+from labbook.workloads.files import bonnie as bonnie_load
 from labbook.workloads.files.bonnie import bonnie
 from labbook.workloads.files.on_host.bonnie_progress import Phases
 from labbook.workloads.machines import bonnie_csv
@@ -37,13 +37,13 @@ RATES = {"sequential_create": 1110, "sequential_stat": 3653, "sequential_delete"
 
 
 def test_rates_are_read_from_its_line():
-    assert bonnie_host.rates(bonnie_csv.line(PRINTED)) == RATES
+    assert bonnie_load.parse_rates(bonnie_csv.line(PRINTED)) == RATES
 
 
 def test_what_was_too_fast_for_it_is_missing_and_no_zero():
-    assert all(math.isnan(rate) for rate in bonnie_host.rates(FAST).values())
+    assert all(math.isnan(rate) for rate in bonnie_load.parse_rates(FAST).values())
     one = CSV.replace(",3653,9,", ",+++++,+++,")
-    found = bonnie_host.rates(one)
+    found = bonnie_load.parse_rates(one)
     assert math.isnan(found.pop("sequential_stat"))
     assert found == {phase: rate for phase, rate in RATES.items() if phase != "sequential_stat"}
 
@@ -67,14 +67,14 @@ def test_phases_begin_and_end_when_it_says_so_however_its_words_come():
 
 def test_of_what_was_cut_short_the_phases_that_ended_are_kept():
     log = json.dumps({"phase": "sequential_create", "began_s": 1, "ended_s": 2}) + '\n{"phase": "seq'
-    phases, last = bonnie_host.told(log)
+    phases, last = bonnie_load.parse_log(log)
     assert [each["phase"] for each in phases] == ["sequential_create"] and last is None
 
 
 def test_root_must_say_who_it_is_and_others_must_not():
-    words = bonnie_host.command("/mnt/x", 16, 1024, "root")
+    words = bonnie_load.command("/mnt/x", 16, 1024, "root")
     assert words[words.index("-n") + 1] == "16:0:0:16" and words[-2:] == ["-u", "root"]
-    assert bonnie_host.command("/mnt/x", 8, 128)[-1] == "1:0:0:8"
+    assert bonnie_load.command("/mnt/x", 8, 128)[-1] == "1:0:0:8"
 
 
 @pytest.mark.parametrize("directories, files", [(3, 100), (0, 1024), (8, 0)])

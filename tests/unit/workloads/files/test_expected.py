@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from here import HereCrew, here_host
 
-from labbook.workloads.clients.on_host import process as clients_process
+from labbook.workloads.clients.on_host import engine as clients_engine
 from labbook.workloads.files.expected import expected, off, places
 from labbook.workloads.files.load import begin_metadata
 
@@ -50,7 +50,7 @@ def crew(tmp_path_factory, monkeypatch):
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     yield HereCrew(here_host(home, "client1"))
-    clients_process.clear()
+    clients_engine.clear()
 
 
 def test_clients_leave_just_the_names_that_their_calls_say(crew, tmp_path):

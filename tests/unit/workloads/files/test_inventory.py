@@ -11,7 +11,7 @@ from here import here_host
 
 from labbook.errors import InputError, SystemFailure
 from labbook.workloads.files.inventory import ATTRIBUTES, compare, table, take, verdicts
-from labbook.workloads.files.on_host import inventory_calls, inventory_runner
+from labbook.workloads.files.on_host import inventory as on_host
 
 ALL = {"wrong": 0, "missing": 0, "unobtainable": 0, "unasked": 0, "differing": {}}
 
@@ -36,7 +36,7 @@ def host(tmp_path):
 
 def asked(path, names=None, call_seconds=5, seconds=20):
     """In this process, whose functions a test may change."""
-    return table(inventory_runner.Inventory(
+    return table(on_host.Inventory(
         {"path": str(path), "names": names, "call_seconds": call_seconds, "seconds": seconds}).run())
 
 
@@ -66,20 +66,20 @@ def test_what_has_an_error_is_not_missing(tree, monkeypatch):
     def attributes(place):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(inventory_calls, "attributes", attributes)
+    monkeypatch.setattr(on_host, "attributes", attributes)
     row, = asked(tree, ["a/1"]).itertuples()
     assert (row.state, row.error) == ("unobtainable", "EIO")
 
 
 def test_a_name_that_hangs_is_left_and_the_others_are_told(tree, monkeypatch):
-    real = inventory_calls.attributes
+    real = on_host.attributes
 
     def attributes(place):
         if "/a/" in place:
             time.sleep(60)
         return real(place)
 
-    monkeypatch.setattr(inventory_calls, "attributes", attributes)
+    monkeypatch.setattr(on_host, "attributes", attributes)
     names = [f"a/{i}" for i in range(9)] + ["b/1", "b/2", "link"]
     found = asked(tree, names, call_seconds=0.3).set_index("name")
     assert list(found.index) == names
@@ -99,7 +99,7 @@ def test_what_there_was_no_time_for_is_told_as_such(tree):
 @pytest.fixture
 def half_dead(tmp_path, monkeypatch):
     """Eight directories of five files; a server has those with an odd number, and is dead."""
-    top, real = tmp_path / "top", inventory_calls.attributes
+    top, real = tmp_path / "top", on_host.attributes
     for number in range(8):
         (top / f"d{number}").mkdir(parents=True)
         for i in range(5):
@@ -110,7 +110,7 @@ def half_dead(tmp_path, monkeypatch):
             time.sleep(60)
         return real(place)
 
-    monkeypatch.setattr(inventory_calls, "attributes", attributes)
+    monkeypatch.setattr(on_host, "attributes", attributes)
     return top
 
 
@@ -130,14 +130,14 @@ def test_names_of_a_living_server_are_asked_for_whatever_the_dead_one_had(half_d
 
 
 def test_a_slow_answer_does_not_condemn_its_directory(tree, monkeypatch):
-    real = inventory_calls.attributes
+    real = on_host.attributes
 
     def attributes(place):
         if place.endswith("a/1"):
             time.sleep(60)
         return real(place)
 
-    monkeypatch.setattr(inventory_calls, "attributes", attributes)
+    monkeypatch.setattr(on_host, "attributes", attributes)
     found = asked(tree, ["a/1", "a/2", "a/3"], call_seconds=0.3).set_index("name")
     assert list(found.state) == ["unobtainable", "there", "there"]
 
@@ -148,7 +148,7 @@ def test_a_folder_that_is_not_there(tmp_path, host):
 
 
 def test_a_runner_that_fails_says_why(host, monkeypatch):
-    monkeypatch.setattr(inventory_runner, "__name__", "labbook.no_such_module")
+    monkeypatch.setattr(on_host, "__name__", "labbook.no_such_module")
     with pytest.raises(SystemFailure, match="no_such_module"):
         take(host, "/")
 

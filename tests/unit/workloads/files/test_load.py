@@ -9,10 +9,10 @@ import pytest
 from here import HereCrew, here_host
 
 from labbook.errors import InputError
-from labbook.workloads.clients.on_host import process as clients_process
+from labbook.workloads.clients.on_host import engine as clients_engine
 from labbook.workloads.files.load import PATTERNS, PHASES, begin_metadata, metadata
 from labbook.workloads.files.on_host import runner as metadata_runner
-from labbook.workloads.files.on_host.sheet import BLOCKED, Sheet
+from labbook.workloads.files.on_host.client import BLOCKED, Sheet
 
 LOAD = dict(directories=3, files=20, seed=1, seconds_at_most=30)
 
@@ -22,7 +22,7 @@ def crew(tmp_path_factory, monkeypatch):
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     yield HereCrew(here_host(home, "client1"))
-    clients_process.clear()
+    clients_engine.clear()
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -78,7 +78,7 @@ def test_a_stream_at_a_rate_until_it_is_ended(crew, tmp_path):
 def test_a_stream_does_not_outlive_its_block(crew, tmp_path):
     with pytest.raises(KeyError), begin_metadata(crew, [tmp_path], **LOAD) as stream:
         raise KeyError
-    assert clients_process._running is None and len(stream.end().rows)
+    assert clients_engine._running is None and len(stream.end().rows)
 
 
 def test_phases_may_lie_apart(crew, tmp_path):

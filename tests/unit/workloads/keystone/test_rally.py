@@ -8,7 +8,7 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.study.summary import summarise
-from labbook.workloads.keystone import rally_text as rally_host
+from labbook.workloads.keystone import rally as rally_load
 from labbook.workloads.keystone.rally import PACKAGES, rally
 
 CREDENTIALS = {"auth_url": "http://10.0.0.1:5000/v3", "username": "admin", "password": "secret",
@@ -26,7 +26,7 @@ def report(*calls):
 
 
 def test_a_report_becomes_a_row_a_call_and_a_step():
-    rows = rally_host.rows(report(
+    rows = rally_load.rows(report(
         call(101.0, 0.5, [("create_user", 0.25, 0.5, {})]),
         call(100.0, 1.0, [("create_user", 0.25, 0.75, {}), ("list_users", 0.75, 1.0, {})])))
     assert rows[["call", "step", "started_s", "seconds"]].values.tolist() == [
@@ -38,7 +38,7 @@ def test_a_report_becomes_a_row_a_call_and_a_step():
 
 
 def test_a_call_that_fails_is_a_row_with_its_error_and_where_it_was():
-    rows = rally_host.rows(report(
+    rows = rally_load.rows(report(
         call(100.0, 1.0, [("create_user", 0.5, 1.0, {"failed": True})], ["Gone", "no way", "..."]),
         call(102.0, 0.5, [], ["Refused", "port 5000", "..."])))
     assert rows.ok.tolist() == [False, True, False, False, False]
@@ -47,12 +47,12 @@ def test_a_call_that_fails_is_a_row_with_its_error_and_where_it_was():
 
 
 def test_no_calls_are_no_rows():
-    assert rally_host.rows(report()).empty and rally_host.rows({"tasks": []}).empty
+    assert rally_load.rows(report()).empty and rally_load.rows({"tasks": []}).empty
 
 
 def test_rally_is_given_a_user_so_that_it_makes_none(tmp_path):
-    given = rally_host.files("/srv/a lab/rally", "env PYTHONPATH=/p python3 -S", CREDENTIALS,
-                             rally_host.task("create_user", 5, 20))
+    given = rally_load.files("/srv/a lab/rally", "env PYTHONPATH=/p python3 -S", CREDENTIALS,
+                             rally_load.task("create_user", 5, 20))
     cloud = json.loads(given["spec.json"])["existing@openstack"]
     assert cloud["users"] == [cloud["admin"]] and cloud["admin"]["project_name"] == "lab"
     assert json.loads(given["task.json"]) == {"KeystoneBasic.create_user": [

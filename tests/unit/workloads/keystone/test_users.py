@@ -11,8 +11,7 @@ import pytest
 from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
-from labbook.workloads.clients.on_host import process as clients_process
-from labbook.workloads.keystone.on_host import engine as keystone_users_host
+from labbook.workloads.clients.on_host import engine as clients_engine
 from labbook.workloads.keystone.on_host import runner as keystone_runner
 from labbook.workloads.keystone.on_host.calls import STEPS, KeystoneCall
 from labbook.workloads.keystone.on_host.runner import OutOfTime, at_most
@@ -42,7 +41,7 @@ def keystone_at(port: int, **more):
 def crew(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     yield HereCrew(here_host(tmp_path, "c1"))
-    clients_process.clear()
+    clients_engine.clear()
 
 
 @pytest.fixture
@@ -151,7 +150,7 @@ def test_times_are_by_our_clock_whatever_the_hosts_say(crew, server, offset):
     run = crew.run
 
     def on_a_host_with_another_clock(function, *arguments, timeout=60):
-        if function in (keystone_users_host.go, keystone_users_host.begin):
+        if function in (clients_engine.run, clients_engine.start):
             arguments = [arguments[0][0] - offset], *arguments[1:]
         return run(function, *arguments, timeout=timeout)
 
@@ -166,7 +165,7 @@ def test_times_are_by_our_clock_whatever_the_hosts_say(crew, server, offset):
 
 def test_the_password_is_in_no_command_line_and_no_row(crew, server, tmp_path):
     stream = begin_users(crew, server, **STREAM)
-    process, folder = clients_process._running
+    process, folder = clients_engine._running
     told = open(f"/proc/{process.pid}/cmdline").read()
     kept = "".join(f.read_text() for f in folder.iterdir())
     rows = stream.end().rows

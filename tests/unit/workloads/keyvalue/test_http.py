@@ -8,8 +8,9 @@ import waitress
 from here import null_server  # noqa: F401 (a fixture)
 
 from labbook.systems.wiki.on_host.app import WikiApp
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, key_of, value_of
-from labbook.workloads.keyvalue.protocols.http import HTTPCalls, Refused
+from labbook.targets import key_of
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
+from labbook.workloads.keyvalue.protocols.http import Calls, Refused
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def wiki(pages):
     server.close()
 
 
-def client(port, value_bytes=40) -> HTTPCalls:
-    calls = HTTPCalls(dict(address="127.0.0.1", port=port, value_bytes=value_bytes, call_seconds=5))
+def client(port, value_bytes=40) -> Calls:
+    calls = Calls(dict(address="127.0.0.1", port=port, value_bytes=value_bytes, call_seconds=5))
     calls.connect()
     return calls
 

@@ -9,10 +9,13 @@ import runners
 from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
-from labbook.workloads.keyvalue.load import check_load, fill, keyvalue, shares
-from labbook.workloads.keyvalue.on_host import engine as keyvalue_host
+from labbook.workloads.clients.driver import shares
+from labbook.workloads.clients.on_host import engine
+from labbook.workloads.keyvalue.contents import fill
+from labbook.workloads.keyvalue.load import check_load, keyvalue
+from labbook.workloads.keyvalue.on_host import contents as keyvalue_host
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.keyvalue import protocols
 
 LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
             seconds_at_most=10)
@@ -62,7 +65,7 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, protoco
     run = crew.run
 
     def run_and_kill(function, *arguments, timeout):
-        if function is keyvalue_host.go:
+        if function is engine.run:
             start = arguments[0][0]
             threading.Timer(start + 0.5 - time.time(), server.server.kill).start()
         return run(function, *arguments, timeout=timeout)
@@ -113,7 +116,7 @@ class Slow:
 
 
 def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypatch):
-    monkeypatch.setattr(stores, "calls", Slow)
+    monkeypatch.setattr(protocols, "calls", Slow)
     Slow.calls.clear(), Slow.asked.clear()
     spec = calls_spec(target(1, "cql"), rows=100, addresses=["a", "b", "c"], consistency="ANY")
     keyvalue_host.fill(spec, "ALL")
@@ -126,7 +129,7 @@ def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypa
 
 @pytest.mark.parametrize("clients, hosts, counts", [(70, 1, [70]), (7, 3, [3, 2, 2]), (1, 2, [1])])
 def test_clients_are_spread_evenly(clients, hosts, counts):
-    specs = shares({}, clients, hosts)
+    specs = shares({"clients": clients}, hosts)
     assert [s["clients"] for s in specs] == counts
     numbers = [s["first_client"] + i for s in specs for i in range(s["clients"])]
     assert numbers == list(range(clients))
@@ -193,7 +196,7 @@ def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  #
     run = crew.run
 
     def on_a_host_with_another_clock(function, *arguments, timeout):
-        if function is keyvalue_host.go:
+        if function is engine.run:
             told.extend(arguments[0])
             arguments = [arguments[0][0] - offset], *arguments[1:]
         return run(function, *arguments, timeout=timeout)
@@ -209,5 +212,5 @@ def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  #
 @pytest.mark.parametrize("end", ["input closed", "killed"])
 def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
     waiting = calls_spec(null_server("thrift")) | LOAD | {"first_client": 0}
-    with runners.ready("keyvalue.on_host.closed_loop", waiting, clients=LOAD["clients"]) as runner:
+    with runners.ready("keyvalue.on_host.callers", waiting, clients=LOAD["clients"]) as runner:
         runner.stdin.close() if end == "input closed" else runner.kill()

@@ -9,12 +9,12 @@ import runners
 from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401
 
 from labbook.errors import InputError, SystemFailure
+from labbook.workloads.clients.on_host import engine
 from labbook.workloads.keyvalue import loading
 from labbook.workloads.keyvalue.loading import load_pairs
 from labbook.workloads.keyvalue.on_host import loader as loading_runner
-from labbook.workloads.keyvalue.on_host import loading_engine as loading_host
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.keyvalue import protocols
 
 PROTOCOLS = ["thrift", "cql"]
 ASKED = dict(rows=300, value_bytes=4096, seed=1)
@@ -73,7 +73,7 @@ def test_a_server_that_dies_ends_the_load(crew, null_server, monkeypatch):  # no
     run = crew.run
 
     def run_and_kill(function, *arguments, timeout=60):
-        if function is loading_host.begin:
+        if function is engine.start:
             threading.Timer(arguments[0][0] + 0.3 - time.time(), server.server.kill).start()
         return run(function, *arguments, timeout=timeout)
 
@@ -87,9 +87,9 @@ def test_a_load_that_comes_no_further_fails(crew, null_server, monkeypatch):  # 
     monkeypatch.setattr(loading, "STALL_SECONDS", -1)
     monkeypatch.setattr(loading, "LOOK_SECONDS", 0)
     server = null_server("thrift", value_bytes=4096, values="random")
-    with pytest.raises(SystemFailure, match="no further than row 0 of 900000"):
+    with pytest.raises(SystemFailure, match="stopped at row 0 of 900000"):
         load_pairs(crew, server, rows=900_000, value_bytes=4096)
-    assert loading_host.clients_process._running is None
+    assert engine._running is None
 
 
 @pytest.mark.parametrize("protocol, given, key", [
@@ -129,7 +129,7 @@ class Short:
 
 
 def loader(tmp_path, monkeypatch, **more):
-    monkeypatch.setattr(stores, "calls", Short)
+    monkeypatch.setattr(protocols, "calls", Short)
     monkeypatch.setattr(loading_runner, "PAUSE_SECONDS", 0)
     Short.tried.clear(), Short.written.clear()
     Short.connected = 0
@@ -145,8 +145,8 @@ def test_what_was_not_acknowledged_is_written_again_with_the_same_time(tmp_path,
     assert Short.written == list(range(66, 100)) and done == [0, 34]
     assert all(len(tries) == 3 and len(set(tries)) == 1 for tries in Short.tried.values())
     assert Short.connected == 1 + 3  # anew for each of three batches
-    number, _, _, rows, again, _ = json.loads((tmp_path / "part").read_text())
-    assert (number, rows, again) == (2, 34, 6)
+    head = json.loads((tmp_path / "part.head").read_text())
+    assert (head["client"], head["rows"], head["again"]) == (2, 34, 6)
 
 
 def test_what_fails_again_and_again_is_told_to_all(tmp_path, monkeypatch):

@@ -10,9 +10,10 @@ import time
 import pytest
 from here import calls_spec, null_server, target, wire  # noqa: F401 (fixtures)
 
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, key_of, value_of
-from labbook.workloads.keyvalue.protocols import registry as stores
-from labbook.workloads.keyvalue.protocols.prepared import Template
+from labbook.targets import key_of
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host.prepared import Template
 from labbook.workloads.keyvalue.protocols.thrift import idl
 
 PROTOCOLS = ["thrift", "cql", "mysql"]
@@ -23,11 +24,12 @@ CLIENTS_ALONE = """
 import sys
 for name in ("bcrypt", "cryptography", "numpy", "pandas", "yaml"):
     sys.modules[name] = None  # cannot be imported
-from labbook.workloads.keyvalue.on_host import closed_loop, engine
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.clients.on_host import engine
+from labbook.workloads.keyvalue.on_host import callers, contents, loader
+from labbook.workloads.keyvalue import protocols
 spec = dict(addresses=["h"], port=1, rows=1, value_bytes=100, consistency="ONE", call_seconds=1)
-for protocol in stores.CALLS:
-    stores.calls(stores.of_client(spec | {"protocol": protocol}, 0))
+for protocol in protocols.modules():
+    protocols.calls(protocols.of_client(spec | {"protocol": protocol}, 0))
 print(*(name for name, module in sys.modules.items() if module))
 """
 
@@ -176,7 +178,7 @@ class OneByteAtATime:
 def test_a_server_that_hangs_is_an_error_within_the_calls_limit(protocol):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = target(silent.getsockname()[1], protocol)
-        calls = stores.calls(calls_spec(server, call_seconds=0.2))
+        calls = protocols.calls(calls_spec(server, call_seconds=0.2))
         begin = time.monotonic()
         with pytest.raises(OSError) as caught:
             calls.connect()

@@ -7,17 +7,16 @@ import pytest
 from here import null_server, wire  # noqa: F401 (fixtures)
 
 from labbook.errors import InputError
+from labbook.targets import MAX_ROWS, key_of
 from labbook.workloads.keyvalue.on_host.pairs import (
     MOST_RANDOM_BYTES,
-    MOST_ROWS,
     NOISE_PLACES,
     NOISE_STRIDE,
     WrongValue,
     check_value,
-    key_of,
     value_of,
 )
-from labbook.workloads.keyvalue.protocols.prepared import Template
+from labbook.workloads.keyvalue.on_host.prepared import Template
 from labbook.workloads.keyvalue.protocols.thrift import idl
 from labbook.workloads.keyvalue.spec import check_load
 
@@ -41,7 +40,7 @@ def test_they_do_not_compress_alone_or_together():
 def test_each_rows_own_are_known_for_its_own():
     values = {random_value(row, 64) for row in range(2000)}
     assert len(values) == 2000
-    assert NOISE_STRIDE % 2 and MOST_ROWS < NOISE_PLACES  # so no two rows begin in one place
+    assert NOISE_STRIDE % 2 and MAX_ROWS < NOISE_PLACES  # so no two rows begin in one place
     check_value(key_of(7), random_value(7), SIZE, "random")
     another = key_of(7) + random_value(8)[len(key_of(8)):]
     for wrong in (another, random_value(8), random_value(7)[:-1], value_of(key_of(7), SIZE)):

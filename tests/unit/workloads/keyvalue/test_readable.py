@@ -4,9 +4,10 @@ import pytest
 from here import calls_spec, null_server  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
-from labbook.workloads.keyvalue.on_host import readable_engine as readable_host
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host import contents as on_host
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue
-from labbook.workloads.keyvalue.readable import readable
+from labbook.workloads.keyvalue.contents import readable
 
 
 class Crew:
@@ -25,7 +26,7 @@ class Target:
 
 @pytest.mark.parametrize("protocol", ["thrift", "cql"])
 def test_all_rows_of_a_server_that_has_them_are_there(null_server, protocol):  # noqa: F811
-    assert readable_host.look(calls_spec(null_server(protocol), rows=40)) == (0, "")
+    assert on_host.count_wrong(calls_spec(null_server(protocol), rows=40)) == (0, "")
 
 
 class Calls:
@@ -53,9 +54,9 @@ class Calls:
 
 @pytest.mark.parametrize("late, wrong", [({}, 2), ({5: 2}, 2), ({5: 9}, 3)])
 def test_what_is_missing_is_counted_and_what_is_late_is_asked_again(monkeypatch, late, wrong):
-    monkeypatch.setattr(readable_host.stores, "calls", Calls)
-    monkeypatch.setattr(readable_host.stores, "of_client", lambda spec, number: spec)
-    monkeypatch.setattr("labbook.workloads.keyvalue.readable.spec_of",
+    monkeypatch.setattr(protocols, "calls", Calls)
+    monkeypatch.setattr(protocols, "of_client", lambda spec, number: spec)
+    monkeypatch.setattr("labbook.workloads.keyvalue.contents.spec_of",
                         lambda target, **given: {**given, "late": late})
     found = readable(Crew(), Target(), rows=10, value_bytes=100)
     assert (found["wrong"], found["readable"]) == (wrong, pytest.approx(1 - wrong / 10))

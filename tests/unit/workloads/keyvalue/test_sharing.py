@@ -7,7 +7,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 
 from labbook.systems.wiki.on_host.app import WikiApp
-from labbook.workloads.keyvalue.sharing import count_shared
+from labbook.workloads.keyvalue.on_host.contents import count_shared
 
 
 class Quiet(WSGIRequestHandler):

@@ -9,10 +9,11 @@ import runners
 from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
-from labbook.workloads.keyvalue import stream_load as keyvalue_stream
-from labbook.workloads.keyvalue.on_host import stream as keyvalue_stream_runner
-from labbook.workloads.keyvalue.protocols import registry as stores
-from labbook.workloads.keyvalue.stream_load import begin_pairs, latest
+from labbook.workloads.clients import driver
+from labbook.workloads.clients.on_host import engine
+from labbook.workloads.keyvalue.on_host import callers
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.load import begin_pairs, latest
 
 STREAM = dict(op="read", clients=3, rows=1000, value_bytes=4096, values="random", seed=1,
               seconds_at_most=30)
@@ -90,20 +91,20 @@ class Slow:
 
 def test_late_calls_follow_at_once(tmp_path, monkeypatch):
     """After 0.5 s of one call those due meanwhile are made; none is left out."""
-    monkeypatch.setattr(stores, "calls", lambda spec: Calls())
+    monkeypatch.setattr(protocols, "calls", lambda spec: Calls())
     stopped = bytearray(1)
     spec = calls_spec(target(1, "thrift")) | STREAM | dict(
         rate_per_s=20, all_clients=1, warmup_requests=0)
-    client = keyvalue_stream_runner.StreamClient(spec, 0, stopped, str(tmp_path / "part"))
+    client = callers.StreamClient(spec, 0, str(tmp_path / "part"), stopped)
     client.call, client.connected = Slow(stopped, 0.5), True
     client.measure(time.time())
     raw = (tmp_path / "part").read_bytes()
-    rows = pd.DataFrame(keyvalue_stream_runner.ROW.iter_unpack(raw),
+    rows = pd.DataFrame(callers.ROW.iter_unpack(raw),
                         columns=["started_s", "seconds", "error"]).assign(client=0)
     assert len(rows) == 10 and (rows.started_s >= rows.index / 20 - 1e-6).all()
     assert latest(rows, 20, 1) >= 0.44  # the third was due at 0.1 and began after 0.05 + 0.5
-    number, count, _, texts = json.loads((tmp_path / "part.head").read_text())
-    assert (number, count, texts) == (0, 10, [])
+    head = json.loads((tmp_path / "part.head").read_text())
+    assert (head["client"], head["rows"], head["texts"]) == (0, 10, [])
 
 
 class Calls:
@@ -127,7 +128,7 @@ def test_the_time_limit_ends_a_stream_and_is_told(crew, serve):
 
 def test_rows_come_in_pieces(crew, serve, monkeypatch, tmp_path):
     """And through the clients' own files, which are written to several times."""
-    monkeypatch.setattr(keyvalue_stream, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(driver, "CHUNK_BYTES", 1000)
     stream = begin_pairs(crew, serve(value_bytes=10),
                          **STREAM | {"value_bytes": 10, "seconds_at_most": 120})
     until = time.monotonic() + 60
@@ -136,7 +137,7 @@ def test_rows_come_in_pieces(crew, serve, monkeypatch, tmp_path):
     assert written_to(tmp_path) == 3
     rows = stream.end().rows
     counts = rows.groupby("client").size()
-    assert (counts * keyvalue_stream_runner.ROW.size > keyvalue_stream_runner.KEPT_BYTES).all()
+    assert (counts * callers.ROW.size > callers.BUFFER_BYTES).all()
     starts = rows.groupby("client").started_s
     assert rows.ok.all() and all(of_client.is_monotonic_increasing for _, of_client in starts)
     assert not list(tmp_path.glob("labbook-clients-*"))
@@ -160,7 +161,7 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, serve):
     assert not rows.ok[rows.started_s > killed].any()
     assert rows.error[~rows.ok].str.contains("refused|closed|reset").all()
     refused = rows[rows.error.str.contains("refused")].groupby("client").started_s.diff()
-    assert (refused.dropna() >= keyvalue_stream_runner.LOST_SECONDS).all()
+    assert (refused.dropna() >= callers.LOST_SECONDS).all()
 
 
 def test_clients_that_cannot_connect_say_so(crew, dead_port):  # noqa: F811
@@ -196,7 +197,7 @@ def test_hosts_whose_clocks_differ_start_together(crew, serve):
     told, run = [], crew.run
 
     def on_a_host_with_another_clock(function, *arguments, timeout):
-        if function is keyvalue_stream.host.begin:
+        if function is engine.start:
             told.extend(arguments[0])
             arguments = ([arguments[0][0] - 2],)
         return run(function, *arguments, timeout=timeout)
@@ -211,7 +212,7 @@ def test_hosts_whose_clocks_differ_start_together(crew, serve):
 def test_clients_end_with_what_started_them(serve, tmp_path, end):
     spec = calls_spec(serve()) | STREAM | dict(
         first_client=0, all_clients=3, warmup_requests=0, rate_per_s=None)
-    with runners.ready("keyvalue.on_host.stream", spec, tmp_path / "out", clients=3) as runner:
+    with runners.ready("keyvalue.on_host.callers", spec, tmp_path / "out", clients=3) as runner:
         if end == "input closed":
             runners.begin(runner)
             time.sleep(0.2)

@@ -1,39 +1,51 @@
-"""What a crew's engine does beside its work: keeps its last answer, says where it is and when.
+"""What a crew's engine does beside its work: run functions, keep the last outcome, tell the time.
 
-An answer on its way is gone with the connection that it takes; kept here, it can be asked for again.
+An answer is lost with the connection that carries it; kept here, it can be asked for again.
 """
 
 import os
 import time
+import traceback
+from typing import Any, NamedTuple
 
-_last = (None, None, None)  # name of the call, its answer, what it raised
+
+class Outcome(NamedTuple):
+    """What a function returned or, where it raised, the error ("TypeError: ...") and its
+    traceback."""
+
+    answer: Any = None
+    error: str | None = None
+    traceback: str | None = None
 
 
 class NeverCame(Exception):
     """The call that is asked for again was not the engine's last."""
 
 
-def keep(name: str, function, *arguments):
-    """What `function` gives or raises; `again` gives or raises it once more."""
+_last: tuple[str | None, Outcome] = (None, Outcome())  # name of the call, its outcome
+
+
+def call(name: str, function, *arguments) -> Outcome:
+    """Call the function; `again` gives the same outcome once more."""
     global _last
     try:
-        _last = name, function(*arguments), None
+        _last = name, Outcome(function(*arguments))
     except Exception as error:
-        _last = name, None, error.with_traceback(None)
+        _last = name, Outcome(None, f"{type(error).__name__}: {error}", traceback.format_exc())
     return again(name)
 
 
-def again(name: str):
-    """Asked for while the call is at work, this waits: an engine does one thing after the other."""
-    kept, answer, error = _last
-    if kept != name:
+def again(name: str) -> Outcome:
+    """The outcome of the engine's last call. Asked for during the call, this waits: an engine does
+    one thing after the other."""
+    last, outcome = _last
+    if last != name:
         raise NeverCame(name)
-    if error is not None:
-        raise error
-    return answer
+    return outcome
 
 
 def place() -> str:
+    """The name of the engine's host."""
     return os.environ["LABBOOK_HOST"]
 
 

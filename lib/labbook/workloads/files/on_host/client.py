@@ -1,15 +1,20 @@
-"""One metadata client: goes through its plan's phases and writes a row an operation."""
+"""One metadata client: goes through its plan's phases and writes a row an operation.
+
+It writes into a sheet: memory shared with the process that started it. A call on a file system that
+has lost its server may never return, and no signal ends it: what the client did before, and which
+call it is in, is known all the same.
+"""
 
 import errno
+import mmap
 import os
+import struct
 import time
 
-from labbook.workloads.clients.on_host.forks import cpu_seconds
+from labbook.workloads.clients.on_host.runner import cpu_seconds, sleep_until
 from labbook.workloads.files.on_host.calls import FUNCTIONS, RMDIR
-from labbook.workloads.files.on_host.patterns import Mixed, Renames
+from labbook.workloads.files.on_host.patterns import Deep, Mixed, Renames, Wide
 from labbook.workloads.files.on_host.plans import Hot, Plan
-from labbook.workloads.files.on_host.sheet import Sheet
-from labbook.workloads.files.on_host.trees import Deep, Wide
 
 PLANS = {"bonnie": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
          "renames": Renames}
@@ -18,14 +23,21 @@ LOST_SECONDS = 0.05    # after an error that comes at once, again and again
 AT_ONCE = {errno.ENOTCONN, errno.ESHUTDOWN, errno.EIO, errno.EROFS, errno.ENOSPC, errno.EACCES}
 TOLD_EVERY = 256       # calls, between two notes of the CPU time used
 NAP_NS = 200_000_000   # how long a client that is ahead of its times does not look whether to stop
+ROW = struct.Struct("<ddHHBB")    # started_s, seconds, directory, errno, phase, op
+BLOCKED = 0xFFFF                  # in place of an errno: the call did not come back
+HEAD_BYTES = 64
+_COUNT, _CPU, _DONE = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<q")
+_BUSY = struct.Struct("<dHBB")    # since when, or IDLE; directory, phase, op
+_COUNT_AT, _CPU_AT, _DONE_AT, _BUSY_AT = 0, 8, 16, 24
+IDLE = -1e9
+MOST_ROWS = 8_000_000
 
 
 class Client:
     """`gates`: when each phase begins (epoch; 0: not known), `arrived`: how many phases each of the
     host's clients is through with, `stopped`: a byte; all shared."""
 
-    def __init__(self, spec: dict, number: int, sheet: Sheet, gates, arrived, stopped):
-        os.dup2(2, 1)   # our parent's output ends with it, also where we cannot
+    def __init__(self, spec: dict, number: int, sheet: "Sheet", gates, arrived, stopped):
         self.spec, self.number, self._sheet = spec, number, sheet
         self._gates, self._arrived, self._stopped = gates, arrived, stopped
         self._zero = time.perf_counter_ns()
@@ -50,8 +62,7 @@ class Client:
     def _measure(self, start):
         self._gates[0] = start
         self._used = cpu_seconds()
-        time.sleep(max(0, start - time.time()))
-        self._zero = time.perf_counter_ns() + int((start - time.time()) * 1e9)
+        self._zero = sleep_until(start)
         self._deadline = self._zero + int(self.spec["seconds_at_most"] * 1e9)
         self._due = self._zero + self.number * self._every / self.spec["all_clients"]
         for number, phase in enumerate(self.spec["phases"]):
@@ -143,3 +154,67 @@ class Client:
         while not self._stopped[0] and (left := self._due - time.perf_counter_ns()) > 0:
             time.sleep(min(left, NAP_NS) / 1e9)
         self._due += self._every
+
+
+class Sheet:
+    """A file in memory, sparse until it is written; made by the parent, before it forks."""
+
+    def __init__(self, path: str, most_rows: int = MOST_ROWS):
+        self.most_rows, size = most_rows, HEAD_BYTES + most_rows * ROW.size
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.ftruncate(file, size)
+            self._memory = mmap.mmap(file, size)
+        finally:
+            os.close(file)
+        self._count = 0
+        self.rest()
+
+    def busy(self, since_s: float, directory: int, phase: int, op: int) -> None:
+        """A call begins."""
+        _BUSY.pack_into(self._memory, _BUSY_AT, since_s, directory, phase, op)
+
+    def add(self, *row) -> bool:
+        """The call is over: `row` as in ROW; whether there is room for another."""
+        ROW.pack_into(self._memory, HEAD_BYTES + self._count * ROW.size, *row)
+        self._count += 1
+        _COUNT.pack_into(self._memory, _COUNT_AT, self._count)
+        return self._count < self.most_rows
+
+    def rest(self) -> None:
+        """No call is under way."""
+        _BUSY.pack_into(self._memory, _BUSY_AT, IDLE, 0, 0, 0)
+
+    def used(self, cpu_s: float) -> None:
+        _CPU.pack_into(self._memory, _CPU_AT, cpu_s)
+
+    def finish(self) -> None:
+        self.rest()
+        _DONE.pack_into(self._memory, _DONE_AT, 1)
+
+    # what the parent asks
+
+    @property
+    def count(self) -> int:
+        return _COUNT.unpack_from(self._memory, _COUNT_AT)[0]
+
+    @property
+    def cpu_s(self) -> float:
+        return _CPU.unpack_from(self._memory, _CPU_AT)[0]
+
+    @property
+    def done(self) -> bool:
+        return bool(_DONE.unpack_from(self._memory, _DONE_AT)[0])
+
+    def at(self) -> tuple[float, int, int, int] | None:
+        """The call that is under way: since when, directory, phase, op."""
+        found = _BUSY.unpack_from(self._memory, _BUSY_AT)
+        return None if found[0] == IDLE else found
+
+    def rows(self, now_s: float) -> bytes:
+        """All rows; the last one is of the call that is under way and will not be waited for."""
+        raw = self._memory[HEAD_BYTES:HEAD_BYTES + self.count * ROW.size]
+        if self.done or (at := self.at()) is None:
+            return raw
+        since, directory, phase, op = at
+        return raw + ROW.pack(since, now_s - since, directory, BLOCKED, phase, op)

@@ -1,36 +1,32 @@
-"""Writes a host's share of the rows: `python -m labbook.workloads.keyvalue.on_host.loader SPEC OUT`.
+"""Clients that write all rows of a table: `python -m labbook.workloads.keyvalue.on_host.loader OUT`.
 
-Forks `clients` processes, one connection each, which start together (see forks). While they are at
-work it prints how many rows are written; OUT is JSON: of each client its number, when it started
-(from the common start) and how long it took, rows, batches that it had to write again, CPU seconds.
+Each writes its share of the rows in batches, and writes again what was not acknowledged. While they
+work the program prints how many rows the host's clients have written.
 """
 
-import gc
-import json
 import mmap
-import os
 import sys
 import time
 
-from labbook.workloads.clients.on_host.forks import Forks, cpu_seconds
-from labbook.workloads.keyvalue.on_host.client import load_code
-from labbook.workloads.keyvalue.protocols import registry as stores
+from labbook.workloads.clients.on_host.runner import Runner, cpu_seconds, main, save_part, say
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host.callers import load_code
 
 PAUSE_SECONDS = 0.1    # after a failure; twice as long after each further one
-TOLD_SECONDS = 0.5
+SAY_SECONDS = 0.5      # between two prints of progress
 FAILED = -1            # in place of how many rows a client has written
 
 
 class Loader:
-    """Client n of N writes the n-th part of all rows, batch after batch."""
+    """Client n of N writes the n-th share of all rows, batch after batch."""
 
     def __init__(self, spec: dict, number: int, done: memoryview, part: str):
-        """`done`: how many rows are written, for all of the host's clients to tell."""
+        """`done`: how many rows each of the host's clients has written; shared memory."""
         self._spec, self._number, self._part = spec, number, part
         self._done, self._at = done, number - spec["first_client"]
-        self._calls, self._connected = stores.calls(stores.of_client(spec, number)), False
+        self._calls, self._connected = protocols.calls(protocols.of_client(spec, number)), False
         self._again = 0
-        self._insist(self._connect)
+        self._retry(self._connect)
         self._again = 0
 
     def measure(self, start: float) -> None:
@@ -43,33 +39,32 @@ class Loader:
             self._done[self._at] = FAILED
             raise
         took = time.time() - start - began
-        with open(self._part, "w") as file:
-            json.dump([self._number, began, took, len(rows), self._again, cpu_seconds() - used],
-                      file)
+        save_part(self._part, client=self._number, started_s=began, seconds=took, rows=len(rows),
+                  again=self._again, cpu_s=cpu_seconds() - used)
 
     def _write_all(self, rows: range) -> None:
         size, due = self._spec["rows_a_batch"], 0.0
         for first in range(rows.start, rows.stop, size):
             batch = range(first, min(first + size, rows.stop))
-            due = self._held_back(due, len(batch))
-            written = time.time_ns() // 1000  # the same again, so that a store has no second value
-            self._insist(lambda: self._write(batch, written))
+            due = self._wait_for_turn(due, len(batch))
+            written = time.time_ns() // 1000  # kept in retries, so that a store has one value
+            self._retry(lambda: self._write(batch, written))
             self._done[self._at] += len(batch)
 
-    def _held_back(self, due: float, rows: int) -> float:
-        """Wait until the batch is due: when the one after it is; what was late is not made up for."""
+    def _wait_for_turn(self, due: float, rows: int) -> float:
+        """Wait until the batch is due: when the next one is. A late batch is not made up for."""
         rate = self._spec.get("client_bytes_per_s")
         if rate is None:
             return due
         time.sleep(max(0, due - time.monotonic()))
         return time.monotonic() + rows * self._spec["value_bytes"] / rate
 
-    def _insist(self, what) -> None:
-        """A server that is short of something, or not yet there, gets more time."""
+    def _retry(self, call) -> None:
+        """Try again after a pause: the server may be overloaded, or not there yet."""
         pause = PAUSE_SECONDS
         for left in reversed(range(self._spec["tries"])):
             try:
-                return what()
+                return call()
             except Exception as error:
                 if not left:
                     raise
@@ -95,42 +90,33 @@ def share_of(number: int, spec: dict) -> range:
     return range(rows * number // clients, rows * (number + 1) // clients)
 
 
-def main(spec_json: str, out: str) -> int:
-    spec = json.loads(spec_json)
-    load_code(spec)
-    gc.freeze()
-    done = memoryview(mmap.mmap(-1, 8 * spec["clients"])).cast("q")
-    numbers = range(spec["first_client"], spec["first_client"] + spec["clients"])
-    parts = {number: f"{out}.{number}" for number in numbers}
-    clients = Forks(numbers, lambda number: Loader(spec, number, done, parts[number]))
-    if not clients.start():
-        return 1
-    if not _told_until_end(clients, done):
-        clients.kill()
-    if not clients.wait():
-        return 1
-    found = []
-    for part in parts.values():
-        with open(part) as file:
-            found.append(json.load(file))
-    with open(out, "w") as file:
-        json.dump(found, file)
-    return 0
+class Loaders(Runner):
+    """A host's loaders, which count in shared memory what they have written."""
 
+    def __init__(self, spec: dict, out: str):
+        super().__init__(spec, out)
+        load_code(spec)
+        self._done = memoryview(mmap.mmap(-1, 8 * spec["clients"])).cast("q")
 
-def _told_until_end(clients: Forks, done) -> bool:
-    """Tell how far they are until all have ended; False when one has failed, or nobody listens."""
-    while FAILED not in done:
-        ended, closed = clients.watch(TOLD_SECONDS)
-        if ended or closed:
-            return ended
-        try:
-            os.write(1, b"%d\n" % sum(done))
-        except BrokenPipeError:
-            return False
-    clients.watch(TOLD_SECONDS)  # time to say why
-    return False
+    def client(self, number):
+        return Loader(self.spec, number, self._done, self.part(number))
+
+    def lead(self, forks) -> bool:
+        if not self._say_until_end(forks):
+            forks.kill()
+        return forks.wait()
+
+    def _say_until_end(self, forks) -> bool:
+        """Print progress until all have ended; False when one has failed, or nobody listens."""
+        while FAILED not in self._done:
+            ended, closed = forks.watch(SAY_SECONDS)
+            if ended or closed:
+                return ended
+            if not say(sum(self._done)):
+                return False
+        forks.watch(SAY_SECONDS)  # time to print its error
+        return False
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(Loaders))

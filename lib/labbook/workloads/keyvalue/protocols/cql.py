@@ -8,9 +8,14 @@ threads and pools, stay out of it.
 import struct
 import time
 
-from labbook.workloads.clients.on_host.sockets import connected
-from labbook.workloads.keyvalue.on_host.pairs import DATABASE, TABLE, check_value, key_of
-from labbook.workloads.keyvalue.protocols.prepared import MOST_BYTES, PreparedCalls, Template
+from labbook.targets import DATABASE, READ_LEVELS, TABLE, WRITE_LEVELS, key_of
+from labbook.workloads.keyvalue.on_host.pairs import check_value
+from labbook.workloads.keyvalue.on_host.prepared import (
+    MOST_BYTES,
+    PreparedCalls,
+    Template,
+    connected,
+)
 
 VERSION, CQL_VERSION = 4, "3.0.0"
 HEADER = struct.Struct(">BBhBi")  # version, flags, stream, opcode, length of the body
@@ -22,7 +27,11 @@ STATEMENTS = {
 }
 
 
-class CQLCalls(PreparedCalls):
+class Calls(PreparedCalls):
+    LEVELS = {"read": READ_LEVELS, "write": WRITE_LEVELS}
+    LEVEL, STRONGEST, ANY_BYTES, BATCHES = "ONE", "ALL", True, True
+    NULL_SERVER = "cql"
+
     def __init__(self, spec: dict):
         from cassandra import ConsistencyLevel, protocol
 

@@ -4,9 +4,14 @@ import re
 from html import unescape
 from urllib.parse import quote_plus
 
-from labbook.workloads.clients.on_host.sockets import connected
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, check_value, key_of, value_of
-from labbook.workloads.keyvalue.protocols.prepared import MOST_BYTES, PreparedCalls, Template
+from labbook.targets import key_of
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue, check_value, value_of
+from labbook.workloads.keyvalue.on_host.prepared import (
+    MOST_BYTES,
+    PreparedCalls,
+    Template,
+    connected,
+)
 
 HEAD_END = b"\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.I)
@@ -24,7 +29,9 @@ class Refused(Exception):
     """The server answered, but not with what was asked for."""
 
 
-class HTTPCalls(PreparedCalls):
+class Calls(PreparedCalls):
+    NULL_SERVER = "http"
+
     def __init__(self, spec: dict):
         super().__init__(spec)
         key = key_of(0)

@@ -4,18 +4,10 @@ import io
 import struct
 import time
 
-from labbook.workloads.clients.on_host.sockets import limit_waits
-from labbook.workloads.keyvalue.on_host.pairs import (
-    DATABASE,
-    TABLE,
-    WrongValue,
-    check_value,
-    key_of,
-    value_of,
-)
-from labbook.workloads.keyvalue.protocols.prepared import PreparedCalls, Template
+from labbook.targets import DATABASE, TABLE, USER, key_of
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue, check_value, value_of
+from labbook.workloads.keyvalue.on_host.prepared import PreparedCalls, Template, limit_waits
 
-USER = "labbook"
 QUERY = b"\x03"  # COM_QUERY
 STAMP = b"%016d%03d"  # microseconds and the client's number: no two writes have the same
 STATEMENTS = {
@@ -25,8 +17,11 @@ STATEMENTS = {
 }
 
 
-class MySQLCalls(PreparedCalls):
+class Calls(PreparedCalls):
     """A write is the paper's REPLACE; an update has to find its row and to change it."""
+
+    OPS = ("read", "write", "update")
+    NULL_SERVER = "mysql"
 
     def __init__(self, spec: dict):
         import pymysql  # here, so that clients made by a fork need not each do it

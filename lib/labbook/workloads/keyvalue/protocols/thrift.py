@@ -5,9 +5,14 @@ import time
 from functools import cache
 from importlib import resources
 
-from labbook.workloads.clients.on_host.sockets import connected
-from labbook.workloads.keyvalue.on_host.pairs import COLUMN, DATABASE, TABLE, check_value, key_of
-from labbook.workloads.keyvalue.protocols.prepared import MOST_BYTES, PreparedCalls, Template
+from labbook.targets import COLUMN, DATABASE, READ_LEVELS, TABLE, WRITE_LEVELS, key_of
+from labbook.workloads.keyvalue.on_host.pairs import check_value
+from labbook.workloads.keyvalue.on_host.prepared import (
+    MOST_BYTES,
+    PreparedCalls,
+    Template,
+    connected,
+)
 
 STAMP = 0x0123456789ABCDEF  # stands in a write's template where its time goes
 COUNT_BYTES = 4  # of a length, and of the number of a map's entries
@@ -21,7 +26,11 @@ def idl():
         return thriftpy2.load(str(path), module_name="labbook_workload_thrift")
 
 
-class ThriftCalls(PreparedCalls):
+class Calls(PreparedCalls):
+    LEVELS = {"read": READ_LEVELS, "write": WRITE_LEVELS}
+    LEVEL, STRONGEST, ANY_BYTES, BATCHES = "ONE", "ALL", True, True
+    NULL_SERVER = "thrift"
+
     def __init__(self, spec: dict):
         from thriftpy2.protocol import TCyBinaryProtocol
         from thriftpy2.thrift import TClient

@@ -3,8 +3,8 @@
 import pytest
 from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
 
-from labbook.workloads.clients.ceiling import client_limited
-from labbook.workloads.clients.shared_cpus import cpus_together
+from labbook.workloads.clients.cpu import client_limited
+from labbook.workloads.clients.cpu import cpus_together
 from labbook.workloads.keyvalue.load import keyvalue
 
 

@@ -1,4 +1,4 @@
-"""Asks for all metadata of names: `python -m labbook.workloads.files.on_host.inventory_runner SPEC OUT`.
+"""Asks for all metadata of names: `python -m labbook.workloads.files.on_host.inventory SPEC OUT`.
 
 SPEC is a JSON file (see inventory.take), OUT a JSON list of rows. Forked workers ask, each for one
 name at a time; while one waits long others take its place, so that what hangs keeps nothing else
@@ -8,16 +8,18 @@ Names are asked for by directories, a directory itself with what lies in it: tha
 metadata has, and what hangs or does not.
 """
 
+import errno
 import json
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from collections import Counter, deque
 
-from labbook.workloads.files.on_host.inventory_calls import NOT_ASKED, UNOBTAINABLE, asked
-
+THERE, MISSING, UNOBTAINABLE, NOT_ASKED = "there", "missing", "unobtainable", "not asked"
+KINDS = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link"))
 TIMEOUT, LIKE_OTHERS, NO_TIME = "timeout", "like others of its directory", "no time left to ask"
 WORKERS = 4          # at work at once, but for those whose call is slow
 SLOW_SECONDS = 0.25
@@ -165,6 +167,40 @@ class Inventory:
 
     def _without(self, name, state, why) -> None:
         self.rows.append({"name": name, "state": state, "error": why, "seconds": 0.0})
+
+
+def asked(path: str, name: str) -> dict:
+    """The row of a name."""
+    began = time.monotonic()
+    try:
+        row = {"state": THERE, "error": "", **attributes(os.path.join(path, name))}
+    except OSError as error:
+        word = errno.errorcode.get(error.errno, str(error.errno))
+        row = {"state": MISSING if error.errno == errno.ENOENT else UNOBTAINABLE, "error": word}
+    return {"name": name, "seconds": time.monotonic() - began, **row}
+
+
+def attributes(place: str) -> dict:
+    found = os.lstat(place)
+    kind = next((word for is_it, word in KINDS if is_it(found.st_mode)), "other")
+    return {
+        "kind": kind, "ino": found.st_ino, "mode": found.st_mode, "uid": found.st_uid,
+        "gid": found.st_gid, "nlink": found.st_nlink, "size": found.st_size,
+        "mtime_ns": found.st_mtime_ns, "ctime_ns": found.st_ctime_ns, "xattrs": xattrs(place),
+        "target": os.readlink(place) if kind == "link" else None,
+        "entries": json.dumps(sorted(os.listdir(place))) if kind == "directory" else None,
+    }
+
+
+def xattrs(place: str) -> str:
+    try:
+        names = os.listxattr(place, follow_symlinks=False)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        names = []
+    return json.dumps({name: os.getxattr(place, name, follow_symlinks=False).decode("latin-1")
+                       for name in sorted(names)})
 
 
 def main(spec_path: str, out: str) -> int:

@@ -8,26 +8,31 @@ calls take, and a client keeps no more for thousands of rows than for one.
 """
 
 import re
+import socket
+import struct
 
-from labbook.workloads.keyvalue.on_host.pairs import (
-    DOTS,
-    WrongValue,
-    key_of,
-    noise_bytes,
-    noise_of,
-    value_of,
-)
+from labbook.targets import DOTS, key_of
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue, noise_bytes, noise_of, value_of
 
 MOST_BYTES = 65536  # asked for at once; an answer that comes in pieces is put together
 
 
 class PreparedCalls:
-    """`read(row)`, `write(row)` and, where there is one, `update(row)`; what goes wrong is raised.
+    """One client's connection: `read(row)`, `write(row)` and, where there is one, `update(row)`;
+    what goes wrong is raised.
 
-    A subclass sets `_requests` (a Template by operation) and the socket in `connect`, and gives
+    A subclass sets `_requests` (a Template by operation) and the socket in `connect`, and defines
     `_checked` (the template of a read's answer), `_done` (a write's answer) and `_now`;
-    `_completed` where an answer says how long it is.
+    `_completed` where an answer says how long it is. Its drivers are imported in the constructor:
+    the driver's side reads the attributes below without them.
     """
+
+    OPS = ("read", "write")     # what a client can do
+    LEVELS = {}                 # {op: consistency levels}; {}: there are none
+    LEVEL = STRONGEST = None    # the level where none is asked for; that of all copies
+    ANY_BYTES = False           # whether values may be any bytes, not text alone
+    BATCHES = False             # whether there is `write_many`
+    NULL_SERVER = None          # the NullServer's protocol that answers these calls, if one does
 
     def __init__(self, spec: dict):
         self.spec, self._socket = spec, None
@@ -52,8 +57,8 @@ class PreparedCalls:
         self._store("write", row)
 
     def write_many(self, rows: list[int], microseconds: int) -> None:
-        """Write rows, each once, all with that time, and wait once for all; where the protocol has
-        no way to, NotImplementedError."""
+        """Write rows, each once, all with that time, and wait once for all of them; of protocols
+        with BATCHES."""
         raise NotImplementedError
 
     @staticmethod
@@ -79,8 +84,8 @@ class PreparedCalls:
         return value_of(key_of(row), self.spec["value_bytes"], self._values)
 
     def _completed(self, answer: bytes) -> bytes:
-        """The answer with what of it has still to come; itself when there is no more, or when it
-        does not tell."""
+        """The answer with the part of it that has not come yet; itself when it is complete, or does
+        not say how long it is."""
         return answer
 
     def _now(self) -> bytes:
@@ -130,6 +135,21 @@ class Template:
         if self._time is None or len(answer) != len(self._bytes):
             return False
         return answer == self.at_time(answer[self._time])
+
+
+def connected(address, call_seconds: float) -> socket.socket:
+    """A blocking socket whose waits the kernel limits: Python's own limit costs a `poll` a call."""
+    connection = socket.create_connection(address, timeout=call_seconds)
+    connection.settimeout(None)
+    limit_waits(connection, call_seconds)
+    return connection
+
+
+def limit_waits(connection: socket.socket, call_seconds: float) -> None:
+    limit = struct.pack("@ll", int(call_seconds), int(call_seconds % 1 * 1e6))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
 def _places(made: bytes, part: bytes) -> list[slice]:

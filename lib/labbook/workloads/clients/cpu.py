@@ -1,0 +1,63 @@
+"""CPU of client hosts and servers, and which results the clients themselves may have limited.
+
+The clients' ceiling is what the same load gives against a NullServer, which answers at next to no
+cost. Where the null server needs less CPU a call than a client (both are among the metrics) and has
+a core to itself, it does not limit; where it does, the ceiling comes out too low, and too many
+points are marked, never too few.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from labbook.errors import SystemFailure
+from labbook.targets import processes
+
+# The share of the clients' ceiling, or of their CPU, above which a result may be the clients'.
+THRESHOLD = 0.7
+
+
+def client_limited(rate: float, ceiling_rate: float, cpu_share: float,
+                   threshold: float = THRESHOLD) -> bool:
+    """Whether the clients may have limited this rate (calls/s).
+
+    `cpu_share`: the part of the client hosts' CPU that the clients used.
+    """
+    return rate > threshold * ceiling_rate or cpu_share > threshold
+
+
+def cpus(host) -> float:
+    """How many CPUs' time a host has."""
+    quota = (host.limits or {}).get("quota")
+    cores = len(host.cores) if host.cores else int(host.run("nproc").stdout)
+    return min(cores, quota) if quota else cores
+
+
+def cpus_together(hosts) -> float:
+    """How many CPUs' time hosts have together. Local hosts are of one machine, and may share
+    CPUs."""
+    if any(host.is_remote for host in hosts):
+        return sum(map(cpus, hosts))
+    every = set().union(*(host.cores or () for host in hosts))
+    return len(every) if all(host.cores for host in hosts) else max(map(cpus, hosts))
+
+
+def server_cpu(target) -> float | None:
+    """CPU seconds that the servers have used so far, to 10 ms each; None without their processes.
+
+    `target` has a `process` or several `processes`.
+    """
+    serving = processes(target)
+    if not serving:
+        return None
+    with ThreadPoolExecutor(len(serving)) as pool:
+        return sum(pool.map(cpu_seconds, serving))
+
+
+def cpu_seconds(process) -> float:
+    """Of a process with its threads, without its children. SystemFailure when it has ended."""
+    host = process.host
+    found = host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK", check=False)
+    if found.exit_code:
+        raise SystemFailure(f"{host.name}: {process.name} has ended, so its CPU time is unknown",
+                            log=process.log_tail())
+    fields = found.stdout.rpartition(")")[2].split()[:-1]
+    return (int(fields[11]) + int(fields[12])) / int(found.stdout.split()[-1])

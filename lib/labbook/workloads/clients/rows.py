@@ -1,0 +1,53 @@
+"""Tables of calls, and the metrics that all kinds of clients have in common."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+from pandas.api.types import union_categoricals
+
+from labbook.workloads.clients.cpu import cpus
+
+PER_SECOND = {"us": 1e6, "ms": 1e3}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a load gave. `rows`: a row a call; `metrics`: a dict of numbers; the function that made
+    the load says which. `started`: seconds since the epoch, by our clock, at which started_s is 0.
+    """
+
+    rows: pd.DataFrame
+    metrics: dict
+    started: float
+
+
+def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all hosts; `host` and `error` stay categorical."""
+    for column in ("host", "error"):  # each host's has categories of its own
+        every = union_categoricals([frame[column] for frame in frames]).categories
+        frames = [frame.assign(**{column: frame[column].cat.set_categories(every)})
+                  for frame in frames]
+    return pd.concat(frames, ignore_index=True)
+
+
+def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "us") -> dict:
+    """Of all calls (client, started_s, seconds, ok) and the CPU seconds of each host's clients.
+
+    rate_per_s: successful calls a second; start_spread_s: how far apart the clients' first calls
+    began, the clocks' uncertainty included; clients_cpu_share: the busiest host's, since one host
+    that lacks CPU spoils the result; clients_cpu_{unit}_per_call and, where the servers' CPU is
+    known, server_cpu_{unit}_per_call.
+    """
+    elapsed = (calls.started_s + calls.seconds).max() - calls.started_s.min()
+    first = calls.groupby("client").started_s.min()
+    found = {
+        "rate_per_s": calls.ok.sum() / elapsed,
+        "start_spread_s": first.max() - first.min() + clients.uncertainty_s,
+        "clients_cpu_share": max(cpu / (elapsed * cpus(host))
+                                 for cpu, host in zip(used, clients.hosts)),
+        f"clients_cpu_{unit}_per_call": sum(used) / max(1, len(calls)) * PER_SECOND[unit],
+    }
+    if clients.server_cpu_s is not None:
+        found[f"server_cpu_{unit}_per_call"] = (
+            clients.server_cpu_s / max(1, len(calls)) * PER_SECOND[unit])
+    return found

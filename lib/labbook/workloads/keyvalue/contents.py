@@ -1,0 +1,65 @@
+"""Fill a store, warm it, and check what it holds."""
+
+from itertools import product
+
+from labbook.targets import DOTS, RANDOM, addresses
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.load import keyvalue
+from labbook.workloads.keyvalue.on_host import contents as on_host
+from labbook.workloads.keyvalue.spec import spec_of
+
+FIRST_SECONDS = 120     # for a server that has just started to answer for the first time
+ROWS_A_SECOND = 50      # at least
+MANY, ONE = 10, 1       # clients that warm a server: hot code under load, and one call at a time
+
+
+def fill(crew, target, *, rows: int, value_bytes: int, values: str = DOTS,
+         consistency: str | None = None) -> None:
+    """Write every row of the table once at that level, and read all back.
+
+    They are read at the strongest level, which shows that every replica has them: so they can be
+    read at any.
+    """
+    spec = spec_of(target, rows=rows, value_bytes=value_bytes, values=values,
+                   consistency=consistency)
+    crew.run(on_host.fill, [spec], [_strongest_level(target)],
+             timeout=FIRST_SECONDS + rows / ROWS_A_SECOND)
+
+
+def fill_and_warm(crew, target, *, rows: int, value_bytes: int, rounds: int, requests: int,
+                  seconds: float) -> None:
+    """Write all rows to every replica; then warm a server that has just started, until its hot code
+    is compiled and its caches are full.
+
+    `rounds` times reads and writes by many clients and by one, `requests` of each client or as many
+    as it makes in `seconds`. Several servers get as many rounds each.
+    """
+    table = dict(rows=rows, value_bytes=value_bytes)
+    fill(crew, target, **table, consistency=_strongest_level(target))
+    for op, clients in product(["read", "write"] * (rounds * len(addresses(target))),
+                               [MANY, ONE]):
+        keyvalue(crew, target, op=op, clients=clients, requests=requests, warmup_requests=0,
+                 seconds_at_most=seconds, seed=0, **table)
+
+
+def readable(crew, target, *, rows: int, value_bytes: int, values: str = RANDOM,
+             consistency: str | None = None) -> dict:
+    """Read every row once and check its value: `readable`, the share that is there and right;
+    `wrong`, how many are not; `first_wrong`, why the first of these is not ("" without one)."""
+    spec = spec_of(target, op="read", rows=rows, value_bytes=value_bytes, values=values,
+                   consistency=consistency)
+    (wrong, first), = crew.run(on_host.count_wrong, [spec],
+                               timeout=FIRST_SECONDS + rows / ROWS_A_SECOND)
+    return {"readable": 1 - wrong / rows, "wrong": wrong, "first_wrong": first}
+
+
+def shared_pages(crew, target, pages: int = 20) -> float:
+    """The share of `pages` pages, saved through one of the target's web servers after the other,
+    that every other one returns at once and unaltered. The pages are removed again."""
+    found = crew.run(on_host.count_shared, [list(target.addresses)], [target.port], [pages],
+                     timeout=on_host.PAGE_SECONDS * pages)
+    return found[0] / pages
+
+
+def _strongest_level(target) -> str | None:
+    return protocols.protocol(target.protocol).STRONGEST
