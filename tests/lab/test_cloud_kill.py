@@ -24,7 +24,7 @@ CHILD = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
 from cloud_stand_ins import LabWith
-from labbook.lab.clouds import OwnCloud
+from labbook.lab.environment.clouds import OwnCloud
 from labbook.systems.cloud.ledger import JournaledLedger
 from labbook.systems.cloud.user_cloud import own_cloud
 

@@ -14,7 +14,7 @@ from small_labs import describe, new_id
 from labbook.errors import InputError
 from labbook.lab import Environment, Lab
 from labbook.lab.host import fuse
-from labbook.lab.host.apart import run_apart
+from labbook.lab.host.mount_point import run_or_abandon
 from labbook.lab.probes import probes
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def hang(host, *itself):
     server = host.start("mute", f"{host.python} mute_fs.py {host.root}/fs {' '.join(itself)}", root=True)
     host.wait_for(lambda: f"asked {LOOKUP}" in server.log_tail() if itself else mounted(host),
                   "the file system to hang", SECONDS, server)
-    assert run_apart(host, "stat fs/yours", 0.5) is None
+    assert run_or_abandon(host, "stat fs/yours", 0.5) is None
     waits = host.run("ps -eo stat=,args= | grep '^D.*stat fs/your[s]'", check=False).stdout
     assert waits, "somebody must wait, or nothing is tested here"
 

@@ -10,7 +10,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.lab.cache.build import made
+from labbook.lab.cache.build import build_once
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 
@@ -36,7 +36,7 @@ def data(lab, tmp_path_factory):
     node.query("CREATE TABLE people (name VARCHAR(40) PRIMARY KEY)", "kept")
     node.query("INSERT INTO people VALUES ('seeded')", "kept")
     node.stop()
-    yield made("seed", lambda folder: take(node, folder / "data")) / "data"
+    yield build_once("seed", lambda folder: take(node, folder / "data")) / "data"
     patch.undo()
 
 

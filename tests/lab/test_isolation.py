@@ -9,7 +9,7 @@ from pathlib import Path
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
-from labbook.lab.environment import BENCHMARK_RANGE
+from labbook.lab.environment.environment import BENCHMARK_RANGE
 
 RANGE = ipaddress.IPv4Network(BENCHMARK_RANGE)
 ALL = 0x0003

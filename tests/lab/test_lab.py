@@ -97,7 +97,7 @@ def test_more_cores_than_the_machine_has_is_said_before_anything_starts():
 
 
 def test_a_host_that_cannot_start_shows_why(monkeypatch):
-    monkeypatch.setattr("labbook.lab.access.make_keys", lambda folder: None)
+    monkeypatch.setattr("labbook.lab.local.access.make_keys", lambda folder: None)
     lab_id = new_id()
     with pytest.raises(LabError, match="h1.*(host key|hostkey)"):
         Lab.up(describe({"h1": {}}), LOCAL, lab_id)

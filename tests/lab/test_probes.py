@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labbook.lab import features, probes
-from labbook.lab.local import disks
+from labbook.lab.disk import loop_device
 
 CPU_SECONDS = 1     # of the processor, at most: all together take a third, however busy the machine is
 
@@ -17,7 +17,7 @@ def test_all_are_tried_quickly_and_leave_nothing():
     found = probes.probes(again=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert 0 < after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < CPU_SECONDS
-    assert all(p.ok or p.why and p.remedy for p in found.values())
+    assert all(p.ok or p.found and p.remedy for p in found.values())
     assert found["root"].ok and found["namespaces"].ok
     assert found["delay"].ok == (found["netem"].ok or found["nfqueue"].ok)
     assert not [*Path("/sys/fs/cgroup").glob("*/labbook-probe-*"),
@@ -28,12 +28,12 @@ def test_all_are_tried_quickly_and_leave_nothing():
 
 def test_what_a_killed_try_left_goes_with_the_next():
     file = Path("/var/tmp/labbook-probe-killed")
-    device = disks.make(file, 8 << 20)
+    device = loop_device.make(file, 8 << 20)
     groups = sorted(path for path in Path("/sys/fs/cgroup").glob("*/cgroup.procs"))[:1]
     for group in groups:
         (group.parent / "labbook-probe-killed").mkdir()
     probes.probes(["tbf"], again=True)
-    assert not file.exists() and device not in disks.devices(str(file))
+    assert not file.exists() and device not in loop_device.devices(str(file))
     assert not any((group.parent / "labbook-probe-killed").exists() for group in groups)
 
 

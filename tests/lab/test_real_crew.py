@@ -33,7 +33,7 @@ class Rack:
         self.place.inside(real.name, f"mkdir -p {root}", user="op")
         host = Host(f"on-{real.name}", "lan", "client", real.data, real.login, root, real.python,
                     allow=real.allow)
-        host.python = software.bring(host, real, root.parent)
+        host.python = software.install(host, real, root.parent)
         return host
 
     def role(self, role):

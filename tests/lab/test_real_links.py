@@ -13,7 +13,7 @@ from small_labs import best_of, connect_ms, describe, new_id
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, Link
-from labbook.lab.remote import shape
+from labbook.lab.link import firewall
 
 HERE = Path(__file__).parent
 LAB = describe({"h1": ("a", {"quota": 0.5}), "h2": ("b", {}), "h3": ("b", {
@@ -160,14 +160,14 @@ def test_without_its_delay_line_a_link_is_closed_until_shaped_again(lab, link):
 
 
 def test_rules_and_queues_of_others_are_left_alone(place, lab, link):
-    others = f"PREROUTING -s 192.0.2.1 -j NFQUEUE --queue-num {shape.ALL_QUEUES[0]}"
+    others = f"PREROUTING -s 192.0.2.1 -j NFQUEUE --queue-num {firewall.ALL_QUEUES[0]}"
     lab.hosts["h1"].run("rm -f queue-b")
     place.inside("h1", f"iptables -t mangle -A {others}")
     before = place.snapshot("h1")["rules"]
     link.shape(rtt_ms=20)
     link.cut()
     assert place.inside("h1", "cat /proc/net/netfilter/nfnetlink_queue").split()[0] == str(
-        shape.ALL_QUEUES[1])
+        firewall.ALL_QUEUES[1])
     link.heal()
     link.shape()
     assert place.snapshot("h1")["rules"] == before and link.check()["measured_rtt_ms"] < 2

@@ -121,7 +121,7 @@ def test_a_root_folder_that_others_write_to_and_a_lab_that_has_the_host_are_told
     wrong = [one.words() for one in seen if not one.ok]
     assert len(wrong) == 1 and "hosts.h1.root: a root folder" in wrong[0]
     assert "can be written by everybody" in wrong[0]
-    assert [one.key for one in seen if one.what == "in use"] == ["hosts.h2"]
+    assert [one.key for one in seen if one.name == "in use"] == ["hosts.h2"]
 
 
 def test_a_login_shell_that_speaks_is_told(place, environment):

@@ -13,7 +13,7 @@ from labbook.lab import Environment
 from labbook.lab.host.host import Host
 from labbook.lab.remote import packages, software
 from labbook.lab.ssh import transfer
-from labbook.systems.artifacts import bring, made
+from labbook.systems.artifacts import push, build_once
 from labbook.systems.keystone.server import Keystone
 from labbook.systems.null.server import NullServer
 from labbook.systems.sql.mariadb import MariaDB
@@ -76,9 +76,9 @@ def there(place, tmp_path):
 def test_a_bare_debian_behind_a_jump_host_runs_our_programs_with_what_is_brought(there):
     host, real = there("h2")
     lab = host.root.parent
-    host.python = software.bring(host, real, lab)
+    host.python = software.install(host, real, lab)
     assert host.python == f"{lab}/software/python"
-    assert software.bring(host, real, lab) == host.python
+    assert software.install(host, real, lab) == host.python
     seen = software.ask(host, host.python)
     assert software.lacks(seen) is None and seen["python"].startswith("/usr/bin/python3")
     with_null = NullServer(host).up()
@@ -111,15 +111,15 @@ def test_a_system_in_python_runs_there_with_packages_of_its_own_as_a_user_who_is
 def test_where_nothing_may_be_brought_all_must_be_there(there):
     host, real = there(allow=())
     with pytest.raises(InputError, match=r"rack.yml: hosts.h1.python: .* lacks cassandra-driver 3"):
-        software.bring(host, real, host.root.parent, file="rack.yml")
+        software.install(host, real, host.root.parent, file="rack.yml")
     granted, real_granted = there()
-    brought = software.bring(granted, real_granted, PurePosixPath("/home/op/labbook/lab"))
+    brought = software.install(granted, real_granted, PurePosixPath("/home/op/labbook/lab"))
     object.__setattr__(real, "python", brought)
-    assert software.bring(host, real, host.root.parent) == "/usr/bin/python3"
+    assert software.install(host, real, host.root.parent) == "/usr/bin/python3"
     library = "/home/op/labbook/lab/software/library/labbook"
     host.run(f"echo >> {library}/errors.py")
     with pytest.raises(InputError, match="has labbook of another state"):
-        software.bring(host, real, host.root.parent)
+        software.install(host, real, host.root.parent)
 
 
 def test_a_python_that_cannot_be_used_is_told(there):
@@ -128,7 +128,7 @@ def test_a_python_that_cannot_be_used_is_told(there):
              "exec python3 \"$@\"\n", "old", 0o755)
     with pytest.raises(LabError, match=r"3.9.2, .*older than 3.11.*`python`"):
         object.__setattr__(real, "python", f"{host.root}/old")
-        software.bring(host, real, host.root.parent)
+        software.install(host, real, host.root.parent)
     with pytest.raises(LabError, match="nope does not run there.*Install Python"):
         software.ask(host, "nope")
 
@@ -136,7 +136,7 @@ def test_a_python_that_cannot_be_used_is_told(there):
 def test_artifacts_come_below_the_labs_folder_whole_or_not_at_all(there, place, tmp_path, monkeypatch):
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
     data = os.urandom(4 << 20)
-    folder = made("store-1", lambda folder: [(folder / f"{i}.jar").write_bytes(data)
+    folder = build_once("store-1", lambda folder: [(folder / f"{i}.jar").write_bytes(data)
                                              for i in range(20)])
     host, _ = there()
     pour = transfer._pour_folder
@@ -152,10 +152,10 @@ def test_artifacts_come_below_the_labs_folder_whole_or_not_at_all(there, place, 
         pour(source, sink)
     monkeypatch.setattr(transfer, "_pour_folder", pour_and_break_off)
     with pytest.raises(LabError, match="node: copying store-1 broke off"):
-        bring(host, folder)
+        push(host, folder)
     assert place.inside("h1", "ls /home/op/labbook/lab/artifacts").strip() == ""
     monkeypatch.setattr(transfer, "_pour_folder", pour)
-    at = bring(host, folder)
+    at = push(host, folder)
     assert at == PurePosixPath("/home/op/labbook/lab/artifacts/store-1")
     assert host.run(f"sha256sum < {at}/14.jar").stdout.split()[0] == (
         hashlib.sha256((folder / "14.jar").read_bytes()).hexdigest())

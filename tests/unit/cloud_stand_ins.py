@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
-from labbook.lab.clouds import OwnCloud
+from labbook.lab.environment.clouds import OwnCloud
 
 ANSWER_S = 60
 

@@ -1,7 +1,7 @@
 """Where experiments run: environments, labs, hosts, links. Names are loaded when first asked for."""
 
 _HOMES = {
-    "Lab": "lab", "Environment": "environment", "LabDescription": "description",
+    "Lab": "lab", "Environment": "environment.environment", "LabDescription": "description",
     "Host": "host.host", "Result": "host.host", "Process": "host.process", "Link": "link.link",
     "Disk": "disk.disk", "io_class": "disk.io_classes",
 }

@@ -12,10 +12,10 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from labbook.lab.disk import loop_device, tracefs
 from labbook.lab.host import fuse
 from labbook.lab.link.on_host import delayline
 from labbook.lab.link.shaping import TRY_NETEM
-from labbook.lab.local import disks, tracing
 
 CGROUPS = Path("/sys/fs/cgroup")
 SCRATCH = Path("/var/tmp").resolve()    # on a disk, as the labs' folder is; /tmp may be in memory
@@ -180,11 +180,11 @@ def _schedulers(block):
 def clear_leftovers() -> None:
     """Of a try that was killed; nobody else may be trying."""
     for file in SCRATCH.glob(f"{PREFIX}*"):
-        for device in disks.devices(str(file)):
-            disks.unmake(device)
+        for device in loop_device.devices(str(file)):
+            loop_device.unmake(device)
         file.unlink()
     with suppress(OSError):
-        tracing.undo(*tracing.found(PREFIX))
+        tracefs.undo(*tracefs.found(PREFIX))
     for group in [*CGROUPS.glob(f"{PREFIX}*"), *CGROUPS.glob(f"*/{PREFIX}*")]:
         group.rmdir()
 
@@ -193,13 +193,13 @@ def _traced(block):
     """A disk's request is in a tracing instance of its own."""
     major, minor = map(int, (block / "dev").read_text().split(":"))
     name = f"{PREFIX}{secrets.token_hex(4)}"
-    _apart(f"{tracing.TRY}\n"
-           f"cd {tracing.FOLDER}/instances; mkdir {name}; trap 'rmdir {name}' EXIT\n"
-           f"for event in {tracing.EVENTS}; do\n"
+    _apart(f"{tracefs.TRY}\n"
+           f"cd {tracefs.FOLDER}/instances; mkdir {name}; trap 'rmdir {name}' EXIT\n"
+           f"for event in {tracefs.EVENTS}; do\n"
            f"echo 'dev == {major << 20 | minor}' > {name}/events/block/$event/filter\n"
            f"echo 1 > {name}/events/block/$event/enable; done\n"
            f"dd if=/dev/{block.name} of=/dev/null bs=4096 count=1 iflag=direct status=none\n"
-           f"for event in {tracing.EVENTS}; do\n"
+           f"for event in {tracefs.EVENTS}; do\n"
            f"grep -q $event: {name}/trace || {{ echo $event was not seen >&2; exit 1; }}; done",
            "--mount")
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, LabError
-from labbook.lab import providers
-from labbook.lab import registry as standing
-from labbook.lab.clouds import OwnCloud
+from labbook.lab import registry
 from labbook.lab.description import LEAST_QUOTA
+from labbook.lab.environment.clouds import OwnCloud
 from labbook.lab.host.host import Host
 from labbook.lab.ownership import Ownership
 from labbook.lab.quantities import size_text
-from labbook.lab.registry import Standing
+from labbook.lab.registry import LabRecord
 
 
 class Lab:
@@ -39,7 +38,7 @@ class Lab:
         `keep`: it stays when this process ends. LabError when another process has the lab, when
         the place lacks something, or when a host does not answer.
         """
-        provider = providers.of(environment)
+        provider = registry.provider_of(environment)
         lab_id = lab_id or default_id(description.name, environment)
         ownership = _own(lab_id, provider)
         folder = ownership.folder
@@ -51,7 +50,7 @@ class Lab:
             made["clouds"] = [cloud.told() for cloud in environment.clouds]
             made["programs"] = dict(environment.programs)
             lab = cls(lab_id, provider, made, ownership)
-            standing.write_down(made, folder)
+            registry.save(made, folder)
             lab._shape_links()
             if keep:  # not before it is up: a start that was killed is swept
                 (folder / "keep").touch()
@@ -69,7 +68,7 @@ class Lab:
     @classmethod
     def attach(cls, lab_id: str) -> "Lab":
         """Take up a lab that is there."""
-        provider = providers.holding(lab_id)
+        provider = registry.provider_holding(lab_id)
         ownership = Ownership(provider.state_folder(lab_id))
         try:
             made = json.loads((ownership.folder / "lab.json").read_text())
@@ -79,9 +78,9 @@ class Lab:
         return cls(lab_id, provider, made, ownership)
 
     @staticmethod
-    def list() -> Sequence[Standing]:
+    def list() -> Sequence[LabRecord]:
         """Labs of this machine that this user made and that are wholly up."""
-        return standing.wholly_up()
+        return registry.running_labs()
 
     @staticmethod
     def sweep(everything: bool = False) -> Sequence[str]:
@@ -89,7 +88,7 @@ class Lab:
 
         LabError, once all have been tried, when one cannot be taken down.
         """
-        return standing.sweep(everything)
+        return registry.sweep(everything)
 
     def host(self, name: str) -> Host:
         try:
@@ -127,7 +126,7 @@ class Lab:
         return Disk(self.host(host), lambda host: self._provider.trace(self.id, host))
 
     def check_links(self) -> Sequence[dict]:
-        """Asked and measured of every link; LabError when one is not what was asked."""
+        """HostRequest and measured of every link; LabError when one is not what was asked."""
         return [link.check() for link in self.links()]
 
     def limit(self, host: str, quota: float | None) -> None:

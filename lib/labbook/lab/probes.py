@@ -11,11 +11,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from labbook.errors import InputError
 from labbook.lab.features import PROBES, ROOT_REMEDY, Missing, clear_leftovers
+from labbook.lab.finding import Finding
 from labbook.lab.local.kernel import find_tools
 
 CACHE = Path("/run/labbook/probes.json")
@@ -31,23 +32,12 @@ DISPENSABLE = {"netem"}
 OF_THIS_USER = {"root"}     # what another user found out says nothing
 
 
-@dataclass(frozen=True)
-class Probe:
-    """What came out: `found` says what is there, `why` what went wrong, `remedy` what to do."""
-
-    name: str
-    ok: bool
-    why: str = ""
-    remedy: str = ""
-    found: str = ""
-
-
-def probe(name: str) -> Probe:
+def probe(name: str) -> Finding:
     """Whether this machine has the feature `name`, one of NAMES."""
     return probes([name])[name]
 
 
-def probes(names=None, again: bool = False) -> dict[str, Probe]:
+def probes(names=None, again: bool = False) -> dict[str, Finding]:
     """All of `names` (all when None), tried together; `again`: also what is remembered."""
     names = list(NAMES if names is None else names)
     for name in names:
@@ -70,7 +60,7 @@ def main(names) -> None:
     json.dump([asdict(p) for p in tried.values()], sys.stdout)
 
 
-def _as_root(names) -> dict[str, Probe]:
+def _as_root(names) -> dict[str, Finding]:
     if not names:
         return {}
     command = [sys.executable, "-S", "-E", "-c", PROGRAM, str(LIB), *names]
@@ -78,28 +68,28 @@ def _as_root(names) -> dict[str, Probe]:
         command = ["sudo", "-n", *command]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-        return {fields["name"]: Probe(**fields) for fields in json.loads(done.stdout)}
+        return {fields["name"]: Finding(**fields) for fields in json.loads(done.stdout)}
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         said = str(error) if not isinstance(error, ValueError) else done.stderr.strip()[-300:]
-        return {name: Probe(name, False, f"not tried: {said}", ROOT_REMEDY) for name in names}
+        return {name: Finding("", name, False, "", f"not tried: {said}", ROOT_REMEDY) for name in names}
 
 
-def _try(name) -> Probe:
+def _try(name) -> Finding:
     attempt, remedy = PROBES[name]
     try:
-        return Probe(name, True, found=attempt() or "works")
+        return Finding("", name, True, "", attempt() or "works")
     except Missing as missing:
-        return Probe(name, False, str(missing), missing.remedy or remedy)
+        return Finding("", name, False, "", str(missing), missing.remedy or remedy)
     except OSError as error:
-        return Probe(name, False, str(error), remedy)
+        return Finding("", name, False, "", str(error), remedy)
 
 
-def _remembered() -> dict[str, Probe]:
+def _remembered() -> dict[str, Finding]:
     try:
         noted = json.loads(CACHE.read_text())
         if noted["boot"] != BOOT_ID.read_text():
             return {}
-        known = {fields["name"]: Probe(**fields) for fields in noted["probes"]}
+        known = {fields["name"]: Finding(**fields) for fields in noted["probes"]}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {name: p for name, p in known.items()

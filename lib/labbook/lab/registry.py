@@ -6,12 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab import providers
+from labbook.lab.local import provider as namespaces
 from labbook.lab.ownership import Ownership
+from labbook.lab.remote import provider as ssh
+
+PROVIDERS = (namespaces, ssh)
+
+
+def provider_of(environment):
+    return next(provider for provider in PROVIDERS if provider.NAME == environment.provider)
+
+
+def provider_holding(lab_id: str):
+    """The one in whose place the lab's state folder lies; the first when there is none."""
+    return next((p for p in PROVIDERS if p.state_folder(lab_id).is_dir()), PROVIDERS[0])
 
 
 @dataclass(frozen=True)
-class Standing:
+class LabRecord:
     """A lab as its state folder tells it, also when nobody has it."""
 
     id: str
@@ -21,18 +33,18 @@ class Standing:
     ssh_config: Path
 
 
-def write_down(made: dict, folder: Path) -> None:
+def save(made: dict, folder: Path) -> None:
     """What another process needs to take the lab up, which says that all of it is there."""
     partial = folder / "lab.json.partial"
     partial.write_text(json.dumps(made))
     partial.rename(folder / "lab.json")
 
 
-def wholly_up() -> list[Standing]:
+def running_labs() -> list[LabRecord]:
     found = []
     for _, folder in _folders():
         with suppress(FileNotFoundError):  # not wholly up, or taken down meanwhile
-            found.append(_standing(folder))
+            found.append(_record(folder))
     return found
 
 
@@ -58,11 +70,11 @@ def sweep(everything: bool) -> list[str]:
 
 
 def _folders():
-    return [(provider, folder) for provider in providers.ALL for folder in provider.folders()]
+    return [(provider, folder) for provider in PROVIDERS for folder in provider.folders()]
 
 
-def _standing(folder) -> Standing:
+def _record(folder) -> LabRecord:
     made = json.loads((folder / "lab.json").read_text())
     names = tuple(h["name"] for h in made["hosts"])
-    return Standing(folder.name, made["study"], (folder / "keep").exists(), names,
+    return LabRecord(folder.name, made["study"], (folder / "keep").exists(), names,
                     folder / "ssh_config")

@@ -24,7 +24,7 @@ def seen(studies, environment):
 
 
 def _wrong(own) -> LabbookError | None:
-    from labbook.lab.clouds import check_credentials
+    from labbook.lab.environment.clouds import check_credentials
     from labbook.systems.cloud.user_cloud import api_of
 
     try:

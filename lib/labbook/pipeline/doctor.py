@@ -5,39 +5,17 @@ import json
 import os
 import platform
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from labbook import paths
 from labbook.errors import LabError
+from labbook.lab.finding import Finding
 from labbook.lab.quantities import size_text
 from labbook.pipeline import install
 from labbook.pipeline.requirements import EVERY_LAB, requirements
 
 LOCAL = "environments/local.yml"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at. `found`: what is there; `remedy`: what to type when it is missing.
-
-    `key` is where an environment file says it, such as hosts.rack1.data; empty for this machine.
-    """
-
-    name: str
-    ok: bool
-    why: str
-    studies: tuple[str, ...]
-    found: str = ""
-    remedy: str = ""
-    key: str = ""
-
-    def words(self) -> str:
-        """What is missing, why, for whom, and what to type: a sentence or two."""
-        have = f" ({self.found})" if self.found else ""
-        where = f"{self.key}: " if self.key else "missing: "
-        return (f"{where}{self.name}{have}: {self.why}; needed by {', '.join(self.studies)}. "
-                f"{self.remedy}")
 
 
 def main(studies=(), as_json=False, environment=LOCAL) -> int:
@@ -71,7 +49,7 @@ def require(studies=(), environment=LOCAL) -> None:
 
 def _host(finding) -> str:
     """`hosts.rack1` of a finding at hosts.rack1.data; empty for this machine."""
-    from labbook.lab.remote.schema import HOST
+    from labbook.lab.environment.schema import HOST
 
     entry, _, last = finding.key.rpartition(".")
     return entry if last in HOST["properties"] else finding.key
@@ -99,7 +77,7 @@ def _distribution() -> str:
 
 def examine(studies=(), environment=LOCAL) -> list[Finding]:
     """`environment`: a file, from the checkout's root."""
-    from labbook.lab.environment import Environment
+    from labbook.lab.environment.environment import Environment
 
     place = Environment.load(paths.checkout() / environment)
     if place.provider == "ssh":
@@ -118,17 +96,17 @@ def _driver(studies):
     if all(map(install.is_here, needed.artifacts)):
         needed.packages.pop("maven", None)
     for need, found in install.installed(needed.packages.values()):
-        yield Finding(need.name, bool(found), need.why, _whom(need),
-                      found.split()[1] if found else "",
-                      "" if found else f"Type: sudo apt-get install {need.alternatives[0]}")
+        yield Finding("", need.name, bool(found), need.why, found.split()[1] if found else "",
+                      "" if found else f"Type: sudo apt-get install {need.alternatives[0]}",
+                      _whom(need))
 
 
 def _hosts(studies, environment):
     from labbook.pipeline import hosts
     from labbook.pipeline.requirements import all_studies
 
-    for one, whom in hosts.seen(studies or all_studies(), environment):
-        yield Finding(one.what, one.ok, one.why, whom, one.found, one.remedy, one.key)
+    for finding, whom in hosts.seen(studies or all_studies(), environment):
+        yield replace(finding, studies=whom)
 
 
 def _clouds(studies, environment):
@@ -138,8 +116,8 @@ def _clouds(studies, environment):
 
     for own, whom, wrong in clouds.seen(studies, environment):
         said = wrong and getattr(wrong, "message", str(wrong))
-        yield Finding(f"cloud {own.name}", wrong is None, "the study's servers run on it", whom,
-                      said or "knows us", clouds.remedy(wrong), getattr(wrong, "key", "") or own.key())
+        yield Finding(getattr(wrong, "key", "") or own.key(), f"cloud {own.name}", wrong is None,
+                      "the study's servers run on it", said or "knows us", clouds.remedy(wrong), whom)
 
 
 def _privilege() -> Finding:
@@ -148,13 +126,13 @@ def _privilege() -> Finding:
         found, remedy = ("passwordless sudo" if install.as_root() else "root"), ""
     except LabError as error:
         found, remedy = "", error.remedy
-    return Finding("root or sudo", bool(found), why, (EVERY_LAB,), found, remedy)
+    return Finding("", "root or sudo", bool(found), why, found, remedy, (EVERY_LAB,))
 
 
 def _packages(needed):
     for need, found in install.installed(needed.packages.values()):
-        yield Finding(need.name, bool(found), need.why, _whom(need),
-                      found.split()[1] if found else "", "" if found else _how_to_get(need))
+        yield Finding("", need.name, bool(found), need.why, found.split()[1] if found else "",
+                      "" if found else _how_to_get(need), _whom(need))
 
 
 def _whom(need) -> tuple[str, ...]:
@@ -174,16 +152,14 @@ def _how_to_get(need) -> str:
 def _artifacts(needed):
     for artifact, need in needed.artifacts.items():
         here = install.is_here(artifact)
-        yield Finding(need.name, here, need.why, _whom(need),
-                      "fetched" if here else "", f"Type: labbook install {' '.join(need.studies)}")
+        yield Finding("", need.name, here, need.why, "fetched" if here else "",
+                      f"Type: labbook install {' '.join(need.studies)}", _whom(need))
 
 
 def _features(needed):
     tried = _probes(list(needed.features))
     for need in needed.features.values():
-        probe = tried[need.name]
-        yield Finding(need.name, probe.ok, need.why, _whom(need),
-                      (probe.found or "works") if probe.ok else probe.why, probe.remedy)
+        yield replace(tried[need.name], why=need.why, studies=_whom(need))
 
 
 def lacking_features(study: str) -> list[Finding]:
@@ -211,8 +187,8 @@ def _room(needed, place, file):
         text = str if kind == "cores" else size_text
         for size in sorted({size for size in wanted.values() if size}):
             studies = tuple(study for study, wants in wanted.items() if wants == size)
-            yield Finding(f"{text(size)} {kind}", have[kind] >= size, why[kind], studies,
-                          text(have[kind]), "" if have[kind] >= size else remedy[kind])
+            yield Finding("", f"{text(size)} {kind}", have[kind] >= size, why[kind],
+                          text(have[kind]), "" if have[kind] >= size else remedy[kind], studies)
 
 
 def _cores() -> int:

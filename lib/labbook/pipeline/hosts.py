@@ -1,15 +1,14 @@
 """What a study needs of hosts of the user's own, beside what its lab.yml asks of each."""
 
 from labbook.lab.remote.assign import match
-from labbook.lab.remote.finding import Wants, named
-from labbook.lab.remote.permissions import asked
+from labbook.lab.remote.needs import HostNeeds, host_requests, named_packages
 from labbook.pipeline.requirements import description, needs_on, systems_needs
 
 PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's programs, no system
 
 
-def needs(study: str) -> dict[str, Wants]:
-    """{lab host: Wants} for `labbook.lab.remote.preflight`.
+def needs(study: str) -> dict[str, HostNeeds]:
+    """{lab host: HostNeeds} for `labbook.lab.remote.preflight`.
 
     Any of the study's systems may come to run on any of its hosts (eras, a cluster's nodes), but
     for those of clients and their ceiling: there only what lab.yml names for them. Of a system that
@@ -18,7 +17,7 @@ def needs(study: str) -> dict[str, Wants]:
     """
     lab = description(study)
     theirs = {name for system in lab.systems for name in system["hosts"]}
-    found = {host.name: Wants(programs=host.name not in theirs, packages=named(lab))
+    found = {host.name: HostNeeds(programs=host.name not in theirs, packages=named_packages(lab))
              for host in lab.hosts}
     for system, what, wanted in systems_needs(study, lab):
         for host in lab.hosts:
@@ -34,7 +33,7 @@ def _add(wants, what, wanted):
 
 
 def seen(studies, environment):
-    """(Seen, the studies it was seen for) of all hosts, each once. InputError when the hosts
+    """(Finding, the studies it was seen for) of all hosts, each once. InputError when the hosts
     cannot make up the lab of a study."""
     from labbook.lab.remote import preflight
 
@@ -50,7 +49,7 @@ def plan(study: str, environment) -> list[str]:
     and what it lacks now."""
     lab, wants = description(study), needs(study)
     matched = match(lab, environment)
-    asks, lines = asked(lab, matched), []
+    asks, lines = host_requests(lab, matched), []
     for real in dict.fromkeys(matched.values()):
         mine = [name for name, host in matched.items() if host is real]
         lines += [f"  {real.name} ({real.user}@{real.address}) as {', '.join(mine)}",

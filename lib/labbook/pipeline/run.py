@@ -107,19 +107,19 @@ def check_files(jobs) -> None:
 
 def environment_of(study, chosen):
     """The Environment that a study's parameters name; None when they name none."""
-    from labbook.lab.environment import Environment
+    from labbook.lab.environment.environment import Environment
 
     name = _environment_name(study, chosen)
     return Environment.load(paths.checkout() / environment_file(name)) if name else None
 
 
 def _check_hosts(study, environment):
-    from labbook.lab.remote import assign as match
-    from labbook.lab.remote import permissions as permits
+    from labbook.lab.remote.assign import match
+    from labbook.lab.remote.needs import require_allowed
     from labbook.pipeline.requirements import description
 
     lab = description(study)
-    permits.require_allowed(lab, match.match(lab, environment), environment)
+    require_allowed(lab, match(lab, environment), environment)
 
 
 def check_needs(jobs) -> None:

@@ -49,13 +49,13 @@ def place(environment: Path) -> str:
 
 def veil(environment: Path):
     """A function that takes addresses, users and paths of keys out of data for a record."""
-    from labbook.lab.remote.redact import veil
+    from labbook.lab.environment.redact import redactor
 
-    return veil(_environment(environment))
+    return redactor(_environment(environment))
 
 
 def _environment(file: Path):
-    from labbook.lab.environment import Environment
+    from labbook.lab.environment.environment import Environment
 
     return Environment.load(file, keys=False)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.cache.build import COMPLETE, is_whole, made
-from labbook.lab.cache.push import bring
+from labbook.lab.cache.build import COMPLETE, is_whole, build_once
+from labbook.lab.cache.push import push
 
-__all__ = ["COMPLETE", "Artifact", "bring", "fetch", "is_whole", "made"]
+__all__ = ["COMPLETE", "Artifact", "build_once", "fetch", "is_whole", "push"]
 
 FETCH_SECONDS = 900
 
@@ -54,7 +54,7 @@ class Artifact:
 
 def fetch(artifact: Artifact) -> Path:
     """The folder with the artifact's jars, fetched if it is not there; LabError when that fails."""
-    return made(artifact.folder, lambda folder: _maven(artifact, folder))
+    return build_once(artifact.folder, lambda folder: _maven(artifact, folder))
 
 
 def _maven(artifact: Artifact, folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from labbook.errors import InputError
 from labbook.lab import features, probes
 from labbook.lab.features import Missing
-from labbook.lab.probes import Probe
+from labbook.lab.finding import Finding
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def machine(monkeypatch, tmp_path):
 
     def as_root(names):
         machine.tried.extend(names)
-        made = {name: Probe(name, name not in machine.missing) for name in names}
+        made = {name: Finding("", name, name not in machine.missing, "") for name in names}
         probes._remember(made)
         return made
 
@@ -79,7 +79,7 @@ def test_without_privilege_nothing_is_tried_and_the_remedy_is_sudo(monkeypatch):
         [], 1, "", "sudo: a password is required\n"))
     found = probes._as_root(["netem", "loop"])
     assert [p.ok for p in found.values()] == [False, False]
-    assert "a password is required" in found["loop"].why and "sudo -n true" in found["loop"].remedy
+    assert "a password is required" in found["loop"].found and "sudo -n true" in found["loop"].remedy
 
 
 def test_a_missing_command_names_its_package(monkeypatch):
@@ -97,8 +97,8 @@ def test_what_fails_says_what_it_said_and_what_to_do(monkeypatch):
         raise Missing("Specified qdisc kind is unknown")
 
     monkeypatch.setitem(probes.PROBES, "tbf", (fails, "Take another kernel"))
-    assert probes._try("tbf") == Probe(
-        "tbf", False, "Specified qdisc kind is unknown", "Take another kernel")
+    assert probes._try("tbf") == Finding(
+        "", "tbf", False, "", "Specified qdisc kind is unknown", "Take another kernel")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
+from labbook.lab.finding import Finding
 from labbook.pipeline import doctor, install
 
 
@@ -32,8 +33,8 @@ def machine(tmp_path, monkeypatch):
         return []
 
     def probes(names):
-        return {name: SimpleNamespace(ok=name not in has.features, remedy="load the module",
-                                      why=has.features.get(name, ""), found="") for name in names}
+        return {name: Finding("", name, name not in has.features, "", has.features.get(name, "works"),
+                              "load the module") for name in names}
 
     monkeypatch.setattr(install, "as_root", as_root)
     monkeypatch.setattr(install, "versions",

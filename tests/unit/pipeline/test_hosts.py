@@ -7,9 +7,10 @@ import pytest
 from labbook import paths
 from labbook.cli import main
 from labbook.errors import InputError, LabError
-from labbook.lab.environment import Environment
-from labbook.lab.remote import key_files, preflight
-from labbook.lab.remote.finding import Seen
+from labbook.lab.environment.environment import Environment
+from labbook.lab.environment import key_files
+from labbook.lab.finding import Finding
+from labbook.lab.remote import preflight
 from labbook.pipeline import doctor, hosts, install, run
 
 LAB = """sites: [lan]
@@ -29,8 +30,8 @@ hosts:
   rack1: {address: 192.0.2.11, roles: [db, node]}
   rack2: {address: 192.0.2.12, roles: [client, node], allow: [software]}
 """
-LACKS = Seen("hosts.rack2.address", "reachable", False, "SSH goes there", "no answer", "Turn it on")
-HAS = Seen("hosts.rack1.address", "reachable", True, "SSH goes there", "op, Linux 6.1")
+LACKS = Finding("hosts.rack2.address", "reachable", False, "SSH goes there", "no answer", "Turn it on")
+HAS = Finding("hosts.rack1.address", "reachable", True, "SSH goes there", "op, Linux 6.1")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from labbook.cli import parser
-from labbook.lab.environment import Environment
+from labbook.lab.environment.environment import Environment
 from labbook.paths import checkout, clouds_dir
 from labbook.pipeline.clouds import standing_in
 from labbook.pipeline.requirements import description

@@ -45,8 +45,8 @@ def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, seconds
 def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, lacking):
     book.study("wan", PLANS.format(seconds=1))
     book.write("data/papers/wan/lab.yml", LAB)
-    lacking.append(doctor.Finding("fuse", False, "a file system of a program is mounted", ("wan",),
-                                  "no /dev/fuse", "Type: modprobe fuse"))
+    lacking.append(doctor.Finding("", "fuse", False, "a file system of a program is mounted",
+                                  "no /dev/fuse", "Type: modprobe fuse", ("wan",)))
     assert plan.plan([], run.Asked()) == 0
     assert "not yet: missing: fuse (no /dev/fuse)" in capsys.readouterr().out
 
@@ -94,7 +94,7 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
 
 
 def test_clouds_that_stand_in_are_told_with_what_is_made_there(tmp_path, monkeypatch):
-    from labbook.lab.environment import Environment
+    from labbook.lab.environment.environment import Environment
     from labbook.pipeline import clouds
 
     lab = LabDescription.parse({"sites": ["s"], "hosts": {"h": {"site": "s", "role": "cloud"}}, "systems": [

@@ -12,7 +12,7 @@ import pytest
 
 from labbook.errors import LabError
 from labbook.systems import artifacts
-from labbook.systems.artifacts import Artifact, fetch, is_whole, made
+from labbook.systems.artifacts import Artifact, fetch, is_whole, build_once
 
 STORE = Artifact("org.example", "store", "1.2")
 # Says where it was called, writes one jar and one that it depends on.
@@ -120,8 +120,8 @@ def test_without_mvn_the_remedy_is_told(maven, monkeypatch, tmp_path):
 
 
 def test_made_is_for_anything_that_is_costly_to_make(maven):
-    assert (made("thing", lambda folder: (folder / "a").write_text("1")) / "a").read_text() == "1"
-    made("thing", lambda folder: pytest.fail("made twice"))
+    assert (build_once("thing", lambda folder: (folder / "a").write_text("1")) / "a").read_text() == "1"
+    build_once("thing", lambda folder: pytest.fail("made twice"))
 
 
 def test_drafts_of_killed_runs_go_and_those_of_runs_at_work_stay(maven, tmp_path):
@@ -130,7 +130,7 @@ def test_drafts_of_killed_runs_go_and_those_of_runs_at_work_stay(maven, tmp_path
 
     def fill(folder):
         assert not left.parent.exists()
-        made("inner", lambda inner: (inner / "a").touch())
+        build_once("inner", lambda inner: (inner / "a").touch())
         (folder / "b").touch()  # its own draft is still there
 
-    assert is_whole(made("outer", fill)) and is_whole(made("inner", fill))
+    assert is_whole(build_once("outer", fill)) and is_whole(build_once("inner", fill))

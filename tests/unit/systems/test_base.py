@@ -18,7 +18,7 @@ from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.host import process as processes
 from labbook.lab.host.host import Host, Login, Result
 from labbook.lab.ssh import transfer
-from labbook.systems.artifacts import COMPLETE, bring, is_whole, made
+from labbook.systems.artifacts import COMPLETE, push, is_whole, build_once
 from labbook.systems.base import System, memory_mb
 
 SERVER = """
@@ -259,7 +259,7 @@ class Foreign(Here):
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(transfer, "feed", feed)
-    return made("store-1.2", lambda folder: (folder / "store-1.2.jar").write_text("a jar"))
+    return build_once("store-1.2", lambda folder: (folder / "store-1.2.jar").write_text("a jar"))
 
 
 def feed(host, command, pour, size, what):
@@ -273,19 +273,19 @@ def feed(host, command, pour, size, what):
 def test_a_folder_that_the_host_sees_is_used_where_it_is(folder, tmp_path):
     host = Here(tmp_path / "host")
     host.root.mkdir()
-    assert bring(host, folder) == PurePosixPath(folder)
+    assert push(host, folder) == PurePosixPath(folder)
     assert not list(host.root.iterdir())
 
 
 def test_a_folder_is_brought_to_a_host_that_does_not_see_it(folder, tmp_path):
     host = Foreign(tmp_path / "host")
     host.root.mkdir()
-    there = bring(host, folder)
+    there = push(host, folder)
     assert there == host.root / "artifacts" / "store-1.2" and is_whole(there)
     assert [p.name for p in there.parent.iterdir()] == ["store-1.2"]
-    assert bring(host, folder) == there and host.sent == 1
+    assert push(host, folder) == there and host.sent == 1
     (there / COMPLETE).write_text("of another version")
-    assert bring(host, folder) == there and host.sent == 2 and is_whole(there)
+    assert push(host, folder) == there and host.sent == 2 and is_whole(there)
 
 
 def users_own(tmp_path, *allow):
@@ -298,16 +298,16 @@ def users_own(tmp_path, *allow):
 def test_to_a_users_host_it_is_copied_where_that_is_allowed(folder, tmp_path):
     host = users_own(tmp_path, "software")
     place = tmp_path / "root" / "lab" / "artifacts" / "store-1.2"
-    assert bring(host, folder) == place and is_whole(place)
-    assert bring(host, folder) == place and host.sent == 1
+    assert push(host, folder) == place and is_whole(place)
+    assert push(host, folder) == place and host.sent == 1
 
 
 def test_a_users_host_may_have_it_ready_but_whole(folder, tmp_path):
     host, kept = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
     with pytest.raises(LabError, match=r"root/artifacts/store-1.2 is not there.*`allow`"):
-        bring(host, folder)
+        push(host, folder)
     shutil.copytree(folder, kept)
-    assert bring(host, folder) == kept and host.sent == 0
+    assert push(host, folder) == kept and host.sent == 0
     (kept / "store-1.2.jar").write_text("cut")
     with pytest.raises(LabError, match="not whole"):
-        bring(host, folder)
+        push(host, folder)

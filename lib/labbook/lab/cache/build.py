@@ -13,7 +13,7 @@ from labbook.paths import cache_dir
 COMPLETE = "complete.json"  # written last: each file of the folder and its size
 
 
-def made(name: str, fill: Callable[[Path], None]) -> Path:
+def build_once(name: str, fill: Callable[[Path], None]) -> Path:
     """The cached folder `name`, filled by `fill(folder)` when it is missing or not whole.
 
     Runs in parallel wait for one another; what a killed run leaves is never taken for whole.

@@ -12,7 +12,7 @@ os.chdir(sys.argv[1])
 sys.exit(any(os.path.getsize(f) != n for f, n in json.load(open("{COMPLETE}")).items()))"""
 
 
-def bring(host, folder: Path) -> PurePosixPath:
+def push(host, folder: Path) -> PurePosixPath:
     """Where `folder`, from `shelf.made`, is on the host: copied if it is not there.
 
     A user's own host may have it ready below its root folder, and must if no software may be

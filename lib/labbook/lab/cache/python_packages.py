@@ -11,10 +11,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from labbook.lab.cache.build import made
-from labbook.lab.cache.push import bring
+from labbook.lab.cache.build import build_once
+from labbook.lab.cache.push import push
 from labbook.lab.remote import software, wheels
-from labbook.lab.remote.on_host import probe_python as look
+from labbook.lab.remote.on_host import probe_python
 from labbook.lab.ssh.transfer import say
 
 # What nothing imports at run time but what is a good part of the files.
@@ -46,15 +46,15 @@ class PythonPackages:
 
     def fetch(self, seen: dict | None = None) -> Path:
         """The cached folder for the Python that `look` has seen on a host, or for this one."""
-        seen = seen or look.look(())
+        seen = seen or probe_python.look(())
         wheels.check_kind(seen.get("host", "this machine"), seen)
         python, machine = "{}.{}".format(*seen["version"]), seen["machine"]
-        return made(self._folder(python, machine), lambda folder: self._fill(folder, python, machine))
+        return build_once(self._folder(python, machine), lambda folder: self._fill(folder, python, machine))
 
     def python_on(self, host) -> str:
         """The command line, for a shell, of the host's Python with these packages and no others."""
         seen = {**software.ask(host, host.python), "host": host.name}
-        folder = bring(host, self.fetch(seen))
+        folder = push(host, self.fetch(seen))
         return (f"env PYTHONPATH={shlex.quote(str(folder))} PYTHONNOUSERSITE=1 "
                 f"{shlex.quote(seen['python'])} -S")
 

@@ -4,8 +4,19 @@ from here but by processes that can be left behind."""
 import shlex
 
 from labbook.lab.host import fuse
-from labbook.lab.host.apart import run_apart
+from labbook.lab.host.host import Result
 
+SLACK_S = 20    # to start it, and to read what it said
+# Only the process of its own comes near what may hang. What it said is read when it has ended.
+SCRIPT = """place=$(mktemp -d {where}/apart-XXXXXX) || exit 1
+setsid sh -c {job} > "$place/out" 2> "$place/err" < /dev/null &
+timeout {seconds} sh -c 'until [ -e "$0/code" ]; do sleep 0.02; done' "$place"
+code=$(cat "$place/code" 2> /dev/null) || { pkill -KILL -s $!; code=; }
+echo "code $code"; cat "$place/out"; cat "$place/err" >&2; rm -rf "$place" """
+# its exit code comes in one step, and not into a folder that is no more
+JOB = """( {command}
+)
+echo $? > {place}/code.new && mv {place}/code.new {place}/code"""
 IS_MOUNTED = """while read -r _ _ _ _ place _; do [ "$place" != {path} ] || exit 0
 done < /proc/self/mountinfo; exit 1"""
 
@@ -22,7 +33,7 @@ class MountPoint:
 
     def call(self, command: str, seconds: float):
         """The Result of a shell command run there; None when it had not ended after `seconds`."""
-        return run_apart(self.host, f"cd {self._path} || exit 1\n{command}", seconds)
+        return run_or_abandon(self.host, f"cd {self._path} || exit 1\n{command}", seconds)
 
     def give(self, user: str, seconds: float) -> bool:
         """Make it a user's; whether that came to be in time."""
@@ -41,5 +52,17 @@ class MountPoint:
         self.host.run(f"[ ! -e {self._path} ] || rmdir {self._path}", root=True)
 
     def _done(self, command, seconds) -> bool:
-        done = run_apart(self.host, command, seconds, root=True)
+        done = run_or_abandon(self.host, command, seconds, root=True)
         return done is not None and done.exit_code == 0
+
+
+def run_or_abandon(host, command: str, seconds: float, root: bool = False) -> Result | None:
+    """The Result of a shell command on the host, in its root folder; None when it had not ended
+    after `seconds`. Then it has been sent SIGKILL, and ends when what it waits for lets it."""
+    job = JOB.replace("{place}", "$place").replace("{command}", command)
+    script = (SCRIPT.replace("{where}", shlex.quote(str(host.root)))
+              .replace("{seconds}", f"{seconds:.2f}").replace("{job}", shlex.quote(job)))
+    done = host.run(f"export place; {script}", timeout=seconds + SLACK_S, root=root)
+    first, _, said = done.stdout.partition("\n")
+    code = first.removeprefix("code ")
+    return Result(said, done.stderr, int(code)) if code else None

@@ -8,10 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.lab.link import shaping
+from labbook.lab.link import firewall, shaping
 from labbook.lab.link.shaping import Shape
 from labbook.lab.remote import as_root
-from labbook.lab.remote import shape as real
 
 DELAY_LINE = Path(__file__).with_name("on_host") / "delayline.py"
 READY_SECONDS = 20
@@ -163,7 +162,7 @@ class WireEnd(End):
 class HostEnd(End):
     """A real host's side: it shapes what comes from the data addresses of the far site's hosts.
 
-    A wire is shaped where packets enter it, which a real host cannot do as well: see real/shape.py.
+    A wire is shaped where packets enter it, which a real host cannot do as well: see firewall.py.
     """
 
     # netem would take the place of the queueing discipline of an interface that is the host's own
@@ -175,9 +174,9 @@ class HostEnd(End):
 
     def __init__(self, host, far, peers, lab_id):
         super().__init__(host, far, f"{far}>{host.name}", host)
-        self._chain = real.Chain(lab_id, far, host.address,
+        self._chain = firewall.Chain(lab_id, far, host.address,
                                  tuple(peer.address for peer in peers),
-                                 tuple(real.ssh_exemptions(host, peers)))
+                                 tuple(firewall.ssh_exemptions(host, peers)))
 
     def require_allowed(self) -> None:
         if not self.host.may("shape"):  # that it may be root there for other things is no leave
@@ -188,7 +187,7 @@ class HostEnd(End):
     def _shaping(self, shape):
         if shape.rate_mbit:
             raise InputError("a link between real hosts takes no rate", key="rate_mbit",
-                             allowed=real.NO_RATE)
+                             allowed=firewall.NO_RATE)
         return self._commands(shape, self.asked["cut"])
 
     def _cutting(self, cut):
@@ -197,7 +196,7 @@ class HostEnd(End):
     def _commands(self, shape, cut):
         queue = self._queue if shape.holds else None
         lab = shlex.quote(str(self.host.root.parent))
-        return [*as_root.unless_going_down(lab), real.record(self._chain.entry, f"{lab}/journal"),
+        return [*as_root.unless_going_down(lab), firewall.record(self._chain.entry, f"{lab}/journal"),
                 *self._chain.commands(queue, cut)]
 
     @cached_property
@@ -207,6 +206,6 @@ class HostEnd(End):
         noted = self.host.run(f"cat {note} 2> /dev/null", check=False).stdout.strip()
         if noted:
             return int(noted)
-        queue = real.free_queue(self.host.run(real.QUEUES_IN_USE, root=True).stdout)
+        queue = firewall.free_queue(self.host.run(firewall.QUEUES_IN_USE, root=True).stdout)
         self.host.run(f"echo {queue} > {note}")
         return queue

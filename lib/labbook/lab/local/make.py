@@ -4,7 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from labbook.lab.local import cgroups, disks, kernel, sandbox
+from labbook.lab.disk import loop_device
+from labbook.lab.local import cgroups, kernel, sandbox
 from labbook.lab.local.layout import (
     names_file,
     network_commands,
@@ -95,10 +96,10 @@ def _limit(lab, host, cores, journal) -> dict[str, Path]:
     if limits.get("disk"):
         file = folder.with_name(f"{host['name']}.disk")
         journal.write("loop", file=str(file))
-        host["device"] = disks.make(file, limits["disk"]["size"])
-        journal.write("queue", file=str(file), was=disks.queue(host["device"]))
-        disks.tune(host["device"], limits["disk"])
-        number = disks.number(host["device"])
+        host["device"] = loop_device.make(file, limits["disk"]["size"])
+        journal.write("queue", file=str(file), was=loop_device.queue(host["device"]))
+        loop_device.tune(host["device"], limits["disk"])
+        number = loop_device.number(host["device"])
     places = cgroups.folders(lab, host["name"], cgroups.wanted(limits))
     for place in dict.fromkeys(places.values()):
         journal.write("cgroup", folder=str(place))

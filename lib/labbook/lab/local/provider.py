@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.lab import access
 from labbook.lab.host.host import Host, Login
-from labbook.lab.local import cgroups, root
+from labbook.lab.local import access, cgroups, root
 from labbook.lab.local.root import STATE
 from labbook.lab.local.sandbox import ROOT
 

@@ -15,9 +15,10 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from labbook.lab.local import blocks, kernel, tracing
-from labbook.lab.local.journal import Journal
-from labbook.lab.local.layout import layout
+from labbook.lab.disk import tracefs
+from labbook.lab.journal import Journal
+from labbook.lab.local import kernel
+from labbook.lab.local.layout import block_route, choose_block, layout, routes
 
 STATE = Path("/run/labbook")
 MARK = ".labbook"  # lies in every folder that we made
@@ -59,8 +60,8 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
             raise ValueError(f"the command that asked for lab {lab} has ended")
         home = Path(state).resolve() / lab  # as the kernel will name files in it
         with _alone(STATE):
-            blocks.guard(range)
-            block = blocks.choose(range, _taken(), blocks.routes())
+            block_route(range)
+            block = choose_block(range, _taken(), routes())
             _clear_orphans(home.parent)
             if home.exists():  # before it is in the journal, by which it would be deleted
                 raise ValueError(f"{home} is in the way: it is no lab's folder")
@@ -92,7 +93,7 @@ def trace(lab: str, uid: int, host: str) -> dict:
     folder = _folder(lab)
     _check_owner(folder, uid)
     with _alone(folder):
-        return tracing.make(str(folder), tracing.instance(lab, host))
+        return tracefs.make(str(folder), tracefs.instance(lab, host))
 
 
 def down(lab: str, uid: int) -> dict:

@@ -8,8 +8,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from labbook.lab.disk import loop_device, tracefs
 from labbook.lab.host import fuse
-from labbook.lab.local import cgroups, disks, kernel, tracing
+from labbook.lab.local import cgroups, kernel
 from labbook.lab.local.sandbox import ROOT
 
 PATIENCE = 20  # seconds that the kernel may take to end a host's processes
@@ -20,7 +21,7 @@ def unmake(journal) -> list[str]:
     problems = []
     if journal.this_boot():
         _end(journal, problems)
-        for kind, undo in (("link", _link), (tracing.KIND, _trace), ("queue", queue),
+        for kind, undo in (("link", _link), (tracefs.KIND, _trace), ("queue", queue),
                            ("loop", loop), ("cgroup", _cgroup)):
             for entry in reversed(journal.of(kind)):
                 _try(undo, entry, problems)
@@ -66,27 +67,27 @@ def _trace(entry):
 
 def traces(names: list[str]) -> dict:
     """Remove tracing instances; who read one has ended."""
-    patiently(lambda: tracing.undo(*names))
+    patiently(lambda: tracefs.undo(*names))
     return {}
 
 
 def queue(entry):
     """Leave the next disk on an entry's loop devices the scheduler and read-ahead that `was`."""
-    for device in disks.devices(entry["file"]):
+    for device in loop_device.devices(entry["file"]):
         with suppress(OSError):  # a scheduler that the kernel has no more
-            disks.tune(device, entry["was"])
+            loop_device.tune(device, entry["was"])
 
 
 def loop(entry):
     """Undo the disk of an entry: the loop devices that stand on its `file`. OSError when in use."""
-    for device in disks.devices(entry["file"]):
-        cgroups.unthrottle(disks.number(device))  # while it is ours: the next lab may get it
-        patiently(lambda device=device: disks.unmake(device))
+    for device in loop_device.devices(entry["file"]):
+        cgroups.unthrottle(loop_device.number(device))  # while it is ours: the next lab may get it
+        patiently(lambda device=device: loop_device.unmake(device))
     patiently(lambda: _gone(entry["file"]))
 
 
 def _gone(file):
-    if disks.devices(file):
+    if loop_device.devices(file):
         raise OSError(f"{file} is still in use as a disk")
 
 

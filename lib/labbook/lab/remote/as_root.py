@@ -14,11 +14,12 @@ from pathlib import Path
 from labbook.errors import LabError
 
 LIB = Path(__file__).resolve().parents[3]
-MODULES = ("labbook", "labbook.lab", "labbook.lab.host", "labbook.lab.host.fuse", "labbook.lab.local",
-           "labbook.lab.local.cgroups", "labbook.lab.local.disks", "labbook.lab.local.journal",
-           "labbook.lab.local.kernel", "labbook.lab.local.sandbox", "labbook.lab.local.tracing",
-           "labbook.lab.local.unmake", "labbook.lab.remote", "labbook.lab.remote.disk",
-           "labbook.lab.remote.limits")
+MODULES = ("labbook", "labbook.lab", "labbook.lab.journal",
+           "labbook.lab.disk", "labbook.lab.disk.loop_device", "labbook.lab.disk.tracefs",
+           "labbook.lab.host", "labbook.lab.host.fuse",
+           "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.local.kernel",
+           "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
+           "labbook.lab.remote", "labbook.lab.remote.root")
 ARCHIVE = "as-root.zip"     # in the lab's folder on the host
 # In the lab's folder when it is being taken down. What a killed driver had under way there may
 # still run, or only begin: nothing more is made then, and what is being made is waited for.
@@ -29,7 +30,7 @@ module, function, arguments = json.loads(sys.argv[1])
 folder = os.path.dirname(os.path.abspath(sys.argv[0]))
 alone = os.open(folder, os.O_RDONLY)
 fcntl.flock(alone, fcntl.LOCK_EX)
-if function == "make" and os.path.exists(folder + "/{GOING}"):
+if function.startswith("make") and os.path.exists(folder + "/{GOING}"):
     sys.exit("the lab is being taken down")
 """ + """
 os.umask(0o022)

@@ -2,10 +2,10 @@
 
 import platform
 
+from labbook.lab.environment.schema import ALLOW
+from labbook.lab.finding import Finding
 from labbook.lab.quantities import size_text
-from labbook.lab.remote.finding import Seen
 from labbook.lab.remote.probe import ROOTS_TOOLS, TOOLS, alternatives
-from labbook.lab.remote.schema import ALLOW
 from labbook.paths import cache_dir
 
 LEAST_PYTHON = (3, 11)
@@ -13,33 +13,33 @@ CONTROLLERS = ("cpu", "cpuset", "memory")
 PROGRAMS = "the programs that drive servers and stand in for them run on it"
 
 
-def judge(real, found, wants) -> list[Seen]:
-    """All that was looked at on a RealHost: what it has (Found) beside what it must (Wants)."""
+def check_host(real, found, needs) -> list[Finding]:
+    """All that was looked at on a RealHost: what it has (Found) beside what it must (HostNeeds)."""
     if found.system != "Linux":
-        return [Seen(real.entry, "Linux", False, "hosts are Linux", found.system or "unknown",
+        return [Finding(real.entry, "Linux", False, "hosts are Linux", found.system or "unknown",
                      "Name another host")]
-    seen = [Seen(f"{real.entry}.address", "reachable", True, "SSH goes there",
+    seen = [Finding(f"{real.entry}.address", "reachable", True, "SSH goes there",
                  f"{found.user}, Linux {found.kernel}"),
-            _tools(real, found, wants), _address(real, found), *_root(real, found, wants),
-            _size(real, "cores", found.cores, wants.asked.cores, str),
-            _size(real, "memory", found.memory_bytes, wants.asked.memory_bytes, size_text)]
-    if wants.python:
+            _tools(real, found, needs), _address(real, found), *_root(real, found, needs),
+            _size(real, "cores", found.cores, needs.request.cores, str),
+            _size(real, "memory", found.memory_bytes, needs.request.memory_bytes, size_text)]
+    if needs.python:
         seen.append(_python(real, found))
-    seen += [*_packages(real, found, wants), *_leave(real, found, wants),
-             *_software(real, found, wants)]
+    seen += [*_packages(real, found, needs), *_leave(real, found, needs),
+             *_software(real, found, needs)]
     return [one for one in seen if one is not None]
 
 
-def _tools(real, found, wants):
+def _tools(real, found, needs):
     packages = dict(TOOLS)
-    for kind in wants.asked.of:
+    for kind in needs.request.of:
         for package, tools in ROOTS_TOOLS[kind].items():
             packages[package] = f"{packages.get(package, '')} {tools}"
     lacking = {package: [tool for tool in tools.split() if tool in found.lacks]
                for package, tools in packages.items()}
     lacking = {package: tools for package, tools in lacking.items() if tools}
     tools = ", ".join(tool for tools in lacking.values() for tool in tools)
-    return Seen(real.entry, "commands", not lacking, "every host is worked with by these",
+    return Finding(real.entry, "commands", not lacking, "every host is worked with by these",
                 f"without {tools}" if lacking else "all there",
                 f"There, type: {_apt(lacking)}" if lacking else "")
 
@@ -50,26 +50,26 @@ def _apt(packages) -> str:
 
 def _address(real, found):
     ok = real.data in found.addresses
-    return Seen(f"{real.entry}.data", f"data address {real.data}", ok,
+    return Finding(f"{real.entry}.data", f"data address {real.data}", ok,
                 "servers listen and clients call there",
                 "its own" if ok else f"its own are {', '.join(found.addresses) or 'unknown'}",
                 "" if ok else "Write down one of its own addresses, one that the other hosts reach")
 
 
-def _root(real, found, wants):
+def _root(real, found, needs):
     key, ok = f"{real.entry}.root", found.writable
     state = "there" if found.place == str(real.root) else f"to be made in {found.place}"
-    yield Seen(key, f"root folder {real.root}", ok, "all that a lab writes lies below it",
+    yield Finding(key, f"root folder {real.root}", ok, "all that a lab writes lies below it",
                state if ok else f"{found.user} cannot write to {found.place}",
                "" if ok else f"There, type: sudo mkdir -p {real.root} && sudo chown {found.user} "
                              f"{real.root}")
     if "noexec" in found.options:
-        yield Seen(key, "programs below root", False, "servers and clients start from there",
+        yield Finding(key, "programs below root", False, "servers and clients start from there",
                    "mounted noexec", "Choose another folder as root")
-    asked = wants.disk_bytes + wants.asked.disk_bytes
+    asked = needs.disk_bytes + needs.request.disk_bytes
     if asked:
         ok = found.free_bytes >= asked
-        yield Seen(key, f"{size_text(asked)} disk", ok, "data of the servers, below root",
+        yield Finding(key, f"{size_text(asked)} disk", ok, "data of the servers, below root",
                    size_text(found.free_bytes), "" if ok else "Free some, or choose a roomier root")
 
 
@@ -77,7 +77,7 @@ def _size(real, kind, have, asked, text):
     if not asked:
         return None
     ok, kind = have >= asked, "core" if kind == "cores" and asked == 1 else kind
-    return Seen(real.entry, f"{text(asked)} {kind}", ok, "the study's lab.yml asks for it",
+    return Finding(real.entry, f"{text(asked)} {kind}", ok, "the study's lab.yml asks for it",
                 text(have), "" if ok else "Give these roles to a larger host, or ask for less in "
                                           "lab.yml")
 
@@ -85,48 +85,48 @@ def _size(real, kind, have, asked, text):
 def _python(real, found):
     version = tuple(int(part) for part in found.python.split(".")) if found.python else ()
     ok, least = version[:2] >= LEAST_PYTHON, ".".join(map(str, LEAST_PYTHON))
-    return Seen(f"{real.entry}.python", f"Python {least} or newer", ok, PROGRAMS,
+    return Finding(f"{real.entry}.python", f"Python {least} or newer", ok, PROGRAMS,
                 found.python or f"{real.python} does not run",
                 "" if ok else f"Install one there and name it, such as python: /usr/bin/python{least}")
 
 
-def _packages(real, found, wants):
+def _packages(real, found, needs):
     """By Debian's list of packages; by the commands themselves on another Linux."""
     if "dpkg-query" not in found.debian:
-        for command, why in wants.commands.items():
+        for command, why in needs.commands.items():
             there = command not in found.lacks
-            yield Seen(real.entry, f"command {command}", there, why, "there" if there else "",
+            yield Finding(real.entry, f"command {command}", there, why, "there" if there else "",
                        "" if there else "Install it there, your distribution's way")
         return
-    for need, why in wants.packages.items():
+    for need, why in needs.packages.items():
         have = next((f"{name} {found.packages[name]}" for name in alternatives(need)
                      if name in found.packages), None)
         may = real.may("packages") and found.root and "apt-get" in found.debian
-        yield Seen(f"{real.entry}.allow", f"package {need}", bool(have or may), why,
+        yield Finding(f"{real.entry}.allow", f"package {need}", bool(have or may), why,
                    have or ("installed when first needed" if may else "missing"),
                    "" if have or may else f"There, type: {_apt(alternatives(need)[:1])}; or allow: "
                                           f"[packages]")
 
 
-def _leave(real, found, wants):
+def _leave(real, found, needs):
     """What is not allowed; root, and the kernel's features, for what is."""
-    for kind, what in wants.asked.of.items():
+    for kind, what in needs.request.of.items():
         if not real.may(kind):
-            yield Seen(f"{real.entry}.allow", kind, False, f"{ALLOW[kind]}, for {', '.join(what)}",
+            yield Finding(f"{real.entry}.allow", kind, False, f"{ALLOW[kind]}, for {', '.join(what)}",
                        "not allowed", f"Add it if you agree: allow: [{kind}]")
-    kinds = [kind for kind in wants.asked.of if real.may(kind)]
+    kinds = [kind for kind in needs.request.of if real.may(kind)]
     if real.may("packages") and any(
-            not set(alternatives(need)) & set(found.packages) for need in wants.packages):
+            not set(alternatives(need)) & set(found.packages) for need in needs.packages):
         kinds.append("packages")
     if not kinds:
         return
     if not found.root:
-        yield Seen(f"{real.entry}.allow", "sudo without a password", False,
+        yield Finding(f"{real.entry}.allow", "sudo without a password", False,
                    f"{', '.join(kinds)}: {'; '.join(ALLOW[kind] for kind in kinds)}", found.user,
                    f"There, as root: echo '{found.user} ALL=(root) NOPASSWD: ALL' > "
                    f"/etc/sudoers.d/labbook; or leave out of allow what it is for")
         return
-    yield Seen(f"{real.entry}.allow", "root", True, ", ".join(kinds),
+    yield Finding(f"{real.entry}.allow", "root", True, ", ".join(kinds),
                "root" if found.uid == 0 else "sudo without a password")
     if "limits" in kinds:
         lacking = [c for c in CONTROLLERS if c not in found.controllers]
@@ -142,27 +142,27 @@ def _leave(real, found, wants):
 
 
 def _feature(real, kind, what, problem):
-    return Seen(f"{real.entry}.allow", what, not problem, f"{kind}: {ALLOW[kind]}",
+    return Finding(f"{real.entry}.allow", what, not problem, f"{kind}: {ALLOW[kind]}",
                 problem or "works", "" if not problem else
                 "Use the machine itself rather than a container on it, with Debian's own kernel")
 
 
-def _software(real, found, wants):
+def _software(real, found, needs):
     """Copied there when allowed, if it can run there; else it must be there."""
     if real.may("software"):
-        if wants.folders:  # of Python packages there are some for other processors too
+        if needs.folders:  # of Python packages there are some for other processors too
             yield _arch(real, found)
         return
-    for folder, why in wants.folders.items():
+    for folder, why in needs.folders.items():
         there, place = folder in found.folders, f"{real.root}/artifacts/{folder}"
-        yield Seen(f"{real.entry}.allow", folder, there, why, place if there else "missing",
+        yield Finding(f"{real.entry}.allow", folder, there, why, place if there else "missing",
                    "" if there else f"Allow software, or copy {cache_dir()}/artifacts/{folder} to "
                                     f"{place} there")
 
 
 def _arch(real, found):
     ok, mine = found.arch == platform.machine(), platform.machine()
-    return Seen(f"{real.entry}.allow", f"processor {mine}", ok,
+    return Finding(f"{real.entry}.allow", f"processor {mine}", ok,
                 "software: what is copied there was made for this machine's kind", found.arch,
                 "" if ok else "Use hosts of the same kind, or install it there and leave software "
                               "out of allow")

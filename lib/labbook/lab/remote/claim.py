@@ -1,14 +1,24 @@
-"""Taking a host for a lab: one lab at a time, and nothing is written outside its root folder."""
+"""Taking a host for a lab: one lab at a time, and nothing is written outside its root folder.
 
+Also what this machine writes down of the hosts that a lab has: enough to reach and clean them later.
+"""
+
+import getpass
 import json
+import platform
 import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.lab.remote import record
-from labbook.lab.remote.record import IN_USE, Taken
+from labbook.lab.host.host import Host, Login
+from labbook.lab.journal import Journal
 
+IN_USE = "in-use"       # in a host's root folder: which lab has it; .new-folders, beside it, tells
+                        # what the root folder took
+MARK = "LABBOOK_LAB"    # in the environment of all that runs in a lab's hosts
+WITHOUT_ROOT = {"software"}     # kinds of `allow` that take no sudo
 LOOK = r"""root=@ROOT@; lab=@ROOT@/@LAB@
 say() { printf '%s\t%s\n' "$1" "$2"; }
 say boot "$(cat /proc/sys/kernel/random/boot_id)"; say uid "$(id -u)"
@@ -51,10 +61,10 @@ class Looked:
     @property
     def machine(self) -> dict:
         """As a reader is told of it: no name, no address."""
-        from labbook.lab.remote.cores import listed
+        from labbook.lab.remote.assign import parse_cpus
 
         return {"cpu": self.facts.get("cpu") or self.facts.get("arch", ""),
-                "cores": len(listed(self.cpus)),
+                "cores": len(parse_cpus(self.cpus)),
                 "memory_gib": round(int(self.facts["memory_kib"]) / 2**20, 1),
                 "kernel": self.facts["kernel"], "system": self.facts["system"]}
 
@@ -85,7 +95,7 @@ def look(host, root, lab_id: str) -> Looked:
 
 
 def ours(in_use: dict | None, lab_id: str) -> bool:
-    return in_use is not None and (in_use["lab"], in_use["by"]) == (lab_id, record.driver())
+    return in_use is not None and (in_use["lab"], in_use["by"]) == (lab_id, driver())
 
 
 def require_free(host, root, lab_id: str, looked: Looked) -> None:
@@ -102,12 +112,11 @@ def take(host, root, lab_id: str, new_folders=()) -> None:
 
     `new_folders`, which the root folder takes, are noted there: the last lab to go takes them away.
     """
-    claim = record.claim(lab_id, time.strftime("%Y-%m-%d %H:%M:%S %z"))
+    claim = claim_text(lab_id, time.strftime("%Y-%m-%d %H:%M:%S %z"))
     script = _filled(TAKE, root, lab_id).replace("@NEW@", shlex.join(new_folders) or "''")
     said = host.run(script.replace("@CLAIM@", shlex.quote(claim))).stdout
     if not ours(claimed(said), lab_id):
         raise _taken(host, root, claimed(said))
-
 
 
 def _taken(host, root, in_use) -> LabError:
@@ -129,3 +138,77 @@ def claimed(text: str) -> dict:
 
 def _filled(script, root, lab_id):
     return script.replace("@ROOT@", shlex.quote(str(root))).replace("@LAB@", lab_id)
+
+
+@dataclass(frozen=True)
+class ClaimedHost:
+    """A host of the user's that a lab takes. `new_folders`: the lab's root folder took,
+    the innermost first; they go again when they are empty."""
+
+    name: str
+    data: str
+    login: Login
+    root: str
+    python: str
+    allow: tuple[str, ...]
+    new_folders: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, real, new_folders=()) -> "ClaimedHost":
+        return cls(real.name, real.data, real.login, str(real.root), real.python,
+                   tuple(sorted(real.allow)), tuple(new_folders))
+
+    @property
+    def sudo(self) -> bool:
+        return bool(set(self.allow) - WITHOUT_ROOT)
+
+    def lab_folder(self, lab_id: str) -> PurePosixPath:
+        return PurePosixPath(self.root) / lab_id
+
+    def host(self) -> Host:
+        """For what is done to the host itself, outside of any lab host's folder and limits."""
+        return Host(self.name, "", "", self.data, self.login, PurePosixPath("/"), self.python,
+                    sudo=self.sudo, allow=frozenset(self.allow))
+
+
+def note_claimed(folder: Path, taken: ClaimedHost) -> None:
+    Journal(folder).write("taken", **asdict(taken))
+
+
+def note_released(folder: Path, taken: ClaimedHost) -> None:
+    Journal(folder).write("undone", name=taken.name)
+
+
+def still_claimed(folder: Path) -> list[ClaimedHost]:
+    """Hosts on which something may be left, from the journal in the lab's state folder."""
+    left = {}
+    for entry in Journal(folder).entries():
+        kind = entry.pop("made")
+        if kind == "undone":
+            left.pop(entry["name"], None)
+        elif kind == "taken":
+            entry["login"] = login_of(entry["login"])
+            left[entry["name"]] = ClaimedHost(**{k: tuple(v) if isinstance(v, list) else v
+                                           for k, v in entry.items()})
+    return list(left.values())
+
+
+def login_of(facts: dict) -> Login:
+    return Login(**{**facts, "jump": login_of(facts["jump"]) if facts["jump"] else None})
+
+
+def driver() -> str:
+    """Who takes hosts: user@machine, and what tells machines of one name apart."""
+    import hashlib
+
+    try:
+        machine = Path("/etc/machine-id").read_text()
+    except OSError:
+        machine = ""
+    mark = hashlib.sha256(machine.encode()).hexdigest()[:6]
+    return f"{getpass.getuser()}@{platform.node()} ({mark})"
+
+
+def claim_text(lab_id: str, time: str) -> str:
+    """The content of a host's `in-use` file: a line of JSON."""
+    return json.dumps({"lab": lab_id, "by": driver(), "time": time})

@@ -6,17 +6,17 @@ import socket
 import paramiko
 from paramiko.ssh_exception import NoValidConnectionsError
 
-from labbook.lab.remote.finding import Seen
-from labbook.lab.remote.inventory import Jump
+from labbook.lab.environment.inventory import Jump
+from labbook.lab.finding import Finding
 
 FORBIDDEN = 1       # reason codes of RFC 4254, 5.1: administratively prohibited
 SILENT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
-def unreachable(place: Jump, error: Exception) -> Seen:
+def unreachable(place: Jump, error: Exception) -> Finding:
     """What is wrong with the way to `place`, from what went wrong (or what that came from)."""
     key, found, remedy = _explained(place, _cause(error))
-    return Seen(f"{place.entry}.{key}", "reachable", False, "SSH goes there", found, remedy)
+    return Finding(f"{place.entry}.{key}", "reachable", False, "SSH goes there", found, remedy)
 
 
 def _cause(error):

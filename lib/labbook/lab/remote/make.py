@@ -3,17 +3,24 @@
 import json
 import secrets
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from labbook.lab.remote import as_root, cores, disk, limits, preflight, record, software
-from labbook.lab.remote import ssh_config as ways
-from labbook.lab.remote.assign import match
-from labbook.lab.remote.claim import look, ours, require_free, take
+from labbook.lab.remote import as_root, preflight, root, software
+from labbook.lab.remote.assign import match, parse_cpus, share_cores
+from labbook.lab.remote.claim import (
+    MARK,
+    ClaimedHost,
+    look,
+    note_claimed,
+    ours,
+    require_free,
+    take,
+)
 from labbook.lab.remote.packages import provide
 from labbook.lab.remote.parallel import each, twice
-from labbook.lab.remote.record import Taken
 from labbook.lab.remote.unmake import unmake_host
+from labbook.lab.ssh import config
 from labbook.lab.ssh.transfer import say
 
 # Not once the lab has been taken down: a killed driver's command may come late.
@@ -40,7 +47,7 @@ def make(lab_id: str, description, environment, folder: Path) -> dict:
             work.host.close()
     hosts = {host["name"]: host for work in works for host in work.made}
     made = {"hosts": [hosts[plan.name] for plan in description.hosts]}
-    ways.write(made["hosts"], folder)
+    config.write(made["hosts"], folder)
     return made
 
 
@@ -49,7 +56,7 @@ class _Work:
 
     def __init__(self, lab_id, description, real, names):
         self.lab_id, self.description, self.real, self.names = lab_id, description, real, names
-        self.taken = Taken.of(real)
+        self.taken = ClaimedHost.of(real)
         self.host, self.place = self.taken.host(), self.taken.lab_folder(lab_id)
         self.looked, self.mark, self.made = None, secrets.token_hex(8), []
         self.python, self.stopped = real.python, False
@@ -73,11 +80,11 @@ class _Work:
             unmake_host(self.taken, self.lab_id)
             self.looked = look(self.host, self.real.root, self.lab_id)
         require_free(self.host, self.real.root, self.lab_id, self.looked)
-        self.cpus = cores.share(self.description, self.names, cores.listed(self.looked.cpus),
+        self.cpus = share_cores(self.description, self.names, parse_cpus(self.looked.cpus),
                                 self.name)
 
     def take(self, folder: Path):
-        record.write(folder, Taken.of(self.real, self.looked.made))
+        note_claimed(folder, ClaimedHost.of(self.real, self.looked.made))
         self._twice(lambda: take(self.host, self.real.root, self.lab_id,
                                  self.looked.made))
 
@@ -85,7 +92,7 @@ class _Work:
         self._twice(self._make_folders)
         self._packages()
         if self.real.may("software"):  # else it is there, which was looked at before
-            self.python = self._twice(lambda: software.bring(self.host, self.real, self.place))
+            self.python = self._twice(lambda: software.install(self.host, self.real, self.place))
         for name in self.names:
             plan = self.description.host(name)
             number = self._disk(name, plan.limits.get("disk"))
@@ -122,26 +129,26 @@ class _Work:
         place = str(self.place / name)
 
         def anew():  # a lost connection may have left it half made
-            as_root.call(self.host, disk.undo, self.place, file=f"{place}.disk")
-            return as_root.call(self.host, disk.make, self.place, place=place, disk=wanted)
+            as_root.call(self.host, root.undo_disk, self.place, file=f"{place}.disk")
+            return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted)
         return self._twice(anew)["number"]
 
     def _limit(self, name, wanted, number) -> list[str]:
         if not {"cores", "cores_of", "quota", "memory"} & set(wanted) and number is None:
             return []
         return as_root.call(
-            self.host, limits.make, self.place, place=str(self.place), lab=self.lab_id, name=name,
+            self.host, root.make_limits, self.place, place=str(self.place), lab=self.lab_id, name=name,
             limits=wanted, cores=self.cpus.get(name), number=number,
             uid=self.looked.uid)["groups"]
 
     def _facts(self, plan, groups) -> dict:
-        root = self.place / plan.name
+        folder = self.place / plan.name
         return {
             "name": plan.name, "site": plan.site, "role": plan.role, "limits": plan.limits,
-            "cores": self.cpus.get(plan.name), "address": self.real.data, "root": str(root),
-            "login": record.asdict(self.real.login), "python": self.python,
+            "cores": self.cpus.get(plan.name), "address": self.real.data, "root": str(folder),
+            "login": asdict(self.real.login), "python": self.python,
             "sudo": self.taken.sudo, "allow": sorted(self.real.allow), "groups": groups,
-            "env": {record.MARK: self.mark, "TMPDIR": f"{root}/tmp"}, "machine": self.looked.machine,
+            "env": {MARK: self.mark, "TMPDIR": f"{folder}/tmp"}, "machine": self.looked.machine,
         }
 
 

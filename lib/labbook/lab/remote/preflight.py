@@ -9,15 +9,15 @@ from pathlib import PurePosixPath
 import paramiko
 
 from labbook.errors import LabError
+from labbook.lab.environment.inventory import Jump, RealHost
+from labbook.lab.finding import Finding
 from labbook.lab.host.host import Host
 from labbook.lab.remote import probe, software
 from labbook.lab.remote.assign import match
-from labbook.lab.remote.checks import judge
+from labbook.lab.remote.checks import check_host
 from labbook.lab.remote.claim import look
 from labbook.lab.remote.diagnose import FORBIDDEN, unreachable
-from labbook.lab.remote.finding import Seen, Wants, named
-from labbook.lab.remote.inventory import Jump, RealHost
-from labbook.lab.remote.permissions import asked, require_allowed
+from labbook.lab.remote.needs import HostNeeds, host_requests, named_packages, require_allowed
 from labbook.lab.remote.wheels import check_kind
 from labbook.lab.ssh import connection as ssh
 
@@ -32,7 +32,7 @@ wait; } 2> /dev/null
 """
 
 
-def require(description, environment, needs=None) -> list[Seen]:
+def require(description, environment, needs=None) -> list[Finding]:
     """What was seen; LabError with everything that is wrong, InputError for what the environment
     file does not have or allow. `needs` as for `examine`."""
     matched = match(description, environment)
@@ -45,10 +45,10 @@ def require(description, environment, needs=None) -> list[Seen]:
     return seen
 
 
-def examine(description, environment, needs=None) -> list[Seen]:
+def examine(description, environment, needs=None) -> list[Finding]:
     """What each host of a study has and lacks, all of them asked at once.
 
-    needs: {lab host: Wants} of what its systems and programs need, beside what lab.yml asks for.
+    needs: {lab host: HostNeeds} of what its systems and programs need, beside what lab.yml asks for.
     InputError when no host of the environment can be one of the study's.
     """
     matched = match(description, environment)
@@ -72,18 +72,18 @@ def examine(description, environment, needs=None) -> list[Seen]:
     return seen
 
 
-def _wants(description, matched, needs) -> dict[str, Wants]:
-    asks = asked(description, matched)
-    wants = {name: Wants(asks[name], named(description),
+def _wants(description, matched, needs) -> dict[str, HostNeeds]:
+    asks = host_requests(description, matched)
+    wants = {name: HostNeeds(asks[name], named_packages(description),
                          disk_bytes=description.needs.get("disk", 0)) for name in asks}
     for lab_host, real in matched.items():
-        mine, more = wants[real.name], needs.get(lab_host, Wants())
+        mine, more = wants[real.name], needs.get(lab_host, HostNeeds())
         mine.packages |= more.packages
         mine.commands |= more.commands
         mine.folders |= more.folders
         mine.programs |= more.programs
         # what root does for limits, links and disks, it does in Python
-        mine.python |= more.python or mine.programs or bool(mine.asked.of or mine.folders)
+        mine.python |= more.python or mine.programs or bool(mine.request.of or mine.folders)
     return wants
 
 
@@ -92,7 +92,7 @@ def _way(place: Jump) -> list[Jump]:
     return [*_way(place.jump), place.jump] if place.jump else []
 
 
-def _closed_jumps(reals) -> dict[Jump, Seen]:
+def _closed_jumps(reals) -> dict[Jump, Finding]:
     """Hosts on the way that cannot be reached themselves: told once, not for each one behind."""
     closed = {}
     rounds = max((len(_way(real)) for real in reals), default=0)
@@ -120,7 +120,7 @@ def _host(real: RealHost) -> Host:
                 sudo=bool(real.allow))
 
 
-def _look(host, real, wants) -> tuple[bool, list[Seen]]:
+def _look(host, real, wants) -> tuple[bool, list[Finding]]:
     """(whether it can be worked with at all, what was seen)."""
     try:
         host.connection()
@@ -131,13 +131,13 @@ def _look(host, real, wants) -> tuple[bool, list[Seen]]:
         found = probe.parse(said.stdout)
     except (LabError, ValueError) as error:
         return False, [_no_shell(real, error)]
-    seen = judge(real, found, wants) + _root(host, real) + _clock(host, real) + _ways_in(host, real)
+    seen = check_host(real, found, wants) + _root(host, real) + _clock(host, real) + _ways_in(host, real)
     if wants.programs:
         seen += _programs(host, real)
     return found.system == "Linux", seen
 
 
-def _programs(host, real) -> list[Seen]:
+def _programs(host, real) -> list[Finding]:
     """Whether the host's Python can run them: with what is brought, or with what it has."""
     try:
         there = software.ask(host, real.python)
@@ -150,34 +150,34 @@ def _programs(host, real) -> list[Seen]:
         lacking, would_do = software.lacks(there) or ("", "")
     except LabError as error:
         lacking, would_do = error.message, error.remedy
-    return [Seen(f"{real.entry}.python", "the library and its packages", not lacking,
+    return [Finding(f"{real.entry}.python", "the library and its packages", not lacking,
                  "clients and stand-ins for servers are programs of it", lacking,
                  lacking and f"Allow software, or have there: {would_do}")]
 
 
-def _no_shell(real, error) -> Seen:
+def _no_shell(real, error) -> Finding:
     said = error.message if isinstance(error, LabError) else f"it began with {str(error)!r}"
-    return Seen(f"{real.entry}.user", "a shell that takes commands", False,
+    return Finding(f"{real.entry}.user", "a shell that takes commands", False,
                 "all is done by commands of sh over SSH", said,
                 f"Give {real.user} sh or bash as login shell, and see that `ssh {real.user}@"
                 f"{real.address} true` prints nothing (its .bashrc may)")
 
 
-def _root(host, real) -> list[Seen]:
+def _root(host, real) -> list[Finding]:
     """Whose the root folder is, and whether a lab has the host now: that one ends first."""
     try:
         in_use = look(host, real.root, "none").in_use
     except LabError as error:
-        return [Seen(f"{real.entry}.root", "a root folder of one's own", False,
+        return [Finding(f"{real.entry}.root", "a root folder of one's own", False,
                      "what a lab leaves there is found again and taken away", error.message,
                      error.remedy)]
     if in_use is None:
         return []
-    return [Seen(real.entry, "in use", True, "it serves one lab at a time",
+    return [Finding(real.entry, "in use", True, "it serves one lab at a time",
                  f"lab {in_use['lab']} of {in_use['by']}, since {in_use['time']}")]
 
 
-def _clock(host, real) -> list[Seen]:
+def _clock(host, real) -> list[Finding]:
     """The offset of its clock, by the middle of a question; told when it is large."""
     before = time.time()
     told = float(host.run("date +%s.%N").stdout)
@@ -186,11 +186,11 @@ def _clock(host, real) -> list[Seen]:
     if abs(offset) - unsure <= CLOCK_SECONDS:
         return []
     way = "ahead of" if offset > 0 else "behind"
-    return [Seen(real.entry, "clock", True, "starts are corrected by it; logs are not",
+    return [Finding(real.entry, "clock", True, "starts are corrected by it; logs are not",
                  f"{abs(offset):.1f} s {way} this machine's")]
 
 
-def _ways_in(host, real) -> list[Seen]:
+def _ways_in(host, real) -> list[Finding]:
     """Files and connections go through SSH too."""
     try:
         with ssh.sftp(host, "reach", "/") as files:
@@ -198,18 +198,18 @@ def _ways_in(host, real) -> list[Seen]:
         host.connection().transport.open_channel(
             "direct-tcpip", (real.data, real.port), ("127.0.0.1", 0), timeout=10).close()
     except LabError as error:
-        return [Seen(f"{real.entry}.user", "files over SSH (SFTP)", False,
+        return [Finding(f"{real.entry}.user", "files over SSH (SFTP)", False,
                      "settings and programs are written with it", error.message,
                      "Add to its sshd_config: Subsystem sftp internal-sftp")]
     except paramiko.ChannelException as error:  # nobody may listen there: that is an answer
         if error.code == FORBIDDEN:
-            return [Seen(f"{real.entry}.user", "connections through SSH", False,
+            return [Finding(f"{real.entry}.user", "connections through SSH", False,
                          "servers are asked whether they are ready through it",
                          "its sshd forbids it", "Set AllowTcpForwarding yes in its sshd_config")]
     return []
 
 
-def _mutual(host, real, others) -> list[Seen]:
+def _mutual(host, real, others) -> list[Finding]:
     """Whether it reaches the data addresses of the others."""
     others = [other for other in others if other is not real]
     if not others:
@@ -219,9 +219,9 @@ def _mutual(host, real, others) -> list[Seen]:
     try:
         reached = host.run(REACH.replace("@CALLS@", calls), timeout=60, check=False).stdout.split()
     except LabError as error:
-        return [Seen(real.entry, "reaches the others", False, "", error.message)]
+        return [Finding(real.entry, "reaches the others", False, "", error.message)]
     lost = [other for other in others if other.data not in reached]
-    return [Seen(f"{other.entry}.data", f"data address {other.data}, from {real.name}", False,
+    return [Finding(f"{other.entry}.data", f"data address {other.data}, from {real.name}", False,
                  "servers and clients of a study call one another", "no answer to ping nor TCP",
                  "See that the hosts share this network and that no firewall lies between")
             for other in lost]

@@ -3,8 +3,8 @@
 import shlex
 from dataclasses import dataclass, field
 
+from labbook.lab.disk import tracefs
 from labbook.lab.host import fuse
-from labbook.lab.local import tracing
 
 BEGIN = "labbook\tbegins"
 SECONDS = 60
@@ -58,7 +58,7 @@ TRY_SHAPE = r"""rule='iptables -w -t mangle -A PREROUTING -j NFQUEUE --queue-num
 said=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_shape "$(echo $said)"
 """
 # With mounts of its own, which are gone with the shell.
-TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracing.TRY)} 2>&1) \\
+TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracefs.TRY)} 2>&1) \\
   && say trace works || say no_trace "$(echo $said)"
 """
 TRY_FUSE = f"""said=$(as_root unshare --mount sh -ec {shlex.quote(fuse.TRY)} 2>&1) \\
@@ -95,24 +95,24 @@ class Found:
     fuse: str = ""
 
 
-def script(real, wants) -> str:
-    """The script for a RealHost that must have `wants`."""
+def script(real, needs) -> str:
+    """The script for a RealHost that must have `needs`."""
     tools = [tool for package in TOOLS.values() for tool in package.split()]
-    for kind in wants.asked.of:
+    for kind in needs.request.of:
         tools += [tool for names in ROOTS_TOOLS[kind].values() for tool in names.split()]
-    names = sorted({name for need in wants.packages for name in alternatives(need)})
+    names = sorted({name for need in needs.packages for name in alternatives(need)})
     text = SCRIPT
-    for mark, words in (("@TOOLS@", [*tools, *wants.commands]), ("@PYTHON@", [real.python]),
-                        ("@ROOT@", [str(real.root)]), ("@FOLDERS@", wants.folders),
+    for mark, words in (("@TOOLS@", [*tools, *needs.commands]), ("@PYTHON@", [real.python]),
+                        ("@ROOT@", [str(real.root)]), ("@FOLDERS@", needs.folders),
                         ("@PACKAGES@", names or ["dpkg"])):
         text = text.replace(mark, shlex.join(words))
-    if real.allow & {"packages", *wants.asked.of}:
+    if real.allow & {"packages", *needs.request.of}:
         text += AS_ROOT
-    if "shape" in wants.asked.of:
+    if "shape" in needs.request.of:
         text += TRY_SHAPE
-    if "trace" in wants.asked.of:
+    if "trace" in needs.request.of:
         text += TRY_TRACE
-    if "fuse" in wants.asked.of:
+    if "fuse" in needs.request.of:
         text += TRY_FUSE
     return text + "exit 0\n"
 

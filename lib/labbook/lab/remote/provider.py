@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
 from labbook.lab.host.host import Host
-from labbook.lab.remote.record import login_of
+from labbook.lab.remote.claim import login_of
 from labbook.paths import ssh_labs_dir
 
 NAME = "ssh"
@@ -48,21 +48,21 @@ def up(lab_id: str, description, environment) -> dict:
 
 
 def limit(lab_id: str, host: Host, quota: float | None) -> None:
-    from labbook.lab.remote import as_root, limits
+    from labbook.lab.remote import as_root, root
 
     if not host.groups:  # root is not asked where limits may not be allowed at all
         raise LabError(f"{host.name} came up without a quota, so it takes none now")
-    as_root.call(host, limits.change, lab=lab_id, name=host.name, groups=list(host.groups),
+    as_root.call(host, root.change_quota, lab=lab_id, name=host.name, groups=list(host.groups),
                  share=quota)
 
 
 def trace(lab_id: str, host: Host) -> str:
     """The name of the tracing instance that may be made for the host: it is in its journal."""
-    from labbook.lab.local import tracing
+    from labbook.lab.disk import tracefs
     from labbook.lab.remote import as_root
 
-    return as_root.call(host, tracing.make, place=str(host.root.parent),
-                        name=tracing.instance(lab_id, host.name))["instance"]
+    return as_root.call(host, tracefs.make, place=str(host.root.parent),
+                        name=tracefs.instance(lab_id, host.name))["instance"]
 
 
 def ended_for_memory(lab_id: str, host: Host) -> int:

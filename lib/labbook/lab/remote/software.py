@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import InputError, LabError
-from labbook.lab.remote.on_host import probe_python as look
+from labbook.lab.remote.on_host import probe_python
 from labbook.lab.remote.wheels import CONSTRAINTS, LEAST_PYTHON, PACKAGES, check_kind, packages
 from labbook.lab.ssh import transfer
 
@@ -29,7 +29,7 @@ import labbook.lab, labbook.systems, labbook.workloads.keyvalue.on_host.contents
 TRY_SECONDS = 120
 
 
-def bring(host, real, lab: PurePosixPath, file=None) -> str:
+def install(host, real, lab: PurePosixPath, file=None) -> str:
     """The command of a Python on the host that has all that runs there; `lab` is the lab's folder.
 
     LabError when the host's own Python will not do; InputError, with the environment's `file` and
@@ -43,13 +43,13 @@ def bring(host, real, lab: PurePosixPath, file=None) -> str:
         return seen["python"]
     folder = lab / "software"
     with transfer.alone(host, folder):
-        return _bring(host, seen, folder)
+        return _install(host, seen, folder)
 
 
 def ask(host, python: str) -> dict:
-    """What `look` finds on the host; LabError when there is no such Python."""
+    """What probe_python finds on the host; LabError when there is no such Python."""
     done = host.run(f"{shlex.join([python, '-', *PACKAGES])} <<'LABBOOK-END'\n"
-                    f"{Path(look.__file__).read_text()}\nLABBOOK-END", check=False)
+                    f"{Path(probe_python.__file__).read_text()}\nLABBOOK-END", check=False)
     try:
         return json.loads(done.stdout)
     except ValueError:
@@ -64,7 +64,7 @@ def lacks(seen) -> tuple[str, str] | None:
 
     Versions must be those of this machine: others would measure something else.
     """
-    mine = look.library_digest(LIBRARY)
+    mine = probe_python.library_digest(LIBRARY)
     wanted = {name: metadata.version(name) for name in PACKAGES}
     lacking = [f"{name} {version}" + (f" (has {have})" if have else "")
                for name, version in wanted.items() if (have := seen["packages"][name]) != version]
@@ -79,9 +79,9 @@ def lacks(seen) -> tuple[str, str] | None:
     return None
 
 
-def _bring(host, seen, folder: PurePosixPath) -> str:
+def _install(host, seen, folder: PurePosixPath) -> str:
     check_kind(host.name, seen)
-    packed, library = packages(host.name, seen), look.library_digest(LIBRARY)
+    packed, library = packages(host.name, seen), probe_python.library_digest(LIBRARY)
     launcher, key = str(folder / "python"), f"{packed.parent.name} {library}"
     if host.run(f"cat {shlex.quote(f'{folder}/key')}", check=False).stdout.strip() == key:
         return launcher
@@ -101,5 +101,5 @@ def _bring(host, seen, folder: PurePosixPath) -> str:
 
 def _pack_library(path):
     with tarfile.open(path, "w:gz") as tar:
-        for file in look.library_files(LIBRARY):
+        for file in probe_python.library_files(LIBRARY):
             tar.add(file, arcname=f"labbook/{file.relative_to(LIBRARY)}")

@@ -8,12 +8,13 @@ import shlex
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.lab.disk import tracefs
 from labbook.lab.host import fuse
 from labbook.lab.host.process import FIELD
-from labbook.lab.local import tracing
+from labbook.lab.link import firewall
 from labbook.lab.local import unmake as local
-from labbook.lab.remote import as_root, disk, limits, record, shape
-from labbook.lab.remote.claim import claimed, ours
+from labbook.lab.remote import as_root, root
+from labbook.lab.remote.claim import MARK, claimed, note_released, ours, still_claimed
 from labbook.lab.remote.parallel import each, twice
 
 SECONDS = 60
@@ -49,9 +50,9 @@ def unmake(lab_id: str, folder: Path) -> list[str]:
             unmake_host(taken, lab_id)
         except LabError as error:
             return str(error)
-        record.write_undone(folder, taken)
+        note_released(folder, taken)
         return None
-    return [problem for problem in each(record.still_taken(folder), undo) if problem]
+    return [problem for problem in each(still_claimed(folder), undo) if problem]
 
 
 def unmake_host(taken, lab_id: str) -> None:
@@ -80,27 +81,27 @@ class _Unmaking:
 
     def _undo(self, entries, boot):
         of = {kind: [e for e in entries if e.get("made") == kind]
-              for kind in ("lab", limits.KIND, limits.SWITCHED, tracing.KIND, disk.KIND, shape.KIND)}
-        root = self.taken.sudo
-        groups = [e["folder"] for e in of[limits.KIND]]
+              for kind in ("lab", root.GROUP, root.SWITCHED, tracefs.KIND, root.DISK, firewall.KIND)}
+        sudo = self.taken.sudo
+        groups = [e["folder"] for e in of[root.GROUP]]
         same_boot = any(e["boot"] == boot for e in of["lab"])
         if same_boot:
             mark = next(e["mark"] for e in of["lab"])
             self._unmount()  # what hangs on such a mount would not end
-            self._sh(END.replace("@MARK@", shlex.quote(f"{record.MARK}={mark}"))
-                     .replace("@GROUPS@", shlex.join(groups)), root=root)
+            self._sh(END.replace("@MARK@", shlex.quote(f"{MARK}={mark}"))
+                     .replace("@GROUPS@", shlex.join(groups)), root=sudo)
             self._unmount()  # what was mounted meanwhile
-        for entry in of[shape.KIND]:
-            self._sh("set -e\n" + "\n".join(shape.undo(entry)), root=root)
-        if of[tracing.KIND]:
+        for entry in of[firewall.KIND]:
+            self._sh("set -e\n" + "\n".join(firewall.undo(entry)), root=sudo)
+        if of[tracefs.KIND]:
             as_root.call(self.host, local.traces, self.place,
-                         names=[entry["instance"] for entry in of[tracing.KIND]])
-        for entry in of[disk.KIND]:
-            as_root.call(self.host, disk.undo, self.place, file=entry["file"])
+                         names=[entry["instance"] for entry in of[tracefs.KIND]])
+        for entry in of[root.DISK]:
+            as_root.call(self.host, root.undo_disk, self.place, file=entry["file"])
         if groups:
-            as_root.call(self.host, limits.undo, self.place, folders=groups,
+            as_root.call(self.host, root.undo_limits, self.place, folders=groups,
                          # after a reboot it was not the lab that switched them on
-                         controllers=[e["name"] for e in of[limits.SWITCHED] if same_boot])
+                         controllers=[e["name"] for e in of[root.SWITCHED] if same_boot])
 
     def _unmount(self):
         if "fuse" in self.taken.allow:
@@ -111,7 +112,7 @@ class _Unmaking:
                            ("@ID@", self.lab_id)):
             script = script.replace(mark, shlex.quote(word))
         script = script.replace("@MADE@", shlex.join(self.taken.new_folders))
-        return self.host.run(script, timeout=SECONDS, root=root).stdout
+        return self.host.run(script, timeout=SECONDS, root=sudo).stdout
 
 
 def _parsed(line) -> dict | None:

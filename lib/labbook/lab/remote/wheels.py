@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.cache.build import made
+from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
 
 # What engines and servers import there; what these need comes with them.
@@ -35,7 +35,7 @@ def packages(name: str, seen: dict) -> Path:
     python, machine = "{}.{}".format(*seen["version"]), seen["machine"]
     pins = hashlib.sha256(_constraints().read_bytes() + repr((PACKAGES, UNUSED)).encode())
     key = f"python{python}-{machine}-{seen['libc'][0]}-{pins.hexdigest()[:12]}"
-    return made(key, lambda folder: _fill(folder, name, python, machine, seen["libc"][0])) / PACKED
+    return build_once(key, lambda folder: _fill(folder, name, python, machine, seen["libc"][0])) / PACKED
 
 
 def check_kind(name: str, seen: dict) -> None:

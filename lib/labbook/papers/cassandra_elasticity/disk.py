@@ -1,7 +1,7 @@
 """A disk's trace in numbers: how sequential its requests were, how far it seeked. Pure.
 
 Frames have one row a request, in the order of time: t_s, event ("issue": given to the disk; "queue":
-asked for), sector (of 512 bytes), size_bytes, write, thread; the columns of labbook.lab.disk.trace_text.
+asked for), sector (of 512 bytes), size_bytes, write, thread; the columns of labbook.lab.disk.trace.
 A request is **sequential** when it begins where the previous one ended: of the same direction, or of
 both together, as a head moves that reads and writes. For a group of threads that is told twice: beside
 the group's own previous request, which is what the program does, and beside the disk's, which is what

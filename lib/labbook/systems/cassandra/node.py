@@ -2,7 +2,7 @@
 
 import yaml
 
-from labbook.systems.artifacts import Artifact, bring, fetch
+from labbook.systems.artifacts import Artifact, push, fetch
 from labbook.systems.base import Needs, System, memory_mb
 from labbook.systems.cassandra import config, nodetool
 from labbook.systems.cassandra.admin_cql import CQLAdmin
@@ -94,7 +94,7 @@ class Cassandra(System):
         for name, text in self.version["files"].items():
             self.put(text.format(home=self.home), name)
         folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
-        self.put(config.class_path([(bring(self.host, f), f) for f in folders], self.version.get("agent")),
+        self.put(config.class_path([(push(self.host, f), f) for f in folders], self.version.get("agent")),
                  "class_path")
 
     def command(self) -> str:

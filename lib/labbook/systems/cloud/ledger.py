@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labbook.errors import InputError, LabbookError
-from labbook.lab.local.journal import Journal
+from labbook.lab.journal import Journal
 
 JOURNAL = "journal"     # name of the file
 ORDER = ("server", "volume", "image", "key", "flavor")   # of removal: users before what they use

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from labbook.checks import did_you_mean
 from labbook.errors import InputError, LabbookError, LabError
-from labbook.lab.clouds import OwnCloud, check_credentials
+from labbook.lab.environment.clouds import OwnCloud, check_credentials
 from labbook.lab.ownership import Ownership
 from labbook.paths import clouds_dir
 from labbook.systems.cloud.cloud import Cloud

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.cache.build import COMPLETE
-from labbook.systems.artifacts import bring
+from labbook.systems.artifacts import push
 from labbook.systems.base import Needs
 from labbook.systems.galera import config
 from labbook.systems.sql.mariadb import SERVER, fill
@@ -177,7 +177,7 @@ class GaleraNode(SQLServer):
         if not (data / "grastate.dat").exists():
             raise InputError("is no data directory of a stopped Galera node", file=data)
         whole = data if (data / COMPLETE).exists() else data.parent
-        place = bring(self.host, whole) / data.relative_to(whole)
+        place = push(self.host, whole) / data.relative_to(whole)
         self.run("cp", "-r", "--reflink=auto", f"{place}/.", self.data, timeout=300)
         self.run("rm", "-f", *(self.data / name for name in (COMPLETE, *NOT_COPIED)))
 

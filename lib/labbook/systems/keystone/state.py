@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labbook.errors import InputError, SystemFailure
-from labbook.lab.cache.build import made
+from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
 from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 from labbook.systems.keystone.config import ADMIN, DATABASE, Secrets
@@ -148,7 +148,7 @@ def seed(database_host, keystone_host, *, users: int, projects: int, revocations
     Returns (data directory in the cache, of a database server that was stopped in order; the Secrets
     of the Keystone that filled it).
     """
-    secrets = Secrets.load(made("keystone-secrets", Secrets().save))
+    secrets = Secrets.load(build_once("keystone-secrets", Secrets().save))
     server = database_host.run(f"{SERVER} --version").stdout.strip()
     recipe = (RECIPE, server, PACKAGES.pins.read_text(), users, projects, revocations,
               secrets.digest)
@@ -165,7 +165,7 @@ def seed(database_host, keystone_host, *, users: int, projects: int, revocations
             _fetch_data(node, folder)
         say(f"made in {time.monotonic() - began:.0f} s")
 
-    return made(f"keystone-seed-{digest}", fill), secrets
+    return build_once(f"keystone-seed-{digest}", fill), secrets
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError, SystemFailure
-from labbook.lab.cache.build import made
-from labbook.lab.cache.push import bring
+from labbook.lab.cache.build import build_once
+from labbook.lab.cache.push import push
 from labbook.lab.ssh.transfer import say
 from labbook.systems.base import Needs
 from labbook.systems.openstack.guest_packages import packages
@@ -67,13 +67,13 @@ def guest(host, sizes_gb=SIZES_GB) -> Guest:
     recipe = [(FILES / name).read_bytes() for name in ("ramdisk.sh", "init.sh", "build.sh")]
     told = repr((RECIPE, debs.name, recipe, tuple(sizes_gb)))
     digest = hashlib.sha256(told.encode()).hexdigest()[:8]
-    return Guest(made(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb)))
+    return Guest(build_once(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb)))
 
 
 def _fill(folder: Path, host, debs: Path, sizes_gb):
     say("making the image that the lab's servers boot from, once")
     work = host.root / "guest-build"
-    place = bring(host, debs)
+    place = push(host, debs)
     host.run(f"rm -rf {work} && mkdir -p {work}")
     try:
         host.put((FILES / "init.sh").read_text().replace("GUEST_BITS", str(BITS)), work / "init.sh")
@@ -185,7 +185,7 @@ def accelerated(host, guest, place) -> bool:
     def fill(folder):
         (folder / TOLD).write_text(json.dumps({"boots": boots(host, place, "kvm", "host")}))
 
-    return json.loads((made(f"kvm-{digest}", fill) / TOLD).read_text())["boots"]
+    return json.loads((build_once(f"kvm-{digest}", fill) / TOLD).read_text())["boots"]
 
 
 def boots(host, place, accelerator: str, processor: str, seconds: float = TRY_SECONDS) -> bool:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.cache.build import made
+from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
 
 # What a server's user needs: a shell and its tools, ssh, Open MPI, bonnie++.
@@ -30,7 +30,7 @@ def packages() -> Path:
     """
     told = wanted()
     digest = hashlib.sha256(repr((told["files"], told["kernel"])).encode()).hexdigest()[:8]
-    return made(f"guest-packages-{digest}", lambda folder: _fill(folder, told["kernel"]))
+    return build_once(f"guest-packages-{digest}", lambda folder: _fill(folder, told["kernel"]))
 
 
 def wanted() -> dict:
@@ -39,7 +39,7 @@ def wanted() -> dict:
     apt takes seconds to tell, so it is asked once for each state of its lists.
     """
     digest = hashlib.sha256(repr((PACKAGES, KERNEL, _state())).encode()).hexdigest()[:8]
-    folder = made(f"guest-wanted-{digest}", lambda folder: (folder / TOLD).write_text(json.dumps(_ask(folder))))
+    folder = build_once(f"guest-wanted-{digest}", lambda folder: (folder / TOLD).write_text(json.dumps(_ask(folder))))
     return json.loads((folder / TOLD).read_text())
 
 

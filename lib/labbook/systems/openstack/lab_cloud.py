@@ -5,7 +5,7 @@ import re
 import time
 
 from labbook.errors import InputError, LabError
-from labbook.lab.cache.push import bring
+from labbook.lab.cache.push import push
 from labbook.systems.base import Described, Needs
 from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
@@ -90,7 +90,7 @@ class OpenStack(Described):
         seed = openstack_seed.seed(self.platform, self.guest)
         try:
             self.platform.start_ground(openstack_seed.data(self.platform, seed))
-            self.platform.deploy(guests.accelerated(self.host, self.guest, bring(self.host, self.guest.folder)))
+            self.platform.deploy(guests.accelerated(self.host, self.guest, push(self.host, self.guest.folder)))
             openstack_seed.plant(self.platform, self.guest, seed)
             since = time.time()
             self.platform.start()

@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from labbook.errors import SystemFailure
-from labbook.lab.cache.build import made
-from labbook.lab.cache.push import bring
+from labbook.lab.cache.build import build_once
+from labbook.lab.cache.push import push
 from labbook.lab.ssh.transfer import say
 from labbook.systems.cloud.model import PAPER_FLAVORS
 from labbook.systems.cloud.openstack_session import connect_through, translate_errors
@@ -61,7 +61,7 @@ class Seed:
 
 def secrets() -> Secrets:
     """Of this machine's Keystones."""
-    return Secrets.load(made("keystone-secrets", Secrets().save))
+    return Secrets.load(build_once("keystone-secrets", Secrets().save))
 
 
 def seed(platform, guest) -> Seed:
@@ -72,13 +72,13 @@ def seed(platform, guest) -> Seed:
     told = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
             guest.name, platform.secrets.digest, str(platform.place.home), host.name)
     digest = hashlib.sha256(repr(told).encode()).hexdigest()[:10]
-    return Seed(made(f"openstack-{platform.release.name}-{digest}",
+    return Seed(build_once(f"openstack-{platform.release.name}-{digest}",
                      lambda folder: _fill(folder, platform, guest)))
 
 
 def plant(platform, guest, seed: Seed) -> None:
     """On the platform's deployed host: its images' files, and which node it is."""
-    images = bring(platform.host, guest.folder)
+    images = push(platform.host, guest.folder)
     links = [f"ln -sf {images}/{name} {platform.place.home}/images/{one}"
              for one, name in seed.told["images"].items()]
     platform.host.run(" && ".join(links))
@@ -88,7 +88,7 @@ def plant(platform, guest, seed: Seed) -> None:
 
 def data(platform, seed: Seed):
     """Where the database's data are on the platform's host."""
-    return bring(platform.host, seed.folder) / KEPT
+    return push(platform.host, seed.folder) / KEPT
 
 
 def connection(platform):
@@ -239,7 +239,7 @@ def _image(platform, cloud, guest, name, file, disk_format, more=None) -> str:
         raise SystemFailure(f"{platform.host.name}: Glance makes no image {name}: {answer.text[:300]}",
                             log=platform.log_tail("glance-api"))
     made = answer.json()["id"]
-    place, token = bring(platform.host, guest.folder) / file, platform.place.home / "keys" / "token"
+    place, token = push(platform.host, guest.folder) / file, platform.place.home / "keys" / "token"
     platform.host.put(cloud.auth_token, token, 0o600)   # read there, so that no `ps` shows it
     said = platform.host.run(f"{platform.host.python} -I -S - {made} {PORTS['glance']} {place} {token} <<'E'\n"
                              f"{UPLOAD}E", timeout=UPLOAD_SECONDS).stdout

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.systems.artifacts import Artifact, bring, fetch, made
+from labbook.systems.artifacts import Artifact, push, fetch, build_once
 from labbook.systems.base import Needs
 from labbook.systems.sql.server import SQLServer
 
@@ -22,7 +22,7 @@ class MySQL(SQLServer):
                   artifacts=(FILES,), commands=("ss", "ps"), made=(f"mysql-{VERSION}",))
 
     def deploy(self) -> None:
-        server = bring(self.host, server_files())
+        server = push(self.host, server_files())
         self.run("mkdir", "-p", self.home)
         self.run("cp", "-r", server / "data", self.home / "data")
         self.put_configuration(basedir=server,
@@ -37,7 +37,7 @@ def server_files() -> Path:
     """The cached server: bin/mysqld, share/ and the empty data/ that it starts from."""
     if platform.machine() != "x86_64":
         raise LabError(f"MySQL {VERSION} is there for x86_64 only, this is {platform.machine()}")
-    return made(MySQL.NEEDS.made[0], lambda folder: unpack(fetch(FILES), folder))
+    return build_once(MySQL.NEEDS.made[0], lambda folder: unpack(fetch(FILES), folder))
 
 
 def unpack(fetched: Path, folder: Path) -> None:

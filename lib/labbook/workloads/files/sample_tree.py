@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from labbook.errors import SystemFailure
-from labbook.lab.host.apart import run_apart
+from labbook.lab.host.mount_point import run_or_abandon
 
 PROGRAM = Path(__file__).with_name("on_host") / "sample_tree.py"
 NAME = "sample-tree"
@@ -26,7 +26,7 @@ def sample_tree(host, path, *, directories: int, files: int, seed: int, pins=Non
     place = host.root / NAME
     host.run(f"mkdir -p {NAME}")
     host.put(PROGRAM, place / PROGRAM.name)
-    done = run_apart(host, shlex.join((host.python, "-I", "-S", f"{place}/{PROGRAM.name}", words)),
+    done = run_or_abandon(host, shlex.join((host.python, "-I", "-S", f"{place}/{PROGRAM.name}", words)),
                      seconds_at_most)
     if done is None or done.exit_code:
         how = f"in {seconds_at_most:g} s" if done is None else "at all"

@@ -69,7 +69,7 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing(packages, monkeypatch
 def test_a_hosts_python_is_its_own_interpreter(packages, monkeypatch):
     seen = {**look.look(()), "python": "/usr/bin/python 3"}
     monkeypatch.setattr(python_packages.software, "ask", lambda host, python: seen)
-    monkeypatch.setattr(python_packages, "bring", lambda host, folder: f"/there/{folder.name}")
+    monkeypatch.setattr(python_packages, "push", lambda host, folder: f"/there/{folder.name}")
     host = type("Host", (), {"name": "rack1", "python": "/lab/software/python"})()
     assert packages.python_on(host) == (f"env PYTHONPATH=/there/{packages.folder} PYTHONNOUSERSITE=1 "
                                         "'/usr/bin/python 3' -S")

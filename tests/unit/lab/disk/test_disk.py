@@ -9,9 +9,8 @@ from here import here_host
 
 from labbook.errors import InputError, LabError
 from labbook.lab.disk import disk as module
-from labbook.lab.disk import seek_cost
+from labbook.lab.disk import loop_device
 from labbook.lab.disk.disk import Disk
-from labbook.lab.local import disks
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def test_below_a_partition_is_its_disk(disk, tmp_path):
 
 def test_a_seek_s_cost_takes_fio_and_room(disk, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere:/bin:/usr/bin")
-    monkeypatch.setattr(seek_cost, "LEAST_BYTES", 1 << 60)
+    monkeypatch.setattr(module, "LEAST_BYTES", 1 << 60)
     run = disk.host.run
     monkeypatch.setattr(disk.host, "run", lambda command, **options: run(
         command.replace("command -v fio", "false"), **options))
@@ -121,12 +120,12 @@ def test_a_seek_s_cost_takes_fio_and_room(disk, monkeypatch):
 
 
 def test_the_file_is_large_but_half_of_what_is_free_at_most():
-    assert seek_cost.size_bytes(1 << 40) == 1 << 30
-    assert seek_cost.size_bytes((400 << 20) + 5) == 200 << 20
+    assert module.seek_file_bytes(1 << 40) == 1 << 30
+    assert module.seek_file_bytes((400 << 20) + 5) == 200 << 20
 
 
 def test_fio_reads_a_written_file_past_caches_both_ways_in_turns():
-    command = seek_cost.command("/srv/x y", 1 << 30, 3)
+    command = module.seek_command("/srv/x y", 1 << 30, 3)
     assert "'--filename=/srv/x y'" in command and "--direct=1" in command
     order = [word for word in command.split() if word.startswith(("--name", "--rw"))]
     assert order[1::2] == ["--rw=write", *["--rw=read", "--rw=randread"] * 2]
@@ -140,7 +139,7 @@ def said(**ms):
 
 
 def test_the_ratio_is_of_the_means():
-    found = seek_cost.result("fio: this is not JSON\n" + said(sequential=[1, 1], random=[9, 11]))
+    found = module.seek_times("fio: this is not JSON\n" + said(sequential=[1, 1], random=[9, 11]))
     assert found == {"sequential_ms": 1, "random_ms": 10, "ratio": 10, "ratios": [9, 11]}
 
 
@@ -149,17 +148,17 @@ def test_the_ratio_is_of_the_means():
     (said(sequential=[1, 1], random=[0, 0]), "read nothing")])
 def test_fio_that_did_not_read_is_told(words, told):
     with pytest.raises(LabError, match=told):
-        seek_cost.result(words)
+        module.seek_times(words)
 
 
 def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch):
     (tmp_path / "queue").mkdir()
     fill(tmp_path, scheduler="none [bfq]", read_ahead_kb=128)
-    monkeypatch.setattr(disks, "_queue", lambda device: tmp_path / "queue")
-    was = disks.queue("/dev/loop7")
+    monkeypatch.setattr(loop_device, "_queue", lambda device: tmp_path / "queue")
+    was = loop_device.queue("/dev/loop7")
     assert was == {"scheduler": "bfq", "read_ahead_kb": "128"}
-    disks.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4})
-    disks.tune("/dev/loop7", was)
+    loop_device.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4})
+    loop_device.tune("/dev/loop7", was)
     assert (tmp_path / "queue/read_ahead_kb").read_text() == "128"
     fill(tmp_path, scheduler="none")     # a disk that takes no scheduler
-    assert disks.queue("/dev/loop7")["scheduler"] == "none"
+    assert loop_device.queue("/dev/loop7")["scheduler"] == "none"

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.disk import trace_text
+from labbook.lab.disk import trace as trace_module
+from labbook.lab.disk import tracefs
 from labbook.lab.disk.on_host import tracer
 from labbook.lab.disk.trace import Trace
-from labbook.lab.local import tracing
-from labbook.lab.local.journal import Journal
+from labbook.lab.journal import Journal
 
 WORDS = """\
            java-812     [001] d..1.    46.135001: block_rq_issue: 7,0 RA 131072 () 2048 + 256 be,0,4 [ReadStage:1]
@@ -28,7 +28,7 @@ CPU:1 [LOST 12 EVENTS]
 
 
 def read(words=WORDS, **more):
-    return trace_text.frame(zlib.compress(words.encode()), **more)
+    return trace_module.frame(zlib.compress(words.encode()), **more)
 
 
 def test_the_kernel_s_words_are_rows_in_the_order_of_time():
@@ -56,14 +56,14 @@ def test_no_words_are_no_rows_of_the_same_columns():
 def test_pieces_are_put_together_at_lines(monkeypatch):
     whole = read(WORDS * 50)
     for size in (1, 7, 200, 5000):
-        monkeypatch.setattr(trace_text, "CHUNK_BYTES", size)
+        monkeypatch.setattr(trace_module, "CHUNK_BYTES", size)
         assert read(WORDS * 50).equals(whole)
     assert len(whole) == 200
 
 
 def test_a_file_that_was_cut_short_gives_what_is_in_it():
     packed = zlib.compress((WORDS * 2000).encode())
-    assert 0 < len(trace_text.frame(packed[:len(packed) // 2])) < 8000
+    assert 0 < len(trace_module.frame(packed[:len(packed) // 2])) < 8000
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_an_error_while_it_traces_is_not_hidden_by_one_of_its_end(monkeypatch):
 
 
 def test_an_instance_is_written_down_once_before_it_is_made(tmp_path):
-    name = tracing.instance("t1", "h1")
+    name = tracefs.instance("t1", "h1")
     for _ in range(2):
-        assert tracing.make(str(tmp_path), name) == {"instance": "labbook-t1-h1"}
-    assert Journal(tmp_path).of(tracing.KIND) == [{"made": "trace", "instance": name}]
+        assert tracefs.make(str(tmp_path), name) == {"instance": "labbook-t1-h1"}
+    assert Journal(tmp_path).of(tracefs.KIND) == [{"made": "trace", "instance": name}]

@@ -8,9 +8,9 @@ from here import here_host
 
 from labbook.lab.description import LabDescription
 from labbook.lab.host import fuse
-from labbook.lab.host.apart import run_apart
+from labbook.lab.host.mount_point import run_or_abandon
 from labbook.lab.local import kernel
-from labbook.lab.local.journal import Journal
+from labbook.lab.journal import Journal
 from labbook.pipeline import plan, requirements
 
 MOUNTS = r"""592 620 0:42 / / ro,relatime - ext4 /dev/vda rw
@@ -56,14 +56,14 @@ def test_connections_are_aborted_only_while_their_host_is_there(tmp_path, monkey
 
 def test_what_ends_in_time_is_a_result(tmp_path):
     host = here_host(tmp_path, "c1")
-    done = run_apart(host, "echo 'it''s'\necho \"$PWD\" >&2; exit 3", 10)
+    done = run_or_abandon(host, "echo 'it''s'\necho \"$PWD\" >&2; exit 3", 10)
     assert (done.stdout, done.stderr, done.exit_code) == ("its\n", f"{host.root}\n", 3)
-    assert run_apart(host, "true", 10).stdout == "" and os.listdir(host.root) == []
+    assert run_or_abandon(host, "true", 10).stdout == "" and os.listdir(host.root) == []
 
 
 def test_what_does_not_end_is_left_behind_and_killed(tmp_path):
     host = here_host(tmp_path, "c1")
-    assert run_apart(host, "echo $$ > ../pid; sleep 60", 0.2) is None
+    assert run_or_abandon(host, "echo $$ > ../pid; sleep 60", 0.2) is None
     pid, until = int((tmp_path / "pid").read_text()), time.monotonic() + 10
     while kernel.start_time(pid) is not None:
         assert time.monotonic() < until

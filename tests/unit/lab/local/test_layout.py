@@ -2,8 +2,8 @@ import ipaddress
 
 import pytest
 
-from labbook.lab.local import blocks
 from labbook.lab.local.layout import (
+    choose_block,
     layout,
     network_commands,
     shadow_file,
@@ -82,12 +82,12 @@ def test_cores_are_shared_out_without_overlap():
 
 
 def test_a_block_that_is_taken_or_routed_is_passed_over():
-    assert blocks.choose("198.18.0.0/15", [], []) == "198.18.0.0/20"
-    assert blocks.choose("198.18.0.0/15", ["198.18.0.0/20"], ["198.18.20.0/24"]) == "198.18.32.0/20"
+    assert choose_block("198.18.0.0/15", [], []) == "198.18.0.0/20"
+    assert choose_block("198.18.0.0/15", ["198.18.0.0/20"], ["198.18.20.0/24"]) == "198.18.32.0/20"
     vpn = ["0.0.0.0/1", "128.0.0.0/1"]  # a default route in two halves
-    assert blocks.choose("198.18.0.0/15", [], vpn) == "198.18.0.0/20"
+    assert choose_block("198.18.0.0/15", [], vpn) == "198.18.0.0/20"
     with pytest.raises(OSError, match="no free addresses"):
-        blocks.choose("10.0.0.0/20", [], ["10.0.0.0/8"])
+        choose_block("10.0.0.0/20", [], ["10.0.0.0/8"])
 
 
 def test_a_locked_root_may_log_in_to_a_host_and_no_hash_is_copied():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.remote import as_root, disk
+from labbook.lab.remote import as_root, root
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def test_every_module_is_there_and_needs_bare_python_alone(tmp_path):
 
 
 def test_a_disk_that_was_never_made_is_undone(host, tmp_path):
-    assert as_root.call(host, disk.undo, file=str(tmp_path / "never.disk")) == {}
+    assert as_root.call(host, root.undo_disk, file=str(tmp_path / "never.disk")) == {}
 
 
 def test_what_stands_in_the_way_is_an_error_with_the_host_s_name(host, tmp_path):
     with pytest.raises(LabError, match="^h1: .*h1 is not empty"):
-        as_root.call(host, disk.make, place=str(host.root), disk={"size": 1 << 20})
+        as_root.call(host, root.make_disk, place=str(host.root), disk={"size": 1 << 20})
     assert not (tmp_path / "journal").exists(), "nothing was made"
 
 
@@ -54,8 +54,8 @@ def test_a_mount_is_found_by_its_device_s_number_the_last_one_first(tmp_path, mo
     mounts.write_text("30 1 7:3 / /data rw - ext4 /dev/loop3 rw\n"
                       "31 1 7:4 / /lab/h1 rw - ext4 /dev/loop4 rw\n"
                       "32 31 7:4 / /lab/h1/again rw - ext4 /dev/loop4 rw\n")
-    monkeypatch.setattr(disk, "MOUNTS", mounts)
-    assert disk._mounted("7:4") == ["/lab/h1/again", "/lab/h1"]
+    monkeypatch.setattr(root, "MOUNTS", mounts)
+    assert root._mounted("7:4") == ["/lab/h1/again", "/lab/h1"]
 
 
 def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
@@ -77,8 +77,8 @@ def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
 
     (tmp_path / "h1/file").unlink()
     with pytest.raises(subprocess.CalledProcessError) as error:
-        as_root.call(host, disk.make, place=str(host.root), disk={"size": 1 << 20})
+        as_root.call(host, root.make_disk, place=str(host.root), disk={"size": 1 << 20})
     assert "being taken down" in error.value.stderr and not (tmp_path / "journal").exists()
-    assert as_root.call(host, disk.undo, file=str(tmp_path / "h1.disk")) == {}
+    assert as_root.call(host, root.undo_disk, file=str(tmp_path / "h1.disk")) == {}
     again = subprocess.run(["sh", "-ec", "\n".join(as_root.unless_going_down(str(tmp_path)))])
     assert again.returncode != 0

@@ -4,9 +4,9 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription
-from labbook.lab.environment import Environment
+from labbook.lab.environment.environment import Environment
 from labbook.lab.remote.assign import match
-from labbook.lab.remote.permissions import asked, require_allowed
+from labbook.lab.remote.needs import host_requests, require_allowed
 
 
 def lab(hosts, sites=("lan",), **more):
@@ -93,7 +93,7 @@ ALL = ["small", "large", "ceiling", "store"]
 
 def test_what_a_lab_asks_of_each_real_host_is_summed():
     there = rack({"r1": ("lan", ALL), "r2": ("lan", ["client"])})
-    asks = asked(lab(LIMITED), match(lab(LIMITED), there))
+    asks = host_requests(lab(LIMITED), match(lab(LIMITED), there))
     assert (asks["r1"].cores, asks["r1"].memory_bytes, asks["r1"].disk_bytes) == (2, 3 << 30, 2 << 30)
     assert asks["r1"].of == {"limits": ["small (cores, quota, memory)", "large (cores, memory)"],
                              "disk": ["the disk of store"]}
@@ -104,7 +104,7 @@ def test_a_trace_of_a_disk_asks_for_leave_of_its_own():
     traced = lab({"store": host("store", disk={"size": "2G", "trace": True}),
                   "client": host("client", disk={"size": "2G", "trace": False})})
     there = rack({"r1": ("lan", ["store"]), "r2": ("lan", ["client"])}, allow=["disk"])
-    asks = asked(traced, match(traced, there))
+    asks = host_requests(traced, match(traced, there))
     assert asks["r1"].of == {"disk": ["the disk of store"], "trace": ["the disk of store"]}
     assert asks["r2"].of == {"disk": ["the disk of client"]}
     with pytest.raises(InputError, match="hosts.r1.allow: .* asks for trace: record the requests"):
@@ -114,7 +114,7 @@ def test_a_trace_of_a_disk_asks_for_leave_of_its_own():
 def test_file_systems_of_programs_ask_for_leave():
     mounting = lab({"client": host("client", fuse=True), "store": host("store", fuse=False)})
     there = rack({"r1": ("lan", ["client"]), "r2": ("lan", ["store"])})
-    asks = asked(mounting, match(mounting, there))
+    asks = host_requests(mounting, match(mounting, there))
     assert asks["r1"].of == {"fuse": ["client"]} and asks["r2"].of == {}
     with pytest.raises(InputError, match="hosts.r1.allow: .* asks for fuse: mount"):
         require_allowed(mounting, match(mounting, there), there)
@@ -135,7 +135,7 @@ def test_a_link_with_settings_asks_both_its_sites_and_one_without_none():
     study = lab({**TWO, "d": host("db", "c")}, "abc", links=[
         {"between": ["a", "b"], "rtt_ms": 100}, {"between": ["b", "c"], "rtt_ms": 0}])
     there = rack({"x": ("a", ["db"]), "y": ("b", ["db", "client"]), "z": ("c", ["db"])})
-    asks = asked(study, match(study, there))
+    asks = host_requests(study, match(study, there))
     assert asks["x"].of == asks["y"].of == {"shape": ["link a - b"]} and asks["z"].of == {}
     with pytest.raises(InputError, match="delay and cut links"):
         require_allowed(study, match(study, there), there)

@@ -11,12 +11,11 @@ from paramiko.ssh_exception import NoValidConnectionsError
 
 from labbook.errors import LabError
 from labbook.lab.description import LabDescription
-from labbook.lab.environment import Environment
+from labbook.lab.environment.environment import Environment
 from labbook.lab.remote import preflight, probe
-from labbook.lab.remote.checks import judge
+from labbook.lab.remote.checks import check_host
 from labbook.lab.remote.diagnose import unreachable
-from labbook.lab.remote.finding import Wants
-from labbook.lab.remote.permissions import Asked
+from labbook.lab.remote.needs import HostNeeds, HostRequest
 from labbook.lab.remote.probe import Found
 
 SAID = """labbook\tbegins
@@ -75,7 +74,7 @@ def test_a_login_that_speaks_is_refused(said, words):
 
 def test_the_script_runs_and_says_what_this_machine_is(tmp_path):
     real = rack(root=f"/var/{'x' * 20}/lab")
-    wants = Wants(packages={"no-such-package | dpkg": "w"}, commands={"no-such-command": "w"})
+    wants = HostNeeds(packages={"no-such-package | dpkg": "w"}, commands={"no-such-command": "w"})
     done = subprocess.run(["sh", "-c", probe.script(real, wants)], capture_output=True, text=True)
     found = probe.parse(done.stdout)
     assert done.returncode == 0 and found.system == "Linux" and found.arch == platform.machine()
@@ -88,15 +87,15 @@ GOOD = dict(system="Linux", arch=platform.machine(), kernel="6.1", user="op", ui
             python="3.11.2", place="/home/op", writable=True, free_bytes=50 << 30, cores=4,
             memory_bytes=8 << 30, addresses=["192.0.2.11"], debian={"dpkg-query", "apt-get"},
             packages={"procps": "4.0"}, root=True, controllers={"cpu", "cpuset", "memory"}, loop=True)
-EVERYTHING = Asked({"limits": ["db (cores)"], "shape": ["link a - b"], "disk": ["the disk of db"],
+EVERYTHING = HostRequest({"limits": ["db (cores)"], "shape": ["link a - b"], "disk": ["the disk of db"],
                     "trace": ["the disk of db"], "fuse": ["client"]}, 2, 4 << 30, 1 << 30)
 ALL = ["packages", "software", "limits", "shape", "disk", "trace", "fuse"]
 
 
 def seen(found=None, wants=None, **entry):
-    needed = {"asked": EVERYTHING, "packages": {"procps | ps": "needed"}, "folders": {"stores-1": "in it"},
+    needed = {"request": EVERYTHING, "packages": {"procps | ps": "needed"}, "folders": {"stores-1": "in it"},
               "python": True, "disk_bytes": 2 << 30, **(wants or {})}
-    return judge(rack(**{"allow": ALL, **entry}), Found(**{**GOOD, **(found or {})}), Wants(**needed))
+    return check_host(rack(**{"allow": ALL, **entry}), Found(**{**GOOD, **(found or {})}), HostNeeds(**needed))
 
 
 def problems(*args, **entry):
@@ -106,7 +105,7 @@ def problems(*args, **entry):
 def test_a_host_that_has_everything_lacks_nothing():
     assert not problems()
     assert {"reachable", "3 GB disk", "2 cores", "4 GB memory", "root", "control groups",
-            "loop devices", "the kernel's tracing of disks"} <= {one.what for one in seen()}
+            "loop devices", "the kernel's tracing of disks"} <= {one.name for one in seen()}
 
 
 LACKS = {
@@ -159,7 +158,7 @@ def test_what_a_host_lacks_is_told_with_the_key_and_what_to_do(found, wants, ent
 def test_nothing_is_asked_that_a_study_does_not_need():
     bare = dict(python="", root=False, controllers=set(), loop=False, shape="x", trace="x", fuse="x",
                 arch="riscv64", packages={}, memory_bytes=1, cores=1)
-    assert not problems(bare, dict(asked=Asked(), packages={}, folders={}, python=False))
+    assert not problems(bare, dict(request=HostRequest(), packages={}, folders={}, python=False))
 
 
 def test_the_library_and_its_packages_are_no_matter_of_this_machines_processor():
@@ -169,7 +168,7 @@ def test_the_library_and_its_packages_are_no_matter_of_this_machines_processor()
 
 def test_what_may_be_installed_is_no_problem_and_takes_sudo_only_when_it_must():
     assert not problems(dict(packages={}))
-    without = dict(root=False), dict(asked=Asked())
+    without = dict(root=False), dict(request=HostRequest())
     assert not problems(*without, allow=["packages", "software"])
     assert problems(without[0] | dict(packages={}), without[1], allow=["packages", "software"])
 

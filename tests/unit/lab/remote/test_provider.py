@@ -3,19 +3,19 @@
 import json
 import os
 import subprocess
+from dataclasses import asdict
 from pathlib import PurePosixPath
 
 import pytest
 
 from labbook.errors import LabError, Lost
 from labbook.lab import LabDescription
+from labbook.lab.environment.inventory import RealHost
 from labbook.lab.host.host import Host, Login
-from labbook.lab.local.journal import Journal
-from labbook.lab.remote import as_root, cores, limits, make, provider, record, unmake
-from labbook.lab.remote import claim as take
-from labbook.lab.remote import parallel as together
-from labbook.lab.remote import ssh_config as ways
-from labbook.lab.remote.inventory import RealHost
+from labbook.lab.journal import Journal
+from labbook.lab.remote import as_root, claim, make, parallel, provider, root, unmake
+from labbook.lab.remote.assign import parse_cpus, share_cores
+from labbook.lab.ssh import config as ssh_config
 from labbook.lab.ssh.jump import Jumps
 
 JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
@@ -40,49 +40,49 @@ SIZES = description(small={"cores": 1}, client={"cores": 2}, large={"cores_of": 
     (["large", "client"], [0, 1, 2], {"client": [0, 1], "large": [0, 1, 2]}),
 ])
 def test_shares_of_processors(names, cpus, given):
-    assert cores.share(SIZES, names, cpus, "r1") == given
+    assert share_cores(SIZES, names, cpus, "r1") == given
 
 
 @pytest.mark.parametrize("names", [["small", "client"], ["large"]])
 def test_too_few_processors_are_told(names):
     with pytest.raises(LabError, match="r1: .* more cores than its 2"):
-        cores.share(SIZES, names, [0, 1], "r1")
+        share_cores(SIZES, names, [0, 1], "r1")
 
 
 def test_lists_of_processors():
-    assert cores.listed("0-2,8") == [0, 1, 2, 8] and cores.listed("3") == [3]
+    assert parse_cpus("0-2,8") == [0, 1, 2, 8] and parse_cpus("3") == [3]
 
 
 def taken(name, **more):
-    return record.Taken(name, "10.0.0.1", LOGIN, "/home/me/labs", "python3", ("limits",), **more)
+    return claim.ClaimedHost(name, "10.0.0.1", LOGIN, "/home/me/labs", "python3", ("limits",), **more)
 
 
 def test_hosts_are_written_down_and_struck_out(tmp_path):
     for name in ("r1", "r2"):
-        record.write(tmp_path, taken(name, new_folders=("/home/me/labs",)))
-    record.write_undone(tmp_path, taken("r1"))
-    assert record.still_taken(tmp_path) == [taken("r2", new_folders=("/home/me/labs",))]
-    assert record.still_taken(tmp_path)[0].login.jump == JUMP
+        claim.note_claimed(tmp_path, taken(name, new_folders=("/home/me/labs",)))
+    claim.note_released(tmp_path, taken("r1"))
+    assert claim.still_claimed(tmp_path) == [taken("r2", new_folders=("/home/me/labs",))]
+    assert claim.still_claimed(tmp_path)[0].login.jump == JUMP
 
 
 def test_only_software_takes_no_root():
     assert taken("r1").sudo
-    assert not record.Taken("r", "", LOGIN, "/r", "python3", ("software",)).sudo
+    assert not claim.ClaimedHost("r", "", LOGIN, "/r", "python3", ("software",)).sudo
 
 
 def test_a_mark_is_ours_by_id_and_driver(monkeypatch):
-    mark = take.claimed(record.claim("l1", "today"))
-    assert take.ours(mark, "l1") and not take.ours(mark, "l2") and not take.ours(None, "l1")
+    mark = claim.claimed(claim.claim_text("l1", "today"))
+    assert claim.ours(mark, "l1") and not claim.ours(mark, "l2") and not claim.ours(None, "l1")
     monkeypatch.setattr("platform.node", lambda: "another")
-    assert not take.ours(mark, "l1")
-    assert not take.ours(take.claimed("cut sho"), "l1")
+    assert not claim.ours(mark, "l1")
+    assert not claim.ours(claim.claimed("cut sho"), "l1")
 
 
 def test_the_way_in_goes_through_each_jump_host_by_its_own_key():
-    login = record.asdict(LOGIN)
-    config = ways.config([{"name": "h1", "login": login}, {"name": "h2", "login": login}])
-    assert config.count("Host ") == 3 and config.count("ProxyJump jump-op-192.0.2.1-2222") == 2
-    assert 'IdentityFile "/my keys/%%k"' in config and "Port 2222" in config
+    login = asdict(LOGIN)
+    text = ssh_config.config([{"name": "h1", "login": login}, {"name": "h2", "login": login}])
+    assert text.count("Host ") == 3 and text.count("ProxyJump jump-op-192.0.2.1-2222") == 2
+    assert 'IdentityFile "/my keys/%%k"' in text and "Port 2222" in text
 
 
 def test_state_needs_no_root_and_is_for_its_user(tmp_path, monkeypatch):
@@ -112,7 +112,7 @@ def version_2(tmp_path):
 def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tmp_path):
     wanted = {"cores": 1, "quota": 0.2, "memory": 1 << 20}
     host = version_2 / "labbook-l1" / "h1"
-    made = limits.make(str(tmp_path), "l1", "h1", wanted, [3], None, os.getuid(), str(version_2))
+    made = root.make_limits(str(tmp_path), "l1", "h1", wanted, [3], None, os.getuid(), str(version_2))
     assert made == {"groups": [str(host)]}
     assert [(e["made"], e.get("name", e.get("folder"))) for e in Journal(tmp_path).entries()] == [
         ("controller", "cpu"), ("controller", "cpuset"), ("cgroup", str(host))]
@@ -122,7 +122,7 @@ def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tm
     for file in (*host.iterdir(), *(p for p in host.parent.iterdir() if p.is_file())):
         file.unlink()   # the kernel's own go with their folder
     for _ in range(2):
-        limits.undo([str(host)], ["cpu"], str(version_2))
+        root.undo_limits([str(host)], ["cpu"], str(version_2))
     assert not host.parent.exists()
     assert (version_2 / "cgroup.subtree_control").read_text() == "-cpu"
 
@@ -143,15 +143,15 @@ class Breaking:
 
 def test_once_more_when_a_connection_is_lost_and_no_more():
     once, again = Breaking(1), Breaking(2)
-    assert together.twice(once, once) == "done" and once.dropped == 1
+    assert parallel.twice(once, once) == "done" and once.dropped == 1
     with pytest.raises(Lost, match="r1"):
-        together.twice(again, again)
+        parallel.twice(again, again)
 
 
 def test_what_is_stopped_is_not_tried_again():
     once = Breaking(1)
     with pytest.raises(Lost):
-        together.twice(once, once, lambda: True)
+        parallel.twice(once, once, lambda: True)
 
 
 def test_all_that_began_have_ended_when_one_fails():
@@ -164,7 +164,7 @@ def test_all_that_began_have_ended_when_one_fails():
 
     stopped = []
     with pytest.raises(LabError, match="one"):
-        together.each([0, 1, 2], work, stopped.append)
+        parallel.each([0, 1, 2], work, stopped.append)
     assert 0 in ended and stopped == [0, 1, 2]
 
 
@@ -197,7 +197,7 @@ def test_one_that_broke_is_replaced_while_others_still_hold_it():
 
 
 def test_what_is_told_of_a_host_names_no_address():
-    looked = take.Looked(cpus="0-3", facts={"memory_kib": "2097152", "kernel": "6.1", "arch": "x",
+    looked = claim.Looked(cpus="0-3", facts={"memory_kib": "2097152", "kernel": "6.1", "arch": "x",
                                             "system": "Debian"})
     assert json.loads(json.dumps(looked.machine)) == {
         "cpu": "x", "cores": 4, "memory_gib": 2.0, "kernel": "6.1", "system": "Debian"}
@@ -237,8 +237,8 @@ def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
     assert calls == installed
 
 
-@pytest.mark.parametrize("mark, made", [(record.claim("l1", "now"), True), (None, False),
-                                        (record.claim("l2", "now"), False)])
+@pytest.mark.parametrize("mark, made", [(claim.claim_text("l1", "now"), True), (None, False),
+                                        (claim.claim_text("l2", "now"), False)])
 def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
         tmp_path, mark, made):
     """A stray one would be in the way of all labs of this id."""
@@ -248,7 +248,7 @@ def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
         (root / "in-use").write_text(mark + "\n")
     work = make._Work("l1", description(h1={}), RealHost(
         "r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1", root=PurePosixPath(root)), ["h1"])
-    work.looked = take.Looked(boot="b")
+    work.looked = claim.Looked(boot="b")
     work.host.run = lambda command: subprocess.run(["sh", "-c", command])
     work._make_folders()
     assert (root / "l1" / "journal").exists() is made and (root / "l1").exists() is made

@@ -4,7 +4,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.lab.clouds import OwnCloud
+from labbook.lab.environment.clouds import OwnCloud
 from labbook.systems.cloud import ec2_session as ec2
 from labbook.systems.cloud import openstack_session as openstack
 from labbook.systems.cloud.openstack import OpenStackApi

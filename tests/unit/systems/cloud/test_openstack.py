@@ -8,7 +8,7 @@ from cloud_stand_ins import LabWith
 from openstack_stand_in import PASSWORD, openstack
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.lab.clouds import OwnCloud
+from labbook.lab.environment.clouds import OwnCloud
 from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import waits as cloud_waits
 from labbook.systems.cloud.model import ERROR, GONE, IN_USE, READY, RUNNING, STARTING, Flavor

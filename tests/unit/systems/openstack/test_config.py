@@ -14,7 +14,7 @@ import pytest
 from here import here_host
 
 from labbook.errors import InputError
-from labbook.lab.environment import BENCHMARK_RANGE
+from labbook.lab.environment.environment import BENCHMARK_RANGE
 from labbook.systems.openstack import config as openstack_config
 from labbook.systems.openstack import guest
 from labbook.systems.openstack import hypervisor as openstack_hypervisor

@@ -7,7 +7,7 @@ before it is made. Root's, with the standard library alone.
 import subprocess
 from pathlib import Path
 
-from labbook.lab.local.journal import Journal
+from labbook.lab.journal import Journal
 
 KIND = "trace"      # of entries in a journal: {"made": "trace", "instance": name}
 FOLDER = "/sys/kernel/tracing"

@@ -3,7 +3,7 @@
 import pytest
 
 from labbook.errors import InputError
-from labbook.lab.environment import Environment
+from labbook.lab.environment.environment import Environment
 from labbook.paths import checkout
 from labbook.study import provenance
 

@@ -1,7 +1,7 @@
 import os
 
 from labbook.lab.local import kernel, unmake
-from labbook.lab.local.journal import Journal
+from labbook.lab.journal import Journal
 
 
 def test_a_line_cut_short_is_of_a_thing_never_made(tmp_path):

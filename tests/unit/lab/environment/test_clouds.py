@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from labbook.errors import InputError
-from labbook.lab import clouds
-from labbook.lab.clouds import OwnCloud, endpoints
-from labbook.lab.environment import Environment
-from labbook.lab.remote.redact import veil
+from labbook.lab.environment import clouds
+from labbook.lab.environment.clouds import OwnCloud, endpoints
+from labbook.lab.environment.environment import Environment
+from labbook.lab.environment.redact import redactor
 from labbook.paths import checkout
 from labbook.study import provenance
 
@@ -137,7 +137,7 @@ def test_files_are_not_looked_at_for_a_page():
 
 
 def test_pages_and_records_tell_names_and_no_addresses(home):
-    hide = veil(parse())
+    hide = redactor(parse())
     said = f"at https://euca.example.org:8773/x and https://keys.example.org/v3 with {home}/aws"
     assert hide(said) == "at https://older:8773/x and https://newer/v3 with CREDENTIALS"
     assert endpoints(parse(keys=False).clouds[1]) == ["keys.example.org"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
-from labbook.lab import clouds, programs
-from labbook.lab.clouds import OwnCloud
-from labbook.lab.remote import inventory
-from labbook.lab.remote.inventory import Jump, RealHost
+from labbook.lab.environment import clouds, inventory
+from labbook.lab.environment.clouds import OwnCloud
+from labbook.lab.environment.inventory import Jump, RealHost
+from labbook.lab.environment.schema import PROGRAMS
 
 # RFC 2544 sets this range aside for measuring; ordinary networks do not use it.
 BENCHMARK_RANGE = "198.18.0.0/15"
@@ -23,7 +23,7 @@ NAMESPACES = {
         "range": {"type": "string", "description": "an IPv4 network such as 198.18.0.0/15"},
         "state": {"type": "string", "pattern": "^/", "description": "an absolute path"},
         "clouds": clouds.SCHEMA,
-        "programs": programs.SCHEMA,
+        "programs": PROGRAMS,
     },
 }
 

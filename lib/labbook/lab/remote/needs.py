@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 
 from labbook.errors import InputError
-from labbook.lab.remote.schema import ALLOW
-from labbook.lab.remote.shape import NO_RATE
+from labbook.lab.environment.schema import ALLOW
+from labbook.lab.link.firewall import NO_RATE
 
 LIMITS = ("cores", "cores_of", "quota", "memory")
 
 
 @dataclass
-class Asked:
+class HostRequest:
     """Of one real host, by all lab hosts that it serves: `of` is kind of `allow` -> for what.
 
     cores: processors; memory_bytes: the largest limit, since not all of a host's lab hosts work
@@ -27,9 +27,30 @@ class Asked:
             self.of[kind].append(what)
 
 
-def asked(description, matched) -> dict[str, Asked]:
+@dataclass
+class HostNeeds:
+    """What one real host must have: `request` of its owner's leave; Debian `packages` (`a | b`:
+    either) and `commands`, each with why; `folders` of systems' files and Python programs
+    (`programs`: with the library and its packages), which are copied there or must be there."""
+
+    request: HostRequest = field(default_factory=HostRequest)
+    packages: dict[str, str] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+    programs: bool = False
+    python: bool = False
+    disk_bytes: int = 0
+
+
+def named_packages(description) -> dict[str, str]:
+    """Packages that a study's lab.yml names, for the `packages` of all its hosts' HostNeeds."""
+    return {package: "named in the study's lab.yml"
+            for package in description.needs.get("packages", ())}
+
+
+def host_requests(description, matched) -> dict[str, HostRequest]:
     """What the lab asks of each real host, by the real host's name."""
-    found = {real.name: Asked() for real in matched.values()}
+    found = {real.name: HostRequest() for real in matched.values()}
     for host in description.hosts:
         mine, limits = found[matched[host.name].name], host.limits
         given = [key for key in LIMITS if limits.get(key)]
@@ -60,7 +81,7 @@ def require_allowed(description, matched, environment) -> None:
             raise InputError(f"the link {' - '.join(link['between'])} of study {description.name} has "
                              "a rate", file=environment.file, key="provider", allowed=NO_RATE)
     reals = {real.name: real for real in matched.values()}
-    refused = [(reals[name], kind, what) for name, asks in asked(description, matched).items()
+    refused = [(reals[name], kind, what) for name, asks in host_requests(description, matched).items()
                for kind, what in asks.of.items() if not reals[name].may(kind)]
     if not refused:
         return

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from labbook.lab.remote.record import login_of
+from labbook.lab.remote.claim import login_of
 
 
 def write(hosts: list[dict], folder: Path) -> None:

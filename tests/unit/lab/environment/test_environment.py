@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from labbook.errors import InputError
-from labbook.lab.environment import Environment
+from labbook.lab.environment.environment import Environment
 from labbook.paths import checkout
 
 

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 
-from labbook.lab.clouds import endpoints
+from labbook.lab.environment.clouds import endpoints
 
 COLOUR = r"\x1b\[[\d;]*m"    # a terminal's, whose last letter is no part of a name
 
 
-def veil(environment) -> Callable:
+def redactor(environment) -> Callable:
     """A function that gives data (texts, lists, dicts; all else as it is) with the addresses of
     the environment's hosts, and a user before them, told as the hosts' names, and the paths of
     keys, known hosts and root folders as KEY, KNOWN_HOSTS and ROOT; of clouds the endpoints and the
@@ -20,30 +20,30 @@ def veil(environment) -> Callable:
         told |= dict.fromkeys(endpoints(cloud), cloud.name)
     for host in environment.hosts:
         told |= {host.address: host.name, host.data: host.name, str(host.root): "ROOT"}
-    for place in _all_places(environment):
+    for place in _machines(environment):
         told |= {place.address: place.name, place.key: "KEY", place.known_hosts: "KNOWN_HOSTS"}
     if not told:
         return lambda data: data
-    users = sorted({place.user for place in _all_places(environment)}) or ["root"]
+    users = sorted({place.user for place in _machines(environment)}) or ["root"]
     names = "|".join(re.escape(word) for word in sorted(told, key=len, reverse=True))
     user = "|".join(map(re.escape, users))
     # not within a longer name or address: 10.0.0.1 is no part of 10.0.0.11
     pattern = re.compile(rf"({COLOUR}|(?<![\w.-]))(?:(?:{user})@)?({names})(?![\w-]|\.\w)")
-    return lambda data: _veiled(data, lambda text: pattern.sub(lambda m: m[1] + told[m[2]], text))
+    return lambda data: _redacted(data, lambda text: pattern.sub(lambda m: m[1] + told[m[2]], text))
 
 
-def _all_places(environment):
+def _machines(environment):
     for place in (*environment.jumps, *environment.hosts):
         while place is not None:
             yield place
             place = place.jump
 
 
-def _veiled(data, replace):
+def _redacted(data, replace):
     if isinstance(data, str):
         return replace(data)
     if isinstance(data, dict):
-        return {replace(k) if isinstance(k, str) else k: _veiled(v, replace) for k, v in data.items()}
+        return {replace(k) if isinstance(k, str) else k: _redacted(v, replace) for k, v in data.items()}
     if isinstance(data, (list, tuple)):
-        return type(data)(_veiled(item, replace) for item in data)
+        return type(data)(_redacted(item, replace) for item in data)
     return data

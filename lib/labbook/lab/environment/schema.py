@@ -1,6 +1,6 @@
 """What an environment file with `provider: ssh` may hold."""
 
-from labbook.lab import clouds, programs
+from labbook.lab.environment import clouds
 
 ROLE = r"^[a-z][a-z0-9-]{0,11}$"
 SITE = ROLE
@@ -42,6 +42,14 @@ _PLACE = {
 # Of these, what stands at the top of the file holds for all hosts that do not say otherwise.
 DEFAULTS = {**{k: v for k, v in _LOGIN.items() if k != "address"}, **_PLACE}
 
+# Benchmarks that a user has built: each by its folder, the same on all machines that run it.
+PROGRAM_PATH = {"type": "string", "pattern": "^/", "description": "an absolute path"}
+PROGRAMS = {"type": "object", "additionalProperties": False,
+          "properties": {
+              "unixbench": {**PROGRAM_PATH, "description": "the folder with UnixBench's Run, an absolute path"},
+              "npb": {**PROGRAM_PATH, "description": "the folder with NPB's MPI programs (bin), an absolute "
+                                             "path"}}}
+
 HOST = {
     "type": "object", "additionalProperties": False, "required": ["address", "roles"],
     "properties": {
@@ -63,6 +71,6 @@ SCHEMA = {
                   "description": "name: {address, roles, ...}, one or more"},
         "jumps": {"type": "object", "additionalProperties": JUMP},
         "clouds": clouds.SCHEMA,
-        "programs": programs.SCHEMA,
+        "programs": PROGRAMS,
     },
 }

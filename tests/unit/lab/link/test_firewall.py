@@ -9,8 +9,8 @@ import pytest
 from labbook.errors import LabError
 from labbook.lab.link.endpoints import ends
 from labbook.lab.link.link import Link
-from labbook.lab.remote import shape
-from labbook.lab.remote.shape import ALL_QUEUES, Chain, free_queue
+from labbook.lab.link import firewall
+from labbook.lab.link.firewall import ALL_QUEUES, Chain, free_queue
 
 CHAIN = Chain("t1", "b", "10.0.0.1", ("10.0.0.2", "10.0.0.3"))
 
@@ -45,8 +45,8 @@ def test_a_cut_drops_the_same_packets_and_those_that_are_held():
 
 
 def test_nothing_asked_is_no_rule_at_all():
-    assert CHAIN.commands(None, False) == shape.undo(CHAIN.entry)
-    assert not any(" -I " in c or " -A " in c for c in shape.undo(CHAIN.entry))
+    assert CHAIN.commands(None, False) == firewall.undo(CHAIN.entry)
+    assert not any(" -I " in c or " -A " in c for c in firewall.undo(CHAIN.entry))
 
 
 def test_names_fit_the_kernel():
@@ -66,9 +66,9 @@ def test_ssh_on_the_data_network_is_never_held():
 def test_with_a_control_network_of_its_own_ssh_between_data_addresses_is_data():
     one = host("a1", "a", "10.0.0.1", "192.0.2.1")
     other = host("b1", "b", "10.0.0.2", "192.0.2.2")
-    assert shape.ssh_exemptions(one, [other]) == []
+    assert firewall.ssh_exemptions(one, [other]) == []
     named = host("b1", "b", "10.0.0.2", "b1.example.org")    # may be the same address
-    assert shape.ssh_exemptions(one, [named]) == [("10.0.0.2", "-p tcp --sport 22")]
+    assert firewall.ssh_exemptions(one, [named]) == [("10.0.0.2", "-p tcp --sport 22")]
 
 
 def test_a_real_host_that_is_several_of_the_lab_is_one_end():
@@ -106,7 +106,7 @@ def test_a_queue_that_nothing_uses():
 
 def test_what_asks_for_queues_in_use_is_read_by_what_it_says(tmp_path):
     (tmp_path / "queue-c").write_text("30000\n")
-    done = subprocess.run(["sh", "-c", shape.QUEUES_IN_USE], capture_output=True, text=True,
+    done = subprocess.run(["sh", "-c", firewall.QUEUES_IN_USE], capture_output=True, text=True,
                           cwd=tmp_path)
     assert done.returncode == 0 and free_queue(done.stdout) > 30000
 
@@ -115,7 +115,7 @@ def test_a_chain_is_in_the_journal_once(tmp_path):
     journal = tmp_path / "journal"
     journal.write_text('{"made": "lab"}\n')
     for _ in range(2):
-        subprocess.run(["sh", "-ec", shape.record(CHAIN.entry, str(journal))], check=True)
+        subprocess.run(["sh", "-ec", firewall.record(CHAIN.entry, str(journal))], check=True)
     entries = [json.loads(line) for line in journal.read_text().splitlines()]
     assert entries == [{"made": "lab"}, {"made": "chain", "chain": "lb-t1-b"}]
 

@@ -1,0 +1,126 @@
+"""Root's functions on a user's host, for `as_root.call`: a lab host's own disk, and its limits.
+
+On the host they see the standard library and the modules of as_root.MODULES alone. As on a local
+host, the host's own folder lies on the disk, past the cache of the host's memory.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+from labbook.lab.disk import loop_device
+from labbook.lab.journal import Journal
+from labbook.lab.local import cgroups, unmake
+
+DISK = "disk"           # of entries in a host's journal: {"made": "disk", "file": path}
+QUEUE = "queue"         # the same with `was`: the loop device's settings before the lab's
+MOUNTS = Path("/proc/self/mountinfo")
+GROUP, SWITCHED = "cgroup", "controller"     # of entries in a host's journal
+
+
+def make_disk(place: str, disk: dict) -> dict:
+    """Mount a new disk on the lab host's own folder `place`, which stays its owner's.
+
+    `disk`: `limits.disk` of lab.yml, size in bytes. The answer's `number` is the device's
+    major:minor, which cgroups.settings() takes for `iops` and `mb_per_s`; `device` its path.
+    It is in the journal beside the folder before it is made.
+    """
+    folder = Path(place).resolve()  # as the kernel will name the file
+    if any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty: a disk mounted there would hide what it has")
+    owner, file = folder.stat(), _file(folder)
+    if file.exists():
+        raise ValueError(f"{file} is in the way")
+    Journal(folder.parent).write(DISK, file=str(file))
+    file.touch(0o600)  # what is on the disk is not for other users of the machine
+    device = loop_device.make(file, disk["size"])
+    Journal(folder.parent).write(QUEUE, file=str(file), was=loop_device.queue(device))
+    loop_device.tune(device, disk)
+    _run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard", device, str(folder))
+    os.chown(folder, owner.st_uid, owner.st_gid)
+    folder.chmod(owner.st_mode & 0o777)
+    return {"device": device, "number": loop_device.number(device)}
+
+
+def undo_disk(file: str) -> dict:
+    """Unmount, detach and delete the disk of a journal's entry; twice does no harm.
+
+    OSError when something still uses it.
+    """
+    file = os.path.realpath(file)
+    for entry in reversed(Journal(Path(file).parent).of(QUEUE)):
+        if entry["file"] == file:
+            unmake.queue(entry)
+    for device in loop_device.devices(file):
+        for place in _mounted(loop_device.number(device)):
+            unmake.patiently(lambda place=place: _run("umount", place))
+    unmake.loop({"file": file})
+    Path(file).unlink(missing_ok=True)
+    return {}
+
+
+def _file(folder):
+    return folder.with_name(f"{folder.name}.disk")
+
+
+def _mounted(number):
+    """Where the device of this number is mounted, the last mount first."""
+    lines = [line.split() for line in MOUNTS.read_text().splitlines()]
+    return [fields[4] for fields in reversed(lines) if fields[2] == number]
+
+
+def _run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] | None,
+         number: str | None, uid: int, root: str = str(cgroups.ROOT)) -> dict:
+    """Folders of the groups of lab host `name`, in the journal of the lab's folder `place` beforehand.
+
+    `limits` as in lab.yml, sizes in bytes; `number`: of its disk, major:minor. User `uid` may
+    move processes into the groups where the kernel lets him (version 1).
+    """
+    journal, root = Journal(Path(place)), Path(root)
+    places = cgroups.folders(lab, name, cgroups.wanted(limits), root)
+    folders = list(dict.fromkeys(map(str, places.values())))
+    for controller in _off(places, root):
+        journal.write(SWITCHED, name=controller)
+    for folder in folders:
+        journal.write(GROUP, folder=folder)
+    cgroups.make(places, root)
+    cgroups.apply(places, cgroups.settings(limits, cores, number, cgroups.version(root)), root)
+    for folder in folders:
+        os.chown(Path(folder, "cgroup.procs"), uid, -1)
+    return {"groups": folders}
+
+
+def change_quota(lab: str, name: str, groups: list[str], share: float | None) -> dict:
+    """Another quota for lab host `name`, or (None) none; ValueError when it came up without one."""
+    places = cgroups.folders(lab, name, {"quota"})
+    has = places["quota"] / ("cpu.max" if cgroups.version() == 2 else "cpu.cfs_quota_us")
+    if str(places["quota"]) not in groups or not has.exists():
+        raise ValueError(f"{name} came up without a quota, so it takes none now")
+    cgroups.apply(places, cgroups.quota(share, cgroups.version()))
+    return {}
+
+
+def undo_limits(folders: list[str], controllers: list[str], root: str = str(cgroups.ROOT)) -> dict:
+    """Remove the groups of a journal, and switch off what was off; twice does no harm."""
+    for folder in reversed(folders):
+        unmake.patiently(lambda folder=folder: cgroups.remove(Path(folder)))
+    for controller in controllers:
+        try:
+            Path(root, "cgroup.subtree_control").write_text(f"-{controller}")
+        except OSError:
+            pass  # another has come to use it
+    return {}
+
+
+def _off(places, root) -> list[str]:
+    """Controllers of version 2 that have to be switched on for all groups of the machine."""
+    if cgroups.version(root) == 1:
+        return []
+    needed = {c for limit in places for c in cgroups.needs(limit)}
+    return sorted(needed - set((root / "cgroup.subtree_control").read_text().split()))
