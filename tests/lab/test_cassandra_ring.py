@@ -6,7 +6,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems.cassandra.admin_thrift import idl
+from labbook.systems.cassandra.on_host.idl import idl
 from labbook.systems.cassandra.ring import Ring
 from labbook.targets import key_of
 

@@ -50,7 +50,7 @@ def _start(lab, wanted, others):
     """None where one machine of the user's serves as two hosts, and another has the ports."""
     from labbook.systems import find, over_several
 
-    kind, hosts = find(wanted["name"]), [lab.host(name) for name in wanted["hosts"]]
+    kind, hosts = find(wanted["name"], lab.study), [lab.host(name) for name in wanted["hosts"]]
     system = kind(hosts if over_several(kind) else hosts[0], **wanted.get("settings", {}))
     where = ", ".join(wanted["hosts"])
     for other in others:

@@ -71,13 +71,13 @@ def _lines(description, host) -> tuple[str, ...]:
     if disk:
         speed = f", {disk['iops']} IOPS" if "iops" in disk else ""
         lines.append(f"disk {size_text(disk['size'])}{speed}")
-    lines += [_software(s, host) for s in description.systems if host.name in s["hosts"]]
+    lines += [_software(s, host, description.name) for s in description.systems if host.name in s["hosts"]]
     return tuple(lines)
 
 
-def _software(system, host) -> str:
+def _software(system, host, study) -> str:
     """What a host has of a system: its name and version, or that of the part."""
-    kind = systems.find(system["name"])
+    kind = systems.find(system["name"], study)
     if systems.over_several(kind):
         return name(getattr(kind, "PARTS", {}).get(host.role, system["name"]))
     return " ".join([name(system["name"]), str(system.get("settings", {}).get("version", ""))]).strip()

@@ -22,7 +22,7 @@ def needs(study: str) -> dict[str, HostNeeds]:
     for system, what, wanted in systems_needs(study, lab):
         for host in lab.hosts:
             if host.name in system["hosts"] or host.role not in PROGRAMS_ONLY:
-                _add(found[host.name], *needs_on(system, what, wanted, host.role))
+                _add(found[host.name], *needs_on(system, what, wanted, host.role, study))
     return found
 
 

@@ -105,18 +105,18 @@ def systems_needs(study: str, lab: LabDescription):
     """(entry of lab.yml's `systems`, its name and version in words, its Needs), for each."""
     for i, system in enumerate(lab.systems):
         settings = system.get("settings", {})
-        _check_hosts(system, lab, _lab_file(study), f"systems.{i}.host")
+        _check_hosts(system, lab, study, f"systems.{i}.host")
         what = " ".join(str(x) for x in (system["name"], settings.get("version")) if x)
         yield system, what, _kind(system, settings, study).needs(**settings)
 
 
-def needs_on(system, what: str, wanted, role: str):
-    """(what, Needs) of a host of that role which has a part of the system, in words and as the
-    system's `wanted`; all of it where no part is said of the role."""
+def needs_on(system, what: str, wanted, role: str, study: str | None = None):
+    """(words, Needs) of what a host of this role has of a system: the system's own `what` and
+    `wanted`, or those of the part that the role has."""
     from labbook.systems import find
 
-    part = getattr(find(system["name"]), "PARTS", {}).get(role)
-    return (what, wanted) if part is None else (f"{what}: {part}", find(part).needs())
+    part = getattr(find(system["name"], study), "PARTS", {}).get(role)
+    return (what, wanted) if part is None else (f"{what}: {part}", find(part, study).needs())
 
 
 def _add_study(needed, study, lab: LabDescription, local):
@@ -141,11 +141,11 @@ def _add_place(needed, study, lab: LabDescription):
     needed.disk_bytes[study] = lab.needs.get("disk", 0)
 
 
-def _check_hosts(system, lab: LabDescription, file, key):
+def _check_hosts(system, lab: LabDescription, study, key):
     """InputError for several hosts where the system takes one, and when one of its parts has none."""
     from labbook.systems import find, over_several
 
-    kind, name = find(system["name"]), system["name"]
+    kind, name, file = find(system["name"], study), system["name"], _lab_file(study)
     if len(system["hosts"]) > 1 and not over_several(kind):
         raise InputError(f"{name} is a server on one host", file=file, key=key,
                          allowed=system["hosts"])
@@ -160,7 +160,7 @@ def _kind(system, settings, study):
     """The system's class; InputError for settings in lab.yml that it does not know."""
     from labbook.systems import find
 
-    kind = find(system["name"])
+    kind = find(system["name"], study)
     try:
         kind.checked(settings)
     except InputError as error:

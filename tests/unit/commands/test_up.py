@@ -51,7 +51,7 @@ class Shop:
 
 @pytest.fixture(autouse=True)
 def found(monkeypatch):
-    def find(name):
+    def find(name, study=None):
         return {"shop": Shop, "till": Till, "books": Books}[name]
     monkeypatch.setattr(systems, "find", find)
 
@@ -62,7 +62,7 @@ def lab(tmp_path):
     roles = {"db1": "db", "db2": "db", "web": "web"}
     there = {name: SimpleNamespace(name=name, role=role, address=f"10.0.0.{i}", root=tmp_path)
              for i, (name, role) in enumerate(roles.items())}
-    return SimpleNamespace(host=there.__getitem__, hosts=there)
+    return SimpleNamespace(host=there.__getitem__, hosts=there, study="shopping")
 
 
 def test_it_gets_a_list_of_hosts_and_is_shown_on_each(lab, capsys):

@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from labbook import systems
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.host import process as processes
 from labbook.lab.host.host import Host, Login, Result
@@ -226,17 +225,6 @@ def test_a_killed_server_starts_again_with_its_files(host, port):
 def test_wrong_settings(tmp_path, settings, told):
     with pytest.raises(InputError, match=f"settings of toy: {told}"):
         Toy(Here(tmp_path), **settings)
-
-
-def test_systems_are_found_by_name():
-    assert {"cassandra", "mysql"} <= set(systems.names())
-    for name in ("cassandra", "mysql"):
-        found = systems.find(name)
-        assert found.NAME == name and found.NEEDS.artifacts and found.needs() == found.NEEDS
-    with pytest.raises(InputError, match="did you mean 'cassandra'.*allowed: cassandra, .*mariadb, mysql"):
-        systems.find("casandra")
-    with pytest.raises(InputError):
-        systems.find("base")
 
 
 def test_memory_is_the_limit_or_the_machines(tmp_path):

@@ -1,19 +1,19 @@
-"""Administration of today's Cassandra by CQL."""
+"""Administer today's version of Cassandra by CQL."""
 
 from contextlib import contextmanager
 
 PROTOCOL = 4
 HEADER_BYTES = 9
-EMPTY = "system_auth.network_permissions"  # one copy of each range, no rows without logins
-# Of its thread pools, those that merge SSTables and write new ones.
+EMPTY = "system_auth.network_permissions"  # one replica of each range; without logins no rows
+# The thread pools that merge SSTables and write new ones.
 MERGING_OR_FLUSHING = ("CompactionExecutor", "MemtableFlushWriter", "MemtablePostFlush")
 BY_SIZE = "'class': 'SizeTieredCompactionStrategy'"
-# Small files, so that a range of some percent of a gigabyte has many whole ones.
+# Small SSTables, so that a range of a few percent of a gigabyte has many whole ones.
 BY_RANGE = "'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '4'"
 
 
 class CQLAdmin:
-    """What a node is asked and told; each call costs an SSH round trip."""
+    """Questions and commands to a node; each takes an SSH round trip."""
 
     def __init__(self, node):
         self.node = node
@@ -44,16 +44,16 @@ class CQLAdmin:
             client.query(f"CREATE TABLE {keyspace}.{table} "
                          f"(name blob PRIMARY KEY, value blob){plain}")
 
-    def compaction(self, keyspace: str, table: str, on: bool) -> None:
-        """Whether SSTables of the table are merged, on all nodes and on those to come: by their
-        sizes, or where the node says so into many of a range each."""
-        strategy = BY_RANGE if getattr(self.node, "by_range", False) else BY_SIZE
+    def compaction(self, keyspace: str, table: str, on: bool, by_range: bool = False) -> None:
+        """Let SSTables of the table be merged by themselves or not, on all nodes, those to come
+        included: by their sizes, or `by_range` into many of one range each."""
+        strategy = BY_RANGE if by_range else BY_SIZE
         with self.client() as client:
             client.query(f"ALTER TABLE {keyspace}.{table} WITH compaction = "
                          f"{{{strategy}, 'enabled': '{str(on).lower()}'}}")
 
     def look_for_merges(self, keyspace: str, table: str) -> None:
-        """Have the node look whether SSTables are to be merged, as it does after a flush."""
+        """Have the node check which SSTables are to be merged, as it does after a flush."""
         self.node.nodetool("enableautocompaction", keyspace, table)
 
     def busy(self) -> list[str]:
@@ -67,11 +67,11 @@ class CQLAdmin:
                   if name in MERGING_OR_FLUSHING and (active or waiting))]
 
     def owners(self, keyspace: str) -> dict[str, int | bytes]:
-        """{address: token} of the nodes that own their ranges, by what this one goes by."""
+        """{address: token} of the nodes that own ranges, as this node routes calls."""
         with self.client() as client:
-            told = client.query("SELECT address, status_with_port FROM system_views.gossip_info")
+            states = client.query("SELECT address, status_with_port FROM system_views.gossip_info")
             seen = [row[0] for row in client.query("SELECT peer FROM system.peers_v2")]
-        normal = {address: status.partition(",") for address, status in told if status}
+        normal = {address: status.partition(",") for address, status in states if status}
         return {address: self._token(token) for address, (status, _, token) in normal.items()
                 if status == "NORMAL" and address in (*seen, self.node.address)}
 
@@ -83,16 +83,16 @@ class CQLAdmin:
         return len(versions) == 1
 
     def members(self) -> dict[str, int | bytes]:
-        """{address: token} of the nodes that this one has seen join, if all answer it now."""
+        """{address: token} of the nodes that this node has seen join, if all of them answer it now."""
         with self.client() as client:
             known = client.query("SELECT listen_address, tokens FROM system.local")
             known += client.query("SELECT peer, tokens FROM system.peers_v2")
-            # At ALL, a look through all ranges is refused unless each node is up for this one.
+            # At level ALL, a scan of all ranges is refused unless this node sees all others up.
             client.query(f"SELECT role FROM {EMPTY}", level="ALL")
         return {address: self._token(*tokens) for address, tokens in known if tokens}
 
     def ranges(self, keyspace: str) -> list[tuple[int | bytes, list[str]]]:
-        """(token at which the range ends, addresses that hold it, the owner first), by token."""
+        """(token at which a range ends, addresses of its replicas, the owner first), by token."""
         with self.client() as client:
             (copies,), = client.query("SELECT replication FROM system_schema.keyspaces "
                                       f"WHERE keyspace_name = '{keyspace}'")
@@ -102,7 +102,7 @@ class CQLAdmin:
         return [(token, (owners + owners)[i:i + held]) for i, (token, _) in enumerate(ring)]
 
     def token_of(self, key: bytes) -> int | bytes:
-        """Where the partitioner puts a key."""
+        """The token of a key."""
         from cassandra.metadata import Murmur3Token
 
         return key if self.node.settings.placement == "ordered" else Murmur3Token.hash_fn(key)
@@ -118,7 +118,7 @@ class CQLAdmin:
 
 
 class Connection:
-    """One CQL connection over any socket, a call at a time; the driver's own frames."""
+    """One CQL connection over any socket, one call at a time, with the driver's own messages."""
 
     def __init__(self, socket):
         self._socket = socket

@@ -1,20 +1,20 @@
-"""Administration of the papers' Cassandra by Thrift."""
+"""Administer the papers' versions of Cassandra by Thrift."""
 
 import hashlib
 from contextlib import contextmanager
 
 from labbook.errors import InputError
 from labbook.systems.cassandra.config import FILE, VERSIONS
-from labbook.systems.cassandra.idl import idl
-from labbook.systems.cassandra.nodetool import busy_told
+from labbook.systems.cassandra.on_host.idl import idl
+from labbook.systems.cassandra.nodetool import parse_busy
 
-AS_SHIPPED = 4, 32  # SSTables of about one size that are merged, at least and at most
+AS_SHIPPED = 4, 32  # how many SSTables of about one size are merged: at least, at most
 FLUSH_SECONDS = 600
-LOCATION = "LocationInfo"  # of keyspace system: what a node knows of itself (L) and others (Ring)
+LOCATION = "LocationInfo"  # in keyspace system: rows L (the node itself) and Ring (the others)
 
 
 class ThriftAdmin:
-    """What a node is asked and told; each call costs an SSH round trip."""
+    """Questions and commands to a node; each takes an SSH round trip."""
 
     def __init__(self, node):
         self.node = node
@@ -51,20 +51,21 @@ class ThriftAdmin:
         with self.client() as client:
             client.system_add_keyspace(made)
 
-    def compaction(self, keyspace: str, table: str, on: bool) -> None:
-        """Whether SSTables of the table are merged, on all nodes and on those to come."""
+    def compaction(self, keyspace: str, table: str, on: bool, by_range: bool = False) -> None:
+        """Let SSTables of the table be merged by themselves or not, on all nodes, those to come
+        included; always by their sizes (`by_range` is for today's version)."""
         with self.client() as client:
             client.set_keyspace(keyspace)
             definition, = (found for found in client.describe_keyspace(keyspace).cf_defs
                            if found.name == table)
-            # With a least above a most of 0, 1.0.7 takes it and does not start again.
+            # 1.0.7 accepts a minimum above a maximum of 0, but does not start again with it.
             definition.min_compaction_threshold, definition.max_compaction_threshold = (
                 AS_SHIPPED if on else (0, 0))
             client.system_update_column_family(definition)
 
     def look_for_merges(self, keyspace: str, table: str) -> None:
-        """Have the node look whether SSTables are to be merged, which it does after a flush alone:
-        a row is written once more as it is."""
+        """Have the node check which SSTables are to be merged. It does so after a flush only, so a
+        row is written once more, unchanged, and flushed."""
         types = idl()
         everything = types.SlicePredicate(slice_range=types.SliceRange(b"", b"", False, 10))
         parent, one = types.ColumnParent(table), types.ConsistencyLevel.ONE
@@ -78,7 +79,7 @@ class ThriftAdmin:
 
     def busy(self) -> list[str]:
         """Compactions and flushes that the node has under way, in words."""
-        return busy_told(self.node.nodetool("compactionstats"), self.node.nodetool("tpstats"))
+        return parse_busy(self.node.nodetool("compactionstats"), self.node.nodetool("tpstats"))
 
     def agreed(self) -> bool:
         """Whether all nodes have the same schema."""
@@ -86,7 +87,7 @@ class ThriftAdmin:
             return len(client.describe_schema_versions()) == 1
 
     def members(self) -> dict[str, int | bytes]:
-        """{address: token} of the nodes that this one has seen join and that answer it now."""
+        """{address: token} of the nodes that this node has seen join and that answer it now."""
         types = idl()
         everything = types.SlicePredicate(slice_range=types.SliceRange(b"", b"", False, 10_000))
         with self.client() as client:
@@ -103,17 +104,17 @@ class ThriftAdmin:
         return {a: self._token(t) for a, t in known.items() if a in answering}
 
     def owners(self, keyspace: str) -> dict[str, int | bytes]:
-        """{address: token} of the nodes that own their ranges, by what this one goes by."""
+        """{address: token} of the nodes that own ranges, as this node routes calls."""
         return {held[0]: token for token, held in self.ranges(keyspace)}
 
     def ranges(self, keyspace: str) -> list[tuple[int | bytes, list[str]]]:
-        """(token at which the range ends, addresses that hold it, the owner first), by token."""
+        """(token at which a range ends, addresses of its replicas, the owner first), by token."""
         with self.client() as client:
             described = client.describe_ring(keyspace)
         return sorted((self._named_token(r.end_token), r.endpoints) for r in described)
 
     def token_of(self, key: bytes) -> int | bytes:
-        """Where the partitioner puts a key: RandomPartitioner takes MD5's absolute value."""
+        """The token of a key; RandomPartitioner's is the absolute value of the MD5 sum."""
         if self.node.settings.placement == "ordered":
             return key
         return abs(int.from_bytes(hashlib.md5(key).digest(), "big", signed=True))

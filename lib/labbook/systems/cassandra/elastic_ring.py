@@ -1,109 +1,381 @@
-"""A ring of Cassandra nodes that grows while it is used: one node has all, others join and leave.
+"""A ring of Cassandra nodes that join and leave while it is used.
 
-Its first node, the donor, has token 0, and so all of the ring; a node that joins takes the range
-after that of the one before, so that all data comes from the donor. One copy of each row, one
-token a node. What was loaded once is kept, and a ring set back to it within seconds.
+Its first node, the *donor*, has token 0 and, alone, owns the whole ring. A node that joins takes
+the range after that of the node before it, so that all of its data comes from the donor. There is
+one copy of each row and one token a node. The donor's data can be saved once as a snapshot, to
+which the ring is restored within seconds.
 """
 
+import time
+from types import SimpleNamespace
+
 from labbook.errors import InputError, SystemFailure
-from labbook.systems.cassandra import nodetool
-from labbook.systems.cassandra import sstables as files
-from labbook.systems.cassandra import token_plan as shares
+from labbook.systems.base import Needs
+from labbook.systems.cassandra import logs, nodetool, sstables, token_plan
 from labbook.systems.cassandra.config import VERSIONS
 from labbook.systems.cassandra.join import Joiner, Joins
-from labbook.systems.cassandra.kept_ring import KeptRing
-from labbook.systems.cassandra.leave import leave
 from labbook.systems.cassandra.node import Cassandra
-from labbook.systems.cassandra.ring_settings import OLD
-from labbook.systems.cluster import in_parallel
+from labbook.systems.cassandra.ring import HEAP_MB, by_host
+from labbook.systems.cluster import Cluster, in_parallel
+from labbook.targets import CQL, DATABASE, TABLE
 
-JOIN_SECONDS = LEAVE_SECONDS = 3600
+FILE = "settings of elastic_ring"
+OLD, NEW = "1.0.7", "5.0.8"
+COORDINATORS, FILES = ("donor", "all"), ("by_size", "by_range")
+RING_DELAY_MS = 5000    # at 1000 ms, nodes have joined without any data
+JOIN_SECONDS = LEAVE_SECONDS = QUIET_SECONDS = 3600
+QUIET_INTERVAL, LEAVE_INTERVAL = 0.5, 0.2   # seconds between two questions to the donor
 
 
-class GrowingRing(KeptRing):
-    """`hosts` are a node each, the first is the donor. `ring_delay_ms` None: waits as shipped; what
-    else may be set is as in RingSettings and Cassandra. A target for workloads, also while it grows.
+class ElasticNode(Cassandra):
+    """A node that may ask the ring for the data of its range before it serves.
+
+    joins: it does so. together: other nodes join at the same time, which today's version refuses
+    by default. waits: it waits for gossip to settle, as today's version does by default.
     """
 
+    def __init__(self, host, *, joins=False, together=False, waits=False, **settings):
+        super().__init__(host, nodetool=True, **settings)
+        self.joins, self.together, self.waits = joins, together, waits
+
+    def configuration(self) -> dict:
+        return {**super().configuration(), "auto_bootstrap": self.joins}
+
+    def command(self) -> str:
+        # Today's version takes up to twice the heap's size outside the heap. Nodes with little
+        # memory are then killed while they stream, so that memory is limited here.
+        java, rest = super().command().split(" ", 1)
+        limit = f"-XX:MaxDirectMemorySize={self.settings.heap_mb // 2}M "
+        return f"{java} {limit if self.protocol == CQL else ''}{rest}"
+
+    def properties(self) -> dict:
+        # It must not look for the members of a ring that it was in before.
+        found = {**super().properties(), "cassandra.load_ring_state": "false"}
+        if self.protocol == CQL:
+            found["io.netty.maxDirectMemory"] = self.settings.heap_mb << 18  # a quarter, in bytes
+            if self.together:
+                found["cassandra.consistent.rangemovement"] = "false"
+            if self.waits:
+                found["cassandra.skip_wait_for_gossip_to_settle"] = None
+        return found
+
+
+class ElasticRing(Cluster):
+    """Each of `hosts` may have a node; the first one is the donor, which is up from the beginning.
+
+    ring_delay_ms: how long nodes wait for a change of the ring to spread; None: as shipped, and
+    then they wait for gossip to settle as well. coordinators: whom clients call, the donor or all
+    nodes that are in the ring when a load begins. files: what merging leaves, by_size a few
+    SSTables with rows of the whole ring, by_range many SSTables of one range each, most of which
+    a joiner receives whole (5.0). compression: of SSTables. The other settings are those of a node.
+    """
+
+    NAME = "elastic_ring"
+    SETTINGS = {
+        "version": {"enum": [OLD, NEW], "default": OLD},
+        "ring_delay_ms": {**Cassandra.SETTINGS["ring_delay_ms"], "default": RING_DELAY_MS},
+        **{key: Cassandra.SETTINGS[key] for key in ("heap_mb", "stream_mbit", "whole_files",
+                                                    "disk_access")},
+        "compression": {"type": "boolean", "default": False},
+        "coordinators": {"enum": list(COORDINATORS), "default": "donor"},
+        "files": {"enum": list(FILES), "default": "by_size"},
+    }
     NEEDS = Cassandra.needs(version=OLD)
 
+    def __init__(self, hosts, **settings):
+        self._forget_state()
+        super().__init__(hosts, **settings)
+
     @classmethod
-    def needs(cls, **settings):
+    def checked(cls, settings: dict) -> dict:
+        """As Described.checked; None stands for the default, and for `ring_delay_ms` for waits as
+        shipped."""
+        full = super().checked({key: value for key, value in settings.items()
+                                if value is not None or key == "ring_delay_ms"})
+        Cassandra.checked({key: value for key, value in full.items()
+                           if key in Cassandra.SETTINGS and value is not None})
+        if full["files"] == "by_range" and full["version"] == OLD:
+            raise InputError(f"Cassandra {OLD} does not stream SSTables whole",
+                             file=FILE, key="files", allowed="by_size")
+        return full
+
+    @classmethod
+    def needs(cls, **settings) -> Needs:
         return Cassandra.needs(version=cls.checked(settings)["version"])
 
     @classmethod
     def speaks(cls, **settings) -> str:
         return VERSIONS[cls.checked(settings)["version"]]["protocol"]
 
-    def join(self, asked) -> Joins:
-        """Have nodes join, all at once, and do not wait; `asked` as in cassandra_shares.plan."""
-        version, taken = self.settings.version, dict(self._joined)
-        wanted, before = shares.plan(version, taken, list(self._nodes), asked), self.data_bytes()
-        owned = shares.owned(version, {**taken, **wanted})
+    # Its nodes
+
+    def make_nodes(self) -> list[ElasticNode]:
+        return [self.make_node(host) for host in self.hosts]
+
+    def make_node(self, host, token=0, joins=False, together=False) -> ElasticNode:
+        s = self.settings
+        return ElasticNode(
+            host, joins=joins, together=together, waits=s.ring_delay_ms is None,
+            version=s.version, token=token, seeds=[self.hosts[0].address],
+            heap_mb=s.heap_mb or HEAP_MB[VERSIONS[s.version]["protocol"]],
+            ring_delay_ms=s.ring_delay_ms, stream_mbit=s.stream_mbit, whole_files=s.whole_files,
+            disk_access=s.disk_access)
+
+    @property
+    def donor(self) -> ElasticNode:
+        return self.front
+
+    @property
+    def running(self) -> list[ElasticNode]:
+        """The nodes that are in the ring or joining it."""
+        return [self.node(name) for name in self._running]
+
+    @property
+    def joined(self) -> list[str]:
+        """Names of the nodes in the ring, the donor first."""
+        return list(self._tokens)
+
+    @property
+    def addresses(self) -> list[str]:
+        if self.settings.coordinators == "donor":
+            return [self.address]
+        return [node.address for node in self.running if node.host.name in self._tokens]
+
+    @property
+    def processes(self) -> list:
+        return [node.process for node in self.running]
+
+    # Its life
+
+    def up(self) -> "ElasticRing":
+        """Remove what earlier runs left; the donor alone, with the table, empty."""
+        super().up()
+        with self.all_or_none():
+            self.donor.create_table(DATABASE, TABLE, 1, compression=self.settings.compression)
+            if self.settings.files == "by_range":
+                self.compaction(True)
+        return self
+
+    def deploy(self) -> None:
+        self.donor.deploy()
+
+    def start(self) -> None:
+        """Start the donor, alone."""
+        self.donor.start()
+        self._running, self._tokens = [self.host.name], {self.host.name: 0}
+
+    def stop(self) -> None:
+        in_parallel(self.running, lambda node: node.stop())
+        self._running, self._tokens = [], {}
+
+    def destroy(self) -> None:
+        super().destroy()
+        self._forget_state()
+
+    def facts(self) -> dict:
+        """The donor's facts, the names of the nodes in the ring, and the ring's own settings."""
+        own = ("compression", "coordinators", "files")
+        return {**self.donor.facts(), "system": self.NAME, "nodes": self.joined,
+                **{key: getattr(self.settings, key) for key in own}}
+
+    def owners(self) -> dict[str, int]:
+        """{name of the host: token at which its range ends}, as the donor knows them."""
+        return by_host(self.nodes, self.donor.admin.owners(DATABASE))
+
+    def status(self) -> dict[str, dict]:
+        """By name, what the donor's `nodetool ring` shows: state (such as NORMAL, JOINING), up,
+        token, load_bytes."""
+        return by_host(self.nodes, nodetool.parse_ring(self.donor.nodetool("ring")))
+
+    # Nodes that join and leave
+
+    def join(self, shares) -> Joins:
+        """Start nodes that join, all at once, and do not wait; `shares` as in token_plan.plan.
+        InputError, before anything starts, where the data do not fit a joiner's disk."""
+        version, taken = self.settings.version, dict(self._tokens)
+        names = [node.host.name for node in self.nodes]
+        wanted, before = token_plan.plan(version, taken, names, shares), self.data_bytes()
+        owned = token_plan.owned(version, {**taken, **wanted})
         for name, token in wanted.items():
-            self._check_free(name, round(before * shares.coming(version, taken, token)))
+            self._check_free(name, round(before * token_plan.coming(version, taken, token)))
         in_parallel([self.node(name) for name in wanted], lambda node: node.destroy())
         for name, token in wanted.items():
-            self._nodes[name] = self._made(self.node(name).host, token, joins=True,
-                                           together=len(wanted) > 1)
+            self.nodes[names.index(name)] = self.make_node(
+                self.node(name).host, token, joins=True, together=len(wanted) > 1)
         joiners = [Joiner(self.node(name), token, float(owned[name]))
                    for name, token in wanted.items()]
-        in_parallel(joiners, lambda joiner: joiner.node.deploy())
+        in_parallel(joiners, _deploy)
         self._running += list(wanted)
         in_parallel(joiners, Joiner.begin)
-        held = min(before, self._kept.bytes) if self._kept else before
+        held = min(before, self._snapshot.bytes) if self._snapshot else before
         return Joins(self, joiners, before, held)
 
-    def one_after_another(self, asked: list[float], seconds: float = JOIN_SECONDS) -> list[dict]:
-        """Nodes of these shares join, each once the one before is in the ring: rows of all."""
+    def one_after_another(self, shares: list[float], seconds: float = JOIN_SECONDS) -> list[dict]:
+        """Nodes with these shares join, each once the one before is in the ring: the rows of all."""
         rows = []
-        for share in asked:
+        for share in shares:
             rows += self.join([share]).wait(seconds)
         return rows
 
-    def join_again(self, asked, seconds: float, tries: int) -> tuple[list[dict], int]:
-        """Nodes join as in `join`, and where that fails once more, at most `tries` times: rows of
-        the join that came out, none if none did, and how many it took."""
+    def join_with_retries(self, shares, seconds: float, tries: int) -> tuple[list[dict], int]:
+        """Nodes join as in `join`; after a failure the joiners are killed and it is tried again, at
+        most `tries` times: the rows of the join that succeeded (none: no row), and how many tries
+        it took."""
         for number in range(1, tries + 1):
-            joins = self.join(asked)
+            joins = self.join(shares)
             try:
                 return joins.wait(seconds), number
             except SystemFailure:
                 for joiner in joins.joiners:
                     if joiner.killed_s is None:
                         joins.kill(joiner.name)
-                    self._joined.pop(joiner.name, None)
+                    self._tokens.pop(joiner.name, None)
         return [], tries
 
     def leave(self, name: str, seconds: float = LEAVE_SECONDS) -> dict:
-        """Have a node give its range away and end: as cassandra_leave tells."""
-        node, able = self.node(name), [n for n in self._running if n in self._joined][1:]
+        """Have a node give its range away and leave; its process has ended when this returns.
+
+        Gives node, asked_s, gone_s (epoch seconds), leave_s, fixed_wait_s, streaming_s, held_bytes
+        (on the disk of the node that leaves), moved_bytes (by how much the others grew; data
+        written meanwhile count too).
+        """
+        able = [n for n in self._running if n in self._tokens][1:]
+        node = self.node(name)
         if name not in able:
-            raise InputError(f"{name!r} cannot leave", file="growing ring", key="leave",
+            raise InputError(f"{name!r} cannot leave", file="elastic ring", key="leave",
                              allowed=able)
-        told = leave(self, node, seconds)
-        self.ended(name)
-        self._joined.pop(name)
-        return told
+        others = [other for other in self.running if other is not node]
+        held, before = sstables.table_bytes(node), sum(in_parallel(others, sstables.table_bytes))
+        asked_s = time.time()
+        node.nodetool(*node.version.get("leave", ["decommission"]), seconds=seconds)
+        self.host.wait_for(lambda: name not in self.owners(), f"{name} to leave the ring", seconds,
+                           self.process, LEAVE_INTERVAL)
+        gone_s = time.time()
+        phases = logs.phases(node, logs.LEAVING)
+        node.kill()
+        moved = sum(in_parallel(others, sstables.table_bytes)) - before
+        self.mark_stopped(name)
+        self._tokens.pop(name)
+        return {"node": name, "asked_s": asked_s, "gone_s": gone_s, "leave_s": gone_s - asked_s,
+                **phases, "held_bytes": held, "moved_bytes": moved}
 
-    def ring(self) -> dict[str, dict]:
-        """By name, as the donor tells it: state (as NORMAL, JOINING), up, token, load_bytes."""
-        names = {node.address: name for name, node in self._nodes.items()}
-        told = nodetool.ring_told(self.donor.nodetool("ring"))
-        return {names.get(address, address): found for address, found in told.items()}
+    def mark_joined(self, name: str) -> None:
+        """Note that a joiner owns its range; called by Joins."""
+        self._tokens[name] = self.node(name).settings.token
 
-    def came(self, name: str) -> None:
-        """A joiner is in the ring; told by Joins."""
-        self._joined[name] = self._nodes[name].settings.token
+    def mark_stopped(self, name: str) -> None:
+        """Note that a node does not run any more; called by Joins."""
+        self._running = [other for other in self._running if other != name]
 
-    def ended(self, name: str) -> None:
-        """A node does not run any more."""
-        self._running = [n for n in self._running if n != name]
+    # The donor's files
+
+    def check_room(self, rows: int, value_bytes: int) -> None:
+        """InputError where so many rows do not fit the donor's disk while they are loaded."""
+        token_plan.check_room(self.settings.version, rows, value_bytes, self._compacting,
+                              sstables.free_bytes(self.host), self.host.name)
+
+    def data_bytes(self, name: str | None = None) -> int:
+        """Bytes on disk of the table's live SSTables, on the host of this name (the donor's)."""
+        return sstables.table_bytes(self.donor if name is None else self.node(name))
+
+    @property
+    def compacting(self) -> bool:
+        """Whether SSTables are merged by themselves."""
+        return self._compacting
+
+    def compaction(self, on: bool) -> None:
+        """Let SSTables be merged by themselves or not, on all nodes, those to come included."""
+        self.donor.admin.compaction(DATABASE, TABLE, on, self.settings.files == "by_range")
+        self.donor.await_agreed("all nodes to know about compaction")
+        self._compacting = on
+
+    def flush(self) -> None:
+        """Write everything that is in memory to disk."""
+        in_parallel(self.running, lambda node: node.nodetool("flush", DATABASE, seconds=QUIET_SECONDS))
+
+    def await_quiet(self, seconds: float = QUIET_SECONDS) -> None:
+        """Return when no node merges or writes SSTables; SystemFailure that names what does."""
+        until = time.monotonic() + seconds
+        while busy := {node.host.name: found for node in self.running
+                       if (found := node.admin.busy())}:
+            if time.monotonic() > until:
+                raise SystemFailure(f"nodes are still busy after {seconds:g} s: {busy}")
+            time.sleep(QUIET_INTERVAL)
+
+    def merge(self, seconds: float = QUIET_SECONDS) -> list[int]:
+        """Have the donor merge the table's SSTables until nothing is left to merge, without the
+        throttle: bytes of those that remain, largest first.
+
+        A node that is filled writes many small SSTables and goes on merging them long after. What
+        remains is what the table's strategy leaves alone: size-tiered, fewer than four SSTables of
+        about one size. Only a major compaction would make a single one. Afterwards compaction and
+        its throttle are as they were before. InputError without free disk for a second copy, which
+        merging the largest may need.
+        """
+        donor, before = self.donor, self._compacting
+        need, free = self.data_bytes(), sstables.free_bytes(self.host)
+        if need > free:
+            raise InputError(f"{need} bytes are to be merged, and {self.host.name} has {free} free",
+                             file="elastic ring", key="merge", allowed="as much again free")
+        donor.nodetool("setcompactionthroughput", 0)
+        try:
+            self.compaction(True)
+            donor.admin.look_for_merges(DATABASE, TABLE)
+            self.await_quiet(seconds)
+        finally:
+            donor.nodetool("setcompactionthroughput", donor.version["compaction_throttle"])
+        if not before:
+            self.compaction(False)
+        return sstables.table_files(donor)
+
+    def snapshot(self, seconds: float = QUIET_SECONDS) -> int:
+        """Save the data of the donor, which must be alone, for `restore`: their bytes. The donor is
+        restarted, and its files are not in the page cache then."""
+        self._require_alone()
+        self.flush()
+        self.await_quiet(seconds)
+        self.donor.nodetool("drain", seconds=seconds)
+        self.donor.stop()
+        sstables.snapshot(self.donor)
+        self._snapshot = SimpleNamespace(bytes=self.data_bytes(), compacting=self._compacting)
+        self.start()
+        sstables.drop_page_cache(self.donor)
+        return self._snapshot.bytes
+
+    def restore(self) -> None:
+        """The donor alone again, with the data of the snapshot, none of them in the page cache."""
+        if self._snapshot is None:
+            raise InputError("there is no snapshot", file="elastic ring", key="restore",
+                             allowed="after snapshot()")
+        in_parallel(self.nodes[1:], lambda node: node.destroy())
+        self.donor.kill()
+        sstables.restore(self.donor)
+        self.start()
+        self._compacting = self._snapshot.compacting
+        self._require_alone()
+        if (found := self.data_bytes()) != self._snapshot.bytes:
+            raise SystemFailure(f"{self.host.name} has {found} bytes after restoring a snapshot of "
+                                f"{self._snapshot.bytes}", log=self.process.log_tail())
+        sstables.drop_page_cache(self.donor)
+
+    def _forget_state(self) -> None:
+        self._running: list[str] = []           # names of the nodes that run, in the order of joining
+        self._tokens: dict[str, int] = {}       # of the nodes in the ring, by name
+        self._compacting, self._snapshot = True, None
+
+    def _require_alone(self) -> None:
+        if (owners := self.owners()) != {self.host.name: 0}:
+            raise SystemFailure(f"{self.host.name} should be alone in its ring, which has {owners}")
 
     def _check_free(self, name: str, coming: int) -> None:
-        """InputError when so many bytes do not fit the host's disk."""
-        free = files.free_bytes(self.node(name).host)
+        """InputError where so many bytes do not fit the host's disk."""
+        free = sstables.free_bytes(self.node(name).host)
         if coming > free:
             raise InputError(f"{coming} bytes are to come, and {name} has {free} free",
-                             file="growing ring", key=f"shares.{name}",
+                             file="elastic ring", key=f"shares.{name}",
                              allowed="what fits its disk")
+
+
+def _deploy(joiner: Joiner) -> None:
+    joiner.node.provide()
+    joiner.node.deploy()

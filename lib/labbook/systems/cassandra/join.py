@@ -1,26 +1,25 @@
-"""Nodes that join a running ring: started, watched until they own their ranges, and checked."""
+"""Nodes that join a running ring: watched until they own their ranges, and checked for their data."""
 
 import time
 from dataclasses import dataclass
 
 from labbook.errors import InputError, LabbookError, SystemFailure
-from labbook.systems.cassandra import logs
-from labbook.systems.cassandra import sstables as files
-from labbook.systems.cassandra import token_plan as shares
-from labbook.systems.cassandra.growing_node import GrowingNode
+from labbook.systems.base import PROGRAMMING_ERRORS
+from labbook.systems.cassandra import logs, sstables, token_plan
+from labbook.systems.cassandra.node import Cassandra
 
-# Between two looks at the ring: a hundredth of what the join has taken, within these. Each look
-# costs the donor and this machine something.
-LEAST_SECONDS, MOST_SECONDS = 0.2, 1.0
-LOOK_SECONDS = 5    # between two looks at the processes
+# Seconds between two questions to the donor: a hundredth of the time that the join has taken, within
+# these limits, since each question takes CPU from the donor and from this machine.
+MIN_SECONDS, MAX_SECONDS = 0.2, 1.0
+CHECK_SECONDS = 5    # between two checks of the processes
 
 
 @dataclass
 class Joiner:
-    """A node on its way: `token` is where its range ends, `share` what of the ring it is to own.
-    Times are seconds since the epoch, by this machine."""
+    """A node that joins. `token` is where its range ends, `share` the part of the ring that it is
+    to own. Times are epoch seconds by this machine's clock."""
 
-    node: GrowingNode
+    node: Cassandra
     token: int
     share: float
     asked_s: float | None = None
@@ -42,34 +41,37 @@ class Joiner:
 
 
 class Joins:
-    """What GrowingRing.join gives. `held_bytes` is what the donor had that must be shared out,
-    `donor_bytes` what was on its disk when the join was asked for."""
+    """The result of ElasticRing.join: nodes that were started together.
+
+    `held_bytes`: the data of the donor that the ring shares out. `donor_bytes`: what was on the
+    donor's disk when the join began.
+    """
 
     def __init__(self, ring, joiners: list[Joiner], donor_bytes: int, held_bytes: int):
         self.ring, self.joiners = ring, joiners
         self.donor_bytes, self.held_bytes = donor_bytes, held_bytes
 
     def wait(self, seconds: float) -> list[dict]:
-        """Returns when the donor has all of them as owners of their ranges, with their bytes.
+        """Return when the donor knows all joiners as owners of their ranges, with their data.
 
-        One row a joiner: node, token, share, asked_s, normal_s, join_s, fixed_wait_s, streaming_s,
-        whole_files_sent (SSTables that came as they were), received_bytes, expected_bytes (at
-        least: who joins together with others gets more than it owns), donor_bytes_before,
-        donor_bytes_after; of one that was killed also killed_s, and None for what it did not come
-        to. SystemFailure when one ends, fails, is not there in time, has joined without its bytes,
-        or does not tell in its log what it waited for.
+        One row a joiner: node, token, share, asked_s, normal_s (epoch seconds), join_s,
+        fixed_wait_s, streaming_s, whole_files_sent (SSTables that were received whole),
+        received_bytes, expected_bytes (a lower bound: nodes that join together receive more than
+        they own), donor_bytes_before, donor_bytes_after. The row of a joiner that was killed has
+        killed_s too, and None for what it did not reach. SystemFailure when a process ends, a
+        joiner gives up, is late, has joined without its data, or its log lacks a phase.
         """
-        begun, look = time.monotonic(), 0.0
+        begun, checked_s = time.monotonic(), 0.0
         while self._under_way():
-            if time.monotonic() > look:
-                self._look()
-                look = time.monotonic() + LOOK_SECONDS
+            if time.monotonic() > checked_s:
+                self._check_processes()
+                checked_s = time.monotonic() + CHECK_SECONDS
             refused, taken = self._ask(), time.monotonic() - begun
             if self._under_way():
                 if taken > seconds:
-                    self._late(seconds, refused)
-                time.sleep(min(MOST_SECONDS, max(LEAST_SECONDS, taken / 100)))
-        after = files.table_bytes(self.ring.donor)
+                    self._fail_late(seconds, refused)
+                time.sleep(min(MAX_SECONDS, max(MIN_SECONDS, taken / 100)))
+        after = sstables.table_bytes(self.ring.donor)
         return [self._row(joiner, after) for joiner in self.joiners]
 
     def kill(self, name: str) -> None:
@@ -77,20 +79,20 @@ class Joins:
         joiner = self._joiner(name)
         joiner.node.process.kill()
         joiner.killed_s = time.time()
-        joiner.received_bytes = files.arriving_bytes(joiner.node)
-        self.ring.ended(name)
+        joiner.received_bytes = sstables.arriving_bytes(joiner.node)
+        self.ring.mark_stopped(name)
 
     def arriving_bytes(self, name: str) -> int:
-        """What a joiner has on its disk by now, with what is not whole yet."""
-        return files.arriving_bytes(self._joiner(name).node)
+        """Bytes on a joiner's disk now, incomplete SSTables included."""
+        return sstables.arriving_bytes(self._joiner(name).node)
 
     def await_share(self, name: str, part: float, seconds: float) -> int:
-        """Returns, with the bytes, once that part (0 to 1) of a joiner's data has come."""
+        """Return once this part (0 to 1) of a joiner's data has arrived: the bytes."""
         joiner = self._joiner(name)
         wanted = part * joiner.share * self.held_bytes
         return joiner.node.host.wait_for(
             lambda: (bytes_ := self.arriving_bytes(name)) > wanted and bytes_,
-            f"{part:g} of {name}'s share to come", seconds, joiner.node.process)
+            f"{part:g} of {name}'s share to arrive", seconds, joiner.node.process)
 
     def _joiner(self, name: str) -> Joiner:
         for joiner in self.joiners:
@@ -102,38 +104,38 @@ class Joins:
         return [joiner for joiner in self.joiners if joiner.under_way]
 
     def _ask(self) -> Exception | None:
-        """Ask the donor who owns what; the error when it gives no answer."""
+        """Ask the donor who owns what, and note who has joined; the error when it does not answer."""
         try:
             owners = self.ring.owners()
-        except LabbookError:
+        except (LabbookError, *PROGRAMMING_ERRORS):
             raise
-        except Exception as error:  # whatever a driver makes of a server that is at its limit
+        except Exception as error:  # whatever a client raises when the server is overloaded
             return error
         now = time.time()
         for joiner in self._under_way():
-            if owners.get(joiner.node.address) == joiner.token:
+            if owners.get(joiner.name) == joiner.token:
                 joiner.normal_s = now
-                joiner.received_bytes = files.table_bytes(joiner.node)
-                self.ring.came(joiner.name)
-                check_came(joiner, self.held_bytes)
+                joiner.received_bytes = sstables.table_bytes(joiner.node)
+                self.ring.mark_joined(joiner.name)
+                check_received(joiner, self.held_bytes)
         return None
 
-    def _look(self) -> None:
+    def _check_processes(self) -> None:
         """SystemFailure for a process that has ended, or a joiner that has given up."""
         for node in (self.ring.donor, *(joiner.node for joiner in self._under_way())):
             if not node.process.alive():
                 raise SystemFailure(f"{node.host.name}: its Cassandra ended while nodes joined",
                                     log=node.process.log_tail())
-            if node is not self.ring.donor and logs.failed(node):
+            if node is not self.ring.donor and logs.has_failed(node):
                 raise SystemFailure(f"{node.host.name}: it could not get its data",
                                     log=node.process.log_tail())
 
-    def _late(self, seconds, refused) -> None:
+    def _fail_late(self, seconds, refused) -> None:
         late = self._under_way()
-        told = f"; last asked, the donor gave {refused!r}" if refused else ""
+        answer = f"; the donor's last answer was {refused!r}" if refused else ""
         raise SystemFailure(
             f"{', '.join(joiner.name for joiner in late)}: not in the ring {seconds:g} s after "
-            f"the join was asked for{told}", log=late[0].node.process.log_tail())
+            f"the join began{answer}", log=late[0].node.process.log_tail())
 
     def _row(self, joiner: Joiner, after: int) -> dict:
         done = joiner.normal_s is not None
@@ -141,7 +143,7 @@ class Joins:
             "node": joiner.name, "token": joiner.token, "share": joiner.share,
             "asked_s": joiner.asked_s, "normal_s": joiner.normal_s, "killed_s": joiner.killed_s,
             "join_s": joiner.normal_s - joiner.asked_s if done else None,
-            **logs.told(joiner.node, logs.JOINING, partly=not done),
+            **logs.phases(joiner.node, logs.JOINING, partly=not done),
             "whole_files_sent": logs.whole_files(joiner.node),
             "received_bytes": joiner.received_bytes,
             "expected_bytes": round(joiner.share * self.held_bytes),
@@ -149,11 +151,11 @@ class Joins:
         }
 
 
-def check_came(joiner: Joiner, held_bytes: int) -> None:
-    """SystemFailure for a node that is in the ring without the data of its range, which it does
-    not say itself: a ring delay that is too short does this."""
+def check_received(joiner: Joiner, held_bytes: int) -> None:
+    """SystemFailure for a node that is in the ring without the data of its range. Cassandra does
+    not report this itself; it happens where the ring delay is too short."""
     expected = joiner.share * held_bytes
-    if joiner.received_bytes < shares.least_bytes(expected):
+    if joiner.received_bytes < token_plan.least_bytes(expected):
         raise SystemFailure(
             f"{joiner.name} has joined with {joiner.received_bytes} bytes, where its share "
             f"({joiner.share:.3g} of {held_bytes}) is {expected:.0f}",

@@ -1,4 +1,4 @@
-"""How long a node waited and streamed while it joined or left, by its own log."""
+"""Parse a node's log: how long it waited and streamed while it joined or left."""
 
 import re
 from datetime import datetime
@@ -6,8 +6,9 @@ from datetime import datetime
 from labbook.errors import SystemFailure
 
 LINE = re.compile(r"^\s*[A-Z]+\s+\[.*?\]\s+(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d,\d{3})\s+(.*)$")
-# From the first of a pair to the second: waits of a fixed length, and all that is streamed. The
-# first wait of today's version as shipped has in it that for gossip to settle.
+# Each phase lasts from a line that begins like the first of a pair to one that begins like the
+# second. `waits` have a fixed length; as shipped, the first one of today's version includes the wait
+# for gossip to settle.
 JOINING = {
     "waits": (("JOINING: waiting for ring", "JOINING: schema complete"),
               ("JOINING: sleeping", "JOINING: Starting to bootstrap")),
@@ -26,33 +27,32 @@ WHOLE = "Block Writing component to .*/labbook/pairs-.*-Data.db"
 WORDS = "JOINING|LEAVING|Bootstrap|Announcing that I have left|DECOMMISSIONED"
 
 
-def told(node, spans: dict, partly: bool = False) -> dict:
-    """fixed_wait_s and streaming_s of a node by its log; of what it does not tell None if it may
-    have come only `partly` so far, else SystemFailure."""
-    said = node.run("grep", "-aE", WORDS, node.process.log, check=False).stdout
-    found = {"fixed_wait_s": seconds(said, spans["waits"]),
-             "streaming_s": seconds(said, spans["streaming"])}
-    if not partly and (silent := [key for key, value in found.items() if value is None]):
-        raise SystemFailure(f"{node.host.name}: its log {node.process.log} does not tell "
-                            f"{' and '.join(silent)}", log=node.process.log_tail())
+def phases(node, spans: dict, partly: bool = False) -> dict:
+    """fixed_wait_s and streaming_s of a node, by its log. A phase that the log lacks is None where
+    the node may have got there only `partly`, else SystemFailure."""
+    lines = node.run("grep", "-aE", WORDS, node.process.log, check=False).stdout
+    found = {"fixed_wait_s": seconds(lines, spans["waits"]),
+             "streaming_s": seconds(lines, spans["streaming"])}
+    if not partly and (missing := [key for key, value in found.items() if value is None]):
+        raise SystemFailure(f"{node.host.name}: its log {node.process.log} has no lines for "
+                            f"{' and '.join(missing)}", log=node.process.log_tail())
     return found
 
 
 def whole_files(node) -> int:
-    """How many of the table's SSTables came to a node as they were on another, by its log; else
-    they come row by row, which no log tells."""
-    said = node.run("grep", "-acE", WHOLE, node.process.log, check=False).stdout
-    return int(said)
+    """How many of the table's SSTables a node received as whole files, by its log. (Those received
+    row by row are not logged.)"""
+    return int(node.run("grep", "-acE", WHOLE, node.process.log, check=False).stdout)
 
 
-def failed(node) -> bool:
-    """Whether its log says that it will not get on by itself, though it runs."""
+def has_failed(node) -> bool:
+    """Whether, by its log, the node has given up joining, although it still runs."""
     return node.run("grep", "-qaE", FAILED, node.process.log, check=False).exit_code == 0
 
 
 def seconds(log: str, pairs) -> float | None:
-    """Seconds from a line that begins like the first of each pair to the next one like its second,
-    in all; None when no pair is there."""
+    """The sum over `pairs` of the seconds from the first line that matches a pair's beginning to the
+    next one that matches its end; None when the log has no whole pair."""
     lines = [(datetime.fromisoformat(f"{day} {time}".replace(",", ".")), text)
              for day, time, text in (found.groups() for found in map(LINE.match, log.splitlines())
                                      if found)]

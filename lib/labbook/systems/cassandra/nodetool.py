@@ -1,4 +1,4 @@
-"""Cassandra's own nodetool on a node's host, by version, and what it tells."""
+"""Run Cassandra's own nodetool on a node's host, and parse its output."""
 
 import re
 import shlex
@@ -6,10 +6,10 @@ import shlex
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.systems.cassandra import config
 
-# A small JVM beside the server's own, that compiles as little as it can.
+# A small JVM, started beside the server's, that compiles as little as it can.
 JAVA = ("java", "-Xmx64M", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
         config.NO_TRACE)
-# Today's says what it logs on its output, all of it unless it is told otherwise.
+# Today's version writes its whole log to its output unless it is configured not to.
 QUIET = """<configuration>
   <appender name="err" class="ch.qos.logback.core.ConsoleAppender">
     <target>System.err</target><encoder><pattern>%msg%n</pattern></encoder>
@@ -27,18 +27,18 @@ FLUSHING = ("FlushWriter", "MemtablePostFlusher")
 
 
 def run(node, words, seconds: float) -> str:
-    """Output of one command; SystemFailure when it fails, with what it said."""
+    """Output of one command; SystemFailure with that output when it fails."""
     if "nodetool_opens" in node.version:
         if not node.settings.nodetool:
-            raise InputError(f"Cassandra {node.settings.version} on {node.host.name} was not told "
-                             "to let it in", file=config.FILE, key="nodetool", allowed="true")
+            raise InputError(f"Cassandra {node.settings.version} on {node.host.name} does not "
+                             "admit nodetool", file=config.FILE, key="nodetool", allowed="true")
         node.put(QUIET, QUIET_FILE)
     try:
         return node.host.run(command(node, words), timeout=seconds).stdout
     except LabError as error:
         if node.process is None or not node.process.alive():
-            raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, words))}: there "
-                                "is no Cassandra that runs", log=_tail(node)) from error
+            raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, words))}: no "
+                                "Cassandra runs there", log=_tail(node)) from error
         raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, words))} failed: "
                             f"{error.message}", log=_tail(node)) from error
 
@@ -56,25 +56,26 @@ def command(node, words) -> str:
                      shlex.join(str(word) for word in words)])
 
 
-def ring_told(said: str) -> dict[str, dict]:
-    """By address what `ring` tells: state (as NORMAL), up, token, load_bytes (rounded by it; None
-    where it does not know)."""
-    nodes = (NODE.match(line) for line in said.splitlines())
+def parse_ring(output: str) -> dict[str, dict]:
+    """By address, what `nodetool ring` shows: state (such as NORMAL), up, token, load_bytes (as
+    rounded by nodetool; None where it is unknown)."""
+    nodes = (NODE.match(line) for line in output.splitlines())
     return {node["address"]: {"state": node["state"].upper(), "up": node["up"] == "Up",
                               "token": int(node["token"]), "load_bytes": size(node["load"])}
             for node in nodes if node}
 
 
 def size(load: str) -> int | None:
-    """Bytes of `1.5 MB` or `1.5 MiB`; both are of 1024."""
+    """Bytes of a text such as `1.5 MB` or `1.5 MiB`, both with prefixes of 1024; None for `?`."""
     if load == "?":
         return None
     number, unit = load.split()
     return round(float(number.replace(",", ".")) * UNITS[unit])
 
 
-def busy_told(compactions: str, pools: str) -> list[str]:
-    """What the papers' versions have under way, in words, by `compactionstats` and `tpstats`."""
+def parse_busy(compactions: str, pools: str) -> list[str]:
+    """Compactions and flushes under way, in words, from the output of the papers' versions for
+    `compactionstats` and `tpstats`."""
     pending = re.search(r"pending tasks:\s*(\d+)", compactions)
     found = [f"{pending[1]} compactions wait"] if pending and int(pending[1]) else []
     running = [line.split() for line in compactions.splitlines()

@@ -1,6 +1,6 @@
-"""A node's files: what of its table is on disk, a copy of all of them, and the page cache of them.
+"""A node's files: the size of its table on disk, snapshots, and their place in the page cache.
 
-SSTables are never written again once they are there, so a copy is a second name for each.
+SSTables are never changed once they are complete, so a snapshot is a second name (hard link) of each.
 """
 
 import re
@@ -8,14 +8,14 @@ import shlex
 
 from labbook.targets import DATABASE
 
-MADE = ("data", "commitlog", "saved_caches", "hints", "cdc_raw")  # by a node that runs
-# Sizes and names of the files; today's versions tell in logs which of them count.
+WRITTEN = ("data", "commitlog", "saved_caches", "hints", "cdc_raw")  # by a node that runs
+# Sizes and names of the files; today's version says in transaction logs which of them are live.
 LIST = """cd {folder} 2> /dev/null || exit 0
 find . -maxdepth 2 -type f -printf 'file %s %f\\n' 2> /dev/null
 find . -maxdepth 2 -name '*_txn_*.log' -exec sh -c 'echo log; cat "$0"' {{}} \\; 2> /dev/null
 true"""
-# A disk of one's own is a file behind a loop device. What is nearest to it of what can be seen from
-# here tells the disk below.
+# Free bytes of the file system that has the host's folder. A host's own disk is a file behind a loop
+# device: then also those of the file system that has the nearest visible folder of that file.
 FREE = """df -B1 --output=avail {place}
 number=$(stat -c %d {place}) || exit 0
 below=/sys/dev/block/$((number >> 8 & 0xfff)):$((number & 0xff | number >> 12 & 0xfff00))
@@ -25,7 +25,7 @@ while [ ! -e "$file" ] && [ "$file" != / ]; do file=$(dirname "$file"); done
 df -B1 --output=avail -- "$file"
 """
 RECORD = re.compile(r"^(ADD|REMOVE|COMMIT|ABORT):\[([^,\]]*)", re.IGNORECASE)
-FORGET = """import os, sys
+DROP = """import os, sys
 for folder, _, names in os.walk(sys.argv[1]):
     for name in names:
         try:
@@ -33,12 +33,12 @@ for folder, _, names in os.walk(sys.argv[1]):
         except FileNotFoundError:
             continue
         try:
-            os.fsync(file)  # what is not on disk yet would stay
+            os.fsync(file)  # dirty pages would stay
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(file)
 """
-COPY_SECONDS = 300
+LINK_SECONDS = 300
 
 
 def table_bytes(node) -> int:
@@ -47,12 +47,12 @@ def table_bytes(node) -> int:
 
 
 def arriving_bytes(node) -> int:
-    """The same with those that are being written."""
+    """The same, with SSTables that are still being written."""
     return sum(_sizes(_listed(node)).values())
 
 
 def table_files(node) -> list[int]:
-    """Bytes of the data of each of the table's live SSTables, the largest first."""
+    """Data bytes of each of the table's live SSTables, the largest first."""
     return sorted((size for name, size in live(_listed(node)).items() if name.endswith("-Data.db")),
                   reverse=True)
 
@@ -62,36 +62,36 @@ def live_bytes(listed: str) -> int:
 
 
 def live(listed: str) -> dict[str, int]:
-    """Bytes by name of what LIST tells, without files that are not whole yet or are to go."""
+    """{file name: bytes} of LIST's output, without files that are incomplete or to be deleted."""
     sizes = _sizes(listed)
     gone = {name.removesuffix("Compacted") for name in sizes if name.endswith("-Compacted")}
-    gone |= _not_counting(listed)
+    gone |= _not_live(listed)
     return {name: size for name, size in sizes.items()
             if "-tmp-" not in name and name.rpartition("-")[0] + "-" not in gone}
 
 
-def keep(node) -> None:
-    """Put a copy of the data of a node that does not run aside."""
-    node.host.run(_at_home(node, "rm -rf kept && cp -al data kept"), timeout=COPY_SECONDS)
+def snapshot(node) -> None:
+    """Save the data of a node that does not run."""
+    node.host.run(_at_home(node, "rm -rf snapshot && cp -al data snapshot"), timeout=LINK_SECONDS)
 
 
-def put_back(node) -> None:
-    """Have of a node that does not run what was kept, and nothing else: what it knew of other
-    nodes goes as well."""
-    node.host.run(_at_home(node, f"rm -rf {' '.join(MADE)} && cp -al kept data"),
-                  timeout=COPY_SECONDS)
+def restore(node) -> None:
+    """Replace all files of a node that does not run with its snapshot; what it knew of other nodes
+    is gone too."""
+    node.host.run(_at_home(node, f"rm -rf {' '.join(WRITTEN)} && cp -al snapshot data"),
+                  timeout=LINK_SECONDS)
 
 
-def forget(node) -> None:
-    """Have the node's files read from its disk the next time."""
-    node.run(node.host.python, "-I", "-S", "-c", FORGET, node.home / "data", timeout=COPY_SECONDS)
+def drop_page_cache(node) -> None:
+    """Drop the node's files from the page cache: they are read from the disk next time."""
+    node.run(node.host.python, "-I", "-S", "-c", DROP, node.home / "data", timeout=LINK_SECONDS)
 
 
 def free_bytes(host) -> int:
-    """Of the disk that the host's folder is on; where that is a file, which may be sparse, and the
-    disk that it lies on has less, of that one."""
-    said = host.run(FREE.format(place=shlex.quote(str(host.root)))).stdout
-    return min(int(line) for line in said.split() if line.isdigit())
+    """Free bytes of the disk that has the host's folder. Where that disk is a file, which may be
+    sparse, no more than are free where the file lies."""
+    output = host.run(FREE.format(place=shlex.quote(str(host.root)))).stdout
+    return min(int(line) for line in output.split() if line.isdigit())
 
 
 def _listed(node) -> str:
@@ -108,8 +108,8 @@ def _sizes(listed: str) -> dict[str, int]:
     return {name: int(size) for _, size, name in files if "_txn_" not in name}
 
 
-def _not_counting(listed: str) -> set[str]:
-    """How the names begin of SSTables that are not there yet or not any more."""
+def _not_live(listed: str) -> set[str]:
+    """Prefixes of the names of SSTables that are not complete yet, or replaced already."""
     found = set()
     for log in re.split(r"^log$", listed, flags=re.MULTILINE)[1:]:
         records = [record.groups() for record in map(RECORD.match, log.splitlines()) if record]

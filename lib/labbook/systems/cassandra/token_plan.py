@@ -1,4 +1,4 @@
-"""Shares of a ring that grows: which token each joiner takes, what it must get, what that needs.
+"""Plan which token each joiner of a ring takes, which data it must receive, and the disk it needs.
 
 A position is a fraction of the ring, counted from the donor's token 0 on; shares are fractions too.
 """
@@ -10,11 +10,11 @@ from fractions import Fraction
 from labbook.errors import InputError
 from labbook.systems.cassandra.config import VERSIONS
 
-FILE = "growing ring"
-MARGIN = 0.1            # of its share, that a joiner may have too little of
-SPREADS = 4             # standard deviations of how evenly a hash places rows
+FILE = "elastic ring"
+MARGIN = 0.1            # of its expected data, that a joiner may lack
+SPREADS = 4             # standard deviations of the data in a range, as a hash spreads rows
 USUAL_ROW_BYTES = 16384
-ROW_EXTRA_BYTES = 120   # of a row beside its value: key, name, times, and its entry in an index
+ROW_EXTRA_BYTES = 120   # of a row besides its value: key, column name, times, index entry
 
 
 def ring_size(version: str) -> int:
@@ -30,16 +30,17 @@ def token_at(version: str, position: Fraction) -> int:
 
 
 def position(version: str, token: int) -> Fraction:
-    """Where a range ends that ends at this token: above 0, and 1 at the donor's."""
+    """The position of a token as the end of a range: above 0, and 1 for the donor's."""
     size = ring_size(version)
     return Fraction(token % size, size) or Fraction(1)
 
 
 def plan(version: str, taken: Mapping[str, int], names, asked) -> dict[str, int]:
-    """{name: token} of the nodes to join, in order.
+    """{name: token} of the nodes that are to join, in order.
 
-    `taken` are the tokens of nodes in the ring, `names` all hosts. `asked` is {name: token}, or a
-    list of shares: of hosts not in the ring, each takes the range after that of the one before.
+    `taken`: tokens of the nodes in the ring, by name. `names`: all hosts. `asked`: {name: token},
+    or a list of shares, which go to the first hosts that are not in the ring; each takes the range
+    after that of the one before. InputError for what does not fit.
     """
     if not asked:
         raise InputError("no node is to join", file=FILE, key="shares")
@@ -50,35 +51,36 @@ def plan(version: str, taken: Mapping[str, int], names, asked) -> dict[str, int]
 
 
 def owned(version: str, tokens: Mapping[str, int]) -> dict[str, Fraction]:
-    """Share of each node of a ring of these tokens."""
+    """The share of each node of a ring with these tokens."""
     ends = sorted((position(version, token), name) for name, token in tokens.items())
     before = [ends[-1][0] - 1, *(end for end, _ in ends)]
     return {name: end - begin for (end, name), begin in zip(ends, before)}
 
 
 def coming(version: str, taken: Mapping[str, int], token: int) -> Fraction:
-    """Share that a node gets which joins at this token of a ring of these nodes.
+    """The share that a node receives which joins at `token` a ring with the tokens `taken`.
 
-    Of several that join at once each gets so much: none goes by the others before they are there.
+    Each of several that join at once receives as much: none knows of the others yet.
     """
     return owned(version, {**taken, "": token})[""]
 
 
 def least_bytes(expected: float, row_bytes: int = USUAL_ROW_BYTES) -> float:
-    """What must have come of a share of so many bytes: few rows are not placed evenly."""
+    """The least bytes that a joiner may have received of `expected`: a hash spreads few rows
+    unevenly."""
     return expected * (1 - MARGIN) - SPREADS * math.sqrt(expected * row_bytes)
 
 
 def room_bytes(version: str, rows: int, value_bytes: int, compacting: bool) -> int:
-    """Free disk that loading takes: the rows, their commit log, and as much as the rows again
-    where SSTables are merged meanwhile."""
+    """Free disk that loading needs: the rows, their commit log, and once more the rows where SSTables
+    are merged meanwhile."""
     data = rows * (value_bytes + ROW_EXTRA_BYTES)
     return data * (2 if compacting else 1) + min(data, VERSIONS[version]["commit_log_mb"] << 20)
 
 
 def check_room(version: str, rows: int, value_bytes: int, compacting: bool, free_bytes: int,
                where: str) -> None:
-    """InputError when it does not fit the free disk."""
+    """InputError where `room_bytes` exceeds the free disk; it names how many rows would fit."""
     need = room_bytes(version, rows, value_bytes, compacting)
     if need > free_bytes:
         most = rows * free_bytes // need
@@ -113,7 +115,7 @@ def _share(share) -> Fraction:
     except ValueError:
         exact = Fraction(0)
     if not 0 < exact <= 1:
-        raise InputError(f"{share!r} is no share of the ring", file=FILE, key="shares",
+        raise InputError(f"{share!r} is not a share of the ring", file=FILE, key="shares",
                          allowed="more than 0, and less than 1 in all")
     return exact
 

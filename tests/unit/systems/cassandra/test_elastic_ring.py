@@ -1,4 +1,4 @@
-"""What a growing ring's nodes are told, and when a join is one; its servers are in tests/lab."""
+"""How an elastic ring's nodes are configured, and when a join succeeds; servers are in tests/lab."""
 
 from contextlib import nullcontext
 from pathlib import PurePosixPath
@@ -8,10 +8,9 @@ import pytest
 
 from labbook import systems
 from labbook.errors import InputError, SystemFailure
-from labbook.systems.cassandra import logs
-from labbook.systems.cassandra import sstables as files
-from labbook.systems.cassandra.elastic_ring import GrowingRing
-from labbook.systems.cassandra.join import Joiner, Joins, check_came
+from labbook.systems.cassandra import logs, sstables
+from labbook.systems.cassandra.elastic_ring import ElasticRing
+from labbook.systems.cassandra.join import Joiner, Joins, check_received
 
 MB = 1 << 20
 
@@ -23,15 +22,15 @@ def hosts(count):
 
 
 def test_it_is_a_system_over_several_hosts():
-    found = systems.find("growing_ring")
-    assert found is GrowingRing and systems.over_several(found)
+    found = systems.find("elastic_ring")
+    assert found is ElasticRing and systems.over_several(found)
     assert found.speaks() == "thrift" and found.speaks(version="5.0.8") == "cql"
     assert "cassandra-all:5.0.8" in str(found.needs(version="5.0.8").artifacts[0])
 
 
 def test_who_joins_asks_for_its_data_and_the_donor_does_not():
-    ring = GrowingRing(hosts(3), ring_delay_ms=5000, stream_mbit=80)
-    joiner = ring._made(ring.hosts[1], 17, joins=True, together=True)
+    ring = ElasticRing(hosts(3), ring_delay_ms=5000, stream_mbit=80)
+    joiner = ring.make_node(ring.hosts[1], 17, joins=True, together=True)
     assert joiner.configuration()["auto_bootstrap"] is True
     assert joiner.configuration()["initial_token"] == "17"
     assert joiner.configuration()["stream_throughput_outbound_megabits_per_sec"] == 80
@@ -43,9 +42,9 @@ def test_who_joins_asks_for_its_data_and_the_donor_does_not():
 
 
 def test_todays_nodes_are_told_when_they_join_together_and_wait_as_shipped_when_asked():
-    quick, shipped = (GrowingRing(hosts(2), version="5.0.8", ring_delay_ms=delay)
+    quick, shipped = (ElasticRing(hosts(2), version="5.0.8", ring_delay_ms=delay)
                       for delay in (5000, None))
-    alone, together = (quick._made(quick.hosts[1], 17, joins=True, together=many).command()
+    alone, together = (quick.make_node(quick.hosts[1], 17, joins=True, together=many).command()
                        for many in (False, True))
     assert "rangemovement" not in alone and "-Dcassandra.consistent.rangemovement=false" in together
     assert "skip_wait_for_gossip_to_settle=0" in alone and "jmx.local.port" in alone
@@ -53,10 +52,10 @@ def test_todays_nodes_are_told_when_they_join_together_and_wait_as_shipped_when_
 
 
 def test_todays_nodes_have_a_bound_on_their_memory_beside_the_heap():
-    command = GrowingRing(hosts(1), version="5.0.8", heap_mb=256).donor.command().split()
+    command = ElasticRing(hosts(1), version="5.0.8", heap_mb=256).donor.command().split()
     assert command[:2] == ["java", "-XX:MaxDirectMemorySize=128M"]
     assert "-Dio.netty.maxDirectMemory=67108864" in command
-    assert "Direct" not in GrowingRing(hosts(1)).donor.command()
+    assert "Direct" not in ElasticRing(hosts(1)).donor.command()
 
 
 @pytest.mark.parametrize("files, strategy", [
@@ -65,7 +64,7 @@ def test_todays_nodes_have_a_bound_on_their_memory_beside_the_heap():
 def test_how_files_are_merged(files, strategy, monkeypatch):
     said = []
     client = nullcontext(SimpleNamespace(query=said.append))
-    ring = GrowingRing(hosts(1), version="5.0.8", files=files)
+    ring = ElasticRing(hosts(1), version="5.0.8", files=files)
     monkeypatch.setattr(ring.donor.admin, "client", lambda: client)
     monkeypatch.setattr(ring.donor, "await_agreed", lambda what: None)
     ring.compaction(False)
@@ -73,13 +72,13 @@ def test_how_files_are_merged(files, strategy, monkeypatch):
 
 
 def test_merging_leaves_compaction_as_it_was(monkeypatch):
-    ring, said = GrowingRing(hosts(1)), []
-    monkeypatch.setattr(files, "table_bytes", lambda node: 5)
-    monkeypatch.setattr(files, "free_bytes", lambda host: 5)
-    monkeypatch.setattr(files, "table_files", lambda node: [4, 1])
+    ring, said = ElasticRing(hosts(1)), []
+    monkeypatch.setattr(sstables, "table_bytes", lambda node: 5)
+    monkeypatch.setattr(sstables, "free_bytes", lambda host: 5)
+    monkeypatch.setattr(sstables, "table_files", lambda node: [4, 1])
     monkeypatch.setattr(ring.donor, "nodetool", lambda *words: said.append(words))
     monkeypatch.setattr(ring, "compaction", lambda on: said.append(on))
-    monkeypatch.setattr(ring, "quiet", lambda seconds: said.append("quiet"))
+    monkeypatch.setattr(ring, "await_quiet", lambda seconds: said.append("quiet"))
     monkeypatch.setattr(ring.donor.admin, "look_for_merges", lambda *table: said.append(table))
     ring._compacting = False
     assert ring.merge() == [4, 1]
@@ -88,22 +87,22 @@ def test_merging_leaves_compaction_as_it_was(monkeypatch):
 
 
 def test_clients_call_the_donor_or_all_that_are_in_the_ring():
-    ring, spread = (GrowingRing(hosts(3), coordinators=who) for who in ("donor", "all"))
+    ring, spread = (ElasticRing(hosts(3), coordinators=who) for who in ("donor", "all"))
     for one in (ring, spread):
-        one._running, one._joined = ["node1", "node2", "node3"], {"node1": 0, "node2": 5}
+        one._running, one._tokens = ["node1", "node2", "node3"], {"node1": 0, "node2": 5}
     assert ring.addresses == ["198.18.0.1"] and spread.addresses == ["198.18.0.1", "198.18.0.2"]
     assert (ring.port, ring.protocol) == (9160, "thrift")
     assert [node.host.name for node in ring.running] == ["node1", "node2", "node3"]
 
 
 @pytest.mark.parametrize("count, settings, told", [
-    (0, {}, "growing_ring: hosts"),
+    (0, {}, "elastic_ring: hosts"),
     (2, {"version": "0.7.0"}, "version: '0.7.0' is not allowed .*1.0.7, 5.0.8"),
     (2, {"whole_files": True}, "whole_files: Cassandra 1.0.7 has no such"),
     (2, {"disk_access": "mmap"}, "disk_access: .*cannot map files on Java 17"),
     (2, {"coordinators": "some"}, "coordinators: 'some' is not allowed .*donor, all"),
     (2, {"files": "by_age"}, "files: 'by_age' is not allowed .*by_size, by_range"),
-    (2, {"files": "by_range"}, "files: Cassandra 1.0.7 has none .*by_size"),
+    (2, {"files": "by_range"}, "files: Cassandra 1.0.7 does not stream SSTables whole .*by_size"),
     (2, {"version": "5.0.8", "heap_mb": 1200}, "heap_mb: 1200 does not fit .*64 to 1024"),
     (2, {"ring_delay": 5}, "did you mean 'ring_delay_ms'"),
     (2, {"ring_delay_ms": -1}, "ring_delay_ms"),
@@ -113,22 +112,22 @@ def test_clients_call_the_donor_or_all_that_are_in_the_ring():
 ])
 def test_wrong_settings(count, settings, told):
     with pytest.raises(InputError, match=told):
-        GrowingRing(hosts(count), **settings)
+        ElasticRing(hosts(count), **settings)
 
 
 def test_what_asks_for_too_much_ends_before_anything_starts(monkeypatch):
-    ring = GrowingRing(hosts(3))
-    ring._running, ring._joined = ["node1"], {"node1": 0}
-    monkeypatch.setattr(files, "table_bytes", lambda node: 100 * MB)
-    monkeypatch.setattr(files, "free_bytes", lambda host: 30 * MB)
+    ring = ElasticRing(hosts(3))
+    ring._running, ring._tokens = ["node1"], {"node1": 0}
+    monkeypatch.setattr(sstables, "table_bytes", lambda node: 100 * MB)
+    monkeypatch.setattr(sstables, "free_bytes", lambda host: 30 * MB)
     with pytest.raises(InputError, match="leave nothing"):
         ring.join([0.5, 0.5])
     with pytest.raises(InputError, match="node3: 41943040 bytes are to come.*31457280 free"):
         ring.join([0.2, 0.2])  # who joins together with others gets their ranges as well
     with pytest.raises(InputError, match="rows: 100000 rows of 16384 bytes take .* node1 has 31457280"):
         ring.check_room(100_000, 16384)
-    with pytest.raises(InputError, match="reset: nothing is kept .*after keep"):
-        ring.reset()
+    with pytest.raises(InputError, match="restore: there is no snapshot .*after snapshot"):
+        ring.restore()
     with pytest.raises(InputError, match="leave: 'node1' cannot leave"):
         ring.leave("node1")
     with pytest.raises(InputError, match="no node on a host 'node9' .*node1, node2, node3"):
@@ -145,8 +144,8 @@ def node(name, alive=True):
 
 def joins(owners, *joiners, donor=None, held=100 * MB):
     came, ended = [], []
-    ring = SimpleNamespace(donor=donor or node("node1"), owners=owners, came=came.append,
-                           ended=ended.append)
+    ring = SimpleNamespace(donor=donor or node("node1"), owners=owners, mark_joined=came.append,
+                           mark_stopped=ended.append)
     made = Joins(ring, [Joiner(j, 7, 0.2, asked_s=0.0) for j in joiners], held, held)
     return made, came, ended
 
@@ -156,10 +155,10 @@ def on_disk(monkeypatch):
     """Bytes by node, and logs that tell nothing."""
     found = {}
     for ask in ("table_bytes", "arriving_bytes"):
-        monkeypatch.setattr(files, ask, lambda node: found.get(node.host.name, 0))
-    monkeypatch.setattr(logs, "told", lambda *_, **more: {"fixed_wait_s": 10.0, "streaming_s": 1.0})
+        monkeypatch.setattr(sstables, ask, lambda node: found.get(node.host.name, 0))
+    monkeypatch.setattr(logs, "phases", lambda *_, **more: {"fixed_wait_s": 10.0, "streaming_s": 1.0})
     monkeypatch.setattr(logs, "whole_files", lambda node: 3)
-    monkeypatch.setattr(logs, "failed", lambda node: node.host.name == "stuck")
+    monkeypatch.setattr(logs, "has_failed", lambda node: node.host.name == "stuck")
     return found
 
 
@@ -185,14 +184,14 @@ def test_a_join_is_done_when_the_donor_says_so_and_the_bytes_are_there(on_disk):
 
 
 @pytest.mark.parametrize("received", [0, 1 * MB, 12 * MB])
-def test_joined_empty_or_short_is_a_failure(on_disk, received):
+def test_tokens_empty_or_short_is_a_failure(on_disk, received):
     on_disk["node2"] = received
     made, _, _ = joins(lambda: {"node2": 7}, node("node2"))
     with pytest.raises(SystemFailure, match=rf"node2 has joined with {received} bytes.*0.2 of") as e:
         made.wait(10)
     assert e.value.log == "log of node2"
     joiner = Joiner(node("node2"), 7, 0.2, received_bytes=19 * MB)
-    check_came(joiner, 100 * MB)
+    check_received(joiner, 100 * MB)
 
 
 def test_joiners_that_do_not_come(on_disk):

@@ -11,7 +11,7 @@ import pytest
 from labbook.errors import SystemFailure
 from labbook.systems.cassandra import logs
 from labbook.systems.cassandra import sstables as files
-from labbook.systems.cassandra.nodetool import busy_told, ring_told, size
+from labbook.systems.cassandra.nodetool import parse_busy, parse_ring, size
 
 OLD_JOIN = """ INFO [main] 2026-11-21 18:34:00,100 Starting up server gossip
  INFO [main] 2026-11-21 18:34:00,200 JOINING: waiting for ring and schema information
@@ -71,14 +71,14 @@ def joiner(log):
     return SimpleNamespace(run=run, process=process, host=SimpleNamespace(name="node2"))
 
 
-def test_what_a_nodes_log_does_not_tell_is_a_failure():
-    assert logs.told(joiner(NEW_JOIN), logs.JOINING) == {
+def test_a_phase_that_the_log_lacks_is_a_failure():
+    assert logs.phases(joiner(NEW_JOIN), logs.JOINING) == {
         "fixed_wait_s": pytest.approx(44.036), "streaming_s": 4.928}
     early = "\n".join(OLD_JOIN.splitlines()[:5])
-    assert logs.told(joiner(early), logs.JOINING, partly=True) == {
+    assert logs.phases(joiner(early), logs.JOINING, partly=True) == {
         "fixed_wait_s": 5.0, "streaming_s": None}
-    with pytest.raises(SystemFailure, match="node2: its log a.log does not tell streaming_s\n") as e:
-        logs.told(joiner(early), logs.JOINING)
+    with pytest.raises(SystemFailure, match="node2: its log a.log has no lines for streaming_s\n") as e:
+        logs.phases(joiner(early), logs.JOINING)
     assert e.value.log == "its end"
 
 
@@ -159,11 +159,11 @@ Address               Rack        Status State   Load            Owns           
 
 
 def test_the_ring_as_nodetool_tells_it():
-    assert ring_told(OLD_RING) == {
+    assert parse_ring(OLD_RING) == {
         "198.18.0.2": {"state": "NORMAL", "up": True, "token": 0, "load_bytes": 17301504},
         "198.18.0.3": {"state": "JOINING", "up": False, "token": 34028236692093846346,
                        "load_bytes": None}}
-    told = ring_told(NEW_RING)
+    told = parse_ring(NEW_RING)
     assert [told[a]["state"] for a in sorted(told)] == ["NORMAL", "LEAVING"]
     assert told["198.18.0.3"]["token"] == -2**63 + 1
     assert told["198.18.0.2"]["load_bytes"] == 123136 and size("512 bytes") == 512
@@ -184,6 +184,6 @@ COMPACTIONS = """pending tasks: 2
 
 
 def test_what_a_node_has_under_way():
-    assert busy_told(COMPACTIONS, POOLS) == [
+    assert parse_busy(COMPACTIONS, POOLS) == [
         "2 compactions wait", "Compaction labbook pairs", "MemtablePostFlusher: 1 active, 0 waiting"]
-    assert busy_told("pending tasks: 0\n", POOLS.replace("  1         0", "  0         0")) == []
+    assert parse_busy("pending tasks: 0\n", POOLS.replace("  1         0", "  0         0")) == []

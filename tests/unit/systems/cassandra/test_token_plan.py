@@ -43,10 +43,10 @@ def test_what_comes_to_one_that_joins_together_with_others_reaches_to_the_nodes_
 
 @pytest.mark.parametrize("asked, told", [
     ([], "shares: no node is to join"),
-    ([0.2, -0.1], r"shares: -0.1 is no share .*more than 0"),
-    ([0], "shares: 0 is no share"),
-    ([float("nan")], "shares: nan is no share"),
-    (["much"], "shares: 'much' is no share"),
+    ([0.2, -0.1], r"shares: -0.1 is not a share .*more than 0"),
+    ([0], "shares: 0 is not a share"),
+    ([float("nan")], "shares: nan is not a share"),
+    (["much"], "shares: 'much' is not a share"),
     ([0.5, 0.4, 0.2], "shares: the shares 0.5, 0.4, 0.2 leave nothing .*less than 1"),
     ([0.2, 0.2, 0.2, 0.4], "leave nothing"),
     ([0.1] * 5, "shares: 5 nodes to join, and 4 hosts not in the ring .*at most 4"),

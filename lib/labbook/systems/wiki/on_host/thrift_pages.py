@@ -6,7 +6,7 @@ from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TCyFramedTransport, TSocket, TTransportException
 
-from labbook.systems.cassandra.idl import idl
+from labbook.systems.cassandra.on_host.idl import idl
 from labbook.systems.wiki.on_host.pages import CALL_SECONDS, PagesByThread
 from labbook.targets import COLUMN, DATABASE
 

@@ -1,4 +1,4 @@
-"""A real ring that grows: nodes join with their bytes, die half-way, leave; nothing is ever lost."""
+"""A real elastic ring: nodes join with their bytes, die half-way, leave; nothing is ever lost."""
 
 import random
 from bisect import bisect_left
@@ -8,8 +8,9 @@ from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra import admin_cql as cassandra_cql
-from labbook.systems.cassandra.admin_thrift import idl
-from labbook.systems.cassandra.elastic_ring import GrowingRing
+from labbook.systems.cassandra.elastic_ring import ElasticRing
+from labbook.systems.cassandra.on_host.idl import idl
+from labbook.targets import key_of
 
 NODES = ["node1", "node2", "node3"]
 MEMORY, HEAP_MB = "768M", 256      # as little as both versions take
@@ -33,30 +34,26 @@ def hosts(lab):
 
 @pytest.fixture(scope="module", params=["1.0.7", "5.0.8"])
 def kept(hosts, request):
-    """A ring whose donor has all rows, kept, and gives them away slowly."""
-    ring = GrowingRing(hosts, version=request.param, heap_mb=HEAP_MB,
+    """A ring whose donor has a snapshot of all rows, and gives them away slowly."""
+    ring = ElasticRing(hosts, version=request.param, heap_mb=HEAP_MB,
                        stream_mbit=SLOW_MBIT).up()
     ring.check_room(ROWS, VALUE_BYTES)
     ring.compaction(False)
     with ring.donor.client() as client:
         for row in range(ROWS):
             WRITE[ring.protocol](client, row)
-    assert 1 <= ring.keep() / (ROWS * VALUE_BYTES) < 1.05
+    assert 1 <= ring.snapshot() / (ROWS * VALUE_BYTES) < 1.05
     yield ring
     ring.destroy()
 
 
 @pytest.fixture
 def ring(kept):
-    """The same as it was kept; it is so to begin with."""
+    """The same, restored if a test has used it."""
     if kept in USED:
-        kept.reset()
+        kept.restore()
     USED.append(kept)
     return kept
-
-
-def key(row: int) -> bytes:
-    return b"row%06d" % row
 
 
 def value(row: int) -> bytes:
@@ -67,25 +64,25 @@ def write_thrift(client, row):
     types = idl()
     if row == 0:
         client.set_keyspace("labbook")
-    client.insert(key(row), types.ColumnParent("pairs"), types.Column(b"value", value(row), 1),
+    client.insert(key_of(row), types.ColumnParent("pairs"), types.Column(b"value", value(row), 1),
                   types.ConsistencyLevel.ONE)
 
 
 def write_cql(client, row):
     client.query(f"INSERT INTO labbook.pairs (name, value) VALUES "
-                 f"(0x{key(row).hex()}, 0x{value(row).hex()})")
+                 f"(0x{key_of(row).hex()}, 0x{value(row).hex()})")
 
 
 def read_thrift(client, row) -> bytes:
     types = idl()
     if row == 0:
         client.set_keyspace("labbook")
-    found = client.get(key(row), types.ColumnPath("pairs", b"value"), types.ConsistencyLevel.ONE)
+    found = client.get(key_of(row), types.ColumnPath("pairs", b"value"), types.ConsistencyLevel.ONE)
     return found.column.value
 
 
 def read_cql(client, row) -> bytes:
-    (found,), = client.query(f"SELECT value FROM labbook.pairs WHERE name = 0x{key(row).hex()}")
+    (found,), = client.query(f"SELECT value FROM labbook.pairs WHERE name = 0x{key_of(row).hex()}")
     return found
 
 
@@ -104,15 +101,14 @@ def all_right(ring, *names) -> bool:
 
 def rows_of(ring) -> dict[str, int]:
     """By name, how many rows fall into the range that a node owns, as the donor tells."""
-    names = {node.address: node.host.name for node in ring.nodes}
-    ends = sorted((token, names[address]) for address, token in ring.owners().items())
-    owner = [ends[bisect_left(ends, (ring.donor.admin.token_of(key(row)), "")) % len(ends)][1]
+    ends = sorted((token, name) for name, token in ring.owners().items())
+    owner = [ends[bisect_left(ends, (ring.donor.admin.token_of(key_of(row)), "")) % len(ends)][1]
              for row in range(ROWS)]
     return {name: owner.count(name) for _, name in ends}
 
 
 def test_files_are_merged_to_rest(hosts):
-    ring = GrowingRing(hosts[:1], version="1.0.7", heap_mb=HEAP_MB).up()
+    ring = ElasticRing(hosts[:1], version="1.0.7", heap_mb=HEAP_MB).up()
     ring.compaction(False)
     with ring.donor.client() as client:
         for _ in range(4):  # the same rows
@@ -130,7 +126,7 @@ def test_files_are_merged_to_rest(hosts):
 
 def test_files_of_a_range_come_whole(hosts, monkeypatch):
     monkeypatch.setattr(cassandra_cql, "BY_RANGE", cassandra_cql.BY_RANGE.replace("'4'", "'1'"))
-    ring = GrowingRing(hosts[:2], version="5.0.8", heap_mb=HEAP_MB, files="by_range",
+    ring = ElasticRing(hosts[:2], version="5.0.8", heap_mb=HEAP_MB, files="by_range",
                        whole_files=True).up()
     ring.compaction(False)
     try:
@@ -155,10 +151,10 @@ def test_a_node_joins_with_the_bytes_of_its_range_and_leaves(ring):
     assert one["received_bytes"] == ring.data_bytes("node2") and one["whole_files_sent"] == 0
     assert 0 < one["streaming_s"] + one["fixed_wait_s"] < one["join_s"]
     assert one["donor_bytes_before"] == one["donor_bytes_after"] == ring.data_bytes()
-    told = ring.ring()
+    told = ring.status()
     assert {name: (n["state"], n["up"]) for name, n in told.items()} == {
         "node1": ("NORMAL", True), "node2": ("NORMAL", True)}
-    assert told["node2"]["token"] == one["token"] == ring.owners()[ring.node("node2").address]
+    assert told["node2"]["token"] == one["token"] == ring.owners()["node2"]
     assert all_right(ring, "node1", "node2")
     facts = ring.facts()
     assert facts["nodes"] == ["node1", "node2"] and facts["stream_mbit"] == SLOW_MBIT
@@ -166,7 +162,7 @@ def test_a_node_joins_with_the_bytes_of_its_range_and_leaves(ring):
     left = ring.leave("node2", SECONDS)
     assert left["moved_bytes"] == pytest.approx(left["held_bytes"], rel=0.05)
     assert 0 < left["fixed_wait_s"] + left["streaming_s"] < left["leave_s"]
-    assert set(ring.ring()) == {"node1"}
+    assert set(ring.status()) == {"node1"}
     assert ring.joined == ["node1"] and not ring.node("node2").process.alive()
     assert all_right(ring, "node1")
 
@@ -189,11 +185,11 @@ def test_a_joiner_dies_half_way_and_the_ring_is_set_back(ring, hosts):
     row, = joins.wait(SECONDS)
     assert row["normal_s"] is None and row["killed_s"] > row["asked_s"]
     assert 0 < row["received_bytes"] < 0.9 * row["expected_bytes"]
-    assert ring.owners() == {ring.address: 0} and ring.running == [ring.donor]
+    assert ring.owners() == {"node1": 0} and ring.running == [ring.donor]
     assert all_right(ring, "node1")
 
-    ring.reset()
-    assert set(ring.ring()) == {"node1"}
+    ring.restore()
+    assert set(ring.status()) == {"node1"}
     assert hosts[1].run(f"test -e {ring.node('node2').home}", check=False).exit_code == 1
     again, = ring.join([0.2]).wait(SECONDS)
     assert again["received_bytes"] >= rows_of(ring)["node2"] * VALUE_BYTES

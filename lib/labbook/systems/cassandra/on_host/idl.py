@@ -1,4 +1,4 @@
-"""The papers' Cassandra in Thrift's types, for whoever runs where nothing but Thrift is."""
+"""The Thrift types of the papers' Cassandra versions; imports nothing but thriftpy2."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ IDL = Path(__file__).with_name("cassandra.thrift")
 
 @cache
 def idl():
-    """The module of Thrift types; one a process, for its enums and exceptions to be comparable."""
+    """The module of Thrift types: one a process, so that enums and exceptions can be compared."""
     import thriftpy2
 
     return thriftpy2.load(str(IDL), module_name="labbook_cassandra_thrift")
