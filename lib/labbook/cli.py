@@ -80,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     _book(commands)
     _lab(commands)
     _machine(commands)
+    _new(commands)
     return top
 
 
@@ -154,6 +155,15 @@ def _machine(commands):
                        "install what studies need on this machine")
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     install.add_argument("--tests", action="store_true", help="and what `make test` needs")
+
+
+def _new(commands):
+    new = _command(commands, "new", "press:new", "write the files of a new study, which runs at once", """
+  labbook new slow_disks
+  labbook new slow_disks --system mariadb""")
+    new.add_argument("name", metavar="NAME", help="of the study: letters, digits and _")
+    new.add_argument("--system", metavar="SYSTEM", default="null",
+                     help="the system that its clients call (default: null, which stores nothing)")
 
 
 def _command(commands, name, handler, says, examples=None):

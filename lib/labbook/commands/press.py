@@ -1,4 +1,4 @@
-"""run, book, status, claims, publish."""
+"""run, book, status, claims, publish, new."""
 
 import json
 import os
@@ -102,6 +102,16 @@ def publish(given) -> int:
 
     for path in put(given.study):
         print(path)
+    return 0
+
+
+def new(given) -> int:
+    from labbook import paths
+    from labbook.pipeline.new import new as write
+
+    for path in write(given.name, given.system):
+        print(path.relative_to(paths.checkout()))
+    print(f"\nlabbook run {given.name} && labbook book", file=sys.stderr)
     return 0
 
 

@@ -37,7 +37,10 @@ def run(names, asked: Asked) -> int:
 
     0 all came out, 1 a notebook failed, 3 the time was up first, 128 + signal when stopped.
     """
-    jobs = {study: parameters_of(study, asked) for study in notebooks.selected(names)}
+    studies = notebooks.selected(names)
+    if asked.published and not names:
+        studies = _published(studies)
+    jobs = {study: parameters_of(study, asked) for study in studies}
     if not asked.published:
         sweep_labs()
     todo = {study: chosen for study, chosen in jobs.items()
@@ -70,6 +73,14 @@ def parameters_of(study, asked) -> dict:
         return parameters.filled(published_run(study).get("parameters", {}), study, file)
     environment = asked.environment and environment_file(asked.environment)
     return parameters.chosen(study, asked.profile, asked.given, environment)
+
+
+def _published(studies) -> list[str]:
+    """Those of which summaries are published; of a new study there are none yet."""
+    for study in studies:
+        if not published_run(study):
+            print(f"{study}: nothing is published of it, so its page shows no results", file=sys.stderr)
+    return [study for study in studies if published_run(study)]
 
 
 def published_run(study: str) -> dict:

@@ -57,17 +57,18 @@ def test_a_papers_facts_are_whole(paper):
 
 def test_a_labs_description_is_one(paper):
     description = LabDescription.load(paths.papers(paper) / "lab.yml")
-    assert {"quick", "full"} <= set(description.needs["minutes"])
+    assert {"quick", "full"} <= set(description.needs.get("minutes", {})), (
+        f"{paper}/lab.yml: needs.minutes says how long the quick and the full profile take")
 
 
 def test_the_papers_tables_say_where_they_stand(paper):
-    tables = sorted(paths.papers(paper).glob("*.csv"))
-    assert tables
-    for file in tables:
+    for file in sorted(paths.papers(paper).glob("*.csv")):      # a paper may print no table
         table = pd.read_csv(file)
-        assert table["source"].str.len().min() > 0, file
+        assert "source" in table, f"{file}: no column `source` says where each row stands in the paper"
+        assert table["source"].str.len().min() > 0, f"{file}: a row has no source"
         lacking = table.isna().any(axis=1)      # a cell that the paper leaves empty says so in `cell`
-        assert (lacking == (table.get("cell", "printed") != "printed")).all(), file
+        assert (lacking == (table.get("cell", "printed") != "printed")).all(), (
+            f"{file}: a cell is empty; a column `cell` has what the paper prints instead, else `printed`")
 
 
 def test_the_full_profile_fits_the_notebooks_parameters(page):
@@ -79,8 +80,9 @@ def test_the_published_runs_parameters_fit_the_notebooks(page):
 
 
 def test_every_claim_is_judged_on_the_page(page):
-    found = judged(page)
-    assert sorted(found) == sorted(claim["id"] for claim in claims.load(page))
+    found, known = judged(page), [claim["id"] for claim in claims.load(page)]
+    assert sorted(found) == sorted(known), (
+        f"{paths.notebook(page)} judges each claim once, by study.verdicts(section)")
 
 
 def test_a_reason_is_about_the_lab_and_not_about_the_calendar(paper):

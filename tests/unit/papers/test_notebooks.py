@@ -26,9 +26,8 @@ def sources(study, kind):
 
 
 def test_no_results_are_committed(study):
-    code = cells(study, "code")
-    assert code
-    assert not [c["id"] for c in code if c["outputs"] or c["execution_count"] is not None]
+    ran = [c["id"] for c in cells(study, "code") if c["outputs"] or c["execution_count"] is not None]
+    assert not ran, f"cells {ran} have results; type: nbstripout --keep-id {paths.notebook(study)}"
 
 
 def test_nbstripout_would_leave_it_alone(study, tmp_path):
@@ -44,19 +43,21 @@ def test_nbstripout_would_leave_it_alone(study, tmp_path):
 
 def test_cells_have_ids_of_their_own(study):
     ids = [c["id"] for c in notebooks.read(paths.notebook(study))["cells"]]
-    assert len(set(ids)) == len(ids)
+    assert len(set(ids)) == len(ids), f"two cells have one id: {sorted(ids)}"
 
 
 def test_parameters_are_plain_and_name_an_environment_that_is_there(study):
-    declared = parameters.declared(study)
+    declared = parameters.flat(parameters.declared(study))
     assert (paths.checkout() / declared["environment"]).is_file()
     # so that a spread is shown, where a second one fits the minutes of a quick profile; a verdict takes three
-    assert declared["repeats"] >= (1 if study in LONG_TO_COME_UP else 2)
+    repeats = {name: value for name, value in declared.items() if name.rpartition(".")[2] == "repeats"}
+    assert max(repeats.values()) >= (1 if study in LONG_TO_COME_UP else 2), (
+        f"no experiment of {paths.notebook(study)} has two repeats in the quick profile: {repeats}")
 
 
 def test_the_page_has_a_heading_and_a_place_in_the_book(study):
-    assert notebooks.title(notebooks.read(paths.notebook(study)))
-    assert study in notebooks.in_book()
+    assert notebooks.title(notebooks.read(paths.notebook(study))), "no cell of text begins with `# Title`"
+    assert study in notebooks.in_book(), f"_toc.yml has no line `- file: notebooks/{study}`"
 
 
 def test_every_number_in_the_prose_is_glued_somewhere(study):
@@ -64,8 +65,8 @@ def test_every_number_in_the_prose_is_glued_somewhere(study):
     code = "\n".join(sources(study, "code"))
     patterns = [_pattern(node.args[0]) for node in ast.walk(ast.parse(code))
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "glue"]
-    assert patterns
-    assert not [name for name in used if not any(re.fullmatch(p, name) for p in patterns)]
+    lacking = [name for name in used if not any(re.fullmatch(p, name) for p in patterns)]
+    assert not lacking, f"no cell of {paths.notebook(study)} calls glue() with the names {lacking}"
 
 
 def _pattern(name) -> str:
@@ -78,7 +79,8 @@ def _pattern(name) -> str:
 
 def test_no_notebook_catches_errors_to_look_well(study):
     for text in sources(study, "code"):
-        assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Try)]
+        caught = [n.lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Try)]
+        assert not caught, f"`try` in {paths.notebook(study)}: a point that failed is recorded and shown"
 
 
 def test_what_a_notebook_imports_from_the_library_is_there(study):

@@ -148,6 +148,12 @@ def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
     assert pages.note("a")["profile"] == "full"
 
 
+def test_a_study_of_which_nothing_is_published_is_left_out_of_the_published_book(book, capsys):
+    book.study("a", book.complete)
+    assert run.run([], run.Asked(published=True)) == 0
+    assert "a: nothing is published" in capsys.readouterr().err and pages.note("a") == {}
+
+
 def test_two_runs_of_one_study_keep_off_each_other(book):
     book.study("a", book.complete)
     with pages.only_me("a"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from labbook.lab import LabDescription
 from labbook.systems import find
 from labbook.systems.cassandra.ring import Ring
-from labbook.systems.fleet import Fleet
+from labbook.systems.cluster import Fleet
 from labbook.systems.null.server import NullServer
 from labbook.systems.wiki.server import Wiki
 from labbook.workloads.clients.cpu import client_limited
