@@ -7,7 +7,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import LabbookError, SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.machine import Machine
 from labbook.workloads.machines.npb import KERNELS, build, facts, latency, npb
 
 # Five processes or more share the test machine's cores, so that a wait for one another takes long.
@@ -23,8 +23,8 @@ def lab():
         yield lab
 
 
-def behind(lab) -> list[Place]:
-    return [Place.of(lab.host(name), lab.host("client")) for name in ("h1", "h2")]
+def behind(lab) -> list[Machine]:
+    return [Machine.of(lab.host(name), lab.host("client")) for name in ("h1", "h2")]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def both(lab):
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_come_to_the_published_values_by_any_number_of_ranks(lab, kernel, ranks):
-    load = npb([Place.of(lab.host("h1"))], kernel=kernel, size="S", ranks=ranks,
+    load = npb([Machine.of(lab.host("h1"))], kernel=kernel, size="S", ranks=ranks,
                seconds_at_most=SECONDS)
     assert load.metrics["verified"] == 1 and load.metrics["mops"] > 0
 
@@ -48,20 +48,20 @@ def test_kernels_come_to_the_published_values_over_two_places(both, kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_come_to_the_published_values_in_the_next_size(lab, kernel):
-    load = npb([Place.of(lab.host("h1"))], kernel=kernel, size="W", ranks=2, seconds_at_most=SECONDS)
+    load = npb([Machine.of(lab.host("h1"))], kernel=kernel, size="W", ranks=2, seconds_at_most=SECONDS)
     assert load.metrics["verified"] == 1
 
 
 def test_a_host_may_run_together_with_those_that_it_reaches(lab):
     h1, h2 = lab.host("h1"), lab.host("h2")
-    load = npb([Place.of(h1), Place.of(h2, h1)], kernel="cg", size="S", ranks=2,
+    load = npb([Machine.of(h1), Machine.of(h2, h1)], kernel="cg", size="S", ranks=2,
                seconds_at_most=SECONDS)
     assert load.metrics["verified"] == 1
 
 
 def test_messages_go_to_and_fro(lab, both):
     two = latency(both, rounds=200).metrics
-    one = latency([Place.of(lab.host("h1"))], rounds=200).metrics
+    one = latency([Machine.of(lab.host("h1"))], rounds=200).metrics
     for found in (two, one):
         assert 0 < found["least_latency_us"] <= found["latency_us"] <= found["p95_latency_us"]
         assert found["bandwidth_mb_per_s"] > 0
@@ -97,6 +97,6 @@ def test_a_rank_that_dies_is_a_failure_with_its_words(lab, both):
 
 
 def test_a_place_that_is_not_there_is_an_error(lab, both):
-    away = Place("away", both[0].via, "198.18.255.254", key=both[0].key, folder=both[0].folder)
+    away = Machine("away", both[0].via, "198.18.255.254", key=both[0].key, folder=both[0].folder)
     with pytest.raises(LabbookError, match="away|places"):
         npb([away, both[0]], kernel="ep", size="S", ranks=2, seconds_at_most=SECONDS)

@@ -15,8 +15,8 @@ from labbook.lab.local import kernel
 from labbook.systems.cloud.model import Flavor
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import cloud_function
-from labbook.workloads.clouds.testbed import Ground
-from labbook.workloads.machines.machine import Place
+from labbook.workloads.clouds.testbed import Testbed
+from labbook.workloads.machines.machine import Machine
 
 pytestmark = pytest.mark.timeout(1800)      # a guest's image and the databases may have to be made
 LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud"},
@@ -67,9 +67,9 @@ def ground(platform):
     via.run(f"ssh-keygen -q -t ed25519 -N '' -f {key}")
 
     def reach(server):
-        return Place(server.name, via, server.address, cloud.user, str(key))
+        return Machine(server.name, via, server.address, cloud.user, str(key))
 
-    return Ground(cloud, cloud.image("guest"), cloud.flavor("m1.small"),
+    return Testbed(cloud, cloud.image("guest"), cloud.flavor("m1.small"),
                   cloud.make_key(via.run(f"cat {key}.pub").stdout), reach, via.dial)
 
 

@@ -16,11 +16,11 @@ from labbook.systems.cloud.model import Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import cloud_function
-from labbook.workloads.clouds.testbed import Ground
+from labbook.workloads.clouds.testbed import Testbed
 from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines import unixbench as style
 from labbook.workloads.machines.bonnie_disk import bonnie_disk
-from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.machine import Machine
 
 FLAVOR_BY_CORES = {1: "m1.small", 2: "m1.large", 4: "c1.xlarge"}    # the report's table 5
 PLATFORM_FACTS = ("platform", "hypervisor", "plumbing", "guest", "volume_way", "client")
@@ -103,7 +103,7 @@ class Experiments:
                     tested = testbed.reach(*testbed.only(1, flavor))
                 else:
                     testbed.clear()
-                    tested = Place.of(attempt.lab.host("node"))
+                    tested = Machine.of(attempt.lab.host("node"))
                 program = self.programs.get("unixbench", "")
                 if not program:
                     equipped([tested], style, "unixbench/unixbench_style")
@@ -164,7 +164,7 @@ class Experiments:
                 else:
                     testbed.clear()
                     one, other, via = (attempt.lab.host(name) for name in ("node", "client", "cloud"))
-                    pair = [Place.of(one, via), Place.of(other, via)]
+                    pair = [Machine.of(one, via), Machine.of(other, via)]
                 load = nas.latency(equipped(pair, nas, "npb/pingpong"), rounds=point.rounds)
                 self._record(attempt, testbed, load.rows, load.metrics, vcpus=2)
 
@@ -182,8 +182,8 @@ class Experiments:
             cloud, via = self._cloud(lab, point)
             path, public = ssh_key(via)
             limit = {} if seconds is None else {"seconds": seconds}
-            return Ground(cloud, cloud.image("guest"), cloud.flavor(vm), cloud.make_key(public),
-                          lambda server: Place(server.name, via, server.address, cloud.user, path),
+            return Testbed(cloud, cloud.image("guest"), cloud.flavor(vm), cloud.make_key(public),
+                          lambda server: Machine(server.name, via, server.address, cloud.user, path),
                           via.dial, large=large and cloud.flavor(large), **limit)
 
         return attempt.setup(make)
@@ -202,7 +202,7 @@ class Experiments:
         point = attempt.point
         if point.volume == "node":
             node = attempt.lab.host("node")
-            return Place.of(node), str(node.root / "bonnie")
+            return Machine.of(node), str(node.root / "bonnie")
         server, = testbed.only(1, testbed.flavor)
         if point.volume == "local":
             return testbed.reach(server), "/var/tmp"

@@ -7,7 +7,7 @@ from labbook.systems.openstack.guest import SIZES_GB
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import FUNCTIONS
 from labbook.workloads.machines import npb as nas
-from labbook.workloads.machines.npb import upstream
+from labbook.workloads.machines.npb import UPSTREAM_KERNELS
 
 FLAVORS = [one.name for one in PAPER_FLAVORS]
 CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
@@ -43,7 +43,7 @@ def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict])
 
 
 def _kernels(experiments) -> list[str]:
-    return [*nas.KERNELS, *(upstream.MORE if "npb" in experiments.programs else ())]
+    return [*nas.KERNELS, *(UPSTREAM_KERNELS if "npb" in experiments.programs else ())]
 
 
 def _one_of(key, given, allowed) -> None:

@@ -1,35 +1,30 @@
 """The functions of a cloud's client, one by one, each as works or fails with what was seen.
 
-A function takes the Ground and returns (works, evidence, numbers). What the system under test does
+A function takes the Testbed and returns (works, evidence, numbers). What the system under test does
 wrong is a result; a wrong input is raised.
 """
 
 import math
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pandas as pd
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.clouds import function_disks as disks
-from labbook.workloads.clouds import function_servers as servers
-from labbook.workloads.clouds.testbed import Ground
+from labbook.workloads.clouds.testbed import Testbed
 
-FUNCTIONS = {
-    "images": servers.images, "vm_types": servers.vm_types, "quota": servers.quota,
-    "upload_image": servers.upload_image, "delete_image": servers.delete_image,
-    "run_one": servers.run_one, "run_several": servers.run_several, "run_all": servers.run_all,
-    "servers_listed": servers.servers_listed, "each_rebooted": servers.each_rebooted,
-    "reboot_several": servers.reboot_several, "terminate": servers.terminate,
-    "create_volume": disks.create_volume, "attach_usual_name": disks.attach_usual_name,
-    "attach_other_name": disks.attach_other_name, "write_volume": disks.write_volume,
-    "detach": disks.detach, "delete_volume": disks.delete_volume,
-    "snapshot_fresh": disks.snapshot_fresh, "installed_snapshot": disks.installed_snapshot,
-}
 NUMBERS = ("failed_to_run", "rebooted_share", "others_rebooted", "named_as_asked", "snapshot_booted", "other_works")
 # The report's four commands had problems; of the others it says nothing.
 OF_THE_REPORT = ("run_all", "reboot_several", "attach_usual_name", "attach_other_name",
                  "snapshot_fresh", "installed_snapshot")
+SEVERAL = 3
+GB = 1
+LETTER = "f"            # the sixth disk, so that the next free name is not what was asked by chance
+OTHER_NAME = "/dev/labbook"
+MARK = "/root/labbook-mark"
+SOFTWARE_S = 300
+FILES = "find /opt/labbook -type f | wc -l"
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,8 @@ class Load:
     metrics: dict
 
 
-def cloud_function(name: str, ground: Ground) -> Load:
-    """Try one function on the ground: what the cloud fails at, or refuses, is a function that fails.
+def cloud_function(name: str, testbed: Testbed) -> Load:
+    """Try one function on the testbed: what the cloud fails at, or refuses, is a function that fails.
     The next one is not tried on servers that one has failed on.
 
     InputError for a name that is none; LabError when the cloud or the lab cannot be reached.
@@ -53,13 +48,13 @@ def cloud_function(name: str, ground: Ground) -> Load:
         raise InputError(f"no function {name!r}", key="function", allowed=sorted(FUNCTIONS))
     begin = time.monotonic()
     try:
-        works, evidence, numbers = FUNCTIONS[name](ground)
+        works, evidence, numbers = FUNCTIONS[name](testbed)
     except (SystemFailure, LabError) as error:
         if isinstance(error, LabError) and not getattr(error, "refused", False):
             raise
-        works, evidence, numbers = False, str(error).partition("\n")[0], _failed(name, ground)
+        works, evidence, numbers = False, str(error).partition("\n")[0], _failed(name, testbed)
     if not works:
-        ground.abandon()
+        testbed.abandon()
     if name not in OF_THE_REPORT:
         numbers["other_works"] = works
     metrics = {"works": float(works), "evidence": evidence,
@@ -69,9 +64,226 @@ def cloud_function(name: str, ground: Ground) -> Load:
     return Load(rows, metrics)
 
 
-def _failed(name, ground) -> dict:
+def _failed(name, testbed) -> dict:
     """The numbers of a function that did not come to them."""
     if name == "run_all":
-        return {"failed_to_run": ground.fit}
+        return {"failed_to_run": testbed.fit}
     metric = {"snapshot": "snapshot_booted", "attach": "named_as_asked", "reboot": "rebooted_share"}
     return {found: 0.0 for word, found in metric.items() if word in name}
+
+
+# Images, types and servers
+
+
+def images(testbed):
+    found = testbed.cloud.images()
+    there = any(one.id == testbed.image.id for one in found)
+    return there, f"{len(found)} images, {'with' if there else 'without'} the guest's", {}
+
+
+def vm_types(testbed):
+    found = testbed.cloud.flavors()
+    there = any(one.id == testbed.flavor.id for one in found)
+    return there, f"{len(found)} types, {'with' if there else 'without'} the one in use", {}
+
+
+def quota(testbed):
+    told = testbed.cloud.quota()
+    return bool(told), ", ".join(f"{what}: {one.used} of {one.limit}" for what, one in sorted(told.items())), {}
+
+
+def upload_image(testbed):
+    image = _uploaded(testbed)
+    taken = image.moments["ready"] - image.moments["called"]
+    testbed.cloud.delete_image(image)
+    return True, f"ready after {taken:.1f} s", {}
+
+
+def delete_image(testbed):
+    image = _uploaded(testbed)
+    testbed.cloud.delete_image(image)
+    left = any(one.id == image.id for one in testbed.cloud.images())
+    return not left, "still listed" if left else "listed no more", {}
+
+
+def run_one(testbed):
+    server, = testbed.started(1)
+    taken = server.moments["answers"] - server.moments["called"]
+    testbed.cloud.terminate([server])
+    return True, f"answered after {taken:.1f} s", {}
+
+
+def run_several(testbed):
+    made = testbed.started(SEVERAL)
+    addresses = {server.address for server in made}
+    testbed.cloud.terminate(made)
+    return len(addresses) == SEVERAL, f"{len(made)} answered, at {len(addresses)} addresses", {}
+
+
+def run_all(testbed):
+    """As many as fit at once. The testbed's own servers make room first."""
+    testbed.clear()
+    made = testbed.run(testbed.fit, flavor=testbed.large)
+    testbed.cloud.await_running(made, testbed.seconds)
+    ran = sum("running" in server.moments for server in made)
+    faults = sorted({server.fault for server in made if server.fault})
+    testbed.cloud.terminate(made)
+    return (ran == testbed.fit, f"{ran} of {testbed.fit} ran" + "".join(f"; {one}" for one in faults),
+            {"failed_to_run": testbed.fit - ran})
+
+
+def servers_listed(testbed):
+    mine = testbed.servers(2)
+    listed = {one.id for one in testbed.cloud.servers()}
+    found = sum(server.id in listed for server in mine)
+    return found == len(mine), f"{found} of {len(mine)} listed", {}
+
+
+def each_rebooted(testbed):
+    """One call for each."""
+    mine = testbed.servers(SEVERAL)
+    before = testbed.boots(mine)
+    for server in mine:
+        testbed.cloud.reboot([server], hard=testbed.hard)
+    return _told(testbed.rebooted(mine, before))
+
+
+def reboot_several(testbed):
+    """One call for all."""
+    mine = testbed.servers(SEVERAL)
+    before = testbed.boots(mine)
+    testbed.cloud.reboot(mine, hard=testbed.hard)
+    return _told(testbed.rebooted(mine, before))
+
+
+def _told(rebooted):
+    number, all_of_them = sum(rebooted), len(rebooted)
+    return (number == all_of_them, f"{number} of {all_of_them} in another boot",
+            {"rebooted_share": number / all_of_them, "others_rebooted": sum(rebooted[1:])})
+
+
+def terminate(testbed):
+    server, = testbed.started(1)
+    testbed.cloud.terminate([server])
+    left = any(one.id == server.id for one in testbed.cloud.servers())
+    return not left, "still listed" if left else "listed no more", {}
+
+
+def _uploaded(testbed):
+    if testbed.file is None:
+        raise InputError("no file to upload as an image", key="file", allowed="a small raw image")
+    return testbed.cloud.upload_image(testbed.file, label="tried")
+
+
+# Volumes and snapshots
+
+
+def create_volume(testbed):
+    volume = testbed.cloud.create_volume(GB)
+    taken = volume.moments["ready"] - volume.moments["called"]
+    testbed.cloud.delete_volume(volume)
+    return True, f"{volume.size_gb} GB after {taken:.1f} s", {}
+
+
+def delete_volume(testbed):
+    volume = testbed.cloud.create_volume(GB)
+    testbed.cloud.delete_volume(volume)
+    left = any(one.id == volume.id for one in testbed.cloud.volumes())
+    return not left, "still listed" if left else "listed no more", {}
+
+
+def attach_usual_name(testbed):
+    """Under a name as Linux gives to the guest's own disks."""
+    server, = testbed.servers(1)
+    first = sorted(testbed.disks(server))[0]
+    return _attached(testbed, server, f"/dev/{first[:-1]}{LETTER}")
+
+
+def attach_other_name(testbed):
+    server, = testbed.servers(1)
+    return _attached(testbed, server, OTHER_NAME)
+
+
+def _attached(testbed, server, asked):
+    """Works when the guest sees a new disk, under whichever name."""
+    with _volume(testbed, server, asked) as seen:
+        as_asked = seen is not None and f"/dev/{seen}" == asked
+        return (seen is not None, f"asked for {asked}, seen as {f'/dev/{seen}' if seen else 'nothing'}",
+                {"named_as_asked": float(as_asked)})
+
+
+def write_volume(testbed):
+    """A file system on it, a file in that, and the same bytes again."""
+    server, = testbed.servers(1)
+    with _volume(testbed, server) as seen:
+        if seen is None:
+            return False, "the guest sees no new disk", {}
+        made = (f"mkfs.ext4 -qF /dev/{seen} && mkdir -p /mnt && mount /dev/{seen} /mnt && "
+                "head -c 8000000 /dev/urandom >/mnt/file && sync && "
+                "echo 3 >/proc/sys/vm/drop_caches && md5sum </mnt/file && umount /mnt")
+        told = testbed.ask(server, f"{made} && mount /dev/{seen} /mnt && md5sum </mnt/file && umount /mnt",
+                          timeout=120).split()
+        same = len(told) == 4 and told[0] == told[2]
+        return same, "the same bytes when mounted again" if same else f"told {' '.join(told)[:100]}", {}
+
+
+def detach(testbed):
+    server, = testbed.servers(1)
+    volume = testbed.cloud.create_volume(GB)
+    try:
+        before = testbed.disks(server)
+        testbed.cloud.attach(server, volume)
+        seen = testbed.new_disk(server, before)
+        testbed.cloud.detach(volume)
+        gone = seen is not None and testbed.disk_gone(server, seen)
+    finally:
+        testbed.cloud.delete_volume(volume)
+    return gone, f"{seen} was seen, and is {'gone' if gone else 'still there'}", {}
+
+
+def snapshot_fresh(testbed):
+    """Of a server that has just booted."""
+    server, = testbed.started(1)
+    testbed.ask(server, f"echo here >{MARK} && sync")
+    return _booted(testbed, server, f"cat {MARK}", "here")
+
+
+def installed_snapshot(testbed):
+    """After what makes many files in it."""
+    server, = testbed.started(1)
+    testbed.ask(server, f"{testbed.software} && sync", timeout=SOFTWARE_S)
+    return _booted(testbed, server, FILES, testbed.ask(server, FILES, timeout=SOFTWARE_S))
+
+
+def _booted(testbed, server, command, wanted):
+    """Whether an image of the server boots, and has what the server had."""
+    image = testbed.cloud.snapshot(server)
+    testbed.cloud.terminate([server])
+    other, = testbed.started(1, image=image)
+    found = testbed.ask(other, command, timeout=SOFTWARE_S)
+    testbed.cloud.terminate([other])
+    testbed.cloud.delete_image(image)
+    same = found == wanted
+    return same, f"booted, and {'has' if same else 'lacks'} what was on it", {"snapshot_booted": 1.0}
+
+
+@contextmanager
+def _volume(testbed, server, device=None):
+    """A volume attached to the server for a while; yields the name that the guest sees it under."""
+    volume = testbed.cloud.create_volume(GB)
+    try:
+        before = testbed.disks(server)
+        testbed.cloud.attach(server, volume, device)
+        try:
+            yield testbed.new_disk(server, before)
+        finally:
+            testbed.cloud.detach(volume)
+    finally:
+        testbed.cloud.delete_volume(volume)
+
+
+FUNCTIONS = {function.__name__: function for function in (
+    images, vm_types, quota, upload_image, delete_image, run_one, run_several, run_all,
+    servers_listed, each_rebooted, reboot_several, terminate, create_volume,
+    attach_usual_name, attach_other_name, write_volume, detach, delete_volume,
+    snapshot_fresh, installed_snapshot)}

@@ -21,7 +21,7 @@ ASK_S, LOOK_S = 20, 0.5
 
 
 @dataclass
-class Ground:
+class Testbed:
     """`reach(server)` gives something whose `run(command, timeout=, check=)` runs a shell command in
     the guest as root and tells stdout, stderr and exit_code. `dial`: as for Cloud.await_answers.
     `file`: a small raw image to upload, a file of this machine. `fit` servers of type `large` are
@@ -29,6 +29,8 @@ class Ground:
     what in the guest makes many files. The most that a boot may take: `seconds`, again
     `reboot_seconds`.
     """
+
+    __test__ = False    # no test of pytest's
 
     cloud: Any
     image: Any
@@ -69,7 +71,7 @@ class Ground:
         return self.standing[:n]
 
     def only(self, n: int, flavor) -> list:
-        """So many of that type, and no other server of the ground's: those that are there, if they
+        """So many of that type, and no other server of the testbed's: those that are there, if they
         are just these."""
         if [one.flavor for one in self.standing] != [str(flavor)] * n:
             self.clear()

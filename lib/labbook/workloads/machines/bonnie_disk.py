@@ -35,38 +35,38 @@ class Load:
     started: float
 
 
-def bonnie_disk(place, path, *, size_mb: int, byte_mb: int, files: int = 0, direct: bool = False,
+def bonnie_disk(machine, path, *, size_mb: int, byte_mb: int, files: int = 0, direct: bool = False,
                 seconds_at_most: float) -> Load:
-    """Let bonnie++ go through its tests in the folder `path` of the place, which may be a mounted one.
+    """Let bonnie++ go through its tests in the folder `path` of the machine, which may be a mounted one.
 
-    size_mb: of what is written and read in blocks: twice the place's memory or more, unless `direct`
+    size_mb: of what is written and read in blocks: twice the machine's memory or more, unless `direct`
     passes the page cache by. byte_mb: of what is written and read byte by byte, which cannot pass it
     by; 0 leaves these out. bonnie++ 2.00 makes a system call for each byte (counted), where its
     readme has C's putc() and getc(), as earlier ones had: these rates are of system calls. files: so
     many times 1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not
-    done in time; its files are gone then too, if the place still answers. It has the kernel write out
+    done in time; its files are gone then too, if the machine still answers. It has the kernel write out
     all file systems of its machine (sync) now and again.
     """
-    _check(place, size_mb, byte_mb, files, direct)
-    if place.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
-        raise LabError(f"{place.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
+    _check(machine, size_mb, byte_mb, files, direct)
+    if machine.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
+        raise LabError(f"{machine.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
     folder = shlex.quote(str(path))
-    user = place.run(f"mkdir -p {folder} && id -un").stdout.strip()
+    user = machine.run(f"mkdir -p {folder} && id -un").stdout.strip()
     words = command(str(path), size_mb, byte_mb, files, direct, "root" if user == "root" else "")
     started, began = time.time(), time.monotonic()
     try:
-        said = place.finish(f"bonnie-{place.name}", f"LC_ALL=C {shlex.join(words)}", seconds_at_most,
+        said = machine.finish(f"bonnie-{machine.name}", f"LC_ALL=C {shlex.join(words)}", seconds_at_most,
                             f"bonnie++ in {path}")
     except BaseException:
         with suppress(LabbookError):  # what went wrong first is what must be told
-            place.run(f"rm -rf {folder}/Bonnie.*")
+            machine.run(f"rm -rf {folder}/Bonnie.*")
         raise
     wall = time.monotonic() - began
     try:
         csv = bonnie_csv.line(said)
         rows = phases(csv, files)
     except ValueError as error:
-        raise SystemFailure(f"{place.name}: bonnie++ told no rates: {error}", log=said[-2000:]) from None
+        raise SystemFailure(f"{machine.name}: bonnie++ told no rates: {error}", log=said[-2000:]) from None
     return Load(rows, metrics(rows) | {"wall_s": wall}, csv, started)
 
 
@@ -92,15 +92,15 @@ def metrics(rows: pd.DataFrame) -> dict[str, float]:
                for row in rows.itertuples() if row.unit == "kib_per_s"}}
 
 
-def memory_mb(place) -> int:
+def memory_mb(machine) -> int:
     """What may be page cache there: the lab host's limit if it has one, else the memory."""
-    limit = (place.via.limits or {}).get("memory") if place.here else None
+    limit = (machine.via.limits or {}).get("memory") if machine.here else None
     if limit:
         return limit >> 20
-    return int(place.run("grep MemTotal: /proc/meminfo").stdout.split()[1]) >> 10
+    return int(machine.run("grep MemTotal: /proc/meminfo").stdout.split()[1]) >> 10
 
 
-def _check(place, size_mb, byte_mb, files, direct):
+def _check(machine, size_mb, byte_mb, files, direct):
     if direct and byte_mb:  # it fails: the kernel takes no single byte past its cache
         raise InputError(f"{byte_mb!r} MB byte by byte and direct", key="byte_mb", allowed="0 where direct")
     if size_mb < LEAST_MB or not 0 <= byte_mb <= size_mb:
@@ -108,6 +108,6 @@ def _check(place, size_mb, byte_mb, files, direct):
                          allowed=f"{LEAST_MB} and more, and no more bytes than blocks")
     if files < 0:
         raise InputError(f"{files!r} times 1024 files", key="files", allowed="0 and more")
-    if not direct and size_mb < TIMES_MEMORY * (memory := memory_mb(place)):
-        raise InputError(f"{size_mb!r} MB fit the page cache of {place.name}, which has {memory} MB",
+    if not direct and size_mb < TIMES_MEMORY * (memory := memory_mb(machine)):
+        raise InputError(f"{size_mb!r} MB fit the page cache of {machine.name}, which has {memory} MB",
                          key="size_mb", allowed=f"{TIMES_MEMORY * memory} and more, or direct=True")

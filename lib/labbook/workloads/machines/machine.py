@@ -26,13 +26,13 @@ ASK_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Place:
+class Machine:
     """`via` is the lab host from which it is reached; with no `key` it is that host itself.
 
     `key` (a private key) and `known_hosts` are files on `via`. Without known_hosts any host key is
     taken, as of a guest that made its own when it booted. `data` is its address for messages where
     that is another one than `address`. Programs of the benchmarks lie in `folder`, and what they
-    write goes there unless they are told otherwise; it must be the same on places that run together.
+    write goes there unless they are told otherwise; it must be the same on machines that run together.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Place:
     folder: str = "/opt/labbook"
 
     @classmethod
-    def of(cls, host: Host, via: Host | None = None) -> "Place":
-        """A lab host as a place; with another one as `via`, from which it is then reached.
+    def of(cls, host: Host, via: Host | None = None) -> "Machine":
+        """A lab host as a machine; with another one as `via`, from which it is then reached.
 
         The lab's own key is put there for it. LabError on hosts of a user's own: their key is no
         lab's to copy.
@@ -59,7 +59,7 @@ class Place:
                            "is not put there", remedy="Run it on one host")
         from pathlib import Path
 
-        key = via.root / KEYS / "places"
+        key = via.root / KEYS / "machines"
         via.run(f"mkdir -p -m 700 {shlex.quote(str(key.parent))}")
         via.put(Path(host.login.key), key, 0o600)
         return cls(host.name, via, host.login.address, host.login.user, str(key),
@@ -85,7 +85,7 @@ class Place:
         return shlex.join([*bounded, "ssh", *self.ssh_options(), self.address, command])
 
     def run(self, command: str, timeout: float = 60, check: bool = True) -> Result:
-        """Run a shell command there; LabError as Host.run, and when the place cannot be reached."""
+        """Run a shell command there; LabError as Host.run, and when the machine cannot be reached."""
         result = self.via.run(self.line(command, timeout), timeout=timeout + 2 * GRACE_SECONDS, check=False)
         if result.exit_code == UNREACHABLE and not self.here:
             raise LabError(f"{self.name} ({self.user}@{self.address}) cannot be reached from "
@@ -116,18 +116,18 @@ class Place:
         """All that a shell command said which may take `seconds`; `name` is of its log on `via`.
 
         SystemFailure with the log's tail when it failed or was not done in time; it is then ended
-        there, also when nothing reaches the place any more.
+        there, also when nothing reaches the machine any more.
         """
         bounded = shlex.join(["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
                               "sh", "-c", command])
         return finished(self.via, name, self.line(bounded), seconds, f"{what} on {self.name}")
 
 
-def said_by_all(places, command: str) -> list[str]:
-    """Lines that a shell command says in places of one `via`, asked all at a time: in no order, and none of
-    a place that cannot be reached."""
-    line = " & ".join(f"( {place.line(command, ASK_SECONDS)} )" for place in places)
-    return places[0].via.run(f"{line} & wait", timeout=ASK_SECONDS + 2 * GRACE_SECONDS).stdout.splitlines()
+def run_on_all(machines, command: str) -> list[str]:
+    """Lines that a shell command says in machines of one `via`, asked all at a time: in no order, and none of
+    a machine that cannot be reached."""
+    line = " & ".join(f"( {machine.line(command, ASK_SECONDS)} )" for machine in machines)
+    return machines[0].via.run(f"{line} & wait", timeout=ASK_SECONDS + 2 * GRACE_SECONDS).stdout.splitlines()
 
 
 def finished(host: Host, name: str, line: str, seconds: float, what: str) -> str:

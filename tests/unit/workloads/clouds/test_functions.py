@@ -13,7 +13,7 @@ from labbook.paths import papers
 from labbook.systems.cloud.errors import no_room
 from labbook.systems.cloud.model import Flavor, Image, Quota, Server, Volume
 from labbook.workloads.clouds.functions import FUNCTIONS, NUMBERS, OF_THE_REPORT, cloud_function
-from labbook.workloads.clouds.testbed import Ground
+from labbook.workloads.clouds.testbed import Testbed
 
 NOW = {"called": 0.0, "returned": 0.1, "running": 1.0, "answers": 2.0, "ready": 1.0}
 
@@ -143,7 +143,7 @@ IMAGE, FLAVOR = Image("1", "guest", "ready"), Flavor("1", "m1.small", 1, 128)
 
 def tried(name, *broken):
     cloud = Cloud(*broken)
-    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id],
+    ground = Testbed(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id],
                     file="small.raw", large=FLAVOR, reboot_seconds=0.01)
     return cloud_function(name, ground), cloud
 
@@ -193,7 +193,7 @@ def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():
 
 def test_servers_are_asked_for_their_boot_all_at_a_time():
     cloud, meets = Cloud(), Barrier(3)
-    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    ground = Testbed(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
     made = ground.servers(3)
     for guest in cloud.guests.values():
         guest.meets = meets
@@ -213,7 +213,7 @@ def test_a_guest_that_does_not_answer_fails_and_a_lab_that_is_gone_is_raised(err
     def run(command, timeout, check):
         raise error("cannot be reached")
 
-    ground = Ground(Cloud(), IMAGE, FLAVOR, None, reach=lambda server: SimpleNamespace(run=run))
+    ground = Testbed(Cloud(), IMAGE, FLAVOR, None, reach=lambda server: SimpleNamespace(run=run))
     if raised:
         with pytest.raises(Lost):
             cloud_function("snapshot_fresh", ground)
@@ -233,7 +233,7 @@ def test_a_name_that_is_none():
 
 def test_the_ground_keeps_servers_as_long_as_the_same_are_wanted():
     cloud, large = Cloud(), Flavor("2", "m1.large", 2, 512)
-    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    ground = Testbed(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
     first = list(ground.only(2, FLAVOR))
     assert ground.only(2, FLAVOR) == first and len(cloud.servers()) == 2
     for n, flavor in ((1, FLAVOR), (1, large)):
@@ -245,7 +245,7 @@ def test_the_ground_keeps_servers_as_long_as_the_same_are_wanted():
 
 def test_an_image_is_run_once_to_be_cached():
     cloud = Cloud()
-    ground = Ground(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
+    ground = Testbed(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
     for _ in range(2):
         ground.cached(IMAGE)
     assert len(cloud.guests) == 1 and not cloud.servers()

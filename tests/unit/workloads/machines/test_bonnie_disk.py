@@ -9,7 +9,7 @@ from here import here_host
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.machines import bonnie_csv, bonnie_disk
-from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.machine import Machine
 
 # What it printed in a lab: of 256 MB in 64 MB of memory, and past the page cache.
 REAL = ("1.98,2.00a,lab,1,1795319253,256M,,8192,5,838,23,377665,16,147398,20,1473,27,+++++,+++,11318,75,"
@@ -76,7 +76,7 @@ def test_what_it_is_told():
 
 @pytest.fixture
 def acting(tmp_path, monkeypatch):
-    """A place whose bonnie++ does what a script says."""
+    """A machine whose bonnie++ does what a script says."""
     def script(text):
         program = tmp_path / "bonnie++"
         program.write_text(f"#!/bin/sh\n{text}\n")
@@ -84,7 +84,7 @@ def acting(tmp_path, monkeypatch):
         monkeypatch.setattr(bonnie_csv, "PROGRAM", str(program))
         host = here_host(tmp_path, "node")
         host.limits = {"memory": 32 << 20}
-        return Place.of(host)
+        return Machine.of(host)
     return script
 
 
@@ -99,16 +99,16 @@ def test_a_run_is_a_row_a_phase(acting, tmp_path):
 
 
 def test_what_fits_the_page_cache_is_refused_unless_it_is_passed_by(acting, tmp_path):
-    place = acting(SAYS)
+    machine = acting(SAYS)
     with pytest.raises(InputError, match="63 MB fit the page cache of node, which has 32 MB"):
-        bonnie_disk.bonnie_disk(place, tmp_path, **ASKED | {"size_mb": 63})
-    bonnie_disk.bonnie_disk(place, tmp_path, **ASKED | {"size_mb": 63, "byte_mb": 0}, direct=True)
+        bonnie_disk.bonnie_disk(machine, tmp_path, **ASKED | {"size_mb": 63})
+    bonnie_disk.bonnie_disk(machine, tmp_path, **ASKED | {"size_mb": 63, "byte_mb": 0}, direct=True)
 
 
 def test_without_a_limit_the_machines_memory_counts(acting):
-    place = acting(SAYS)
-    place.via.limits = {}
-    assert bonnie_disk.memory_mb(place) > 100
+    machine = acting(SAYS)
+    machine.via.limits = {}
+    assert bonnie_disk.memory_mb(machine) > 100
 
 
 @pytest.mark.parametrize("change", [{"size_mb": 8}, {"byte_mb": -1}, {"byte_mb": 65}, {"direct": True}, {"files": -1}])
@@ -122,15 +122,15 @@ def test_what_it_cannot_do_is_refused(acting, tmp_path, change):
     (f"echo '{CSV.replace('15412', 'many')}'", "told no rates"), ("exec sleep 61", "not within 1 s")])
 def test_what_goes_wrong_is_told_and_its_files_are_gone(acting, tmp_path, text, words):
     disk = tmp_path / "disk"
-    place = acting(f"mkdir -p {shlex.quote(str(disk))}/Bonnie.1; {text}")
+    machine = acting(f"mkdir -p {shlex.quote(str(disk))}/Bonnie.1; {text}")
     with pytest.raises(SystemFailure, match=words):
-        bonnie_disk.bonnie_disk(place, disk, **ASKED | {"seconds_at_most": 1})
+        bonnie_disk.bonnie_disk(machine, disk, **ASKED | {"seconds_at_most": 1})
     assert "told" in words or not list(disk.iterdir())
 
 
 def test_without_it_what_to_install_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(bonnie_csv, "PROGRAM", "/nowhere/bonnie++")
     with pytest.raises(LabError, match="no bonnie") as refusal:
-        bonnie_disk.bonnie_disk(Place.of(here_host(tmp_path, "node")), Path("/x"),
+        bonnie_disk.bonnie_disk(Machine.of(here_host(tmp_path, "node")), Path("/x"),
                                 **ASKED | {"size_mb": 1 << 30})
     assert "apt-get install bonnie++" in refusal.value.remedy

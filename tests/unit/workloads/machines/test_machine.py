@@ -1,4 +1,4 @@
-"""Places that are reached over ssh, which a script plays here, and the host itself."""
+"""Machines that are reached over ssh, which a script plays here, and the host itself."""
 
 import time
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from here import here_host
 
 from labbook.errors import LabError, SystemFailure
-from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.machine import Machine
 
 # Notes what it was told and runs the last word, as sshd would, in a folder of the guest's own.
 SSH = """#!/bin/sh
@@ -26,7 +26,7 @@ def guest(tmp_path):
     ssh.chmod(0o755)
     host = here_host(tmp_path, "cloud")
     host.env = {"PATH": f"{tmp_path}/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-    return Place("vm1", host, "10.0.0.4", key="/cloud/key", folder=str(tmp_path / "guest"))
+    return Machine("vm1", host, "10.0.0.4", key="/cloud/key", folder=str(tmp_path / "guest"))
 
 
 def test_a_command_is_run_there_as_it_was_given(guest, tmp_path):
@@ -46,7 +46,7 @@ def test_a_way_there_that_hangs_is_given_up_and_nothing_of_it_stays(guest, tmp_p
 
 
 def test_a_known_host_key_is_asked_for():
-    words = Place("vm1", None, "10.0.0.4", key="k", known_hosts="/k/known").ssh_options()
+    words = Machine("vm1", None, "10.0.0.4", key="k", known_hosts="/k/known").ssh_options()
     assert "StrictHostKeyChecking=yes" in words and "UserKnownHostsFile=/k/known" in words
     assert "UserKnownHostsFile=/dev/null" not in words
 
@@ -55,7 +55,7 @@ def test_what_fails_there_and_what_is_not_reached_are_told_apart(guest):
     with pytest.raises(LabError, match="vm1: `echo no; exit 3` ended with exit code 3: no"):
         guest.run("echo no; exit 3")
     assert guest.run("exit 3", check=False).exit_code == 3
-    away = Place("vm2", guest.via, "10.0.0.99", key="k")
+    away = Machine("vm2", guest.via, "10.0.0.99", key="k")
     with pytest.raises(LabError, match="vm2 .* cannot be reached from cloud: No route"):
         away.run("true", check=False)
 
@@ -65,8 +65,8 @@ def test_a_folder_is_sent_with_what_it_holds(guest, tmp_path):
     (source / "deep").mkdir(parents=True)
     (source / "deep/program").write_text("text")
     (source / "deep/program").chmod(0o755)
-    guest.send(source, f"{guest.folder}/a place")
-    copy = Path(guest.folder, "a place/deep/program")
+    guest.send(source, f"{guest.folder}/a machine")
+    copy = Path(guest.folder, "a machine/deep/program")
     assert copy.read_text() == "text" and copy.stat().st_mode & 0o111
 
 
@@ -90,12 +90,12 @@ def test_long_work_that_takes_too_long_is_ended_there(guest):
     assert not guest.via.process("long").alive()
 
 
-def test_the_host_itself_is_a_place(tmp_path):
+def test_the_host_itself_is_a_machine(tmp_path):
     host = here_host(tmp_path, "node")
-    place = Place.of(host)
-    assert place.here and place.folder == f"{host.root}/benchmarks"
-    assert place.run("pwd").stdout.strip() == str(host.root)
-    assert place.finish("long", "echo done", 5, "work") == "done\n"
+    machine = Machine.of(host)
+    assert machine.here and machine.folder == f"{host.root}/benchmarks"
+    assert machine.run("pwd").stdout.strip() == str(host.root)
+    assert machine.finish("long", "echo done", 5, "work") == "done\n"
 
 
 def test_another_host_gets_the_labs_own_key_but_no_users(tmp_path):
@@ -103,11 +103,11 @@ def test_another_host_gets_the_labs_own_key_but_no_users(tmp_path):
     key = tmp_path / "key"
     key.write_text("a private key")
     node.login = node.login.__class__("127.0.0.9", "me", str(key), "")
-    place = Place.of(node, cloud)
-    assert place.address == "127.0.0.9" and place.data == "127.0.0.1" and place.via is cloud
-    assert Path(place.key).read_text() == "a private key"
-    assert not place.key.startswith(place.folder)   # what is sent on has no key in it
-    assert Path(place.key).stat().st_mode & 0o777 == 0o600
+    machine = Machine.of(node, cloud)
+    assert machine.address == "127.0.0.9" and machine.data == "127.0.0.1" and machine.via is cloud
+    assert Path(machine.key).read_text() == "a private key"
+    assert not machine.key.startswith(machine.folder)   # what is sent on has no key in it
+    assert Path(machine.key).stat().st_mode & 0o777 == 0o600
     node.allow = frozenset()
     with pytest.raises(LabError, match="no key for node"):
-        Place.of(node, cloud)
+        Machine.of(node, cloud)

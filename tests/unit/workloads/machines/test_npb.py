@@ -9,20 +9,11 @@ from pathlib import Path
 import pytest
 from here import here_host
 
-import labbook.workloads.machines.npb as package
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.machines.machine import Place
-from labbook.workloads.machines.npb import (
-    KERNELS,
-    build,
-    facts,
-    kernels,
-    latency,
-    mpirun,
-    npb,
-    swap,
-    upstream,
-)
+from labbook.workloads.machines import mpirun
+from labbook.workloads.machines import npb as module
+from labbook.workloads.machines.machine import Machine
+from labbook.workloads.machines.npb import KERNELS, build, facts, latency, npb
 
 ONE_PROCESS = Path(__file__).parent / "one_process"
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not there")
@@ -48,13 +39,13 @@ ADDRESSES = r"""1: lo    inet 127.0.0.1/8 scope host lo\       valid_lft forever
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """This machine as a place with the kernels for one process, and where these are."""
+    """This machine as a machine with the kernels for one process, and where these are."""
     folder = tmp_path_factory.mktemp("npb")
     compiler = folder / "mpicc"
     compiler.write_text(f'#!/bin/sh\nexec gcc -I{shlex.quote(str(ONE_PROCESS))} "$@"\n')
     compiler.chmod(0o755)
     host = here_host(folder, "c1")
-    return Place.of(host), build(host, compiler=str(compiler)), str(compiler)
+    return Machine.of(host), build(host, compiler=str(compiler)), str(compiler)
 
 
 @needs_gcc
@@ -71,14 +62,14 @@ def test_each_kernel_comes_to_the_published_values(built, kernel):
 
 @needs_gcc
 def test_a_wrong_value_is_found_out_by_the_program(built, tmp_path):
-    place, _, compiler = built
-    host, sources = place.via, Path(package.__file__).parents[1] / "sources" / "npb"
+    machine, _, compiler = built
+    host, sources = machine.via, Path(module.__file__).parent / "sources" / "npb"
     source = (sources / "mg.c").read_text()
     shutil.copy(sources / "common.h", tmp_path)
     (tmp_path / "mg.c").write_text(source.replace("-1. / 64, 0}, 0.5307707", "-1. / 65, 0}, 0.5307707"))
     host.run(f"mkdir -p {host.root}/wrong/npb && cd {tmp_path} && "
              f"{compiler} -O1 mg.c -o {host.root}/wrong/npb/mg -lm")
-    wrong = Place("wrong", host, "127.0.0.1", folder=f"{host.root}/wrong")
+    wrong = Machine("wrong", host, "127.0.0.1", folder=f"{host.root}/wrong")
     load = npb([wrong], kernel="mg", size="S", ranks=1, seconds_at_most=60)
     assert load.metrics["verified"] == 0 and load.metrics["error"] > 1e-8
     assert math.isnan(load.metrics["swapped_out_mb"]) and not load.rows.ok.any()
@@ -86,15 +77,15 @@ def test_a_wrong_value_is_found_out_by_the_program(built, tmp_path):
 
 @needs_gcc
 def test_what_is_compiled_is_kept_until_its_sources_change(built):
-    place, programs, compiler = built
+    machine, programs, compiler = built
     Path(programs["ep"]).write_text("changed by hand")
-    assert build(place.via, compiler=compiler) == programs
+    assert build(machine.via, compiler=compiler) == programs
     assert Path(programs["ep"]).read_text() == "changed by hand"
     told = Path(programs["ep"]).with_name("built.json")
     told.write_text(told.read_text().replace('"digest": "', '"digest": "0'))
-    build(place.via, compiler=compiler)
+    build(machine.via, compiler=compiler)
     assert Path(programs["ep"]).stat().st_size > 1000
-    assert "gcc" in facts(place.via)["npb_compiler"] and "-O3" in facts(place.via)["npb_flags"]
+    assert "gcc" in facts(machine.via)["npb_compiler"] and "-O3" in facts(machine.via)["npb_flags"]
 
 
 def test_without_a_compiler_what_to_install_is_told(tmp_path):
@@ -127,7 +118,7 @@ def test_what_does_not_compile_is_told_and_not_taken_for_built(tmp_path):
 
 
 def test_what_a_kernel_tells_is_a_row_an_iteration():
-    rows, metrics = kernels.load("cg", TOLD, wall_s=2.5)
+    rows, metrics = module.load("cg", TOLD, wall_s=2.5)
     assert rows.started_s.tolist() == [0, 0.5, 1.25] and rows.iteration.tolist() == [1, 2, 3]
     assert metrics["zeta"] == 8.5971775078648 and metrics["start_s"] == 1.0
     assert metrics["verified"] == 1 and metrics["mops"] == 44
@@ -135,7 +126,7 @@ def test_what_a_kernel_tells_is_a_row_an_iteration():
 
 def test_no_number_is_a_missing_one():
     told = TOLD | {"verified": False, "error": None, "values": [None, 1e-15]}
-    rows, metrics = kernels.load("cg", told, wall_s=2.5)
+    rows, metrics = module.load("cg", told, wall_s=2.5)
     assert math.isnan(metrics["error"]) and math.isnan(metrics["zeta"])
     assert metrics["verified"] == 0 and not rows.ok.any()
     assert math.isnan(metrics["seconds"]) and math.isnan(metrics["mops"])     # no verdict is by these
@@ -143,9 +134,9 @@ def test_no_number_is_a_missing_one():
 
 
 def test_the_line_of_json_is_found_among_other_words():
-    assert mpirun.told(f"Warning: {{no}}\n{{not json\n{json.dumps(TOLD)}\n", "cg") == TOLD
+    assert mpirun.parse(f"Warning: {{no}}\n{{not json\n{json.dumps(TOLD)}\n", "cg") == TOLD
     with pytest.raises(SystemFailure, match="cg told nothing") as failure:
-        mpirun.told("mpirun noticed that process rank 1 exited on signal 9\n", "cg")
+        mpirun.parse("mpirun noticed that process rank 1 exited on signal 9\n", "cg")
     assert "signal 9" in failure.value.log
 
 
@@ -156,18 +147,18 @@ def test_the_network_is_the_narrowest_that_has_all():
 
 
 def guests(host, count, **more):
-    return [Place(f"vm{i}", host, f"10.0.0.{i + 4}", key="/k", **more) for i in range(count)]
+    return [Machine(f"vm{i}", host, f"10.0.0.{i + 4}", key="/k", **more) for i in range(count)]
 
 
-def test_what_is_swapped_out_is_added_up_over_the_places(tmp_path):
+def test_what_is_swapped_out_is_added_up_over_the_machines(tmp_path):
     host = here_host(tmp_path, "c1")
-    assert swap.out_mb([Place.of(host)]) >= 0
-    assert swap.added(["pswpout 1000", "pswpout 500"], 2) == 1500 * 4096 / 1e6
-    with pytest.raises(LabError, match="1 of 2 places"):
-        swap.added(["pswpout 1000", "no route to host"], 2)
+    assert module.swapped_out_mb([Machine.of(host)]) >= 0
+    assert module.sum_mb(["pswpout 1000", "pswpout 500"], 2) == 1500 * 4096 / 1e6
+    with pytest.raises(LabError, match="1 of 2 machines"):
+        module.sum_mb(["pswpout 1000", "no route to host"], 2)
 
 
-def test_mpirun_is_told_of_several_places(tmp_path):
+def test_mpirun_is_told_of_several_machines(tmp_path):
     words = mpirun.words_at_several(guests(here_host(tmp_path, "c1"), 2), 4, "10.0.0.0/24")
     after = {words[i]: words[i + 1:i + 3] for i in range(len(words)) if words[i] != "--mca"}
     assert after["--host"][0] == "10.0.0.4:2,10.0.0.5:2" and after["-np"][0] == "4"
@@ -178,20 +169,20 @@ def test_mpirun_is_told_of_several_places(tmp_path):
 
 @pytest.mark.parametrize("change, key", [
     ({"kernel": "lu"}, "kernel"), ({"size": "D"}, "size"), ({"ranks": 3}, "ranks"),
-    ({"ranks": 128}, "ranks"), ({"ranks": 1, "count": 2}, "ranks"), ({"count": 0}, "places")])
+    ({"ranks": 128}, "ranks"), ({"ranks": 1, "count": 2}, "ranks"), ({"count": 0}, "machines")])
 def test_what_cannot_be_run_is_refused(tmp_path, change, key):
     asked = {"kernel": "ep", "size": "S", "ranks": 2, "count": 2} | change
-    places = guests(here_host(tmp_path, "c1"), asked.pop("count"))
+    machines = guests(here_host(tmp_path, "c1"), asked.pop("count"))
     with pytest.raises(InputError) as refusal:
-        npb(places, **asked, seconds_at_most=5)
+        npb(machines, **asked, seconds_at_most=5)
     assert refusal.value.key == key
 
 
-def test_places_that_run_together_are_reached_alike(tmp_path):
+def test_machines_that_run_together_are_reached_alike(tmp_path):
     host = here_host(tmp_path, "c1")
-    mine = Place.of(host)
+    mine = Machine.of(host)
     with pytest.raises(InputError, match="more than one key"):
-        mpirun.check([*guests(host, 1), Place("vm9", host, "10.0.0.9", key="/other")], 2)
+        mpirun.check([*guests(host, 1), Machine("vm9", host, "10.0.0.9", key="/other")], 2)
     with pytest.raises(InputError, match="more than one folder"):
         mpirun.check([*guests(host, 1), mine], 2)
     with pytest.raises(InputError, match="twice"):
@@ -217,17 +208,17 @@ def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error
         (tmp_path / "bin" / name).chmod(0o755)
     host = here_host(tmp_path, "c1")
     host.env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "OTHER": f"{tmp_path}/bin/other"}
-    places = [Place("c1", host, "10.0.0.1"), *guests(host, count)][-2:]
+    machines = [Machine("c1", host, "10.0.0.1"), *guests(host, count)][-2:]
     with pytest.raises(error, match=words):
-        mpirun.run(places, 2, ["/opt/labbook/npb/cg", "S"], 10, "cg S of 2")
+        mpirun.run(machines, 2, ["/opt/labbook/npb/cg", "S"], 10, "cg S of 2")
 
 
 def test_without_its_program_what_to_do_is_told(tmp_path):
-    place = Place.of(here_host(tmp_path, "c1"))
+    machine = Machine.of(here_host(tmp_path, "c1"))
     with pytest.raises(LabError, match="no program .*/npb/ep"):
-        npb([place], kernel="ep", size="S", ranks=1, seconds_at_most=5)
+        npb([machine], kernel="ep", size="S", ranks=1, seconds_at_most=5)
     with pytest.raises(LabError, match="no program .*/npb/pingpong"):
-        latency([place])
+        latency([machine])
 
 
 def test_an_upstream_build_is_run_and_read(tmp_path):
@@ -235,18 +226,18 @@ def test_an_upstream_build_is_run_and_read(tmp_path):
     program = tmp_path / "cg.S.x"
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{REPORT.format('SUCCESSFUL')}END\n")
     program.chmod(0o755)
-    load = npb([Place.of(host)], kernel="cg", size="S", ranks=1, seconds_at_most=5,
+    load = npb([Machine.of(host)], kernel="cg", size="S", ranks=1, seconds_at_most=5,
                programs=str(tmp_path))
     assert load.metrics["seconds"] == 0.03 and load.metrics["mops"] == 2222.5
     assert load.metrics["verified"] == 1 and len(load.rows) == 1
     with pytest.raises(LabError, match="lu.S.x nor .*lu.S.1"):
-        npb([Place.of(host)], kernel="lu", size="S", ranks=1, seconds_at_most=5,
+        npb([Machine.of(host)], kernel="lu", size="S", ranks=1, seconds_at_most=5,
             programs=str(tmp_path))
 
 
 def test_an_upstream_build_that_fails_is_no_success():
-    assert upstream.told(REPORT.format("UNSUCCESSFUL"), "cg")["verified"] is False
+    assert module.upstream_result(REPORT.format("UNSUCCESSFUL"), "cg")["verified"] is False
     with pytest.raises(SystemFailure, match="made no report"):
-        upstream.told(REPORT.partition("Mop/s total")[0], "cg")
+        module.upstream_result(REPORT.partition("Mop/s total")[0], "cg")
     with pytest.raises(SystemFailure, match="too short"):
-        upstream.told(REPORT.format("SUCCESSFUL").replace("0.03", "0.00"), "cg")
+        module.upstream_result(REPORT.format("SUCCESSFUL").replace("0.03", "0.00"), "cg")

@@ -13,10 +13,9 @@ import pytest
 from here import here_host
 
 from labbook.workloads.machines import unixbench
-from labbook.workloads.machines.unixbench import TESTS, build, facts
-from labbook.workloads.machines.unixbench.build import FLAGS
+from labbook.workloads.machines.unixbench import FLAGS, TESTS, build, facts
 
-SOURCES = Path(unixbench.__file__).parents[1] / "sources" / "unixbench"
+SOURCES = Path(unixbench.__file__).parent / "sources" / "unixbench"
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not there")
 SECONDS = "0.02"
 BESIDE_BYTES = 17           # by which a copy tells the program that it is ready, and its result

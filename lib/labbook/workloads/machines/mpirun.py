@@ -1,4 +1,4 @@
-"""MPI programs over places: what mpirun is told, and what the program says."""
+"""MPI programs over machines: what mpirun is told, and what the program says."""
 
 import ipaddress
 import json
@@ -6,10 +6,10 @@ import shlex
 from contextlib import suppress
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.machines.machine import GRACE_SECONDS, Place, finished, said_by_all
+from labbook.workloads.machines.machine import GRACE_SECONDS, Machine, finished, run_on_all
 
-# Ethernet between places and memory within one; else it looks for other networks first. A process that
-# waits lets others go on, since places may share cores.
+# Ethernet between machines and memory within one; else it looks for other networks first. A process that
+# waits lets others go on, since machines may share cores.
 ALWAYS = ["--allow-run-as-root", "--bind-to", "none", "--map-by", "slot",
           "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
           "--mca", "mpi_yield_when_idle", "1"]
@@ -18,38 +18,38 @@ VERSION = "mpirun --version | head -n 1"
 SHARED_WAY = ("user", "key", "known_hosts")     # of those that are reached over ssh
 
 
-def run(places, ranks: int, command: list[str], seconds: float, what: str) -> str:
+def run(machines, ranks: int, command: list[str], seconds: float, what: str) -> str:
     """All that an MPI program and mpirun said; `command` is the program and its words.
 
-    Ranks are spread evenly, neighbours together. One place runs its mpirun itself, one process
+    Ranks are spread evenly, neighbours together. One machine runs its mpirun itself, one process
     does without; for several, mpirun runs on the host from which they are reached, and starts
     them there over ssh. SystemFailure when it fails or takes too long; LabError, if so, where Open MPI
     is not the same everywhere.
     """
-    check(places, ranks)
-    name = f"mpi-{places[0].name}"
-    if len(places) == 1:
+    check(machines, ranks)
+    name = f"mpi-{machines[0].name}"
+    if len(machines) == 1:
         words = command if ranks == 1 else [*words_at_one(ranks), *command]
-        return places[0].finish(name, shlex.join(words), seconds, what)
-    subnet = common_network([place.data or place.address for place in places], places[0].via)
+        return machines[0].finish(name, shlex.join(words), seconds, what)
+    subnet = common_network([machine.data or machine.address for machine in machines], machines[0].via)
     words = ["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
-             *words_at_several(places, ranks, subnet), *command]
+             *words_at_several(machines, ranks, subnet), *command]
     try:
-        return finished(places[0].via, name, shlex.join(words), seconds, what)
+        return finished(machines[0].via, name, shlex.join(words), seconds, what)
     except SystemFailure:
-        versions = _versions(places)
+        versions = _versions(machines)
         if len(versions) > 1:
             raise LabError(f"{what} failed, and Open MPI is not the same on all: {', '.join(versions)}",
-                           remedy=f"Have the same one on {places[0].via.name} and in its places") from None
+                           remedy=f"Have the same one on {machines[0].via.name} and in its machines") from None
         raise
 
 
-def _versions(places) -> list[str]:
-    """Of Open MPI in places and on the host that reaches them, each once; none when that cannot be asked,
+def _versions(machines) -> list[str]:
+    """Of Open MPI in machines and on the host that reaches them, each once; none when that cannot be asked,
     since what went wrong first is what must be told."""
-    via = places[0].via
+    via = machines[0].via
     with suppress(LabError):
-        return sorted(set(said_by_all([Place(via.name, via, via.address), *_away(places)], VERSION)))
+        return sorted(set(run_on_all([Machine(via.name, via, via.address), *_away(machines)], VERSION)))
     return []
 
 
@@ -57,31 +57,31 @@ def words_at_one(ranks: int) -> list[str]:
     return ["mpirun", *ALWAYS, "--oversubscribe", "-np", str(ranks)]
 
 
-def words_at_several(places, ranks: int, subnet: str) -> list[str]:
-    each = ranks // len(places)
+def words_at_several(machines, ranks: int, subnet: str) -> list[str]:
+    each = ranks // len(machines)
     return ["mpirun", *ALWAYS, "-np", str(ranks),
-            "--host", ",".join(f"{place.address}:{each}" for place in places),
+            "--host", ",".join(f"{machine.address}:{each}" for machine in machines),
             "--mca", "btl_tcp_if_include", subnet, "--mca", "oob_tcp_if_include", subnet,
             "--mca", "plm_rsh_no_tree_spawn", "1",      # they have no keys for one another
-            "--mca", "plm_rsh_args", " ".join(_away(places)[0].ssh_options())]
+            "--mca", "plm_rsh_args", " ".join(_away(machines)[0].ssh_options())]
 
 
-def check(places, ranks: int) -> None:
-    if not places:
-        raise InputError("no place to run on", key="places", allowed="one or more")
-    if ranks < 1 or ranks % len(places):
-        raise InputError(f"{ranks!r} ranks on {len(places)} places", key="ranks",
-                         allowed=f"a multiple of {len(places)}")
-    if len({place.address for place in places}) < len(places):
-        raise InputError("a place is named twice", key="places")
-    for name, where in [*((name, places) for name in SHARED),
-                        *((name, _away(places)) for name in SHARED_WAY)]:
-        if len({str(getattr(place, name)) for place in where}) > 1:
-            raise InputError(f"places that run together have more than one {name}", key="places")
+def check(machines, ranks: int) -> None:
+    if not machines:
+        raise InputError("no machine to run on", key="machines", allowed="one or more")
+    if ranks < 1 or ranks % len(machines):
+        raise InputError(f"{ranks!r} ranks on {len(machines)} machines", key="ranks",
+                         allowed=f"a multiple of {len(machines)}")
+    if len({machine.address for machine in machines}) < len(machines):
+        raise InputError("a machine is named twice", key="machines")
+    for name, where in [*((name, machines) for name in SHARED),
+                        *((name, _away(machines)) for name in SHARED_WAY)]:
+        if len({str(getattr(machine, name)) for machine in where}) > 1:
+            raise InputError(f"machines that run together have more than one {name}", key="machines")
 
 
-def _away(places) -> list:
-    return [place for place in places if not place.here]
+def _away(machines) -> list:
+    return [machine for machine in machines if not machine.here]
 
 
 def common_network(addresses, host) -> str:
@@ -104,7 +104,7 @@ def network_of(addresses, listed: str) -> str | None:
     return str(max(holding, key=lambda network: network.prefixlen)) if holding else None
 
 
-def told(said: str, what: str) -> dict:
+def parse(said: str, what: str) -> dict:
     """The program's line of JSON among what was said; SystemFailure without one."""
     for line in said.splitlines():
         if line.startswith("{"):

@@ -10,7 +10,7 @@ from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.workloads.machines import unixbench
 from labbook.workloads.machines.bonnie_disk import bonnie_disk
-from labbook.workloads.machines.machine import Place
+from labbook.workloads.machines.machine import Machine
 from labbook.workloads.machines.unixbench import TESTS, unixbench_style
 
 
@@ -24,7 +24,7 @@ def lab():
 @pytest.fixture(scope="module")
 def guest(lab):
     """The node as a guest is: behind the client."""
-    return Place.of(lab.host("node"), lab.host("client"))
+    return Machine.of(lab.host("node"), lab.host("client"))
 
 
 def test_a_guest_has_what_was_compiled_elsewhere(lab, guest):
@@ -47,7 +47,7 @@ def test_what_takes_too_long_is_ended_in_the_guest(lab, guest):
 
 
 def test_a_guest_that_has_gone_is_an_error(guest):
-    away = Place("away", guest.via, "198.18.255.254", key=guest.key)
+    away = Machine("away", guest.via, "198.18.255.254", key=guest.key)
     with pytest.raises(LabError, match="away .* cannot be reached from client"):
         away.run("true")
 
@@ -55,7 +55,7 @@ def test_a_guest_that_has_gone_is_an_error(guest):
 @pytest.mark.parametrize("direct", [False, True])
 def test_bonnie_tells_of_a_disk(lab, direct):
     node = lab.host("node")
-    load = bonnie_disk(Place.of(node), node.root / "disk", size_mb=768, byte_mb=0 if direct else 8,
+    load = bonnie_disk(Machine.of(node), node.root / "disk", size_mb=768, byte_mb=0 if direct else 8,
                        files=1, direct=direct, seconds_at_most=300)
     assert load.csv.split(",")[5] == "768M" and len(load.rows) == 12
     assert math.isnan(load.metrics["put_c_kib_per_s"]) == direct
@@ -65,4 +65,4 @@ def test_bonnie_tells_of_a_disk(lab, direct):
 
 def test_what_its_memory_would_keep_is_refused(lab):
     with pytest.raises(InputError, match="64 MB"):
-        bonnie_disk(Place.of(lab.host("node")), "/tmp", size_mb=100, byte_mb=8, seconds_at_most=60)
+        bonnie_disk(Machine.of(lab.host("node")), "/tmp", size_mb=100, byte_mb=8, seconds_at_most=60)

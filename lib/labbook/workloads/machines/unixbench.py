@@ -1,0 +1,209 @@
+"""Twelve tests by the published definitions of UnixBench 5, in C of our own, and how they are run
+and scored.
+
+Their sources lie in sources/unixbench. A user's copy of UnixBench itself can be run instead.
+"""
+
+import json
+import re
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from labbook.errors import InputError, SystemFailure
+from labbook.workloads.machines import compiled
+
+STYLE = "UnixBench-style"
+UPSTREAM = "UnixBench"
+RATED = 10              # the index of the baseline, a SPARCstation 20-61 of 1995
+MINUTE = 60
+SOURCES = ("main.c", "dhrystone.c", "whetstone.c", "kernel_calls.c", "shell.c")
+BESIDE = ("bench.h", "script.sh")
+PROGRAM = "unixbench_style"
+FOLDER = "unixbench"
+COMPILER = "gcc"
+FLAGS = ("-O2", "-std=gnu11")
+PACKAGES = ("gcc", "libc6-dev")
+MOST_COPIES, MOST_PASSES = 64, 10
+BESIDE_SECONDS = 300    # of what is not measured: files, the scripts' last rounds (of emulated guests)
+SLOWER = 1.5            # than its time a test may be at most, in the whole
+NUMBER = r"\s+([0-9]+(?:\.[0-9]+)?)"
+
+
+@dataclass(frozen=True)
+class Test:
+    """`title` is UnixBench's name for it; `often`: of ten passes, else of three."""
+
+    name: str
+    title: str
+    unit: str
+    baseline: float
+    seconds: float
+    often: bool
+
+    __test__ = False    # no test of pytest's
+
+    @property
+    def metric(self) -> str:
+        return f"{self.name}_{self.unit.lower()}"
+
+    def passes(self, passes: int) -> int:
+        """Three where the frequent ones have ten, and never none: as UnixBench divides them."""
+        return passes if self.often else max(1, (passes + 1) // 3)
+
+    def rate(self, told: dict) -> float:
+        """Of what all copies told of a pass, together, in the test's unit."""
+        per_second = sum(n / s for n, s in zip(told["counts"], told["took_s"]))
+        return per_second * (MINUTE if self.unit == "lpm" else 1)
+
+
+# Baselines: UnixBench 5's table, as also the report's table 8 prints it (which gives the last but
+# one as 42). Times and passes are UnixBench's own.
+TESTS = (
+    Test("dhrystone", "Dhrystone 2 using register variables", "lps", 116700, 10, True),
+    Test("whetstone", "Double-Precision Whetstone", "MWIPS", 55, 10, True),
+    Test("execl", "Execl Throughput", "lps", 43, 30, False),
+    Test("copy_1024", "File Copy 1024 bufsize 2000 maxblocks", "KBps", 3960, 30, False),
+    Test("copy_256", "File Copy 256 bufsize 500 maxblocks", "KBps", 1655, 30, False),
+    Test("copy_4096", "File Copy 4096 bufsize 8000 maxblocks", "KBps", 5800, 30, False),
+    Test("pipe", "Pipe Throughput", "lps", 12440, 10, True),
+    Test("context", "Pipe-based Context Switching", "lps", 4000, 10, True),
+    Test("spawn", "Process Creation", "lps", 126, 30, False),
+    Test("shell_1", "Shell Scripts (1 concurrent)", "lpm", 42.4, 60, False),
+    Test("shell_8", "Shell Scripts (8 concurrent)", "lpm", 6, 60, False),
+    Test("syscall", "System Call Overhead", "lps", 15000, 10, True))
+
+
+@dataclass(frozen=True)
+class Load:
+    """`rows`: a row a pass: test, number, score (in the test's unit), took_s. `metrics`: the
+    scores as NAME_UNIT (dhrystone_lps, whetstone_mwips, copy_1024_kbps, shell_1_lpm, ...), each
+    test's NAME_index, `index` of all, and `suite`, by which it must be named wherever it is shown.
+    `started`: seconds since the epoch, by our clock.
+    """
+
+    rows: pd.DataFrame
+    metrics: dict
+    started: float
+
+
+def unixbench_style(machine, *, copies: int, passes: int = 10, share_of_time: float = 1.0,
+                    programs: str = "") -> Load:
+    """Run the twelve tests, `copies` of each at a time.
+
+    passes: of the short tests; of the long ones three tenths. share_of_time: of the 10 to 60 s of
+    each. The program lies in `unixbench` below the machine's folder, as `build` makes it; `programs`
+    names the folder of an upstream UnixBench there, which is run instead, in its own time.
+    SystemFailure when a test fails or all of it takes half as long again as it should.
+    """
+    _check(copies, passes, share_of_time, programs)
+    started = time.time()
+    if programs:
+        said = machine.finish(f"unixbench-{machine.name}", upstream_command(programs, copies, passes),
+                            seconds(passes, 1), UPSTREAM)
+        scores, rows = upstream_scores(said), []
+    else:
+        said = machine.finish(f"unixbench-{machine.name}",
+                            command(machine.program(FOLDER, PROGRAM), copies, passes, share_of_time),
+                            seconds(passes, share_of_time), STYLE)
+        rows = passed(said, passes)
+        scores = {test.name: score([row["score"] for row in rows if row["test"] == test.name])
+                  for test in TESTS}
+    rows = pd.DataFrame(rows, columns=["test", "number", "score", "took_s"])
+    return Load(rows, metrics(scores) | {"suite": UPSTREAM if programs else STYLE}, started)
+
+
+def command(program: str, copies: int, passes: int, share: float) -> str:
+    """The shell's words: every test's passes, in a scratch folder that is gone afterwards. Places have
+    one language, since that of sort decides how long the scripts take."""
+    scratch = shlex.quote(str(PurePosixPath(program).with_name("scratch")))
+    program = shlex.quote(program)
+    runs = [f"{program} {test.name} {test.seconds * share:g} {copies}"
+            for test in TESTS for _ in range(test.passes(passes))]
+    return (f"export LC_ALL=C; rm -rf {scratch}; mkdir -p {scratch} && cd {scratch} && "
+            + " && ".join(runs) + f" && cd / && rm -rf {scratch}")
+
+
+def seconds(passes: int, share: float) -> float:
+    """How long all of it may take."""
+    return BESIDE_SECONDS + SLOWER * share * sum(t.seconds * t.passes(passes) for t in TESTS)
+
+
+def passed(said: str, passes: int) -> list[dict]:
+    """A row a pass; SystemFailure when some are missing."""
+    told = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    rows = []
+    for test in TESTS:
+        mine = [each for each in told if each["test"] == test.name]
+        if len(mine) != test.passes(passes):
+            raise SystemFailure(f"{STYLE}: {len(mine)} passes of {test.name}", log=said[-2000:])
+        rows += [{"test": test.name, "number": number, "score": test.rate(each),
+                  "took_s": max(each["took_s"])} for number, each in enumerate(mine)]
+    return rows
+
+
+def _check(copies, passes, share, programs):
+    if not 1 <= copies <= MOST_COPIES:
+        raise InputError(f"{copies!r} copies", key="copies", allowed=f"1 to {MOST_COPIES}")
+    if not 1 <= passes <= MOST_PASSES:
+        raise InputError(f"{passes!r} passes", key="passes", allowed=f"1 to {MOST_PASSES}")
+    if not 0.001 <= share <= 1 or (programs and share != 1):
+        raise InputError(f"{share!r} of the tests' time", key="share_of_time",
+                         allowed="1, since UnixBench takes its own" if programs else "0.001 to 1")
+
+
+def score(passes) -> float:
+    """The geometric mean of the passes without the worst third."""
+    best_first = sorted(passes, reverse=True)
+    return geometric_mean(best_first[:len(best_first) - len(best_first) // 3])
+
+
+def metrics(scores: dict[str, float]) -> dict[str, float]:
+    """{test.metric: score, NAME_index, and index, of all}; `scores` by the tests' names."""
+    indices = {test.name: scores[test.name] / test.baseline * RATED for test in TESTS}
+    return {**{test.metric: scores[test.name] for test in TESTS},
+            **{f"{name}_index": index for name, index in indices.items()},
+            "index": geometric_mean(list(indices.values()))}
+
+
+def geometric_mean(values) -> float:
+    """0 when one of them is."""
+    values = np.asarray(values, dtype=float)
+    return float(np.exp(np.log(values).mean())) if (values > 0).all() else 0.0
+
+
+def build(host, folder=f"benchmarks/{FOLDER}", compiler: str = COMPILER) -> str:
+    """Path of the program on the host; its script lies beside it. Compiled if need be."""
+    here = Path(__file__).parent / "sources" / FOLDER
+    made = compiled.compiled(
+        host, folder, [here / name for name in SOURCES + BESIDE],
+        {PROGRAM: [*SOURCES, "-lm"]}, compiler=compiler, flags=FLAGS, packages=PACKAGES)
+    return str(PurePosixPath(made[PROGRAM]))
+
+
+def facts(host, folder=f"benchmarks/{FOLDER}") -> dict:
+    """The compiler, as it names itself, and its flags."""
+    return compiled.facts_of(host, folder, FOLDER)
+
+
+def upstream_command(folder: str, copies: int, passes: int) -> str:
+    return f"cd {shlex.quote(folder)} && ./Run -c {copies} -i {passes}"
+
+
+def upstream_scores(said: str) -> dict[str, float]:
+    """{test's name: its result} of the table of indices at the report's end.
+
+    SystemFailure when a test is missing there, and when there are tables of several runs.
+    """
+    found = {}
+    for test in TESTS:
+        lines = re.findall(rf"^{re.escape(test.title)}{NUMBER}{NUMBER}{NUMBER}\s*$", said, re.M)
+        if len(lines) != 1:
+            raise SystemFailure(f"{UPSTREAM}'s report has {len(lines)} results of {test.title}",
+                                log=said[-2000:])
+        found[test.name] = float(lines[0][1])
+    return found
