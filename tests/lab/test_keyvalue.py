@@ -9,7 +9,7 @@ from small_labs import describe, new_id
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.null.server import NullServer
-from labbook.systems.sql.mysql import MySQL
+from labbook.systems.sql import MySQL
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import fill

@@ -10,13 +10,14 @@ from foreign import foreign_hosts
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment
+from labbook.lab.cache.build import build_once
+from labbook.lab.cache.push import push
 from labbook.lab.host.host import Host
 from labbook.lab.remote import packages, software
 from labbook.lab.ssh import transfer
-from labbook.systems.artifacts import push, build_once
 from labbook.systems.keystone.server import Keystone
 from labbook.systems.null.server import NullServer
-from labbook.systems.sql.mariadb import MariaDB
+from labbook.systems.sql import MariaDB
 
 # A package of the tests' own, with a service that its installation would start and enable.
 CONTROL = """Package: labbook-toy

@@ -7,10 +7,8 @@ from small_labs import describe, new_id
 
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab
-from labbook.systems.sql import mysql
-from labbook.systems.sql import server as sql_server
-from labbook.systems.sql.mariadb import MariaDB
-from labbook.systems.sql.mysql import MySQL
+from labbook.systems import sql
+from labbook.systems.sql import MariaDB, MySQL
 
 ASK = """
 import pymysql
@@ -109,16 +107,16 @@ def test_the_servers_files_are_brought_where_the_cache_is_not_seen(host, monkeyp
     """As on a host that shares nothing: its cache folder has another name there."""
     real = host.run
     monkeypatch.setattr(host, "run", lambda command, **options: real(
-        command.replace(str(mysql.server_files()), "/not-there"), **options))
+        command.replace(str(sql.mysql_files()), "/not-there"), **options))
     server = MySQL(host).up()
     running = real(f"readlink /proc/{server.process.pid}/exe").stdout.strip()
-    assert running == str(host.root / "artifacts" / f"mysql-{mysql.VERSION}" / "bin" / "mysqld")
+    assert running == str(host.root / "artifacts" / f"mysql-{sql.MYSQL_VERSION}" / "bin" / "mysqld")
 
 
 @both
 def test_a_broken_setting_is_in_the_error(host, kind, monkeypatch):
     """MySQL's, and MariaDB's when it fills its data directory, which comes first."""
-    monkeypatch.setitem(sql_server.FLUSH, "commit", "1\nno-such-setting=1")
+    monkeypatch.setitem(sql.FLUSH, "commit", "1\nno-such-setting=1")
     with pytest.raises((SystemFailure, LabError)) as failure:
         kind(host).up()
     said = f"{failure.value} {getattr(failure.value, 'log', '')}"

@@ -9,7 +9,7 @@ from small_labs import describe, new_id
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.node import Cassandra
-from labbook.systems.sql.mariadb import MariaDB
+from labbook.systems.sql import MariaDB
 from labbook.systems.wiki.server import Wiki
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import fill

@@ -1,4 +1,4 @@
-"""Software of the papers' time from Maven: fetched once, safe to kill."""
+"""Fetch software from Maven, once; a fetch that is killed leaves nothing behind."""
 
 import os
 import signal
@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.cache.build import COMPLETE, is_whole, build_once
-from labbook.lab.cache.push import push
-
-__all__ = ["COMPLETE", "Artifact", "build_once", "fetch", "is_whole", "push"]
+from labbook.lab.cache.build import build_once
 
 FETCH_SECONDS = 900
 
@@ -27,22 +24,22 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 @dataclass(frozen=True)
 class Artifact:
-    """A Maven artifact; fetching it brings what it depends on at run time too."""
+    """A Maven artifact, which is fetched together with its run-time dependencies."""
 
     group: str
     name: str
     version: str
 
-    tools = "artifacts"  # what fetches it: a group of pipeline/needs.yml
+    tools = "artifacts"  # the tools that fetch it: a group in pipeline/needs.yml
 
     @classmethod
     def parse(cls, coordinates: str) -> "Artifact":
-        """From `group:name:version`."""
+        """Parse `group:name:version`."""
         return cls(*coordinates.split(":"))
 
     @property
     def folder(self) -> str:
-        """Its name in the cache and on hosts."""
+        """The name of its folder in the cache and on hosts."""
         return f"{self.name}-{self.version}"
 
     def fetch(self) -> Path:
@@ -53,22 +50,23 @@ class Artifact:
 
 
 def fetch(artifact: Artifact) -> Path:
-    """The folder with the artifact's jars, fetched if it is not there; LabError when that fails."""
+    """The folder with the artifact's jars, fetched if it is missing; LabError when that fails."""
     return build_once(artifact.folder, lambda folder: _maven(artifact, folder))
 
 
 def _maven(artifact: Artifact, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="labbook-fetch-") as scratch:
         (Path(scratch) / "pom.xml").write_text(_POM.format(artifact))
-        status, said = _bounded(["mvn", "-q", "-B", "-C", "dependency:copy-dependencies",
+        status, output = _bounded(["mvn", "-q", "-B", "-C", "dependency:copy-dependencies",
                                  f"-DoutputDirectory={folder}", "-DincludeScope=runtime"], scratch)
     if status != 0 or not list(folder.glob(f"{artifact.name}-{artifact.version}*.jar")):
-        raise LabError(f"cannot fetch {artifact}: mvn ended with {status}\n{_tail(said)}",
+        raise LabError(f"cannot fetch {artifact}: mvn ended with {status}\n{_tail(output)}",
                        remedy="See that this machine reaches a Maven repository, then try again")
 
 
 def _bounded(command: list[str], folder: str) -> tuple[int | str, str]:
-    """Exit status and output; the whole process group ends when the time is up or on Ctrl-C."""
+    """Exit status and output of a command. After FETCH_SECONDS, and on Ctrl-C, its whole process
+    group is killed."""
     try:
         process = subprocess.Popen(command, cwd=folder, start_new_session=True, text=True,
                                    stdin=subprocess.DEVNULL,
@@ -76,8 +74,8 @@ def _bounded(command: list[str], folder: str) -> tuple[int | str, str]:
     except FileNotFoundError:
         raise LabError("there is no command mvn here", remedy="apt install maven") from None
     try:
-        said, _ = process.communicate(timeout=FETCH_SECONDS)
-        return process.returncode, said
+        output, _ = process.communicate(timeout=FETCH_SECONDS)
+        return process.returncode, output
     except subprocess.TimeoutExpired:
         return f"no result in {FETCH_SECONDS} s", _end_group(process)
     finally:
@@ -90,5 +88,5 @@ def _end_group(process) -> str:
     return process.communicate()[0]
 
 
-def _tail(said: str, lines=20) -> str:
-    return "\n".join(said.strip().splitlines()[-lines:])
+def _tail(output: str, lines=20) -> str:
+    return "\n".join(output.strip().splitlines()[-lines:])

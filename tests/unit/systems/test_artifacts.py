@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from labbook.errors import LabError
+from labbook.lab.cache.build import COMPLETE, build_once, is_whole
 from labbook.systems import artifacts
-from labbook.systems.artifacts import Artifact, fetch, is_whole, build_once
+from labbook.systems.artifacts import Artifact, fetch
 
 STORE = Artifact("org.example", "store", "1.2")
 # Says where it was called, writes one jar and one that it depends on.
@@ -84,8 +85,8 @@ def test_a_killed_fetch_leaves_nothing_that_passes_for_whole(maven, tmp_path):
 @pytest.mark.parametrize("harm", [
     lambda folder: (folder / "store-1.2.jar").write_text("cut"),
     lambda folder: (folder / "needed-3.jar").unlink(),
-    lambda folder: (folder / artifacts.COMPLETE).unlink(),
-    lambda folder: (folder / artifacts.COMPLETE).write_text("{"),
+    lambda folder: (folder / COMPLETE).unlink(),
+    lambda folder: (folder / COMPLETE).write_text("{"),
 ])
 def test_a_folder_that_is_not_whole_is_fetched_again(maven, harm):
     harm(fetch(STORE))

@@ -14,10 +14,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.cache.build import COMPLETE, build_once, is_whole
+from labbook.lab.cache.push import push
 from labbook.lab.host import process as processes
 from labbook.lab.host.host import Host, Login, Result
 from labbook.lab.ssh import transfer
-from labbook.systems.artifacts import COMPLETE, push, is_whole, build_once
 from labbook.systems.base import System, memory_mb
 
 SERVER = """

@@ -2,7 +2,8 @@
 
 import yaml
 
-from labbook.systems.artifacts import Artifact, push, fetch
+from labbook.lab.cache.push import push
+from labbook.systems.artifacts import Artifact, fetch
 from labbook.systems.base import Needs, System, memory_mb
 from labbook.systems.cassandra import config, nodetool
 from labbook.systems.cassandra.admin_cql import CQLAdmin

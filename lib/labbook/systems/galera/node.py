@@ -6,11 +6,10 @@ from pathlib import Path
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.cache.build import COMPLETE
-from labbook.systems.artifacts import push
+from labbook.lab.cache.push import push
 from labbook.systems.base import Needs
 from labbook.systems.galera import config
-from labbook.systems.sql.mariadb import SERVER, fill
-from labbook.systems.sql.server import GRANTS, SQLServer
+from labbook.systems.sql import GRANTS, MARIADBD, SQLServer, fill_command
 
 NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "socat", "iproute2",
                         "procps"),
@@ -71,11 +70,11 @@ class GaleraNode(SQLServer):
             self._copy(data)
         elif not empty:
             self.put(USERS, "users.sql")
-            self.host.run(fill(self.home, "--wsrep-on=OFF --wsrep-provider=none",
+            self.host.run(fill_command(self.home, "--wsrep-on=OFF --wsrep-provider=none",
                                self.home / "users.sql"))
 
     def command(self) -> str:
-        return shlex.join((SERVER, f"--defaults-file={self.home}/my.cnf", *self._how))
+        return shlex.join((MARIADBD, f"--defaults-file={self.home}/my.cnf", *self._how))
 
     def start(self, *how, seconds=None) -> None:
         """Start with these options on the command line; returns once the node is Synced."""

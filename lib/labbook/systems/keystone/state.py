@@ -20,7 +20,7 @@ from labbook.lab.ssh.transfer import say
 from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 from labbook.systems.keystone.config import ADMIN, DATABASE, Secrets
 from labbook.systems.keystone.server import PACKAGES, Keystone
-from labbook.systems.sql.mariadb import SERVER
+from labbook.systems.sql import MARIADBD
 
 PARALLEL = 6
 # Writers on several nodes of a cluster may conflict: Keystone then answers 500 or closes the connection.
@@ -149,7 +149,7 @@ def seed(database_host, keystone_host, *, users: int, projects: int, revocations
     of the Keystone that filled it).
     """
     secrets = Secrets.load(build_once("keystone-secrets", Secrets().save))
-    server = database_host.run(f"{SERVER} --version").stdout.strip()
+    server = database_host.run(f"{MARIADBD} --version").stdout.strip()
     recipe = (RECIPE, server, PACKAGES.pins.read_text(), users, projects, revocations,
               secrets.digest)
     digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]

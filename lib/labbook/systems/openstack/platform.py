@@ -12,7 +12,7 @@ from labbook.systems.openstack import config, services
 from labbook.systems.openstack.config import BROKER_PORT, BROKER_USER
 from labbook.systems.openstack.hypervisor import Hypervisor
 from labbook.systems.openstack.releases import DEBIAN_PYTHON, Release
-from labbook.systems.sql.mariadb import MariaDB
+from labbook.systems.sql import MariaDB
 
 API_SECONDS, BROKER_SECONDS = 120, 90
 PLUGIN = Path(__file__).with_name("on_host") / "openstack_plugin"

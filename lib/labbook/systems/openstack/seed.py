@@ -21,7 +21,7 @@ from labbook.systems.openstack import services
 from labbook.systems.openstack.config import HERE, REGION
 from labbook.systems.openstack.hypervisor import GATEWAY, POOL, SUBNET
 from labbook.systems.openstack.releases import PARTS, PORTS
-from labbook.systems.sql.mariadb import SERVER
+from labbook.systems.sql import MARIADBD
 
 RECIPE = 2      # of what is made here and in openstack_fill: another one makes the kept ones void
 KEPT, TOLD, NODE = "data", "told.json", "compute_id"
@@ -67,7 +67,7 @@ def secrets() -> Secrets:
 def seed(platform, guest) -> Seed:
     """The release's, with the guest's images in it; made on the platform's hosts if it is not there."""
     host = platform.host
-    versions = host.run(f"{SERVER} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
+    versions = host.run(f"{MARIADBD} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
                         "grep -E 'nova|keystone|glance|neutron|cinder|placement'; true").stdout
     told = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
             guest.name, platform.secrets.digest, str(platform.place.home), host.name)

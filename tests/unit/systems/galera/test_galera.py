@@ -11,7 +11,7 @@ from labbook.systems.galera import cluster as galera_cluster
 from labbook.systems.galera import config
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.node import GaleraNode, Left
-from labbook.systems.sql.server import configuration
+from labbook.systems.sql import configuration
 
 PROVIDER = config.PROVIDERS[0]
 STATUS = {"wsrep_cluster_size": "6", "wsrep_cluster_status": "Primary",

@@ -8,11 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import InputError, LabError
-from labbook.systems import find
-from labbook.systems.sql import mysql
-from labbook.systems.sql.mariadb import MariaDB
-from labbook.systems.sql.mysql import MySQL, unpack
-from labbook.systems.sql.server import configuration, table_definition
+from labbook.systems import find, sql
+from labbook.systems.sql import MariaDB, MySQL, configuration, table_definition, unpack
 
 HOME = PurePosixPath("/srv/labbook/mysql")
 HOST = SimpleNamespace(name="server", address="198.18.0.2", root=HOME.parent)
@@ -93,7 +90,7 @@ def test_unpack_takes_the_server_its_messages_and_empty_data(tmp_path):
     assert (folder / "bin/mysqld").stat().st_mode & 0o111
 
 
-def test_another_processor_is_told(monkeypatch):
-    monkeypatch.setattr(mysql.platform, "machine", lambda: "aarch64")
-    with pytest.raises(LabError, match="x86_64 only, this is aarch64"):
-        mysql.server_files()
+def test_another_processor_is_an_error(monkeypatch):
+    monkeypatch.setattr(sql.platform, "machine", lambda: "aarch64")
+    with pytest.raises(LabError, match="exists for x86_64 only, this is aarch64"):
+        sql.mysql_files()
