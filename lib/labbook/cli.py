@@ -88,7 +88,7 @@ def _run(commands):
     run = _command(commands, "run", "press:run", "run notebooks whose pages are not today's", """
   labbook run                                  every study, quick profile
   labbook run cms_scalability --profile full   one study, the paper's own sizes
-  labbook run cms_scalability -p clients '[1, 70]' -p repeats 5
+  labbook run cms_scalability -p clients.clients '[1, 70]' -p clients.repeats 5
   labbook run --profile full --for 40m         stop between points after 40 minutes; again to go on
   labbook run --dry-run                        only say what would be done""")
     run.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)

@@ -16,9 +16,10 @@ from real_labs import as_before
 
 PAGE = (CHECKOUT / "book" / "own_hosts.md").read_text()
 RACKS = [f"rack{i}" for i in range(1, 6)]
-ONE = " ".join(f"-p {what}clients '[1]'" for what in ("node_", "level_", "why_", "wiki_"))
-SMALL = f"-p clients '[1, 2]' {ONE} -p requests 20 -p repeats 1 -p warm_rounds 1 -p warm_requests 5 " \
-        "-p warmup_requests 2 -p node_repeats 0 -p why_repeats 0 -p warm_repeats 0 -p wiki_repeats 0"
+ONE = " ".join(f"-p {name}.clients '[1]'" for name in ("nodes", "placed", "levels", "writes", "wiki"))
+SMALL = f"-p clients.clients '[1, 2]' {ONE} -p load.requests 20 -p clients.repeats 1 -p warm.rounds 1 " \
+        "-p warm.requests 5 -p load.warmup_requests 2 -p nodes.repeats 0 -p writes.repeats 0 " \
+        "-p warmth.repeats 0 -p wiki.repeats 0"
 # Labs of this machine's own are not for `labbook down --all` here.
 LOCAL_LABS, HIDE = Path("/run/labbook"), "mount -t tmpfs tmpfs /run/labbook\n"
 # The page's `~` is the test's; OpenSSH takes the user's own from the list of accounts.

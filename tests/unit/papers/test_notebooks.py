@@ -9,6 +9,7 @@ from labbook import paths
 from labbook.pipeline import notebooks, parameters
 
 LONG_TO_COME_UP = {"cloud_platforms"}   # a platform anew for each repeat of each release
+NOT_YET_SHORT = {"cassandra_elasticity", "ceph_mds", "cloud_platforms"}  # measure in their cells
 STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))
 
 
@@ -81,6 +82,16 @@ def test_no_notebook_catches_errors_to_look_well(study):
     for text in sources(study, "code"):
         caught = [n.lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Try)]
         assert not caught, f"`try` in {paths.notebook(study)}: a point that failed is recorded and shown"
+
+
+def test_a_page_has_few_short_cells_and_shows_most_of_them(study):
+    if study in NOT_YET_SHORT:
+        pytest.skip("measures in its cells")
+    code = cells(study, "code")
+    longest = {c["id"]: len(notebooks.source(c).splitlines()) for c in code}
+    assert not {name: lines for name, lines in longest.items() if lines > 15}
+    hidden = [c["id"] for c in code if {"remove-cell", "remove-input"} & set(notebooks.tags(c))]
+    assert len(code) <= 45 and len(hidden) < len(code) / 4
 
 
 def test_what_a_notebook_imports_from_the_library_is_there(study):
