@@ -6,9 +6,9 @@ from tiny_page import TinyPage
 
 pytestmark = pytest.mark.timeout(1200)      # a guest's image and the databases may have to be made
 STUDY = "cloud_platforms"
-NEWER = {"releases": ["newer"], "functions_releases": ["newer"], "shapes_releases": ["newer"]}
-TINY = {**NEWER, "repeats": 1, "at_once": [1], "functions": ["quota"], "kernels": ["is"], "ranks": 2,
-        "vm_cores": [1]}
+TINY = {"releases": ["newer"], "functions.releases": ["newer"], "functions.function": ["quota"],
+        "boot.at_once": [1], "shapes.releases": ["newer"], "shapes.kernel": ["is"], "shapes.ranks": 2,
+        "shapes.vm_cores": [1]}
 
 
 @pytest.fixture(scope="module")

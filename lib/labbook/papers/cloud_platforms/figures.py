@@ -7,13 +7,24 @@ from labbook.papers.cloud_platforms.experiments import PLATFORM_FACTS
 from labbook.systems.cloud.model import PAPER_FLAVORS
 
 FACTS = (*PLATFORM_FACTS, "suite", "compiler", "bonnie", "mpi")
+# The order of rows in figures and tables, where it is not that of the measurements.
+ORDER = {"boot": ["image_gb", "at_once"], "unixbench": ["cores", "place"], "disk": ["volume"],
+         "shapes": ["vm_cores"]}
 COMMAND_RELEASES = {"older": "1.6.2", "newer": "2.0"}
+
+
+def summaries(study) -> dict[str, pd.DataFrame]:
+    """experiment -> its summary, in the order of figures and tables."""
+    found = {name: experiment.summary() for name, experiment in study.experiments.items()}
+    return {name: one.sort_values(ORDER[name], kind="stable") if len(one) and name in ORDER else one
+            for name, one in found.items()}
 
 
 class Facts:
     """What the records of all experiments say of software and platforms."""
 
     def __init__(self, summaries):
+        summaries = list(summaries)
         self._seen = pd.concat([
             one[["release", *(fact for fact in FACTS if fact in one)]] for one in summaries if len(one)
         ] or [pd.DataFrame(columns=["release", *FACTS])])

@@ -1,0 +1,152 @@
+from copy import deepcopy
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from paper_stand_ins import StandIn, point
+
+from labbook import paths
+from labbook.errors import InputError
+from labbook.papers.cloud_platforms import experiments, figures, parameters
+from labbook.papers.cloud_platforms.experiments import Experiments
+
+GROUPS = {
+    "functions": dict(function=["quota"], releases=["newer"], vm="m1.small", large="m1.large"),
+    "boot": dict(vm="m1.small", image_gb=[0.5]),
+    "unixbench": dict(repeats=1, place=["vm", "node"], cores=[1, 4], copies=["one", "all"], share_of_time=0.1),
+    "disk": dict(volume=["local"], vm="m1.small", files=1),
+    "caching": dict(cache_mode=["none"]),
+    "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2),
+    "swapping": dict(size="A"),
+}
+
+
+def changed(group, **entries):
+    found = deepcopy(GROUPS)
+    found[group] |= entries
+    return found
+
+
+@pytest.fixture
+def measure():
+    study = StandIn(lab=None, folder=paths.papers("cloud_platforms"))
+    study.environment = "environments/local.yml"
+    return Experiments(study, ["older", "newer"])
+
+
+class Cloud:
+    own = None
+
+    def __init__(self, **facts):
+        self._facts = facts
+
+    def facts(self):
+        return self._facts
+
+
+def testbed(cloud, *machines):
+    return SimpleNamespace(cloud=cloud, standing=[SimpleNamespace(host=name) for name in machines])
+
+
+def test_an_unknown_release_is_refused_before_a_lab():
+    study = StandIn(lab=None, folder=paths.papers("cloud_platforms"))
+    study.environment = "environments/local.yml"
+    with pytest.raises(InputError, match="oldest"):
+        Experiments(study, ["oldest"])
+
+
+@pytest.mark.parametrize("group, entries, key", [
+    ("functions", dict(function=["quota", "fly"]), "functions.function"),
+    ("boot", dict(image_gb=[3]), "boot.image_gb"),
+    ("unixbench", dict(cores=[3]), "unixbench.cores"),
+    ("disk", dict(files=0), "disk.files"),
+    ("caching", dict(cache_mode=["sometimes"]), "caching.cache_mode"),
+    ("shapes", dict(kernel=["lu"]), "shapes.kernel"),       # in NASA's build only
+    ("shapes", dict(vm_cores=[1, 4], ranks=2), "shapes.ranks"),
+    ("swapping", dict(size="S"), "swapping.size"),
+])
+def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):
+    with pytest.raises(InputError) as refused:
+        parameters.check(measure, ["older", "newer"], "none", changed(group, **entries))
+    assert refused.value.key == key
+
+
+def test_the_users_own_builds_have_more_kernels_and_their_own_time(measure):
+    measure.programs = {"npb": "/opt/npb", "unixbench": "/opt/unixbench"}
+    parameters.check(measure, ["newer"], "none", changed("shapes", kernel=["lu"]) | {
+        "unixbench": GROUPS["unixbench"] | dict(share_of_time=1)})
+    with pytest.raises(InputError) as refused:
+        parameters.check(measure, ["newer"], "none", GROUPS)
+    assert refused.value.key == "unixbench.share_of_time"
+
+
+def test_the_bare_machine_is_measured_once_and_never_beside_the_users_cloud(measure):
+    assert measure.has_no_node(point(release="older"))
+    assert not measure.has_no_node(point(release="newer"))
+    measure.own = {"newer"}
+    assert measure.has_no_node(point(release="newer"))
+
+
+@pytest.mark.parametrize("place, cores, copies, left_out", [
+    ("vm", 1, "all", True), ("vm", 1, "one", False), ("vm", 4, "all", False),
+    ("node", 1, "one", True), ("node", 4, "all", False)])
+def test_no_unixbench_is_measured_twice(measure, place, cores, copies, left_out):
+    one = point(release="newer", place=place, cores=cores, copies=copies)
+    assert measure.repeats_another_unixbench(one, GROUPS["unixbench"]) is left_out
+
+
+@pytest.mark.parametrize("kernel, processes, impossible", [
+    ("sp", 2, True), ("bt", 8, True), ("bt", 4, False), ("cg", 2, False)])
+def test_sp_and_bt_take_square_numbers_of_processes(kernel, processes, impossible):
+    assert Experiments.impossible(kernel, processes) is impossible
+
+
+def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
+    cloud = Cloud(cores=2, accelerated=False, own_plumbing=False, platform="OpenStack")
+    metrics, facts = experiments.platform_metrics(testbed(cloud, "a", "b", "a"), vcpus=4)
+    assert (metrics["accelerated"], metrics["own_plumbing"]) == (0.0, 0.0)
+    assert (metrics["cores_per_vcpu"], metrics["compute_machines"]) == (0.5, 2.0)
+    assert metrics["platform"] == "OpenStack" and metrics["guest"] == "not told"
+    assert facts["cores"] == 2
+
+
+def test_a_cloud_that_does_not_tell_is_taken_to_have_what_claims_need_but_machines():
+    metrics, _ = experiments.platform_metrics(testbed(Cloud()), vcpus=4)
+    assert (metrics["accelerated"], metrics["cores_per_vcpu"], metrics["compute_machines"]) == (1, 1, 1)
+
+
+def test_one_core_servers_are_of_the_clouds_own_type_where_it_names_one():
+    made = []
+    cloud = SimpleNamespace(own=None, make_flavor=lambda flavor: made.append(flavor) or "made",
+                            flavor=lambda name: name)
+    bed = SimpleNamespace(cloud=cloud, flavor=SimpleNamespace(disk_gb=2))
+    assert experiments.one_core(bed, 1800) == "made"
+    assert (made[0].cores, made[0].memory_mb, made[0].disk_gb) == (1, 1800, 2)
+    cloud.own = SimpleNamespace(flavors={"scaling": "t.tiny"})
+    assert experiments.one_core(bed, 1800) == "scaling"
+
+
+def test_a_kernel_is_recorded_with_where_it_ran(measure, monkeypatch):
+    machine = SimpleNamespace(via=SimpleNamespace(run=lambda words: SimpleNamespace(stdout="mpirun 4.1\n")))
+    bed = testbed(Cloud(cores=2), "a", "a")
+    bed.reach, bed.only, bed.flavor = (lambda server: machine), (lambda n, flavor: None), "m1.small"
+    monkeypatch.setattr(measure, "_testbed", lambda attempt, vm: bed)
+    monkeypatch.setattr(experiments, "equipped", lambda machines, benchmark, program: machines)
+    monkeypatch.setattr(experiments.nas, "facts", lambda via: {"npb_compiler": "gcc 12"})
+    ran = []
+    monkeypatch.setattr(experiments.nas, "npb", lambda machines, **how: ran.append(how) or SimpleNamespace(
+        rows=pd.DataFrame({"seconds": [1.0]}), metrics={"seconds": 1.0, "verified": 1}))
+    one = point("shapes", release="newer", vm_cores=1, ranks=2, kernel="cg", size="S", seconds_at_most=60)
+    measure.shapes(measure.study.experiment(one))
+    recorded, = measure.study.recorded
+    assert ran == [dict(kernel="cg", size="S", ranks=2, programs="", seconds_at_most=60)]
+    assert recorded["metrics"]["most_on_a_machine"] == 2 and recorded["metrics"]["cores_per_vcpu"] == 1
+    assert (recorded["metrics"]["mpi"], recorded["facts"]["npb_compiler"]) == ("mpirun 4.1", "gcc 12")
+
+
+def test_facts_are_each_named_once_by_release():
+    seen = figures.Facts([
+        pd.DataFrame({"release": ["older", "newer", "newer"], "platform": ["A", "B", "B"],
+                      "compute_machines": [1.0, 2.0, 2.0]}), pd.DataFrame()])
+    assert (seen.get("platform"), seen.get("platform", "newer"), seen.machines) == ("A; B", "B", 2)
+    assert seen.get("mpi") == "not measured"
