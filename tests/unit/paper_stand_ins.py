@@ -21,7 +21,8 @@ class StandIn:
         yield SimpleNamespace(
             point=point, lab=self.lab, setup=lambda make: make(self.lab),
             check_links=lambda: [{"measured_rtt_ms": self._wan_rtt_ms}],
-            record=lambda rows=None, **more: self.recorded.append({"rows": rows, **more}))
+            record=lambda rows=None, metrics=None, **more: self.recorded.append(
+                {"rows": rows, "metrics": metrics, **more}))
 
     @staticmethod
     def experiment(*points, summary=None):

@@ -64,10 +64,21 @@ def test_the_page_has_a_heading_and_a_place_in_the_book(study):
 def test_every_number_in_the_prose_is_glued_somewhere(study):
     used = set(re.findall(r"\{glue:text\}`([^`]+)`", "\n".join(sources(study, "markdown"))))
     code = "\n".join(sources(study, "code"))
-    patterns = [_pattern(node.args[0]) for node in ast.walk(ast.parse(code))
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "glue"]
+    names = [node.args[0] for node in ast.walk(ast.parse(code))
+             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "glue"]
+    patterns = [pattern for name in names for pattern in (
+        _names_in(study, "figures") if isinstance(name, ast.Name) else [_pattern(name)])]
     lacking = [name for name in used if not any(re.fullmatch(p, name) for p in patterns)]
     assert not lacking, f"no cell of {paths.notebook(study)} calls glue() with the names {lacking}"
+
+
+def _names_in(study, module) -> list[str]:
+    """What a loop over a paper's dict glues: its keys and keyword arguments, as patterns."""
+    tree = ast.parse((paths.checkout() / "lib/labbook/papers" / study / f"{module}.py").read_text())
+    keys = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    keys += [key for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys]
+    return [_pattern(key) for key in keys if isinstance(key, ast.JoinedStr) or (
+        isinstance(key, ast.Constant) and isinstance(key.value, str))]
 
 
 def _pattern(name) -> str:

@@ -66,8 +66,8 @@ class Experiments:
         """Call one function of the cloud's client a point; record whether it works."""
         with tempfile.NamedTemporaryFile(suffix=".raw") as image:
             image.truncate(UPLOAD_BYTES)
-            for point, attempt in self._attempts(experiment):
-                with attempt:
+            for point in experiment.remaining():
+                with self.study.attempt(point) as attempt:
                     testbed = self._testbed(attempt, point.vm, point.large, point.seconds_at_most)
                     testbed.file, testbed.fit = Path(image.name), point.fit
                     load = cloud_function(point.function, testbed)
@@ -75,8 +75,8 @@ class Experiments:
 
     def boot(self, experiment) -> None:
         """Start `at_once` servers by one call; record when each was launched, ran and answered ssh."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, point.vm)
                 cloud, seconds = testbed.cloud, point.seconds_at_most
                 image = cloud.image(f"guest-{point.image_gb:g}gb")
@@ -95,8 +95,8 @@ class Experiments:
 
     def unixbench(self, experiment) -> None:
         """Run the twelve tests in one server, or on the bare node."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
                 if point.place == "vm":
                     flavor = testbed.cloud.flavor(FLAVOR_BY_CORES[point.cores])
@@ -117,8 +117,8 @@ class Experiments:
 
     def disk(self, experiment) -> None:
         """Run bonnie++ on a server's local disk, on a network volume, or on the node's disk."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, point.vm)
                 tested, folder = self._disk_of(attempt, testbed)
                 load = bonnie_disk(tested, folder, size_mb=point.size_mb, byte_mb=point.byte_mb,
@@ -129,16 +129,16 @@ class Experiments:
 
     def shapes(self, experiment) -> None:
         """Run a parallel kernel on `ranks` cores, made of servers of `vm_cores` cores each."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, FLAVOR_BY_CORES[point.vm_cores])
                 testbed.only(point.ranks // point.vm_cores, testbed.flavor)
                 self._kernel(attempt, testbed, point.ranks)
 
     def scaling(self, experiment) -> None:
         """Run a parallel kernel on `vms` servers of one core and `memory_mb` each."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
                 if not testbed.standing:
                     testbed.only(point.vms, one_core(testbed, point.memory_mb))
@@ -146,8 +146,8 @@ class Experiments:
 
     def swapping(self, experiment) -> None:
         """Run MG on servers of one core with an m1.small's memory, or with `enough_mb`."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
                 small = point.memory == "small"
                 flavor = testbed.flavor if small else one_core(testbed, point.enough_mb)
@@ -156,8 +156,8 @@ class Experiments:
 
     def latency(self, experiment) -> None:
         """Send messages back and forth between two servers, or between two hosts of the lab."""
-        for point, attempt in self._attempts(experiment):
-            with attempt:
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
                 testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
                 if point.between == "servers":
                     pair = [testbed.reach(one) for one in testbed.only(2, testbed.flavor)]
@@ -169,10 +169,6 @@ class Experiments:
                 self._record(attempt, testbed, load.rows, load.metrics, vcpus=2)
 
     # What they share.
-
-    def _attempts(self, experiment):
-        for point in experiment.remaining():
-            yield point, self.study.attempt(point)
 
     def _testbed(self, attempt, vm, large=None, seconds=None):
         """The point's cloud, with what it takes to start servers of type `vm` and to reach them."""

@@ -139,8 +139,8 @@ def set_up(facts: Facts, own_clouds: set, cache_mode: str) -> dict:
             "compute_machines": figures.plural(facts.machines, "host")}
 
 
-def summary_numbers(summaries: dict[str, pd.DataFrame], **words) -> dict[str, str]:
-    """Numbers that the page's text quotes, by their names there; `words` are quoted as they are."""
+def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
+    """Numbers that the page's text quotes, by their names there."""
     boots, indexed, shaped = summaries["boot"], summaries["unixbench"], summaries["shapes"]
     functions, older, newer = summaries["functions"], {"release": "older"}, {"release": "newer"}
     most = _largest(boots)
@@ -164,7 +164,7 @@ def summary_numbers(summaries: dict[str, pd.DataFrame], **words) -> dict[str, st
     numbers["verified"] = _verified(shaped, summaries["scaling"], summaries["swapping"])
     numbers["most-gb"] = f"{most['image_gb']:g}" if most else "–"
     numbers["most-once"] = figures.plural(int(most["at_once"]), "server") if most else "no server"
-    return numbers | {name.replace("_", "-"): value for name, value in words.items()}
+    return numbers
 
 
 def _largest(boots) -> dict:

@@ -44,7 +44,7 @@ class Cloud:
         return self._facts
 
 
-def testbed(cloud, *machines):
+def bed_of(cloud, *machines):
     return SimpleNamespace(cloud=cloud, standing=[SimpleNamespace(host=name) for name in machines])
 
 
@@ -103,7 +103,7 @@ def test_sp_and_bt_take_square_numbers_of_processes(kernel, processes, impossibl
 
 def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
     cloud = Cloud(cores=2, accelerated=False, own_plumbing=False, platform="OpenStack")
-    metrics, facts = experiments.platform_metrics(testbed(cloud, "a", "b", "a"), vcpus=4)
+    metrics, facts = experiments.platform_metrics(bed_of(cloud, "a", "b", "a"), vcpus=4)
     assert (metrics["accelerated"], metrics["own_plumbing"]) == (0.0, 0.0)
     assert (metrics["cores_per_vcpu"], metrics["compute_machines"]) == (0.5, 2.0)
     assert metrics["platform"] == "OpenStack" and metrics["guest"] == "not told"
@@ -111,7 +111,7 @@ def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
 
 
 def test_a_cloud_that_does_not_tell_is_taken_to_have_what_claims_need_but_machines():
-    metrics, _ = experiments.platform_metrics(testbed(Cloud()), vcpus=4)
+    metrics, _ = experiments.platform_metrics(bed_of(Cloud()), vcpus=4)
     assert (metrics["accelerated"], metrics["cores_per_vcpu"], metrics["compute_machines"]) == (1, 1, 1)
 
 
@@ -128,7 +128,7 @@ def test_one_core_servers_are_of_the_clouds_own_type_where_it_names_one():
 
 def test_a_kernel_is_recorded_with_where_it_ran(measure, monkeypatch):
     machine = SimpleNamespace(via=SimpleNamespace(run=lambda words: SimpleNamespace(stdout="mpirun 4.1\n")))
-    bed = testbed(Cloud(cores=2), "a", "a")
+    bed = bed_of(Cloud(cores=2), "a", "a")
     bed.reach, bed.only, bed.flavor = (lambda server: machine), (lambda n, flavor: None), "m1.small"
     monkeypatch.setattr(measure, "_testbed", lambda attempt, vm: bed)
     monkeypatch.setattr(experiments, "equipped", lambda machines, benchmark, program: machines)
