@@ -16,9 +16,8 @@ from labbook.systems.null.server import NullServer
 from labbook.systems.wiki.server import Wiki
 from labbook.workloads.clients.cpu import client_limited
 from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.contents import fill_and_warm, shared_pages
 from labbook.workloads.keyvalue.load import check_load, keyvalue
-from labbook.workloads.keyvalue.contents import shared_pages
-from labbook.workloads.keyvalue.contents import fill_and_warm
 
 STORES = ("cassandra", "mysql")
 SERVER_OF = {1: "small", 2: "large"}    # host by the point's `cores`
