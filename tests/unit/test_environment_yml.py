@@ -20,7 +20,7 @@ ASKED = {canonicalize_name(r.name): r for r in map(Requirement, [
 PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines()
             if not line.startswith("#"))
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
-# Demand for and not imported: programs that labbook runs, and what those read.
+# Asked for and not imported: programs that labbook runs, and what those read.
 PROGRAMS = {"import-linter", "jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
             "pytest-xdist", "flask", "flask-cors", "moto"}
 # What runs by a host's own Python, with the packages that its system's NEEDS name.
