@@ -9,7 +9,6 @@ from typing import Protocol
 
 # The wire protocols by which clients call a server.
 THRIFT, CQL, MYSQL, HTTP, KEYSTONE, CEPHFS = "thrift", "cql", "mysql", "http", "keystone", "cephfs"
-CASSANDRA = (THRIFT, CQL)   # values may be any bytes, and one call may write many rows
 
 # Consistency levels, from Cassandra. A read has to be answered by a replica: ANY is for writes.
 READ_LEVELS = ("ONE", "QUORUM", "ALL")

@@ -85,3 +85,13 @@ def test_the_alternative_that_the_hosts_lists_have_is_chosen():
         host = SimpleNamespace(run=lambda command, check: Result(lists, "", 0))
         assert packages._choose(host, "a | b") == choice
     assert packages._choose(None, "only") == "only"
+
+
+def test_of_papers_only_what_runs_on_hosts_is_brought(tmp_path):
+    files = ["errors.py", "study/point.py", "papers/__init__.py", "papers/a/__init__.py",
+             "papers/a/figures.py", "papers/a/on_host/load.py", "papers/b/protocols/redis.py"]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = {str(file.relative_to(tmp_path)) for file in probe_python.library_files(tmp_path)}
+    assert found == {*files} - {"study/point.py", "papers/a/figures.py"}

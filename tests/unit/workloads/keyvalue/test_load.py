@@ -1,5 +1,6 @@
 """The clients' process and its rows, against null servers on loopback."""
 
+import gc
 import threading
 import time
 from types import SimpleNamespace
@@ -9,10 +10,10 @@ import runners
 from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
-from labbook.workloads.clients.driver import shares
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.keyvalue.contents import fill
 from labbook.workloads.keyvalue.load import check_load, keyvalue
+from labbook.workloads.keyvalue.on_host import callers
 from labbook.workloads.keyvalue.on_host import contents as keyvalue_host
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue
 from labbook.workloads.keyvalue import protocols
@@ -42,6 +43,32 @@ def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
     assert load.metrics["truncated"] == 0 and 0 < load.metrics["clients_cpu_share"] <= 1
     assert load.metrics["rate_per_s"] == pytest.approx(
         150 / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
+
+
+def rows_drawn(number, spec):
+    """By a client in a closed loop and by one of a stream."""
+    loop = callers.ClosedLoopClient(spec | {"requests": 50}, number, "part")
+    stream = callers.StreamClient(spec | {"rate_per_s": None, "all_clients": 2}, number, "part", b"")
+    return loop.rows, [int(stream.draw.random() * spec["rows"]) for _ in range(50)]
+
+
+def test_each_client_draws_rows_of_its_own_that_follow_from_the_seed(monkeypatch):
+    monkeypatch.setattr(callers.Client, "warm_up", lambda client: None)
+    spec = calls_spec(target(1, "thrift")) | LOAD | {"rows": 10_000}
+    first, second = rows_drawn(0, spec), rows_drawn(1, spec)
+    assert first == rows_drawn(0, spec) != rows_drawn(0, spec | {"seed": 2})
+    for one, other in zip(first, second):
+        assert one != other and len(set(one) & set(other)) < 10
+
+
+@pytest.mark.parametrize("given, collects", [({"requests": 50}, False), ({}, True)])
+def test_clients_in_a_closed_loop_never_pause_to_collect_garbage(tmp_path, given, collects):
+    spec = calls_spec(target(1, "thrift")) | dict(clients=1, first_client=0) | given
+    try:
+        callers.Callers(spec, str(tmp_path / "out"))
+        assert gc.isenabled() is collects   # the clients are forked after this
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -125,14 +152,6 @@ def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypa
     for done in (written, read):
         assert {address for _, address, _ in done} == {"a", "b", "c"}
         assert sorted(row for _, _, row in done) == list(range(100))
-
-
-@pytest.mark.parametrize("clients, hosts, counts", [(70, 1, [70]), (7, 3, [3, 2, 2]), (1, 2, [1])])
-def test_clients_are_spread_evenly(clients, hosts, counts):
-    specs = shares({"clients": clients}, hosts)
-    assert [s["clients"] for s in specs] == counts
-    numbers = [s["first_client"] + i for s in specs for i in range(s["clients"])]
-    assert numbers == list(range(clients))
 
 
 @pytest.mark.parametrize("protocol, given, key", [

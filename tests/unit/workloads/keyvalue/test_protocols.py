@@ -10,6 +10,7 @@ import time
 import pytest
 from here import calls_spec, null_server, target, wire  # noqa: F401 (fixtures)
 
+from labbook.systems.null.server import PROTOCOLS as PROTOCOLS_OF_NULL
 from labbook.targets import key_of
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
 from labbook.workloads.keyvalue import protocols
@@ -236,3 +237,24 @@ def test_no_two_clients_write_the_same_time(wired):
     """Else an UPDATE would change nothing, and fail."""
     now = {wired("mysql", client=number)[0]._now()[16:] for number in range(3)}
     assert now == {b"000", b"001", b"002"}
+
+
+def test_a_paper_may_bring_a_protocol(tmp_path, monkeypatch):
+    folder = tmp_path / "papers" / "sixth" / "protocols"
+    folder.mkdir(parents=True)
+    (folder / "redis.py").touch()
+    (folder / "__init__.py").touch()
+    monkeypatch.setattr(protocols, "LIBRARY", tmp_path)
+    found = protocols.modules.__wrapped__()
+    assert found["redis"] == "labbook.papers.sixth.protocols.redis"
+    assert set(found) == {"cql", "http", "mysql", "redis", "thrift"}
+
+
+def test_a_protocol_says_what_it_can_do():
+    assert protocols.that(BATCHES=True) == protocols.that(ANY_BYTES=True) == ["cql", "thrift"]
+    for name in protocols.modules():
+        kind = protocols.protocol(name)
+        assert all(callable(getattr(kind, op)) for op in kind.OPS)
+        assert kind.NULL_SERVER in PROTOCOLS_OF_NULL
+        levels = [level for of_op in kind.LEVELS.values() for level in of_op]
+        assert set(kind.LEVELS) <= set(kind.OPS) and (not levels or kind.LEVEL in levels)

@@ -13,6 +13,8 @@ from importlib import metadata, util
 from pathlib import Path
 
 PARTS = ("__init__.py", "checks.py", "errors.py", "paths.py", "targets.py", "lab", "systems", "workloads")
+# What a paper brings of its own that runs on hosts.
+OF_PAPERS = ("papers/__init__.py", "papers/*/__init__.py", "papers/*/on_host/**/*", "papers/*/protocols/**/*")
 
 
 def look(packages) -> dict:
@@ -42,7 +44,8 @@ def version(package):
 
 def library_files(folder: Path) -> list:
     """The files of labbook that run on hosts."""
-    found = (file for part in PARTS for file in [folder / part, *(folder / part).rglob("*")])
+    found = {file for part in PARTS for file in [folder / part, *(folder / part).rglob("*")]}
+    found |= {file for pattern in OF_PAPERS for file in folder.glob(pattern)}
     return sorted(f for f in found if f.is_file() and "__pycache__" not in f.parts)
 
 

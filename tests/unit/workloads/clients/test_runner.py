@@ -1,0 +1,97 @@
+"""The program that runs a host's clients, and the engine that starts it."""
+
+import time
+
+import pytest
+
+from labbook.workloads.clients.driver import shares
+from labbook.workloads.clients.on_host import engine
+from labbook.workloads.clients.on_host.runner import results
+
+PROGRAM = """
+import gc, os, sys, time
+from labbook.workloads.clients.on_host.runner import (
+    Runner, main, save_part, say, sleep_until, until_input_closes)
+
+class Client:
+    def __init__(self, number, part, does):
+        if does == "die before" and number == 1:
+            raise ValueError("no server")
+        self.number, self.part, self.does = number, part, does
+
+    def measure(self, start):
+        zero = sleep_until(start)
+        if self.does == "die" and self.number == 1:
+            raise ValueError("lost")
+        save_part(self.part, bytes([self.number]) * (self.number + 1), client=self.number,
+                  late_s=(time.perf_counter_ns() - zero) / 1e9, frozen=gc.get_freeze_count())
+
+class Kind(Runner):
+    def client(self, number):
+        return Client(number, self.part(number), self.spec["does"])
+
+    def lead(self, forks):
+        if self.spec["does"] == "go on":
+            say(7)
+            until_input_closes()
+        return forks.wait()
+
+sys.exit(main(Kind))
+"""
+
+
+@pytest.fixture
+def prepare(tmp_path, monkeypatch):
+    (tmp_path / "kind_of_client.py").write_text(PROGRAM)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yield lambda does, **more: engine.prepare(
+        "kind_of_client", dict(does=does, clients=3, first_client=4) | more, 20)
+    engine.clear()
+    assert not list(tmp_path.glob("labbook-clients-*"))
+
+
+def test_results_are_heads_and_rows_client_after_client(prepare):
+    prepare("measure")
+    size = engine.run(time.time() + 0.1, 20)
+    raw = engine.chunk(0, 10, False) + engine.chunk(10, size, True)
+    heads, rows = results(raw)
+    assert [head["client"] for head in heads] == [4, 5, 6]
+    assert bytes(rows) == bytes([4] * 5 + [5] * 6 + [6] * 7)
+    assert all(0 <= head["late_s"] < 10 for head in heads)
+
+
+def test_the_collector_leaves_what_was_there_before_the_fork_alone(prepare):
+    prepare("measure")
+    heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
+    assert all(head["frozen"] > 1000 for head in heads)
+
+
+def test_a_client_that_dies_fails_its_host(prepare):
+    with pytest.raises(RuntimeError, match="before they were ready: client 1: ValueError: no serv"):
+        prepare("die before", first_client=0)
+    prepare("die", first_client=0)
+    with pytest.raises(RuntimeError, match="exit code 1: client 1: ValueError: lost"):
+        engine.run(time.time(), 20)
+
+
+def test_progress_until_the_input_is_closed(prepare):
+    prepare("go on")
+    engine.start(time.time())
+    assert engine.progress(20) == (7, True) and engine.progress(0) == (None, True)
+    assert engine.finish(20) > 0
+
+
+def test_an_end_that_does_not_come_in_time_is_a_failure(prepare):
+    prepare("measure")
+    with pytest.raises(RuntimeError, match="did not end within 0.2 s"):
+        engine.run(time.time() + 60, 0.2)
+
+
+@pytest.mark.parametrize("clients, hosts, counts", [(70, 1, [70]), (7, 3, [3, 2, 2]), (1, 2, [1])])
+def test_clients_are_spread_evenly(clients, hosts, counts):
+    specs = shares({"clients": clients}, hosts)
+    assert [spec["clients"] for spec in specs] == counts
+    numbers = [spec["first_client"] + i for spec in specs for i in range(spec["clients"])]
+    assert numbers == list(range(clients))
+    assert {spec["all_clients"] for spec in specs} == {clients}

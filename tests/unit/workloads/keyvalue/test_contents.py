@@ -1,0 +1,143 @@
+"""Stores filled, warmed and checked; pages shared by web servers, or not."""
+
+from contextlib import ExitStack, contextmanager
+from threading import Thread
+from types import SimpleNamespace
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+from here import calls_spec, null_server  # noqa: F401 (a fixture)
+
+from labbook.errors import InputError
+from labbook.systems.wiki.on_host.app import WikiApp
+from labbook.workloads.keyvalue import contents, protocols
+from labbook.workloads.keyvalue.contents import readable
+from labbook.workloads.keyvalue.on_host import contents as on_host
+from labbook.workloads.keyvalue.on_host.contents import count_shared
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    made = []
+    monkeypatch.setattr(contents, "fill", lambda crew, target, **told: made.append(("fill", told)))
+    monkeypatch.setattr(contents, "keyvalue", lambda crew, target, **told: made.append(("load", told)))
+    return made
+
+
+@pytest.mark.parametrize("target, servers", [
+    (SimpleNamespace(protocol="cql", address="a"), 1), (SimpleNamespace(protocol="cql", address="a", addresses=["a", "b", "c"]), 3)])
+def test_rounds_are_for_each_server(calls, target, servers):
+    contents.fill_and_warm("crew", target, rows=7, value_bytes=50, rounds=2, requests=9, seconds=0.5)
+    (first, told), *loads = calls
+    assert first == "fill" and told["consistency"] == "ALL" and told["rows"] == 7
+    assert len(loads) == 2 * 2 * 2 * servers
+    assert [(load["op"], load["clients"]) for _, load in loads[:4]] == [
+        ("read", 10), ("read", 1), ("write", 10), ("write", 1)]
+
+
+def test_no_rounds_leave_a_server_cold_but_filled(calls):
+    contents.fill_and_warm("crew", SimpleNamespace(protocol="cql", address="a"), rows=1, value_bytes=50, rounds=0,
+                       requests=9, seconds=0.5)
+    assert [what for what, _ in calls] == ["fill"]
+
+
+class Crew:
+    """Runs what is asked here."""
+
+    hosts = ["here"]
+
+    def run(self, function, *arguments, timeout):
+        assert timeout > 0
+        return [function(*(given[0] for given in arguments))]
+
+
+class Target:
+    protocol, address, port = "thrift", "127.0.0.1", 9
+
+
+@pytest.mark.parametrize("protocol", ["thrift", "cql"])
+def test_all_rows_of_a_server_that_has_them_are_there(null_server, protocol):  # noqa: F811
+    assert on_host.count_wrong(calls_spec(null_server(protocol), rows=40)) == (0, "")
+
+
+class Calls:
+    """A table of ten rows that lacks some, or a server that answers late."""
+
+    def __init__(self, spec):
+        self.late = dict(spec["late"])
+
+    def connect(self):
+        pass
+
+    close = connect
+
+    def read(self, row):
+        if row in (3, 7):
+            raise WrongValue("no such row")
+        if self.late.get(row):
+            self.late[row] -= 1
+            raise TimeoutError("late")
+
+    @staticmethod
+    def keeps_connection(error):
+        return False
+
+
+@pytest.mark.parametrize("late, wrong", [({}, 2), ({5: 2}, 2), ({5: 9}, 3)])
+def test_what_is_missing_is_counted_and_what_is_late_is_asked_again(monkeypatch, late, wrong):
+    monkeypatch.setattr(protocols, "calls", Calls)
+    monkeypatch.setattr(protocols, "of_client", lambda spec, number: spec)
+    monkeypatch.setattr("labbook.workloads.keyvalue.contents.spec_of",
+                        lambda target, **given: {**given, "late": late})
+    found = readable(Crew(), Target(), rows=10, value_bytes=100)
+    assert (found["wrong"], found["readable"]) == (wrong, pytest.approx(1 - wrong / 10))
+    assert found["first_wrong"].startswith("row 3: WrongValue")
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(InputError, match="rows"):
+        readable(Crew(), Target(), rows=0, value_bytes=100)
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def served(pages, address, port):
+    """A web server of its own on an address of the loopback network."""
+    with make_server(address, port, WikiApp(pages), handler_class=Quiet) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Stale(dict):
+    """A server's own copy, which learns of the others' pages only now and then."""
+
+    def get(self, name, default=None):
+        return super().get(name, default) if name.endswith("0") else default
+
+
+@pytest.mark.parametrize("together, right", [(True, 4), (False, 0)])
+def test_a_page_counts_when_all_others_have_it(together, right):
+    shared = {}
+    with ExitStack() as stack:
+        port = stack.enter_context(served(shared, "127.0.0.1", 0))
+        stack.enter_context(served(shared if together else {}, "127.0.0.2", port))
+        assert count_shared(["127.0.0.1", "127.0.0.2"], port, 4) == right
+    assert shared == {}
+
+
+def test_one_stale_server_of_three_spoils_its_pages_only():
+    shared = Stale()
+    with ExitStack() as stack:
+        port = stack.enter_context(served(shared, "127.0.0.1", 0))
+        stack.enter_context(served(shared, "127.0.0.2", port))
+        assert count_shared(["127.0.0.1", "127.0.0.2"], port, 10) == 1
