@@ -93,5 +93,5 @@ def test_of_papers_only_what_runs_on_hosts_is_brought(tmp_path):
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = {str(file.relative_to(tmp_path)) for file in probe_python.library_files(tmp_path)}
+    found = {str(file.relative_to(tmp_path)) for file in look.library_files(tmp_path)}
     assert found == {*files} - {"study/point.py", "papers/a/figures.py"}
