@@ -33,7 +33,7 @@ class Needs:
 
     @property
     def brought(self) -> tuple[str, ...]:
-        """Names of the folders that `artifacts.push` copies to a host."""
+        """Names of the folders that `lab.cache.push` copies to a host."""
         return self.made or tuple(a.folder for a in self.artifacts)
 
     @classmethod

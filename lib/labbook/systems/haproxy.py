@@ -1,4 +1,4 @@
-"""HAProxy in front of servers of MySQL's protocol: who connects is given to each one in turn."""
+"""HAProxy in front of servers of MySQL's protocol; connections go to each server in turn."""
 
 import csv
 
@@ -6,12 +6,12 @@ from labbook.errors import InputError
 from labbook.systems.base import Needs, System
 from labbook.targets import MYSQL, USER
 
-PROXY = "/usr/sbin/haproxy"  # not in the path of everybody who logs in
-STATS_PORT = 3307  # on the host itself, for nobody else
-MOST_CONNECTIONS = 400  # two files each, where a user may open 1024
-# Galera's 4 is Synced; a node of a part without quorum has another state, and so has one that is
-# joining. The answer's words are not in the question, which comes back with it.
-ASK = ("SELECT IF(VARIABLE_VALUE = '4', CONCAT('syn', 'ced'), CONCAT('una', 'ble')) "
+PROXY = "/usr/sbin/haproxy"  # not in the PATH of every user
+STATS_PORT = 3307  # on the loopback interface
+MAX_CONNECTIONS = 400  # two file descriptors each, of the 1024 that a user may open
+# State 4 of Galera is Synced; a joining node and one without quorum have other states. The words of
+# the answer are not in the query, which the server sends back with it.
+STATE_QUERY = ("SELECT IF(VARIABLE_VALUE = '4', CONCAT('syn', 'ced'), CONCAT('una', 'ble')) "
        "FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'WSREP_LOCAL_STATE'")
 PLUGIN = b"mysql_native_password\0"
 # LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH
@@ -20,11 +20,10 @@ UTF8, QUERY, QUIT = b"\x21", b"\x03", b"\x01"
 
 
 class HAProxy(System):
-    """Its checks ask each server all `check_ms`: twice unwell, and it gets no more connections, and
-    those it has are closed; once well, and it is back. See `over`.
+    """Checks each server every `check_ms`. After two failed checks a server gets no more connections
+    and its open ones are closed; after one successful check it is used again. See `over`.
 
-    check galera: whether a node is Synced with a cluster that may write. tcp: whether its port
-    is open.
+    check galera: the node is Synced with a cluster that may write. tcp: its port is open.
     """
 
     NAME = "haproxy"
@@ -40,8 +39,8 @@ class HAProxy(System):
 
     @classmethod
     def over(cls, host, servers, **settings) -> "HAProxy":
-        """A proxy on `host` for the nodes of a cluster in its own site, or for all when there are
-        none, or for one server."""
+        """A proxy on `host` for `servers`: one server, or a cluster's nodes in the site of `host`
+        (all nodes where that site has none)."""
         nodes = list(getattr(servers, "nodes", None) or [servers])
         near = [node for node in nodes if node.host.site == host.site] or nodes
         check = "galera" if nodes[0].NAME == "galera" else "tcp"
@@ -50,14 +49,14 @@ class HAProxy(System):
 
     def deploy(self) -> None:
         if self.settings.servers is None:
-            raise InputError("a proxy cannot do without", file="settings of haproxy", key="servers")
+            raise InputError("a proxy needs it", file="settings of haproxy", key="servers")
         self.put(configuration(self.settings, self.address, self.port), "haproxy.cfg")
 
     def command(self) -> str:
         return f"{PROXY} -db -f {self.home}/haproxy.cfg"
 
     def answers(self) -> None:
-        """Waits for the first checks, and for a server's greeting through the proxy."""
+        """Every server has been checked, one is up, and its greeting comes through the proxy."""
         states = self.states()
         if "UP" not in states.values() or "unknown" in states.values():
             raise ConnectionError(f"servers are {states}")
@@ -69,8 +68,8 @@ class HAProxy(System):
             channel.close()
 
     def states(self) -> dict[str, str]:
-        """By address: UP or DOWN, with how far it is on the way to the other one, such as
-        `UP 1/2`; `unknown` before its first check."""
+        """By the server's address: UP or DOWN; `UP 1/2` after the first of two failed checks;
+        `unknown` before the first check."""
         rows = csv.DictReader(self._ask("show stat").lstrip("# ").splitlines())
         return {row["svname"]: "unknown" if row["check_status"] in ("", "INI") else row["status"]
                 for row in rows if row["svname"] in self.settings.servers}
@@ -78,16 +77,16 @@ class HAProxy(System):
     def report(self) -> dict:
         return {"version": self.run(PROXY, "-v").stdout.split()[2]}
 
-    def _ask(self, words: str) -> str:
-        """What the running proxy says about itself."""
-        channel, said = self.host.dial("127.0.0.1", STATS_PORT), b""
+    def _ask(self, command: str) -> str:
+        """The running proxy's answer to a command on its stats socket."""
+        channel, answer = self.host.dial("127.0.0.1", STATS_PORT), b""
         try:
-            channel.sendall(f"{words}\n".encode())
+            channel.sendall(f"{command}\n".encode())
             while part := channel.recv(65536):
-                said += part
+                answer += part
         finally:
             channel.close()
-        return said.decode()
+        return answer.decode()
 
 
 def configuration(settings, address: str, port: int) -> str:
@@ -96,9 +95,9 @@ def configuration(settings, address: str, port: int) -> str:
     servers = [f"server {server} {server}:{settings.server_port} check"
                for server in settings.servers]
     parts = {
-        "global": [f"maxconn {MOST_CONNECTIONS}", "nbthread 1",
+        "global": [f"maxconn {MAX_CONNECTIONS}", "nbthread 1",
                    f"stats socket ipv4@127.0.0.1:{STATS_PORT} level user"],
-        # refused by one server, a connection goes to the next, also before a check has told
+        # a connection that one server refuses goes to the next, also before a check has failed
         "defaults": ["mode tcp", "option redispatch 1", "timeout connect 5s",
                      "timeout client 8h", "timeout server 8h", f"timeout check {settings.check_ms}ms"],
         "listen databases": [
@@ -111,14 +110,14 @@ def configuration(settings, address: str, port: int) -> str:
 
 
 def galera_check() -> list[str]:
-    """A conversation in MySQL's protocol: greeting, login, question, good-bye."""
+    """A check in MySQL's protocol: greeting, login, query of the state, good-bye."""
     bye = f"tcp-check send-binary {packet(0, QUIT).hex()}"
     return ["option tcp-check", "tcp-check connect",
             "tcp-check expect rbinary ^.{8}0A comment greeting",
             f"tcp-check send-binary {packet(1, login()).hex()}",
             "tcp-check expect rbinary ^.{6}0200 comment login",
-            f"tcp-check send-binary {packet(0, QUERY + ASK.encode()).hex()}",
-            # with min-recv it says so at once, and not when time is up
+            f"tcp-check send-binary {packet(0, QUERY + STATE_QUERY.encode()).hex()}",
+            # without min-recv it would fail only after the timeout
             "tcp-check expect min-recv 5 !string unable comment state",
             "tcp-check expect string synced comment state", bye]
 
@@ -130,5 +129,5 @@ def login(user: str = USER) -> bytes:
 
 
 def packet(number: int, payload: bytes) -> bytes:
-    """With its length and its number in the conversation before it."""
+    """A MySQL packet: length and sequence number, then the payload."""
     return len(payload).to_bytes(3, "little") + bytes([number]) + payload

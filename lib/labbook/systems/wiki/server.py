@@ -1,4 +1,4 @@
-"""The wiki over HTTP: its pages are in Cassandra or MySQL, and several servers share them."""
+"""The wiki: an HTTP server whose pages are in Cassandra or MySQL; several servers may share them."""
 
 import http.client
 import json
@@ -13,7 +13,7 @@ STORES = (THRIFT, CQL, MYSQL)
 
 
 class Wiki(System):
-    """One web server over a store that runs already and has its table. See `over`."""
+    """One web server over a store that runs already and has its table; see `over`."""
 
     NAME = "wiki"
     SETTINGS = {
@@ -29,8 +29,8 @@ class Wiki(System):
 
     @classmethod
     def over(cls, host, store, **settings) -> "Wiki":
-        """A wiki on `host` whose pages are in `store`, a system with a protocol, a port and an
-        address, or addresses."""
+        """A wiki on `host` whose pages are in `store`, a target called by Thrift, CQL or MySQL's
+        protocol."""
         return cls(host, store=store.protocol, store_port=store.port, **settings,
                    store_addresses=addresses(store))
 
@@ -38,7 +38,7 @@ class Wiki(System):
         s = self.settings
         for name in ("store", "store_addresses", "store_port"):
             if getattr(s, name) is None:
-                raise InputError("a wiki cannot do without", file="settings of wiki", key=name)
+                raise InputError("a wiki needs it", file="settings of wiki", key=name)
         store = {"protocol": s.store, "addresses": s.store_addresses, "port": s.store_port,
                  "table": s.table}
         self.put(json.dumps({"address": self.address, "port": self.port, "threads": s.threads,
@@ -48,7 +48,7 @@ class Wiki(System):
         return shlex.join((self.host.python, "-m", PROGRAM, f"{self.home}/settings.json"))
 
     def answers(self) -> None:
-        """Asks for a page, so that the store has to answer as well."""
+        """Request a page, which the store has to answer too."""
         answer = self.request("GET", "/FrontPage")
         if answer.status not in (200, 404):
             raise ConnectionError(f"{answer.status} {answer.reason}")
@@ -57,7 +57,7 @@ class Wiki(System):
         return {"version": self.request("HEAD", "/FrontPage").headers["Server"]}
 
     def request(self, method: str, path: str, body=None, headers=None):
-        """The answer to one request, read whole (`.text`): it costs an SSH round trip or two."""
+        """The answer to one request, with its body as `.text`; takes one or two SSH round trips."""
         connection = http.client.HTTPConnection(self.address, self.port)
         connection.sock = self.channel()
         try:
@@ -65,7 +65,7 @@ class Wiki(System):
                 connection.request(method, path, body, headers or {})
             except TimeoutError:
                 raise
-            except OSError:  # a server may refuse a body, and close, before it has all of it
+            except OSError:  # a server may refuse a body and close before it has received all of it
                 pass
             answer = connection.getresponse()
             answer.text = answer.read().decode()

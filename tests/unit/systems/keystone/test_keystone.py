@@ -86,8 +86,8 @@ def test_the_proxy_logs_in_by_mysqls_protocol():
 def test_the_proxys_query_does_not_contain_its_answers():
     text = "\n".join(haproxy.galera_check())
     for answer in ("synced", "unable"):
-        assert answer not in haproxy.ASK and f"string {answer}" in text
-    assert haproxy.ASK.encode().hex() in text
+        assert answer not in haproxy.STATE_QUERY and f"string {answer}" in text
+    assert haproxy.STATE_QUERY.encode().hex() in text
 
 
 def test_a_proxy_serves_the_nodes_of_its_own_site_or_else_all():

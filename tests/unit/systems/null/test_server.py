@@ -7,7 +7,9 @@ from here import here_host, null_server  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
 from labbook.systems import find
+from labbook.systems.null import server
 from labbook.systems.null.server import NullServer
+from labbook.workloads.keyvalue.protocols import modules
 from labbook.workloads.keyvalue.protocols.thrift import idl
 
 KEY = b"row000007"
@@ -60,7 +62,7 @@ def test_a_session_of_cassandra_driver_reads_and_writes(null_server):
 
 def test_it_is_a_system_with_checked_settings(tmp_path):
     assert find("null") is NullServer
-    with pytest.raises(InputError, match="protocol.*thrift.*mysql"):
+    with pytest.raises(InputError, match="protocol.*mysql.*thrift"):
         NullServer(here_host(tmp_path, "server"), protocol="mongo")
 
 
@@ -70,3 +72,13 @@ def test_rubbish_ends_that_connection_only(null_server):
         rubbish.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert rubbish.recv(100) == b""
     test_thriftpy2_reads_and_writes(lambda protocol, value_bytes: server)
+
+
+def test_a_paper_brings_a_protocol_of_its_own(tmp_path, monkeypatch):
+    own = tmp_path / "of_test" / "null_servers" / "echo.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("def answers(value_of):\n    return b'', value_of\n")
+    monkeypatch.setattr(server, "PAPERS", tmp_path)
+    assert server.protocol_files()["echo"] == own
+    assert {"thrift", "cql", "mysql", "http", "keystone"} <= set(server.protocol_files())
+    assert set(modules()) <= set(server.protocol_files())

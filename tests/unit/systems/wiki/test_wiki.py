@@ -15,7 +15,7 @@ import pytest
 from labbook.errors import InputError
 from labbook.systems import find
 from labbook.systems.wiki.on_host.app import BODY_BYTES, FORM, WikiApp
-from labbook.systems.wiki.on_host.markup import to_html
+from labbook.systems.wiki.on_host.html import to_html
 from labbook.systems.wiki.on_host.pages import PagesByThread, StoreFailed
 from labbook.systems.wiki.server import PROGRAM, Wiki
 
@@ -297,5 +297,5 @@ def test_it_is_a_system_with_checked_settings(tmp_path):
     assert Wiki.over(host, store, threads=3).settings.store_addresses == store.addresses
     with pytest.raises(InputError, match="store: 'http' is not allowed"):
         Wiki(host, store="http")
-    with pytest.raises(InputError, match="store_port: a wiki cannot do without"):
+    with pytest.raises(InputError, match="store_port: a wiki needs it"):
         Wiki(host, store="mysql", store_addresses=["198.18.0.2"]).deploy()

@@ -1,5 +1,5 @@
-"""A wiki whose pages lie behind a mapping, as YukiWiki's lie behind Perl's tied hash.
+"""A wiki whose pages are a mapping, as YukiWiki's are Perl's tied hash.
 
-The CMS paper tied that hash to Cassandra, so that several web servers share the pages; here the
-mapping is tied to Cassandra or to MySQL. `program` runs it on a host.
+The CMS paper tied that hash to Cassandra, so that several web servers share the pages. Here the
+mapping is in Cassandra or MySQL. `program` serves the wiki on a host.
 """

@@ -1,31 +1,31 @@
 """The wiki as a WSGI application over any mutable mapping of names to texts.
 
-GET /Name shows a page, /Name?edit its form, /Name?raw its text; POST /Name saves `text` of a form,
-and an empty one takes the page away. GET /?pages lists names, / leads to the front page.
+GET /Name shows a page, /Name?edit its form, /Name?raw its text. POST /Name saves the form's `text`;
+an empty text deletes the page. GET /?pages lists the names, / redirects to the front page.
 """
 
 from itertools import islice
 from urllib.parse import parse_qs
 
 from labbook.systems.wiki.on_host import html
-from labbook.systems.wiki.on_host.markup import PAGE_NAME
+from labbook.systems.wiki.on_host.html import PAGE_NAME
 from labbook.systems.wiki.on_host.pages import StoreFailed, TooLong
 
 FRONT = "FrontPage"
-BODY_BYTES = 1 << 16   # of a request
-LISTED = 500           # names in the list of pages
+BODY_BYTES = 1 << 16   # of a request, at most
+LISTED = 500           # names in the list of pages, at most
 FORM = "application/x-www-form-urlencoded"
 REASONS = {200: "OK", 302: "Found", 303: "See Other", 400: "Bad Request", 404: "Not Found",
            405: "Method Not Allowed", 413: "Content Too Large", 415: "Unsupported Media Type",
            503: "Service Unavailable"}
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
-SAFE = [("Cache-Control", "no-cache"),  # another server may have saved the page since
+SAFE = [("Cache-Control", "no-cache"),  # another server may save the page meanwhile
         ("X-Content-Type-Options", "nosniff"),
         ("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'")]
 
 
 class Refused(Exception):
-    """A request that is not granted: status and what the browser is told."""
+    """A request that is refused: status, text for the browser, and headers."""
 
     def __init__(self, status: int, what: str, *headers):
         super().__init__(what)
@@ -41,17 +41,17 @@ class WikiApp:
         try:
             status, kind, text, *headers = self._answer(method, environ)
         except Refused as error:
-            status, kind, text, headers = error.status, HTML, html.told(str(error)), error.headers
+            status, kind, text, headers = error.status, HTML, html.message(str(error)), error.headers
         except StoreFailed as error:
-            print(f"wiki: {error}", flush=True)  # to the log; no address of the store goes out
-            status, kind, text, headers = 503, HTML, html.told("The store does not answer"), []
+            print(f"wiki: {error}", flush=True)  # for the log only: it may have the store's address
+            status, kind, text, headers = 503, HTML, html.message("The store does not answer"), []
         body = text.encode()
         start_response(f"{status} {REASONS[status]}", [
             ("Content-Type", kind), ("Content-Length", str(len(body))), *SAFE, *headers])
         return [] if method == "HEAD" else [body]
 
     def _answer(self, method, environ):
-        """Status, content type, text, and headers that are this answer's own."""
+        """Status, content type, text, and further headers."""
         path, asked = environ.get("PATH_INFO") or "/", environ.get("QUERY_STRING", "")
         if method not in ("GET", "HEAD", "POST") or (method == "POST" and path == "/"):
             raise Refused(405, "That cannot be done here", ("Allow", "GET, HEAD, POST"))
@@ -89,7 +89,7 @@ class WikiApp:
 
 
 def _text(environ) -> str:
-    """The form's `text`, its lines ended by newlines alone."""
+    """The form's `text`, with newlines as the only line ends."""
     if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != FORM:
         raise Refused(415, "Only a form can be saved")
     try:

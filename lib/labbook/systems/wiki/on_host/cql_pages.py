@@ -1,4 +1,4 @@
-"""Pages in today's Cassandra, by its own driver, which has one session for all threads."""
+"""Pages in today's Cassandra, by its own driver, with one session for all threads."""
 
 import threading
 
@@ -11,13 +11,13 @@ from labbook.targets import DATABASE
 
 ERRORS = (DriverException, NoHostAvailable, OSError)
 PROTOCOL = 4
-RECONNECT_SECONDS = 1  # as shipped, the longer a node is away the more, up to ten minutes
-PART = 500  # names asked for at once
-LEVEL = ConsistencyLevel.QUORUM  # what one server has saved, another one reads at once
+RECONNECT_SECONDS = 1  # by default up to ten minutes, the longer a node is away
+PART = 500  # names fetched by one call
+LEVEL = ConsistencyLevel.QUORUM  # so that a page is read at once by servers other than the one that saved it
 
 
 class CQLPages(StoredPages):
-    """The session, once it is there, reconnects by itself."""
+    """The session is made at the first call; the driver reconnects by itself."""
 
     def __init__(self, addresses: list[str], port: int, table: str):
         self._place = addresses, port, table

@@ -1,7 +1,7 @@
 """Pages in the study's table of a MySQL or MariaDB.
 
-The table compares names as MySQL does by itself, without regard to case: FrontPage and Frontpage
-are one page there, and two in Cassandra.
+The table compares names as MySQL does by default, ignoring case: FrontPage and Frontpage are one page
+here, but two in Cassandra.
 """
 
 import time
@@ -11,25 +11,25 @@ import pymysql
 from labbook.systems.wiki.on_host.pages import CALL_SECONDS, PagesByThread
 from labbook.targets import DATABASE, USER
 
-PART = 500  # names asked for at once
+PART = 500  # names fetched by one call
 
 
 class MySQLPages(PagesByThread):
     ERRORS = (pymysql.MySQLError, OSError)
-    longest_bytes = 100  # VALUE VARCHAR(100); a server of 2010 would cut without a word
+    longest_bytes = 100  # VALUE VARCHAR(100); a server of 2010 would cut it silently
 
     def connect(self, address):
         return _Connection(address, self.port, self.table)
 
     def lost(self, error) -> bool:
-        """PyMySQL's own errors have the numbers 0 and from 2000 on, the server's those between."""
+        """The server's errors have numbers from 1 to 1999, PyMySQL's own 0 and 2000 and above."""
         number = error.args[0] if error.args else None
         answered = isinstance(error, pymysql.MySQLError) and isinstance(number, int)
         return not (answered and 0 < number < 2000)
 
 
 class _Connection:
-    """Values go in and out as bytes, so that the table's character set changes none of them."""
+    """Values are passed as bytes, so that the table's character set does not change them."""
 
     def __init__(self, address, port, table):
         self._table = table

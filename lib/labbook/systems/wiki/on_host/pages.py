@@ -1,4 +1,4 @@
-"""Pages of the wiki in a store, as a mapping of names to texts."""
+"""The wiki's pages in a store, as a mapping of names to texts."""
 
 import itertools
 import threading
@@ -6,30 +6,30 @@ from abc import abstractmethod
 from collections.abc import MutableMapping
 
 CALL_SECONDS = 10
-ABOVE_ALL_BYTES = 1 << 15  # where the store itself has no limit that matters
+LONGEST_BYTES = 1 << 15  # of a text, where the store itself has no limit below that
 
 
 class StoreFailed(Exception):
-    """The store cannot be reached, or refuses."""
+    """The store cannot be reached, or refuses a call."""
 
 
 class TooLong(ValueError):
-    """A text that the store would not take, or would cut."""
+    """A text that the store would refuse or cut."""
 
 
 class StoredPages(MutableMapping):
-    """Names are ASCII, texts UTF-8 in the store. May be used by many threads at once.
+    """Names are ASCII; texts are stored as UTF-8. Threads may use it at the same time.
 
-    A kind of store says how it connects and what it asks over a connection; values are bytes.
+    A subclass defines `_ask`, which makes a call to the store; there values are bytes.
     """
 
-    longest_bytes = ABOVE_ALL_BYTES
+    longest_bytes = LONGEST_BYTES
 
     def __getitem__(self, name: str) -> str:
         value = self._ask("fetch", name)
         if value is None:
             raise KeyError(name)
-        return value.decode(errors="replace")  # others than this wiki may have written it
+        return value.decode(errors="replace")  # another program may have written it
 
     def __setitem__(self, name: str, text: str) -> None:
         value = text.encode()
@@ -43,7 +43,7 @@ class StoredPages(MutableMapping):
         self._ask("remove", name)
 
     def __iter__(self):
-        """Names in the store's order, as they are when that part is asked for."""
+        """Names in the store's order; each part of them as it is when it is fetched."""
         last, names = None, True
         while names:
             names = self._ask("names_after", last)
@@ -55,14 +55,14 @@ class StoredPages(MutableMapping):
 
     @abstractmethod
     def _ask(self, call: str, *arguments):
-        """What `call` of a connection gives; StoreFailed."""
+        """The result of the method `call` of a connection; StoreFailed when it fails."""
 
 
 class PagesByThread(StoredPages):
-    """Each thread has its own connection, to one of the store's addresses in turn.
+    """Each thread has its own connection; connections take the store's addresses in turn.
 
-    A kind of store gives `connect(address)`, which gives an object with the calls and `close()`;
-    ERRORS, the exceptions of its driver; and `lost(error)`: whether the connection is gone.
+    A subclass defines `connect(address)`, which returns an object with the calls and `close()`;
+    ERRORS, the exceptions of its driver; and `lost(error)`, whether the connection is broken.
     """
 
     ERRORS: tuple = ()
@@ -77,12 +77,12 @@ class PagesByThread(StoredPages):
         if connection is not None:
             try:
                 return getattr(connection, call)(*arguments)
-            except TimeoutError as error:  # not tried again: nobody waits twice as long
+            except TimeoutError as error:  # no second try, which would double the wait
                 self._fail(error)
             except self.ERRORS as error:
                 if not self.lost(error):
                     raise StoreFailed(_words(error)) from error
-                self._drop()  # the store was started anew, or closed what was idle
+                self._drop()  # the store was restarted, or closed an idle connection
         self._kept.connection = self._connected()
         try:
             return getattr(self._kept.connection, call)(*arguments)
@@ -90,7 +90,7 @@ class PagesByThread(StoredPages):
             self._fail(error)
 
     def _connected(self):
-        """A connection to the first address, from the next one in turn, that takes it."""
+        """A connection to the next address in turn, or to the first one after it that accepts one."""
         first = next(self._turn)
         for i in range(len(self._addresses)):
             try:

@@ -1,4 +1,4 @@
-"""Serves the wiki: `python -m labbook.systems.wiki.on_host.program SETTINGS`, a file of JSON."""
+"""Serve the wiki: `python -m labbook.systems.wiki.on_host.program SETTINGS`, a JSON file."""
 
 import importlib
 import json
@@ -15,25 +15,25 @@ from labbook.systems.wiki.on_host.app import BODY_BYTES, WikiApp
 
 PAGES = {"thrift": "ThriftPages", "cql": "CQLPages", "mysql": "MySQLPages"}
 MOST_CONNECTIONS = 1000
-# Read, though the app refuses what is over BODY_BYTES: an answer that is given, and the connection
-# closed, with much of the body still to come is lost to a reset.
+# Bodies are read up to here, though the app refuses those over BODY_BYTES: when a connection is closed
+# with much of the body unread, a reset discards the answer.
 DRAINED_BYTES = 4 * BODY_BYTES
-IDLE_SECONDS = 3600  # clients connect, and wait until all others have
+IDLE_SECONDS = 3600  # clients that have connected wait until all others have
 
 
 def pages_in(protocol: str, addresses: list[str], port: int, table: str):
-    """The mapping to a store that is called by `protocol`."""
+    """The pages in a store that is called by `protocol`."""
     module = importlib.import_module(f"labbook.systems.wiki.on_host.{protocol}_pages")
     return getattr(module, PAGES[protocol])(addresses, port, table)
 
 
 def main(settings_file: str) -> None:
     settings = json.loads(Path(settings_file).read_text())
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # waitress takes it for an orderly end
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # on which waitress ends in order
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     logging.basicConfig(level=logging.WARNING)
-    # With more clients than threads, each request that waits would be a line of the log.
+    # Else it logs a line for each request that waits for a thread.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     waitress.serve(WikiApp(pages_in(**settings["store"])),
                    host=settings["address"], port=settings["port"], threads=settings["threads"],

@@ -1,4 +1,4 @@
-"""Pages in the column family of a Cassandra of the papers' time, called by Thrift."""
+"""Pages in a column family of the papers' Cassandra versions, by Thrift."""
 
 import time
 
@@ -10,8 +10,8 @@ from labbook.systems.cassandra.on_host.idl import idl
 from labbook.systems.wiki.on_host.pages import CALL_SECONDS, PagesByThread
 from labbook.targets import COLUMN, DATABASE
 
-PART = 500  # names asked for at once
-LEVEL = "QUORUM"  # what one server has saved, another one reads at once
+PART = 500  # names fetched by one call
+LEVEL = "QUORUM"  # so that a page is read at once by servers other than the one that saved it
 
 
 class ThriftPages(PagesByThread):
@@ -21,7 +21,7 @@ class ThriftPages(PagesByThread):
         return _Connection(address, self.port, self.table)
 
     def lost(self, error) -> bool:
-        """All but what Cassandra itself raises."""
+        """True for every error but those that Cassandra itself returned."""
         return isinstance(error, TTransportException) or type(error).__module__ != idl().__name__
 
 
@@ -52,7 +52,7 @@ class _Connection:
         self._client.remove(name.encode(), self._path, _now(), self._level)
 
     def names_after(self, name: str | None) -> list[str]:
-        """Rows that were removed are still there for a while, without their column."""
+        """Deleted rows remain for a while, without their column."""
         last, predicate = (name or "").encode(), self._types.SlicePredicate(column_names=[COLUMN])
         while True:
             found = self._client.get_range_slices(

@@ -1,4 +1,4 @@
-"""One process, one thread, one answer a message."""
+"""Serve one protocol: one process, one thread, one answer to each message."""
 
 import hashlib
 import importlib
@@ -6,20 +6,20 @@ import select
 import socket
 import sys
 
-MOST_BYTES = 65536  # asked for at once
-# Random values, as the clients make them (workloads/pairs.py).
+MOST_BYTES = 65536  # received at once
+# Noise of random values, the same as the clients make (workloads/keyvalue/on_host/pairs.py).
 NOISE_PLACES, NOISE_STRIDE = 1 << 22, 2654435761
 
 
 def serve(listener: socket.socket, greeting: bytes, answer, size_of=None) -> None:
-    """`size_of(received)`: how long the message is that has begun, None when that has not come yet.
-    Without it, what comes with one read is a message."""
-    poll, connections, begun = select.epoll(), {}, {}
-    door = listener.fileno()
-    poll.register(door, select.EPOLLIN)
+    """Answer all connections, for ever. `greeting`, `answer` and `size_of` are a protocol's; without
+    `size_of`, what one read receives is one message."""
+    poll, connections, incomplete = select.epoll(), {}, {}
+    accepting = listener.fileno()
+    poll.register(accepting, select.EPOLLIN)
     while True:
         for number, _ in poll.poll():
-            if number == door:
+            if number == accepting:
                 connection = listener.accept()[0]
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connections[connection.fileno()] = connection, connection.recv, connection.sendall
@@ -29,24 +29,24 @@ def serve(listener: socket.socket, greeting: bytes, answer, size_of=None) -> Non
             connection, receive, send = connections[number]
             try:
                 message = receive(MOST_BYTES)
-                if size_of and (number in begun or size_of(message) != len(message)):
-                    messages, rest = divided(begun.pop(number, b""), message, size_of)
+                if size_of and (number in incomplete or size_of(message) != len(message)):
+                    messages, rest = divided(incomplete.pop(number, b""), message, size_of)
                     if rest:
-                        begun[number] = rest
+                        incomplete[number] = rest
                     send(b"".join([bytes(answer(each)) for each in messages]))
                 else:
                     send(answer(message))
-            except (OSError, LookupError, ValueError):  # gone, or no message of ours
+            except (OSError, LookupError, ValueError):  # the client is gone, or sent no valid message
                 poll.unregister(number)
-                begun.pop(number, None)
+                incomplete.pop(number, None)
                 connections.pop(number)[0].close()
 
 
-def divided(begun: bytes, received: bytes, size_of) -> tuple[list[bytes], bytes]:
-    """The messages that are whole now, and what has come of the next."""
+def divided(incomplete: bytes, received: bytes, size_of) -> tuple[list[bytes], bytes]:
+    """The messages that are complete now, and the beginning of the next one."""
     if not received:
         raise ConnectionError("the client closed the connection")
-    left, messages = begun + received, []
+    left, messages = incomplete + received, []
     while (size := size_of(left)) is not None and size <= len(left):
         messages.append(left[:size])
         left = left[size:]
@@ -54,12 +54,12 @@ def divided(begun: bytes, received: bytes, size_of) -> tuple[list[bytes], bytes]
 
 
 def dots(value_bytes: int):
-    """The value that belongs to a key."""
+    """The function from a key to its value: the key, cut or padded with dots."""
     return lambda key: key[:value_bytes].ljust(value_bytes, b".")
 
 
 def random(value_bytes: int):
-    """The same, of bytes that nothing makes smaller."""
+    """The same with random bytes, which cannot be compressed, after the key."""
     noise = hashlib.shake_128(b"labbook").digest(NOISE_PLACES + value_bytes)
 
     def value_of(key: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """CQL's native protocol, version 4: a SELECT and an INSERT by name, prepared.
 
-Of plain queries, the one for the node itself has a row; that much a driver's session asks for.
+Of other queries, the one for the node itself has a row, which a driver's session needs.
 """
 
 import struct
@@ -16,9 +16,9 @@ BLOB, VARCHAR = 3, 13
 NODE = {b"cluster_name": b"null", b"data_center": b"null", b"rack": b"null",
         b"partitioner": b"org.apache.cassandra.dht.Murmur3Partitioner",
         b"release_version": b"5.0"}
-MOST_KEPT = 4096  # answers
+MOST_KEPT = 4096  # answers in memory
 MOST_BYTES = 1 << 28  # of a message
-SELECT, INSERT = (verb.ljust(16) for verb in (b"SELECT", b"INSERT"))  # numbers of the statements
+SELECT, INSERT = (verb.ljust(16) for verb in (b"SELECT", b"INSERT"))  # ids of the statements
 
 
 def size_of(received: bytes) -> int | None:
@@ -26,13 +26,13 @@ def size_of(received: bytes) -> int | None:
         return None
     size = HEADER_BYTES + int.from_bytes(received[5:9], "big")
     if size > MOST_BYTES:
-        raise ValueError("no message of CQL's")
+        raise ValueError("no CQL message")
     return size
 
 
 def answers(value_of):
-    """What is sent first, and the function from messages to their answers: an answer holds until
-    the next one."""
+    """The greeting, and the function from a message to its answer, which is valid until the next
+    call."""
     rows, void = {}, frame(RESULT, number(VOID))
 
     def answer(message: bytes) -> bytearray:
@@ -49,14 +49,14 @@ def answers(value_of):
                 found = rows[asked] = value_row(value_of(asked[1]), bare=asked[0])
         else:
             found = void
-        found[2:4] = message[2:4]  # in place: a value may be long
+        found[2:4] = message[2:4]  # the stream; in place, as a value may be long
         return found
 
     return b"", answer
 
 
 def other(message: bytes) -> bytes:
-    """The answer to what comes before the first call."""
+    """The answer to a message before the first call."""
     operation, words = message[4], message[13:]
     if operation in (STARTUP, REGISTER):
         return frame(READY, b"")
@@ -72,7 +72,7 @@ def other(message: bytes) -> bytes:
 
 
 def value_row(value: bytes, bare: bool) -> bytes:
-    """The SELECT's row; `bare`: the client has the columns from the preparation."""
+    """The SELECT's row; `bare`: without the columns' metadata, which the client has."""
     metadata = number(NO_METADATA) + number(1) if bare else columns([b"value"], BLOB)
     return frame(RESULT, number(ROWS) + metadata + row([value]))
 
@@ -87,13 +87,13 @@ def prepared(statement: bytes) -> bytes:
 
 
 def columns(names, kind: int) -> bytes:
-    """Metadata of columns of one type: flags, their number, keyspace and table, the columns."""
+    """Metadata of columns of one type: flags, how many, keyspace and table, each one's name."""
     described = b"".join(text(name) + struct.pack(">H", kind) for name in names)
     return number(ONE_TABLE) + number(len(names)) + text(b"labbook") + text(b"pairs") + described
 
 
 def row(cells) -> bytes:
-    """One row, or none where there are no cells."""
+    """One row; none without cells."""
     return number(bool(cells)) + b"".join(number(len(cell)) + cell for cell in cells)
 
 

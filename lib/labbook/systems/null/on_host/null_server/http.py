@@ -1,4 +1,4 @@
-"""HTTP, as the wiki speaks it: a GET is answered by the page with the value, a POST is saved."""
+"""HTTP as the wiki has it: a GET gets the page with the value, a POST is answered as saved."""
 
 PAGE = b"<!DOCTYPE html>\n<title>%b</title>\n<main>\n<p>%b</p>\n</main>\n"
 

@@ -1,7 +1,7 @@
-"""Keystone's identity API, as far as its clients create and list users: anyone is let in.
+"""The part of Keystone's identity API with which clients create and list users; any login is valid.
 
-Each answer closes its connection, as the real one's workers do. What is sent after a head is a
-body, which nobody reads.
+Each answer closes its connection, as the answers of Keystone's workers do. The body of a request is
+not read.
 """
 
 import json
@@ -31,7 +31,7 @@ def answers(_value_of):
 
 
 def found(verb: str, path: str, root: str) -> tuple[bytes, dict]:
-    """The status and the body of an answer; LookupError for what is not known here."""
+    """Status and body of the answer; LookupError for an unknown call."""
     version = {"id": "v3.14", "status": "stable", "updated": WHEN,
                "links": [{"rel": "self", "href": f"{root}/v3/"}],
                "media-types": [{"base": "application/json",
@@ -88,7 +88,7 @@ def reply(status: bytes, body: dict) -> bytes:
 
 
 def _host(message: bytes) -> bytes:
-    """What the client calls us, which links must repeat."""
+    """The host that the client named, which links in the answer must repeat."""
     name = b"\r\nhost: "
     first = message.lower().index(name) + len(name)
     return message[first:message.index(b"\r\n", first)]

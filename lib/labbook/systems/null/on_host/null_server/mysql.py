@@ -1,4 +1,4 @@
-"""MySQL: any login and any query; one with SELECT gets the row whose key it names last."""
+"""MySQL: any login and any statement; a SELECT gets the row of the key that it names last."""
 
 import struct
 
@@ -6,7 +6,7 @@ OK = 0x0002  # status: each statement is a transaction
 
 
 def answers(value_of):
-    """What is sent first, and the function from a message to its answer."""
+    """The greeting, and the function from a message to its answer."""
     greeting = packet(0, b"\x0a5.5.9-null\0" + struct.pack("<I", 1) + b"12345678\0"
                       + struct.pack("<HBHHB", 0xa28d, 33, OK, 0x8008, 21) + bytes(10)
                       + b"123456789012\0" + b"mysql_native_password\0")

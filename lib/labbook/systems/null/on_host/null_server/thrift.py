@@ -2,8 +2,8 @@
 
 import struct
 
-MOST_BYTES = 1 << 24   # of a message, which Cassandra takes
-MOST_KEPT = 4096       # answers
+MOST_BYTES = 1 << 24   # of a message, as in Cassandra
+MOST_KEPT = 4096       # answers in memory
 
 
 def size_of(received: bytes) -> int | None:
@@ -11,12 +11,12 @@ def size_of(received: bytes) -> int | None:
         return None
     size = 4 + int.from_bytes(received[:4], "big")
     if size > MOST_BYTES:
-        raise ValueError("no message of Thrift's")
+        raise ValueError("no Thrift message")
     return size
 
 
 def answers(value_of):
-    """What is sent first, and the function from a message to its answer."""
+    """The greeting, and the function from a message to its answer."""
     known, done = {}, {call: frame(call, b"\0")
                        for call in (b"set_keyspace", b"insert", b"batch_mutate")}
 
