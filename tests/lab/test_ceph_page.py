@@ -6,10 +6,9 @@ from tiny_page import TinyPage
 
 STUDY = "ceph_mds"
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
-NOTHING_ELSE = {f"{name}_repeats": 0 for name in ("why_delete", "cache", "why16", "clients", "patterns")}
-TINY = {"directories": [1], "repeats": 1, "cached_directories": 2, "spares": [False], "ranks": [1],
-        "crash_directories": 4, "crash_files": 10, "crash_loads": ["load"], "ways_back": ["mds_fail"],
-        "before_s": 2.0, "after_s": 3.0, **NOTHING_ELSE}
+TINY = {"rates.directories": [1], "rates.repeats": 1, "cached.directories": 2, "crash.spares": [False],
+        "crash.directories": 4, "crash.files": 10, "crash.loads": ["load"], "recovery.how": ["mds_fail"],
+        "recovery.before_s": 2.0, "recovery.after_s": 3.0}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from traces_left import instances
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, io_class
 from labbook.lab.disk.trace import Trace
-from labbook.papers.cassandra_elasticity.disk import numbers, who_asked
+from labbook.papers.cassandra_elasticity.disk import attribute_requests, request_statistics
 
 HERE = Path(__file__).parent
 LOCAL = Environment("local")
@@ -52,7 +52,7 @@ def traced(lab, *who):
 
 
 def of(frame, who):
-    return numbers(who_asked(frame), GROUPS).set_index("group").loc[who]
+    return request_statistics(attribute_requests(frame), GROUPS).set_index("group").loc[who]
 
 
 def asked_bytes(frame, who):

@@ -5,14 +5,13 @@ import pytest
 from tiny_page import TinyPage, told
 
 STUDY, DATA_MB, SHARE = "cassandra_elasticity", 16, 0.2
-ONCE = {f"{name}_repeats": 1 for name in ("parallel", "priority", "dying", "leaving")}
-AS_OTHERS = {f"{name}_repeats": 0 for name in ("range", "scheduler", "read_ahead", "delay", "whole")}
-TINY = {"data_mb": DATA_MB, "sizes_mb": [DATA_MB], "share": SHARE, "clients": 4, "before_s": 1.0,
-        "after_s": 0.5, "ring_delay_ms": 2500, "stream_mbit": 8, "ceiling_s": 1.0, "seek_s": 0.5, "repeats": 1,
-        "loads": ["none", "read"], "more_loads": ["none"], "response_joiners": 1,
-        "warm_s": 1.0, "steady_s": 2.0, "disk_loads": ["none", "read"], "numbers": [2],
-        "parallel_delays_ms": [2500], "parallel_loads": ["none"], "priorities": ["stream_first"],
-        "looking_s": 60.0, "again_within_s": 45.0, **ONCE, **AS_OTHERS}
+REPEATS = {f"{name}.repeats": 1 for name in ("size", "parallel", "priority", "dying", "leaving")}
+TINY = {"cassandra.data_mb": DATA_MB, "cassandra.ring_delay_ms": 2500, "cassandra.stream_mbit": 8,
+        "joins.share": SHARE, "joins.clients": 4, "joins.before_s": 1.0, "joins.after_s": 0.5,
+        "ceiling.calling_s": 1.0, "seek.reading_s": 0.5, "size.data_mb": [DATA_MB], "response.joiners": 1,
+        "response.warm_s": 1.0, "response.steady_s": 2.0, "parallel.numbers": [2], "parallel.loads": ["none"],
+        "parallel.ring_delay_ms": [2500], "priority.priorities": ["stream_first"], "dying.again_within_s": 45.0,
+        "leaving.loads": ["none"], **REPEATS}
 
 
 @pytest.fixture(scope="module")

@@ -62,8 +62,8 @@ def test_what_the_claims_compare_is_in_the_full_profile(study):
 @pytest.mark.parametrize("study", ["ceph_mds"], indirect=True)
 def test_no_two_servers_of_one_cluster_are_killed(study):
     """The second would find a cluster that is no more as it was made."""
-    names = planned(study)
-    for experiment in (names["crash"], names["recovery"]):
+    experiments = planned(study)["study"].experiments
+    for experiment in (experiments["crash"], experiments["recovery"]):
         blocks = [point.block for point in experiment.points()]
         assert len(blocks) == len(set(blocks)) > 3
 

@@ -1,35 +1,79 @@
-"""A disk's trace in numbers: how sequential its requests were, how far it seeked. Pure.
+"""The donor's disk during a join: sequential requests, seeks, and samples for figures. Pure.
 
-Frames have one row a request, in the order of time: t_s, event ("issue": given to the disk; "queue":
-asked for), sector (of 512 bytes), size_bytes, write, thread; the columns of labbook.lab.disk.trace.
-A request is **sequential** when it begins where the previous one ended: of the same direction, or of
-both together, as a head moves that reads and writes. For a group of threads that is told twice: beside
-the group's own previous request, which is what the program does, and beside the disk's, which is what
-the disk sees of it: others' requests come between.
+Traces have one row a request, in the order of time: t_s (epoch), event ("issue": given to the disk;
+"queue": requested), sector (of 512 bytes), size_bytes, write, thread; the columns of
+labbook.lab.disk.trace. A request is **sequential** when it begins where the previous one ended,
+of the same direction or of both directions together, as one disk head serves both. For a group of
+threads this is computed twice: against the group's own previous request, which is what the program
+does, and against the disk's previous request, which is what the disk sees.
 """
+
+import re
 
 import numpy as np
 import pandas as pd
 
 SECTOR_BYTES = 512
-NUMBERS = ("requests", "bytes", "read_share", "size_mean_bytes", "sequential_share",
+# Names of Cassandra's threads, in both versions. Requests that the kernel carries go to the requester.
+THREADS = {"stream": "^(?:Stream|NettyStream)", "gets": "^ReadStage"}
+GROUPS = [*THREADS, "writes", "other"]
+DRAWN, DRAWN_CLOSE = 2500, 300      # requests in the figures of one point
+MARGIN_S = 0.2                      # drawn before the stream's first read and after its last
+STATISTICS = ("requests", "bytes", "read_share", "size_mean_bytes", "sequential_share",
            "sequential_on_disk", "run_requests", "run_bytes", "run_on_disk_requests",
            "run_on_disk_bytes", "seek_median_bytes", "seek_mean_bytes")
 
 
-def numbers(trace, groups: dict[str, str] | None = None, event: str = "issue",
+def disk_metrics(requests: pd.DataFrame, lists: bool) -> dict:
+    """Metrics of the donor's disk from the stream's first read to its last, or of the whole trace where
+    no read was for the stream (all was in memory). `lists`: also samples for the figures.
+
+    read_*, run_kb, seek_mb and stream_sequential are of reads alone; all_sequential and stream_on_disk,
+    stream_stretch_kb, stream_seek_mb are of reads and writes together.
+    """
+    asked = attribute_requests(requests)
+    group = pd.Series([group_of(*row) for row in zip(asked["write"], asked["thread"], asked["asked_by"])], asked.index)
+    streamed = asked.loc[group == "stream", "t_s"]
+    start, end = (streamed if len(streamed) else asked["t_s"]).agg(["min", "max"])
+    meanwhile = asked[asked["t_s"].between(start, end)]
+    reads = request_statistics(meanwhile[~meanwhile["write"]], THREADS).set_index("group")
+    both = request_statistics(meanwhile, THREADS, together=True).set_index("group")
+    metrics = {"read_sequential": reads.loc["all", "sequential_share"], "run_kb": reads.loc["all", "run_bytes"] / 1024,
+               "all_sequential": both.loc["all", "sequential_share"],
+               "read_kb": reads.loc["all", "size_mean_bytes"] / 1024,
+               "get_request_kb": reads.loc["gets", "size_mean_bytes"] / 1024,
+               "seek_mb": reads.loc["all", "seek_median_bytes"] / 1e6,
+               "stream_sequential": reads.loc["stream", "sequential_share"],
+               "stream_on_disk": both.loc["stream", "sequential_on_disk"],
+               "stream_stretch_kb": both.loc["stream", "run_on_disk_bytes"] / 1024,
+               "stream_seek_mb": both.loc["stream", "seek_median_bytes"] / 1e6,
+               "stream_read_mb": reads.loc["stream", "bytes"] / 1e6, "gets_read_mb": reads.loc["gets", "bytes"] / 1e6}
+    metrics = {name: float(value) for name, value in metrics.items()}
+    if not lists:
+        return metrics
+    drawn = asked.assign(group=group)[asked["t_s"].between(start - MARGIN_S, end + MARGIN_S)]
+    return metrics | sample_evenly(drawn, start, DRAWN) | sample_consecutive(drawn, start, DRAWN_CLOSE)
+
+
+def group_of(write: bool, *threads: str) -> str:
+    """The group of GROUPS that a request was for."""
+    named = (group for group, names in THREADS.items() if any(re.search(names, thread) for thread in threads))
+    return "writes" if write else next(named, "other")
+
+
+def request_statistics(trace, groups: dict[str, str] | None = None, event: str = "issue",
             together: bool = False) -> pd.DataFrame:
     """A row for "all" requests and one for each of `groups` ({name: regular expression of threads});
-    columns group and NUMBERS. The previous request is the previous one of the same direction or,
+    columns group and STATISTICS. The previous request is the previous one of the same direction or,
     `together`, of either: `trace` must have reads and writes then.
 
     requests, bytes; read_share (of requests); size_mean_bytes; sequential_share (of the requests
-    that have a previous one in the group) and sequential_on_disk (the same requests beside the
+    that have a previous one in the group) and sequential_on_disk (the same requests against the
     previous one of all); run_requests and run_bytes: the mean length of a run, one request and the
     sequential ones that follow it in the group; run_on_disk_requests and run_on_disk_bytes: the same
-    where anybody else's request ends a run; seek_*_bytes: from the end of the disk's previous request
-    to the beginning of one that is not sequential on it. NaN where there is none to tell of. Threads are those that asked, where the frame has `asked_by`
-    (who_asked).
+    where a request of another group ends a run; seek_*_bytes: from the end of the disk's previous
+    request to the beginning of one that is not sequential to it. NaN where there is no such request.
+    Threads are the requesters where the frame has `asked_by` (attribute_requests).
     """
     chosen = trace[trace["event"] == event].reset_index(drop=True)
     chosen = chosen.assign(direction=True if together else chosen["write"])
@@ -38,14 +82,14 @@ def numbers(trace, groups: dict[str, str] | None = None, event: str = "issue",
     for group, pattern in (groups or {}).items():
         mine = chosen[names.str.contains(pattern, regex=True)]
         rows.append({"group": group, **_of(mine, chosen, seeks)})
-    return pd.DataFrame(rows, columns=["group", *NUMBERS])
+    return pd.DataFrame(rows, columns=["group", *STATISTICS])
 
 
-def who_asked(trace) -> pd.DataFrame:
-    """The issued requests with a column `asked_by`: the thread that asked for the first of their
-    bytes, where the kernel's own carried the request; a carrier where none is known to have asked.
+def attribute_requests(trace) -> pd.DataFrame:
+    """The issued requests with a column `asked_by`: the thread that requested the first of their
+    bytes, where a thread of the kernel issued them; the issuer where no requester is known.
 
-    A request may be several that were merged, or a part of one: it begins where one that was queued
+    An issued request may be several merged ones, or a part of one: it begins where a queued one
     began, or where another part of that one ended.
     """
     asked, began = [], {}       # (sector, write): who asked for what begins there, and its end
@@ -64,8 +108,33 @@ def who_asked(trace) -> pd.DataFrame:
     return issued.assign(asked_by=pd.Categorical(asked))
 
 
+def sample_evenly(requests, start: float, most: int, name: str = "request") -> dict:
+    """Lists of at most `most` requests, evenly spaced in their order: {name}_t_s (seconds since
+    `start`), {name}_gb (place on the disk), {name}_kb (size), {name}_group (for whom)."""
+    number = min(most, len(requests))
+    picked = np.linspace(0, len(requests) - 1, number).round().astype(int) if number else []
+    return _lists(requests.iloc[picked], start, name)
+
+
+def sample_consecutive(requests, start: float, most: int, name: str = "close") -> dict:
+    """The same of `most` consecutive requests, from the middle in time on, or of the last ones."""
+    ordered = requests.sort_values("t_s", kind="stable")
+    if not len(ordered):
+        return _lists(ordered, start, name)
+    middle = (ordered["t_s"].iloc[0] + ordered["t_s"].iloc[-1]) / 2
+    first = min(int((ordered["t_s"] < middle).sum()), max(0, len(ordered) - most))
+    return _lists(ordered.iloc[first:first + most], start, name)
+
+
+def _lists(requests, start, name) -> dict:
+    return {f"{name}_t_s": [round(float(t), 6) for t in requests["t_s"] - start],
+            f"{name}_gb": [round(float(gb), 6) for gb in requests["sector"] * SECTOR_BYTES / 1e9],
+            f"{name}_kb": [float(kb) for kb in requests["size_bytes"] / 1024],
+            f"{name}_group": [str(group) for group in requests["group"]]}
+
+
 def _names(trace):
-    """Who asked: as who_asked found out, else as the trace itself says."""
+    """Requesters where they are known, otherwise the threads of the trace."""
     return trace["asked_by" if "asked_by" in trace else "thread"].astype(str)
 
 
@@ -87,7 +156,7 @@ def _of(mine, everyone, all_seeks) -> dict:
 
 
 def _share(seeks) -> float:
-    """Of 0 among those that are known."""
+    """The share of zeros among the known values."""
     known = seeks.dropna()
     return float((known == 0).mean()) if len(known) else np.nan
 

@@ -1,4 +1,4 @@
-"""Figures of this paper alone: calls through joins, and the requests to a disk through time."""
+"""Figures and tables of this paper alone: joins, calls through joins, requests to a disk through time."""
 
 import math
 
@@ -21,13 +21,82 @@ from labbook.figures.canvas import (
     panel,
     theme,
 )
-from labbook.figures.numbers import in_order, name, number, plural
+from labbook.figures.numbers import NOT_MEASURED_TEXT, in_order, measured, name, number, plural, times
+from labbook.figures.plots import dot_chart
 from labbook.figures.repeats import is_list, middle, with_lists
+from labbook.figures.tables import Table
 
+# Metrics of records, and what tables call them.
+JOIN = {"join_s": "A join, s", "fixed_wait_s": "of it fixed waits, s", "streaming_s": "streaming, s",
+        "rest_s": "the rest, s", "stream_mb_per_s": "Streamed, MB/s", "received_mb": "Received in all, MB",
+        "grown_times": "Growth of the donor's files, times", "call_rate_per_s": "Operations a second meanwhile",
+        "call_mean_ms": "Mean time of one, ms"}
+PARTS = {"fixed_wait_s": "fixed waits", "streaming_s": "streaming", "rest_s": "start of Java, and the rest"}
+DISK = {"stream_sequential": "Stream's reads that continue its own last one, of all",
+        "stream_on_disk": "that continue the disk's last one", "stream_stretch_kb": "Read for it at a stretch, KB",
+        "read_sequential": "All reads that continue the last one", "run_kb": "read at a stretch, KB",
+        "all_sequential": "Reads and writes that continue the last one", "read_kb": "A read, KB",
+        "get_request_kb": "A read for a get, KB", "stream_seek_mb": "Median seek to the stream's, MB",
+        "seek_mb": "of all reads, MB", "stream_mb_per_s": "The stream, MB/s"}
 AXES = {"gb": "place on the disk, GB", "kb": "size of a request, KB"}
 DOTS_PER_INCH = 200     # of thousands of dots: as vectors they would make a page of megabytes
 MEAN, HIGH, JOINING = PALETTE[0], PALETTE[5], "#f3d9c9"
 BINS = ("mean_ms_per_bin", "p95_ms_per_bin", "bin_s")
+
+
+def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
+    """The points with these values of parameters; an empty summary has no parameters."""
+    for parameter, value in chosen.items():
+        summary = summary[summary[parameter] == value] if len(summary) else summary
+    return summary
+
+
+def with_delay(summary: pd.DataFrame, parameter: str) -> pd.DataFrame:
+    """With a column `arm` that names the value of `parameter` and the ring delay."""
+    if not len(summary):
+        return summary
+    return summary.assign(arm=[f"{name(value, parameter)}, {delay / 1000:g} s" for value, delay in
+                               zip(summary[parameter], summary["ring_delay_ms"])])
+
+
+def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
+    """With a column `percent`: the joiner's share of the ring."""
+    return summary.assign(percent=100 * summary["share"]) if len(summary) else summary
+
+
+def join_and_gets(summary: pd.DataFrame, y: str) -> Picture:
+    """The time of a join without its fixed waits, and the time of a get meanwhile, for each `y`."""
+    pictures = [dot_chart(summary, y=y, hue="load", col=None, metric=metric, label=label) for metric, label in (
+        ("moving_s", "time of a join without its fixed waits, s"),
+        ("streaming_ms", "mean time of a get while it streams, ms"))]
+    return Picture(tuple(one for picture in pictures for one in picture.panels),
+                   " ".join(dict.fromkeys(picture.caption for picture in pictures)))
+
+
+def loader(summary: pd.DataFrame) -> str:
+    """How fast the data were loaded, for prose."""
+    if not len(summary):
+        return NOT_MEASURED_TEXT
+    return (f'{summary["loader_mb_per_s"].median():.0f} MB/s, {summary["loader_mb_per_s_per_core"].median():.0f} MB '
+            "for each second of a client core")
+
+
+def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Table:
+    """The paper's main results beside ours; each frame has points of the paper's Cassandra."""
+    paper = printed.set_index("what")
+    shipped_ms = 1000 * paper.loc["sleep", "value"]
+    none, reads, writes = ({"load": load} for load in ("none", "read", "write"))
+    rows = (
+        ("The shortest join as shipped", f'{paper.loc["least_join", "value"]:g} s or more',
+         measured(delays, "least_join_s", "s", ring_delay_ms=shipped_ms)),
+        ("A join under reads over one without load, without fixed waits", "much longer", times(joins, "moving_s", reads, none)),
+        ("A join under reads over one under writes", "much longer", times(joins, "moving_s", reads, writes)),
+        ("A get while nodes join one by one, over before", "much longer",
+         measured(gets, "during_over_before", "times", how="one_by_one")),
+        ("Stream's requests that continue the disk's last one, without load", "sequential", measured(disk, "stream_on_disk", "of all", **none)),
+        ("the same under reads", "cut into random access", measured(disk, "stream_on_disk", "of all", **reads)))
+    return Table(("", "Paper", "Here"), rows, numbers=False, label="the paper's main results beside ours",
+                 caption="Here: median of the repeats and its interval.")
 
 
 def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -> Picture:

@@ -1,25 +1,27 @@
-"""What joins come to in a few numbers, and what became of the calls made meanwhile. Pure.
+"""Metrics of joins, and of the calls made around them. Pure.
 
-A join is a dict: node, token, share (of the ring), asked_s and normal_s (when it was asked for and
-when the ring had it, epoch), join_s, fixed_wait_s (its sleeps), streaming_s, received_bytes,
-expected_bytes, donor_bytes_before and donor_bytes_after.
+A join is a dict: node, token, share (of the ring), asked_s and normal_s (when it was requested and
+when the ring showed it as complete, epoch), join_s, fixed_wait_s (its sleeps), streaming_s,
+received_bytes, expected_bytes, donor_bytes_before and donor_bytes_after.
 """
 
 import math
 
+import pandas as pd
+
 MEGABYTE = 1e6
 
 
-def join_numbers(joins: list[dict], together: bool = False) -> dict:
-    """Measures of joins in the order in which they were asked for, at once or one after another.
+def join_metrics(joins: list[dict], together: bool = False) -> dict:
+    """Metrics of joins in the order in which they were requested, at once or one after another.
 
-    join_s, fixed_wait_s, streaming_s, rest_s (neither of the two: Java's start and the like) and
-    moving_s (all but the fixed waits) are means over the joiners, join_1_s, moving_1_s and
-    received_1_mb the first one's, and so on; least_join_s the shortest, last_over_first the last
-    one's moving_s over the first one's (NaN of one). all_joined_s and moving_all_s: until all were
-    there, of joins at once the longest, else their sum. received_mb: all together; most_received_mb
-    and least_received_mb of one. grown_times: the donor's files after the last over those before
-    the first. ValueError without joins.
+    join_s, fixed_wait_s, streaming_s, rest_s (neither of the two: the start of Java and the like) and
+    moving_s (all but the fixed waits) are means over the joiners. join_1_s, moving_1_s and
+    received_1_mb are of the first joiner, and so on. least_join_s: the shortest. last_over_first: the
+    last joiner's moving_s over the first one's (NaN for one joiner). all_joined_s and moving_all_s:
+    time until all have joined; the longest of joins at once, otherwise the sum. received_mb: of all
+    joiners; most_received_mb and least_received_mb: of one. grown_times: size of the donor's files
+    after the last join over that before the first. ValueError without joins.
     """
     if not joins:
         raise ValueError("there are no joins")
@@ -27,60 +29,77 @@ def join_numbers(joins: list[dict], together: bool = False) -> dict:
     times = [one["join_s"] for one in joins]
     received = [one["received_bytes"] / MEGABYTE for one in joins]
     until_all = max if together else sum
-    found = {name: _mean(one[name] for one in joins)
-             for name in ("join_s", "fixed_wait_s", "streaming_s")}
-    found |= {"moving_s": _mean(moving), "rest_s": _mean(moving) - found["streaming_s"],
-              "least_join_s": min(times),
-              "all_joined_s": until_all(times), "moving_all_s": until_all(moving),
-              "received_mb": sum(received), "most_received_mb": max(received),
-              "least_received_mb": min(received),
-              "stream_mb_per_s": sum(received) / sum(one["streaming_s"] for one in joins),
-              "grown_times": joins[-1]["donor_bytes_after"] / joins[0]["donor_bytes_before"]}
+    metrics = {name: _mean(one[name] for one in joins)
+               for name in ("join_s", "fixed_wait_s", "streaming_s")}
+    metrics |= {"moving_s": _mean(moving), "rest_s": _mean(moving) - metrics["streaming_s"],
+                "least_join_s": min(times),
+                "all_joined_s": until_all(times), "moving_all_s": until_all(moving),
+                "received_mb": sum(received), "most_received_mb": max(received),
+                "least_received_mb": min(received),
+                "stream_mb_per_s": sum(received) / sum(one["streaming_s"] for one in joins),
+                "grown_times": joins[-1]["donor_bytes_after"] / joins[0]["donor_bytes_before"]}
     for i, values in enumerate(zip(times, moving, received), 1):
-        found |= dict(zip((f"join_{i}_s", f"moving_{i}_s", f"received_{i}_mb"), values))
-    return found | {"last_over_first": moving[-1] / moving[0] if len(joins) > 1 else math.nan}
+        metrics |= dict(zip((f"join_{i}_s", f"moving_{i}_s", f"received_{i}_mb"), values))
+    return metrics | {"last_over_first": moving[-1] / moving[0] if len(joins) > 1 else math.nan}
 
 
-def marks(joins: list[dict], started: float) -> dict:
+def join_rows(joins: list[dict]) -> pd.DataFrame:
+    """Joins as rows of a record: one operation each, times in seconds since the first was requested."""
+    first = joins[0]["asked_s"]
+    return pd.DataFrame([one | {"token": str(one["token"]), "started_s": one["asked_s"] - first,
+                                "seconds": one["join_s"], "ok": True} for one in joins]).drop(columns="killed_s")
+
+
+def joiners_apart(summary: pd.DataFrame) -> pd.DataFrame:
+    """A row for each joiner of each point: `joiner` (from 1) and its `one_join_s`."""
+    if not len(summary):
+        return summary
+    columns = {name: int(name.split("_")[1]) for name in summary
+               if name.startswith("join_") and name.split("_")[1].isdigit()}
+    rows = summary.melt(["version", "data_mb", "load", "repeat"], list(columns), "joiner", "one_join_s").dropna()
+    return rows.assign(joiner=rows["joiner"].map(columns))
+
+
+def join_times(joins: list[dict], started: float) -> dict:
     """When each join began and ended, in seconds since `started` (epoch)."""
     return {"join_starts_s": [one["asked_s"] - started for one in joins],
             "join_ends_s": [one["normal_s"] - started for one in joins]}
 
 
-def streams(joins: list[dict], started: float) -> dict:
-    """The same of the streaming alone, which ends as a join does."""
+def stream_times(joins: list[dict], started: float) -> dict:
+    """The same for the streaming alone, which ends when its join ends."""
     return {"join_starts_s": [one["normal_s"] - one["streaming_s"] - started for one in joins],
             "join_ends_s": [one["normal_s"] - started for one in joins]}
 
 
-def begun_while(rows, join_starts_s: list[float], join_ends_s: list[float]):
-    """Those of the calls `rows` that began while a node joined."""
-    begun, joins = rows["started_s"], zip(join_starts_s, join_ends_s)
-    return rows[sum((begun >= start) & (begun < end) for start, end in joins) > 0]
+def calls_during(rows, join_starts_s: list[float], join_ends_s: list[float]):
+    """The calls of `rows` that began while a node joined."""
+    began, joins = rows["started_s"], zip(join_starts_s, join_ends_s)
+    return rows[sum((began >= start) & (began < end) for start, end in joins) > 0]
 
 
-def calls_through(rows, join_starts_s: list[float], join_ends_s: list[float],
-                  since_s: float = 0.0) -> dict:
-    """Mean times of the calls that came out: before_ms (began at `since_s` or later and ended before
-    the first join began), during_ms (began while a node joined), after_ms (began after the last
-    join's end), and during_over_before and after_over_before; NaN where there is no such call.
+def call_times(rows, join_starts_s: list[float], join_ends_s: list[float],
+               since_s: float = 0.0) -> dict:
+    """Mean times of successful calls: before_ms (began at `since_s` or later and ended before the
+    first join began), during_ms (began while a node joined), after_ms (began after the last join's
+    end), and during_over_before and after_over_before. NaN where there is no such call.
 
     rows: started_s, seconds, ok.
     """
     ok = rows[rows["ok"].astype(bool)]
-    begun, over = ok["started_s"], ok["started_s"] + ok["seconds"]
-    times = {"before": ok["seconds"][(begun >= since_s) & (over < min(join_starts_s))],
-             "during": begun_while(ok, join_starts_s, join_ends_s)["seconds"],
-             "after": ok["seconds"][begun >= max(join_ends_s)]}
-    found = {f"{when}_ms": float(seconds.mean()) * 1000 for when, seconds in times.items()}
-    return found | {f"{when}_over_before": found[f"{when}_ms"] / found["before_ms"]
-                    for when in ("during", "after")}
+    began, over = ok["started_s"], ok["started_s"] + ok["seconds"]
+    times = {"before": ok["seconds"][(began >= since_s) & (over < min(join_starts_s))],
+             "during": calls_during(ok, join_starts_s, join_ends_s)["seconds"],
+             "after": ok["seconds"][began >= max(join_ends_s)]}
+    metrics = {f"{when}_ms": float(seconds.mean()) * 1000 for when, seconds in times.items()}
+    return metrics | {f"{when}_over_before": metrics[f"{when}_ms"] / metrics["before_ms"]
+                      for when in ("during", "after")}
 
 
-def in_thirds(rows, since_s: float, seconds: float) -> dict:
-    """The same of calls while nothing joins, for comparison: of `seconds` from `since_s` on the
-    first third is before, the middle one during, the last one after."""
-    return calls_through(rows, [since_s + seconds / 3], [since_s + 2 * seconds / 3], since_s)
+def call_times_in_thirds(rows, since_s: float, seconds: float) -> dict:
+    """The same without any join, for comparison: of `seconds` from `since_s` on, the first third
+    counts as before, the second as during, the last as after."""
+    return call_times(rows, [since_s + seconds / 3], [since_s + 2 * seconds / 3], since_s)
 
 
 def _mean(values) -> float:

@@ -1,9 +1,9 @@
-"""Whether a metric swings to and fro through time, by its means in bins of equal length. Pure.
+"""Whether a time series of equal bins oscillates, and with which period. Pure.
 
-Noise has high and low bins too, and so has a cache that warms up. An oscillation is told from them by
-coming again: the time is cut into PARTS, each loses its own straight trend, and what counts is how far
-the parts agree in what comes again after one period, with one phase: a wave and its HARMONICS, as a
-short pause has them. A step is in one part only, and agrees with none.
+Noise has high and low bins too, and so has a cache that warms up. An oscillation differs from them by
+its recurrence: the series is cut into PARTS, each is detrended, and what counts is how far the parts
+agree on a component of one period and one phase: a wave and its HARMONICS, as a short pause has them.
+A step lies in one part only, so the parts do not agree on it.
 """
 
 import math
@@ -11,23 +11,23 @@ import math
 import numpy as np
 
 PARTS = 4
-FEWEST = 5 * PARTS      # bins; of fewer nothing is told
-SHORTEST = 2.5          # bins of a period: what is faster cannot be told from its mirror image
+FEWEST = 5 * PARTS      # bins; of fewer nothing is computed
+SHORTEST = 2.5          # bins of a period: a faster wave is aliased
 HARMONICS = 4           # the wave itself among them
 SHUFFLES, REACHED = 200, 0.99
 LEAST_REGULAR = 0.25    # of an oscillation; what drifts at random may reach 0.1
 PHASES = 8              # of a period, at most: one that is up for an eighth of its time is seen so
 
 
-def swings(means, bin_s: float) -> dict:
-    """swing: how many times as long the highest phase of the mean period is as the lowest (1: no
-    period found); period_s; regularity, from 0 to 1: the share of the variance within the parts that
-    they agree in at the best period, beyond what the same bins reach when shuffled (0: no more than 99
-    of 100 shuffles; 1: nothing but that wave); oscillates: 1.0 if regularity is LEAST_REGULAR or more,
-    else 0.0. A period is at most as long as a part.
+def oscillation_metrics(means, bin_s: float) -> dict:
+    """swing: the highest phase of the mean period over the lowest (1: no period); period_s;
+    regularity, from 0 to 1: the share of the variance within the parts on which they agree at the best
+    period, beyond what the same bins reach when shuffled (0: no more than 99 of 100 shuffles; 1:
+    nothing but that wave); oscillates: 1.0 if regularity is LEAST_REGULAR or more, otherwise 0.0. A
+    period is at most as long as a part.
 
-    Bins without a value (None, NaN) are passed over; of fewer than FEWEST all are NaN. Shuffles have a
-    seed, so that the same bins give the same.
+    Bins without a value (None, NaN) are skipped; with fewer than FEWEST bins all metrics are NaN.
+    Shuffles are seeded: the same bins give the same metrics.
     """
     values = np.array([math.nan if value is None else value for value in means], float)
     at = np.flatnonzero(~np.isnan(values))
@@ -42,7 +42,7 @@ def swings(means, bin_s: float) -> dict:
     chance = _by_chance(at, rest, parts, numbers, step)
     regular = float(np.clip((found.max() - chance) / (1 - chance), 0, 1)) if chance < 1 else 0.0
     oscillates = regular >= LEAST_REGULAR
-    # What comes again after one period does so after two as well: the shortest of them counts.
+    # A wave of one period also recurs after two: the shortest of them counts.
     period = 1 / (step * numbers[np.flatnonzero(found >= 0.9 * found.max())[-1]])
     return {"swing": _swing(at, rest + values[at].mean(), period) if oscillates else 1.0,
             "period_s": period * bin_s if oscillates else math.nan,
@@ -50,22 +50,22 @@ def swings(means, bin_s: float) -> dict:
 
 
 def _without_trend(at, values):
-    """What is left beside a straight line; what is left by rounding alone is 0."""
+    """Residuals of a straight line; rounding errors become 0."""
     rest = values - np.polyval(np.polyfit(at - at[0], values, 1), at - at[0])
     return np.where(np.abs(rest) > 1e-9 * np.abs(values).max(), rest, 0.0)
 
 
 def _frequencies(at, parts):
-    """Numbers whose multiples of a step are periods a bin: so close that none is missed."""
+    """Integers, and a step: their products are the frequencies (periods a bin) to test."""
     longest = min(at[part[-1]] - at[part[0]] + 1 for part in parts)
     step = 1 / (4 * (at[-1] + 1))
     return np.arange(math.ceil(1 / longest / step), int(1 / SHORTEST / step) + 1), step
 
 
 def _agreement(at, rests, parts, numbers, step):
-    """Of each frequency (rows) and course (columns): the mean over all pairs of parts of the product
-    of their waves, each part's variance being 1, summed over the harmonics. So what all have alike
-    is 1, and noise about 0."""
+    """For each frequency (rows) and series (columns): the mean over all pairs of parts of the product
+    of their waves, with each part's variance scaled to 1, summed over the harmonics. A wave common to
+    all parts gives 1, noise about 0."""
     waves = []
     for part in parts:
         turns = np.exp(-2j * np.pi * step * np.outer(numbers, at[part]))
@@ -81,8 +81,8 @@ def _agreement(at, rests, parts, numbers, step):
 
 
 def _by_chance(at, rest, parts, numbers, step) -> float:
-    """What REACHED of the shuffles do not exceed at their best frequencies. Each part is shuffled by
-    itself: where the time changes its kind, as at a step, the shuffles do too."""
+    """The REACHED quantile of the shuffles' best agreement. Each part is shuffled separately, so that
+    the shuffles keep a change between parts, such as a step."""
     draw = np.random.default_rng(1)
     shuffled = np.concatenate([
         draw.permuted(np.tile(rest[part][:, None], SHUFFLES), axis=0) for part in parts])

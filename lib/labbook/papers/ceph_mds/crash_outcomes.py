@@ -1,27 +1,27 @@
-"""What a metadata server's crash did, in the terms of section 4 of the Ceph study's paper. Pure.
+"""Classification of a metadata server's crash, in the terms of section 4 of the paper. Pure.
 
-Evidence of a run is a dict:
-  survivor, fresh    {part: {right, wrong, missing, unobtainable, unasked: number of names}}, asked of
-                     the client that was there before the crash, and of one that mounted after it
-                     (None: no mount). PARTS, by who had a name at the crash: "dead", the server
-                     that was killed; "below", a living one, but the way there leads over directories
-                     of the dead one's; "held", a living one, but of it or of one above it a lock
-                     waits for the dead one's word, or the client's call went to the dead one, which
-                     answered for copies, too; "living", a living one, and so all above it
-  others_died        other metadata servers whose process ended, aborted or was made anew
-  client_cut         ranks that lived on, which cut the surviving client off; see `cut_off`
+The evidence of a run is a dict:
+  survivor, fresh    {part: {right, wrong, missing, unobtainable, unasked: number of names}}, from
+                     the client that was there before the crash, and from one that mounted after it
+                     (None: it could not mount). PARTS, by the server of a name at the crash: "dead",
+                     the one that was killed; "below", a living one, but the path leads over
+                     directories of the dead one; "held", a living one, but a lock on the name or on a
+                     directory above it waits for the dead one, or the client's call went to the dead
+                     one, which answered for copies, too; "living", a living one, and so all above it
+  others_died        other metadata servers whose process ended, aborted or restarted
+  client_cut         living ranks that cut the surviving client off; see `cut_off`
   migrations_failed  migrations that were begun and failed; see `failed_migrations`
   noticed_s          when the monitor noticed the death, seconds after it; None: it did not
   map_updated_s      when the map changed in the dead server's rank; None: never
   active_s           when the rank was active again; None: never
-  spare              whether another server was there for the rank, or came back for it
+  spare              whether another server was there for the rank, or returned for it
 """
 
 import math
 from collections import Counter
 
 OUTCOMES = ("right", "wrong", "missing", "unobtainable")   # from good to bad
-UNASKED = "unasked"     # no outcome: there was no time to ask
+UNASKED = "unasked"     # not an outcome: the time was up before
 PARTS = ("dead", "below", "held", "living")
 WAYS = ("other_mds_died", "client_cut", "migration_failed", "map_not_updated")
 CLIENTS = ("survivor", "fresh")
@@ -31,10 +31,9 @@ OPEN = "open"
 
 
 def parts_of(names, owned: dict, killed: int, held=()) -> dict:
-    """{part: those of `names` that are in it}. names: paths from the root of the file system on,
-    such as `a/b`. `owned`: by rank, from which directories on it is in charge at the crash, `/`
-    among them; `killed`: the rank that was killed; `held`: names of which a lock,
-    or a call, waits for that one."""
+    """{part: its names}. `names`: paths from the file system's root, such as `a/b`. `owned`: by rank,
+    the roots of the subtrees that it owned at the crash, including `/`; `killed`: the rank that was
+    killed; `held`: names for which a lock, or a call, waits for that rank."""
     found, held = {part: [] for part in PARTS}, {_ways(name)[-1] for name in held}
     for name in names:
         ways = _ways(name)
@@ -46,27 +45,27 @@ def parts_of(names, owned: dict, killed: int, held=()) -> dict:
 
 
 def _ways(name: str) -> list[str]:
-    """The directories from the root on that lead to a name, and it: `/`, `/a`, `/a/b`."""
+    """A name and all directories above it, from the root: `/`, `/a`, `/a/b`."""
     whole = [part for part in name.split("/") if part not in ("", ".")]
     return ["/" + "/".join(whole[:i]) for i in range(len(whole) + 1)]
 
 
 def _owner(path: str, owned: dict) -> int | None:
-    """The rank that is in charge of the nearest directory above, or of that one itself."""
+    """The rank that owns a path: that of the nearest subtree root."""
     above = {folder: rank for rank, folders in owned.items() for folder in folders
              if folder == "/" or path == folder or path.startswith(f"{folder}/")}
     return above[max(above, key=len)] if above else None
 
 
 def together(parts: dict) -> dict:
-    """The counts of all parts."""
+    """Sums of the counts over all parts."""
     return {word: sum(counts.get(word, 0) for counts in parts.values())
             for word in (*OUTCOMES, UNASKED)}
 
 
 def outcome(counts: dict | None) -> str:
-    """The worst that befell any name; "unobtainable" without counts; "unasked" where nothing worse
-    befell any and some were not asked for. ValueError of no names."""
+    """The worst outcome of any name; "unobtainable" without counts; "unasked" where all others are right
+    and some were not asked for. ValueError without names."""
     if counts is None:
         return "unobtainable"
     if not any(counts.get(word) for word in (*OUTCOMES, UNASKED)):
@@ -80,21 +79,21 @@ def worse(*outcomes: str) -> str:
 
 
 def cut_off(living, before: dict, after: dict | None, *, evicted_by=(), shut_out=False) -> list[int]:
-    """Ranks of `living` that cut a client off: whose session with it was open before the crash and
-    is not so any more (`before`, `after`: {rank: state}; a session that a server closed is in
-    neither list of a client's); which evicted it, as their log says; all, where the cluster has shut
-    the client out, or where it gives no answer any more (`after` None)."""
+    """Ranks of `living` that cut a client off: whose session with it was open before the crash and no
+    longer is (`before`, `after`: {rank: state}; a session closed by the server is in neither); that
+    evicted it, by their log; all, where the cluster blocklisted the client (`shut_out`) or the client
+    does not answer (`after` None)."""
     lost = shut_out or after is None
     return [rank for rank in living if lost or rank in evicted_by
             or (before.get(rank) == OPEN and after.get(rank) != OPEN)]
 
 
 def failed_migrations(moving: dict, owned: dict, moved=None, kept=True) -> list[str]:
-    """Directories whose migration failed, by what servers say once all ranks are active again.
+    """Directories whose migration failed, judged once all ranks are active again.
 
-    `moving`: by server, directories still on their way. `owned`: by rank, from which directories on
-    it is in charge. `moved`: one that was on its way at the crash, which must be in one server's
-    charge then; `kept`: whether all that was in it can be had.
+    `moving`: by server, directories that still migrate. `owned`: by rank, the roots of its subtrees; a
+    root with two owners failed. `moved`: a directory that migrated at the crash; it failed unless all
+    its contents can be read (`kept`).
     """
     found = {path for paths in moving.values() for path in paths}
     claimed = [path for paths in owned.values() for path in paths]
@@ -103,14 +102,14 @@ def failed_migrations(moving: dict, owned: dict, moved=None, kept=True) -> list[
 
 
 def classify(evidence: dict) -> dict:
-    """survivor, fresh: an outcome each; outcome: the worse of them; WAYS: 1 where that was seen,
-    else 0, also where all was right; rank_unserved: 1 where nobody had the rank at the end and
-    nobody was there for it, which leaves callers waiting by design; unexplained: 1 where something
-    was not right, in none of the four ways and not for want of a server. What that explains is that
-    names cannot be had which were the dead server's, lie below such ones or are held for
-    it, or that nobody can mount: not that a living server's cannot be had, and never wrong or missing ones.
+    """survivor, fresh: an outcome each; outcome: the worse of them; WAYS: 1 where seen, otherwise 0, also
+    where all was right; rank_unserved: 1 where the rank had no server at the end and no spare, so that
+    callers wait by design; unexplained: 1 where something was not right, in none of the four ways and
+    not for want of a server. Want of a server explains unobtainable names of the dead server, below
+    its directories or held for it, and failed mounts; not a living server's unobtainable names, and
+    never wrong or missing ones.
 
-    ValueError where evidence is missing: nothing is taken to be well because nobody looked.
+    ValueError where evidence is missing: what was not looked at does not count as right.
     """
     lacking = [key for key in KEYS if key not in evidence]
     if lacking:
@@ -131,17 +130,16 @@ def classify(evidence: dict) -> dict:
             "rank_unserved": int(unserved), "unexplained": int(bad and not why)}
 
 
-def metrics(evidence: dict, last: dict) -> dict:
-    """Of a run, for its record: {name: number or text}; numbers are NaN of what was not to be had.
+def crash_metrics(evidence: dict, last: dict) -> dict:
+    """Metrics of a run; NaN for what is not known.
 
     {client}_{word}: how many names were right, wrong, missing, unobtainable, unasked;
-    {client}_{word}_dead and _living: of those that were the dead server's and of the living ones',
-    and _held: of the latter those that were held;
-    {client}_differing: attributes that were not as before; {client}_outcome_{word} and
-    outcome_{word}: 1 of the one that it was; not_as_before: names that were wrong or missing, for
-    either client, also at last. WAYS, ways_seen: how many of them; rank_unserved, unexplained;
-    fresh_mounted; right_again: 1 where `last`, the same of what both clients got at last (None: no
-    more asked), is all right; noticed_s, map_updated_s, active_s.
+    {client}_{word}_dead, _living, _held: of the dead server's names, of the living servers' names, and
+    of the latter those that were held; {client}_differing: attributes that differ from before;
+    {client}_outcome_{word} and outcome_{word}: 1 for the outcome, otherwise 0; not_as_before: names
+    wrong or missing for either client, also at the end. WAYS, ways_seen: their number; rank_unserved,
+    unexplained; fresh_mounted; right_again: 1 where all of `last` is right: what both clients get once
+    all servers are back (None: not asked); noticed_s, map_updated_s, active_s.
     """
     found = classify(evidence)
     marks = (*WAYS, "rank_unserved", "unexplained")
@@ -163,7 +161,7 @@ def metrics(evidence: dict, last: dict) -> dict:
 
 
 def _of_client(parts: dict | None) -> dict:
-    """What it got; NaN where it could not ask."""
+    """Counts of one client; NaN where it could not mount."""
     words = (*OUTCOMES, UNASKED)
     if parts is None:
         return {name: math.nan for word in words
@@ -179,18 +177,8 @@ def _of_client(parts: dict | None) -> dict:
 
 
 def _waits_for_the_dead(parts: dict | None) -> bool:
-    """Whether all that a client does not get, or that nobody mounts, is for want of the dead one."""
+    """Whether all that a client cannot get or mount waits for the dead server."""
     if parts is None:
         return True
     all_names, living = together(parts), parts.get("living", {})
     return not (all_names["wrong"] or all_names["missing"] or living.get("unobtainable"))
-
-
-def counted(runs: list[dict]) -> dict:
-    """Of classified runs: `runs`; runs_right, runs_wrong, ... of each of OUTCOMES; {way}_runs of
-    each of WAYS; rank_unserved_runs, unexplained_runs; ways_left: how many of the four were seen."""
-    found = {"runs": len(runs)}
-    found |= {f"runs_{word}": sum(run["outcome"] == word for run in runs) for word in OUTCOMES}
-    found |= {f"{mark}_runs": sum(run[mark] for run in runs)
-              for mark in (*WAYS, "rank_unserved", "unexplained")}
-    return found | {"ways_left": sum(found[f"{way}_runs"] > 0 for way in WAYS)}

@@ -1,4 +1,4 @@
-"""Metadata that each metadata server caches through a benchmark, its phases and what migrated."""
+"""Figures and tables of this paper alone: cached metadata through time, rates, crashes and recoveries."""
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,123 @@ from labbook.figures.canvas import (
     panel,
     theme,
 )
-from labbook.figures.numbers import name, number
+from labbook.figures.numbers import NOT_MEASURED_TEXT, name, number, plural, times
+from labbook.figures.plots import line_chart
+from labbook.figures.tables import Table
+from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
 WIDE_INCHES = (2 * PANEL_INCHES[0], 1.15 * PANEL_INCHES[1])
 LEAST_SHARE = 0.01      # of all that is cached at most; smaller moves are not marked
+SHIPPED_INODES = 16384      # that a client caches
+PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
+# What section 3 says of the rate with two servers over that with one (figures 6 to 8).
+STATED = {"create": "no large difference", "stat": "no large difference", "delete": "0.1 to 0.5"}
+
+# Metrics of records, and what tables call them.
+DELETING = {"sequential_delete_per_s": "Deleting in order, files a second", "random_delete_per_s": "at random",
+            "random_delete_forwarded": "Calls forwarded to the other MDS, for each of these",
+            "migrating_over_quiet": "A delete in a migration over another, times"}
+CACHED = {"one_has_after_create": "Cached by one MDS after creating, of all",
+          "moved_creating": "Migrated while creating, of all files", "moved_reading": "while reading",
+          "moved_deleting": "while deleting", "migrations": "Migrations", "moved_at_once": "the largest, of all files",
+          "most_directories_at_once": "most directories in one",
+          "directories_a_tree": "in one tree, while one directory is worked in",
+          "left_after_move": "Left with the source after the largest"}
+_CLIENTS = {"survivor": "surviving client", "fresh": "fresh"}
+_WORDS = {"right": "Right", "wrong": "Wrong", "missing": "Missing", "unobtainable": "Not obtainable"}
+OUTCOMES = {f"{client}_outcome_{what}": f"{word}, {who}" for client, who in _CLIENTS.items() for what, word in _WORDS.items()}
+SYMPTOMS = {"other_mds_died": "Other MDS died", "client_cut": "Client cut off", "migration_failed": "Migration failed",
+            "map_not_updated": "Map not updated", "migration_under_way": "A migration in progress",
+            "migration_waits": "and waiting for the dead", "map_keeps_dead": "Map names the dead",
+            "rank_unserved": "No server for the rank", "unexplained": "Not explained", "right_again": "Right at the end"}
+NAMES = {"names": "Names", "names_on_the_dead": "of the dead server", **{
+    f"{client}_{what}_{part}": f"{_WORDS[what]}, {who}, {server}" for client, who in _CLIENTS.items()
+    for what in ("right", "unobtainable") for part, server in (("dead", "the dead's"), ("living", "the living's"))}}
+CRASH = {"noticed_s": "Noticed after, s", "map_updated_s": "In the map after, s", "active_s": "Active after, s",
+         "fresh_mounted": "Fresh client mounts", "survivor_asked": "Requests of the surviving client's look",
+         "survivor_unasked": "Names it had no time for", "load_names": "Names left by the load",
+         "load_lost": "lost of them", "load_back": "there though deleted"}
+RECOVERY = {"came_back": "Active again, of all", "detection_s": "Detection, s", "takeover_s": "Takeover, s",
+            "longest_blocked_s": "Longest blocked operation, s", "rate_before": "Operations a second before",
+            "rate_during": "meanwhile", "rate_after": "after", "failed_calls": "Failed",
+            "kept": "Metadata as before, of all"}
+
+
+def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
+    """The points with these values of parameters; an empty summary has no parameters."""
+    for parameter, value in chosen.items():
+        summary = summary[summary[parameter] == value] if len(summary) else summary
+    return summary
+
+
+def with_arm(summary: pd.DataFrame, *parameters: str) -> pd.DataFrame:
+    """With a column `arm` that names the values of these parameters."""
+    if not len(summary):
+        return summary
+    rows = zip(*(summary[parameter] for parameter in parameters))
+    return summary.assign(arm=[", ".join(map(name, values, parameters)) for values in rows])
+
+
+def with_cache(summary: pd.DataFrame) -> pd.DataFrame:
+    """With a column `cache` that names the size of the client's cache."""
+    return summary.assign(cache=[f"{n:,} inodes" for n in summary["cache_inodes"]]) if len(summary) else summary
+
+
+def by_phase(summary: pd.DataFrame, op: str) -> pd.DataFrame:
+    """The rates of one operation as `phase_per_s`, a row for each `phase` (order and operation)."""
+    columns = [metric for metric in (f"sequential_{op}_per_s", f"random_{op}_per_s") if metric in summary]
+    if not columns:
+        return summary
+    kept = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
+    long = summary.melt(kept, columns, "phase", "phase_per_s")
+    return long.assign(phase=long["phase"].str.removesuffix("_per_s"))
+
+
+def rates_over_directories(summary: pd.DataFrame, op: str, x_label: str, label: str) -> Picture:
+    """Figure 6, 7 or 8: panels for each tool and order, a line for each number of MDSs."""
+    tools = sorted(set(summary["tool"])) if len(summary) else []
+    pictures = [line_chart(by_phase(of(summary, tool=tool), op), x="directories", hue="mds", col="phase",
+                     metric="phase_per_s", x_label=x_label, label=label, note=name(tool)) for tool in tools]
+    if not any(picture.panels for picture in pictures):
+        return NOT_MEASURED
+    return Picture(tuple(one for picture in pictures for one in picture.panels),
+                   " ".join(dict.fromkeys(picture.caption for picture in pictures if picture.panels)))
+
+
+def beside_the_paper(summary: pd.DataFrame, tools: list[str], directories: list[int]) -> Table:
+    """The rate with two MDSs over that with one, beside what the paper states of it."""
+    two, one = {"mds": 2}, {"mds": 1}
+    rows = tuple((name(phase), str(number), STATED[phase.partition("_")[2]],
+                  *(times(summary, f"{phase}_per_s", two, one, tool=tool, directories=number) for tool in tools))
+                 for phase in PHASES for number in directories)
+    return Table(("Rate with two metadata servers over that with one", "Directories", "Paper", *map(name, tools)), rows,
+                 label="rates beside the paper's statements", caption="Medians of the repeats, and their intervals.")
+
+
+def printed_deleting(printed: pd.DataFrame) -> str:
+    """The paper's range of the rate of deleting with two MDSs over that with one: "0.1 to 0.5"."""
+    lower = printed.set_index("what")["value"]
+    return f'{(100 - lower["delete_less_most"]) / 100:g} to {(100 - lower["delete_less_least"]) / 100:g}'
+
+
+def runs_with(runs: pd.DataFrame, metric: str, **where) -> str:
+    """In how many of the runs the metric is not 0: "2 of 18 runs"."""
+    chosen = of(runs, **where)
+    if not len(chosen):
+        return "no run"
+    return f"{int((chosen[metric] != 0).sum())} of {plural(len(chosen), 'run')}"
+
+
+def ways_left(runs: pd.DataFrame):
+    """How many of the paper's four ways to fail were seen."""
+    return sum(bool((runs[way] != 0).any()) for way in WAYS) if len(runs) else NOT_MEASURED_TEXT
+
+
+def versions(summary: pd.DataFrame) -> dict:
+    """The versions that ran, by their names in paper.yml, as the last record has them."""
+    texts = {metric: [one for one in (summary[metric] if metric in summary else ()) if isinstance(one, str)]
+             for metric in ("ceph_version", "fuse_version", "bonnie_version")}
+    return {metric: of_metric[-1] if of_metric else NOT_MEASURED_TEXT for metric, of_metric in texts.items()}
 
 
 def cached_metadata(summary: pd.DataFrame, *, by: list[str], most=2) -> Picture:

@@ -1,5 +1,4 @@
-"""A rank's recovery in numbers: from the states that the map went through, and from clients' calls.
-Pure."""
+"""Metrics of a rank's recovery, from the states in the monitor's map and from clients' calls. Pure."""
 
 import math
 
@@ -7,17 +6,16 @@ import pandas as pd
 
 ACTIVE = "active"
 STEPS = ("replay", "resolve", "reconnect", "rejoin", "clientreplay")   # to active, in their order
-ORDER = ("replay", "resolve", "reconnect", "rejoin", ACTIVE)    # that the paper has
+ORDER = ("replay", "resolve", "reconnect", "rejoin", ACTIVE)    # of the paper
 
 
-def recovery(states: pd.DataFrame, rank: int, killed_s: float) -> dict:
+def recovery_metrics(states: pd.DataFrame, rank: int, killed_s: float) -> dict:
     """`states`: t_s (epoch), rank, daemon, state; a row a change, in the order of time.
 
-    detection_s: from the kill until the map has the dead server no more as active in the rank;
-    takeover_s: from then until the rank is active; recovery_s: both. replay_s, resolve_s, ...: how
-    long it was in each of STEPS, 0 where it was not; their times are the map's, so that a step that
-    is shorter than two maps are apart may be missed. unserved_s: how long nobody had it. active_at_s:
-    epoch. NaN of what did not happen.
+    detection_s: from the kill until the map no longer has the dead server as active in the rank;
+    takeover_s: from then until the rank is active; recovery_s: both. replay_s, resolve_s, ...: time in
+    each of STEPS, 0 where it was skipped; a step between two maps may be missed. unserved_s: time
+    without a server. active_at_s: epoch. NaN for what did not happen.
     """
     mine = states[(states["rank"] == rank) & (states.t_s >= killed_s)].sort_values(
         "t_s", kind="stable")
@@ -42,23 +40,23 @@ def recovery(states: pd.DataFrame, rank: int, killed_s: float) -> dict:
 
 
 def in_order(states: pd.DataFrame, rank: int, killed_s: float) -> bool:
-    """Whether the rank went through all of the paper's steps, one after the other, to be active."""
+    """Whether the rank went through all of the paper's steps in their order and became active."""
     mine = states[(states["rank"] == rank) & (states.t_s >= killed_s)].sort_values(
         "t_s", kind="stable")
     came = [state for state in mine.state if state in ORDER]
     return came == list(ORDER)
 
 
-def through(rows, killed_s: float, active_s: float, *, settle_s: float = 2.0) -> dict:
-    """What clients had of it; times count as the rows do: started_s, seconds, ok, error.
+def metrics_through(rows, killed_s: float, active_s: float, *, settle_s: float = 2.0) -> dict:
+    """Metrics of clients' calls; times in the clock of the rows (started_s, seconds, ok, error).
 
     rate_before, rate_during (from the kill until the rank was active), rate_after (from `settle_s`
-    after that): calls that came out, a second, counted when they end; during_over_before and
-    after_over_before. before_ms and after_ms: their mean times. longest_blocked_s: of the calls
-    under way at the kill, or begun between it and active_s, the longest; blocked_clients: how many
-    clients had one of 1 s and more. errors: that failed after the kill, blocked: those of them that
-    never ended. `active_s` NaN: never again; then there is no after. ValueError without calls
-    before the kill.
+    after that): successful calls a second, counted at their end; during_over_before and
+    after_over_before. before_ms and after_ms: their mean times. longest_blocked_s: the longest of the
+    calls in progress at the kill or begun between it and active_s; blocked_clients: clients with such
+    a call of 1 s or more. errors: calls that failed after the kill; blocked: those that never ended.
+    `active_s` NaN: the rank did not return, and there is no after. ValueError without calls before
+    the kill.
     """
     ends = rows["started_s"] + rows["seconds"]
     last = float(ends.max())
@@ -67,7 +65,7 @@ def through(rows, killed_s: float, active_s: float, *, settle_s: float = 2.0) ->
              "after": (until + settle_s, last)}
     good = rows["ok"].astype(bool)
     if not (good & (ends <= killed_s)).any():
-        raise ValueError("no call came out before the kill")
+        raise ValueError("no call succeeded before the kill")
     found = {}
     for span, (since, to) in spans.items():
         there = good & (ends > since) & (ends <= to)

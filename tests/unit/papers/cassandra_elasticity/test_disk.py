@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labbook.papers.cassandra_elasticity.disk import NUMBERS, numbers, who_asked
+from labbook.papers.cassandra_elasticity.disk import (
+    STATISTICS,
+    attribute_requests,
+    request_statistics,
+    sample_consecutive,
+    sample_evenly,
+)
 
 KB128 = 128 << 10
 SECTORS = KB128 // 512
@@ -25,7 +31,7 @@ def reads(thread, *sectors, size=KB128):
 
 
 def of(frame, group="all", **groups):
-    found = numbers(frame, groups or None).set_index("group")
+    found = request_statistics(frame, groups or None).set_index("group")
     return found.loc[group]
 
 
@@ -82,7 +88,7 @@ def test_writes_in_between_do_not_cut_a_run_of_reads():
 def test_together_writes_come_between_reads_and_cut_their_runs():
     rows = [row for i in range(4) for row in (("r", i * SECTORS, KB128, False),
                                               ("w", 10**6 + i * SECTORS, KB128, True))]
-    found = numbers(trace(*rows), {"r": "^r"}, together=True).set_index("group")
+    found = request_statistics(trace(*rows), {"r": "^r"}, together=True).set_index("group")
     assert found.loc["all", "sequential_share"] == 0 and found.loc["all", "read_share"] == 0.5
     assert found.loc["r", "sequential_on_disk"] == 0 and found.loc["r", "run_on_disk_requests"] == 1
     assert found.loc["r", "sequential_share"] == 1 and found.loc["r", "run_requests"] == 4
@@ -92,7 +98,7 @@ def test_together_writes_come_between_reads_and_cut_their_runs():
 
 def test_a_read_may_go_on_where_another_s_write_ended():
     frame = trace(("w", 0, 512, True), ("r", 1, 512, False), ("r", 2, 512, False))
-    found = numbers(frame, {"r": "^r"}, together=True).set_index("group").loc["r"]
+    found = request_statistics(frame, {"r": "^r"}, together=True).set_index("group").loc["r"]
     assert found["sequential_on_disk"] == 1 and found["run_on_disk_requests"] == 2
 
 
@@ -106,18 +112,18 @@ def test_another_s_request_ends_a_run_on_the_disk_though_it_lies_in_the_way():
 
 def test_seeks_are_told_of_each_group():
     frame = trace(*reads("a", 0, 11, size=512), *reads("b", 112, size=512), *reads("a", 13, size=512))
-    groups = numbers(frame, {"a": "^a$", "b": "^b$"}).set_index("group")["seek_median_bytes"]
+    groups = request_statistics(frame, {"a": "^a$", "b": "^b$"}).set_index("group")["seek_median_bytes"]
     assert groups["b"] == 100 * 512 and groups["a"] == (10 + 100) / 2 * 512
 
 
 def test_a_group_that_no_thread_is_in_has_no_requests_and_no_numbers():
     found = of(trace(*reads("a", 0, 8)), "none", none="^nobody$")
     assert found["requests"] == found["bytes"] == 0
-    assert all(math.isnan(found[name]) for name in NUMBERS[2:])
+    assert all(math.isnan(found[name]) for name in STATISTICS[2:])
 
 
 def test_an_empty_trace_has_a_row_too():
-    found = numbers(trace(*reads("a", 0)).iloc[:0], {"a": "a"})
+    found = request_statistics(trace(*reads("a", 0)).iloc[:0], {"a": "a"})
     assert list(found["group"]) == ["all", "a"] and list(found["requests"]) == [0, 0]
 
 
@@ -131,14 +137,14 @@ def test_only_events_of_one_kind_are_counted():
     frame = trace(("a", 0, 4096, False, "queue"), ("a", 8, 4096, False, "queue"),
                   ("k", 0, 8192, False, "issue"))
     assert of(frame)["requests"] == 1
-    assert numbers(frame, event="queue").iloc[0]["sequential_share"] == 1
+    assert request_statistics(frame, event="queue").iloc[0]["sequential_share"] == 1
 
 
 def test_rows_may_carry_any_index():
     frame = trace(*reads("a", 0, SECTORS), *reads("b", 7000, 9000))
     again = pd.concat([frame, frame.assign(t_s=frame["t_s"] + 9)])
-    pd.testing.assert_frame_equal(numbers(again, {"b": "b"}),
-                                  numbers(again.reset_index(drop=True), {"b": "b"}))
+    pd.testing.assert_frame_equal(request_statistics(again, {"b": "b"}),
+                                  request_statistics(again.reset_index(drop=True), {"b": "b"}))
 
 
 def test_who_asked_is_found_through_merges_and_splits():
@@ -148,7 +154,7 @@ def test_who_asked_is_found_through_merges_and_splits():
         ("stream", 100, 16384, False, "queue"),
         ("kworker/0:1H", 100, 8192, False), ("kworker/1:2", 116, 8192, False),  # one in two
         ("kworker/u4", 500, 4096, True))                            # of which nothing is known
-    found = who_asked(frame)
+    found = attribute_requests(frame)
     assert list(found["asked_by"]) == ["read", "stream", "stream", "kworker/u4"]
     assert list(found["event"].unique()) == ["issue"]
     assert of(found, "mine", mine="^stream$")["requests"] == 2
@@ -157,4 +163,28 @@ def test_who_asked_is_found_through_merges_and_splits():
 def test_a_write_asked_for_where_another_reads_is_told_apart():
     frame = trace(("writer", 0, 4096, True, "queue"), ("reader", 0, 4096, False, "queue"),
                   ("k", 0, 4096, False), ("k", 0, 4096, True))
-    assert list(who_asked(frame)["asked_by"]) == ["reader", "writer"]
+    assert list(attribute_requests(frame)["asked_by"]) == ["reader", "writer"]
+
+
+def requests(number):
+    return pd.DataFrame({"t_s": 100 + np.arange(number), "sector": 2_000_000 * np.arange(number),
+                         "size_bytes": 4096, "write": False, "group": ["stream", "gets"] * (number // 2)})
+
+
+def test_of_many_requests_some_are_kept_from_first_to_last():
+    found = sample_evenly(requests(1000), 90, 11)
+    assert len(found["request_t_s"]) == 11
+    assert (found["request_t_s"][0], found["request_t_s"][-1]) == (10, 1009)
+    assert found["request_gb"][-1] == pytest.approx(999 * 1.024) and found["request_kb"][0] == 4
+    few = sample_evenly(requests(4), 100, 11)
+    assert few["request_t_s"] == [0, 1, 2, 3] and few["request_group"] == ["stream", "gets"] * 2
+    assert sample_evenly(requests(0), 0, 5)["request_t_s"] == []
+
+
+def test_of_a_moment_all_requests_are_kept():
+    found = sample_consecutive(requests(100), 100, 10)
+    assert found["close_t_s"] == list(range(50, 60))
+    assert len(sample_consecutive(requests(6), 100, 10)["close_t_s"]) == 6
+    lopsided = pd.concat([requests(10), requests(2).assign(t_s=5000)])
+    assert len(sample_consecutive(lopsided, 0, 4)["close_t_s"]) == 4
+    assert sample_consecutive(requests(0), 0, 4)["close_kb"] == []

@@ -1,19 +1,17 @@
-"""Numbers of joins, of the calls made meanwhile and of a disk's requests."""
+"""Metrics of joins, and of the calls made around them."""
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from labbook.papers.cassandra_elasticity import request_samples
 from labbook.papers.cassandra_elasticity.joins import (
-    begun_while,
-    calls_through,
-    in_thirds,
-    join_numbers,
-    marks,
-    streams,
+    calls_during,
+    call_times,
+    call_times_in_thirds,
+    join_metrics,
+    join_times,
+    stream_times,
 )
 
 
@@ -28,7 +26,7 @@ TWO = [join(0, 15), join(20, 20, received=300, before=1200, after=1500)]
 
 
 def test_joins_one_after_another_add_up():
-    found = join_numbers(TWO)
+    found = join_metrics(TWO)
     assert found["join_s"] == 17.5 and found["least_join_s"] == 15 and found["all_joined_s"] == 35
     assert (found["moving_s"], found["moving_all_s"], found["fixed_wait_s"]) == (7.5, 15, 10)
     assert (found["streaming_s"], found["rest_s"]) == (6.5, 1)
@@ -39,23 +37,23 @@ def test_joins_one_after_another_add_up():
 
 
 def test_joins_at_once_take_as_long_as_the_longest():
-    found = join_numbers(TWO, together=True)
+    found = join_metrics(TWO, together=True)
     assert (found["all_joined_s"], found["moving_all_s"], found["join_s"]) == (20, 10, 17.5)
 
 
 def test_one_join_is_first_and_last_and_none_is_an_error():
-    assert math.isnan(join_numbers(TWO[:1])["last_over_first"])
+    assert math.isnan(join_metrics(TWO[:1])["last_over_first"])
     with pytest.raises(ValueError, match="no joins"):
-        join_numbers([])
+        join_metrics([])
 
 
 def test_when_joins_began_and_ended_by_the_calls_clock():
-    assert marks([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [5, 25],
+    assert join_times([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [5, 25],
                                                           "join_ends_s": [20, 45]}
 
 
 def test_streams_end_as_their_joins_do():
-    assert streams([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [16, 36],
+    assert stream_times([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [16, 36],
                                                             "join_ends_s": [20, 45]}
 
 
@@ -65,58 +63,34 @@ def calls(*rows):
 
 def test_calls_that_began_meanwhile():
     rows = calls((4.9, 1, True), (5, 1, True), (19.9, 9, False), (20, 1, True), (30, 1, True))
-    assert list(begun_while(rows, [5, 25], [20, 45])["started_s"]) == [5, 19.9, 30]
+    assert list(calls_during(rows, [5, 25], [20, 45])["started_s"]) == [5, 19.9, 30]
 
 
 def test_calls_are_before_during_or_after_the_joins():
     rows = calls((0, 1, True), (4.5, 1, True),      # the second is under way when a node joins
                  (6, 3, True), (7, 5, True), (8, 90, False), (22, 9, True), (50, 0.5, True))
-    found = calls_through(rows, [5, 25], [20, 45])
+    found = call_times(rows, [5, 25], [20, 45])
     assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 4000, 500)
     assert (found["during_over_before"], found["after_over_before"]) == (4, 0.5)
 
 
 def test_joins_at_once_count_a_call_once():
     rows = calls((0, 1, True), (6, 2, True), (30, 4, True))
-    assert calls_through(rows, [5, 5], [20, 40])["during_ms"] == 3000
+    assert call_times(rows, [5, 5], [20, 40])["during_ms"] == 3000
 
 
 def test_calls_of_a_cold_start_are_not_before():
     rows = calls((0, 9, True), (12, 2, True), (25, 3, True), (40, 4, True))
-    assert calls_through(rows, [20], [30], since_s=10)["before_ms"] == 2000
+    assert call_times(rows, [20], [30], since_s=10)["before_ms"] == 2000
 
 
 def test_of_what_there_are_no_calls_there_is_no_time():
-    found = calls_through(calls((6, 3, True)), [5], [20])
+    found = call_times(calls((6, 3, True)), [5], [20])
     assert found.pop("during_ms") == 3000
     assert all(math.isnan(value) for value in found.values()) and len(found) == 4
 
 
 def test_without_a_join_the_thirds_stand_for_before_during_and_after():
     rows = calls((0, 1, True), (5, 1, True), (17, 2, True), (30, 3, True))
-    found = in_thirds(rows, 5, 30)
+    found = call_times_in_thirds(rows, 5, 30)
     assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 2000, 3000)
-
-
-def requests(number):
-    return pd.DataFrame({"t_s": 100 + np.arange(number), "sector": 2_000_000 * np.arange(number),
-                         "size_bytes": 4096, "write": False, "group": ["stream", "gets"] * (number // 2)})
-
-
-def test_of_many_requests_some_are_kept_from_first_to_last():
-    found = request_samples.thinned(requests(1000), 90, 11)
-    assert len(found["request_t_s"]) == 11
-    assert (found["request_t_s"][0], found["request_t_s"][-1]) == (10, 1009)
-    assert found["request_gb"][-1] == pytest.approx(999 * 1.024) and found["request_kb"][0] == 4
-    few = request_samples.thinned(requests(4), 100, 11)
-    assert few["request_t_s"] == [0, 1, 2, 3] and few["request_group"] == ["stream", "gets"] * 2
-    assert request_samples.thinned(requests(0), 0, 5)["request_t_s"] == []
-
-
-def test_of_a_moment_all_requests_are_kept():
-    found = request_samples.closely(requests(100), 100, 10)
-    assert found["close_t_s"] == list(range(50, 60))
-    assert len(request_samples.closely(requests(6), 100, 10)["close_t_s"]) == 6
-    lopsided = pd.concat([requests(10), requests(2).assign(t_s=5000)])
-    assert len(request_samples.closely(lopsided, 0, 4)["close_t_s"]) == 4
-    assert request_samples.closely(requests(0), 0, 4)["close_kb"] == []

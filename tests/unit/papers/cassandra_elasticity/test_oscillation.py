@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from labbook.papers.cassandra_elasticity.oscillation import FEWEST, swings
+from labbook.papers.cassandra_elasticity.oscillation import FEWEST, oscillation_metrics
 
 SECONDS = np.arange(120)
 
@@ -18,23 +18,23 @@ SINE = 10 + 4 * np.sin(2 * np.pi * SECONDS / 12)
 
 
 def test_a_wave_in_noise_is_an_oscillation():
-    found = swings(SINE + noise(1), 0.5)
+    found = oscillation_metrics(SINE + noise(1), 0.5)
     assert found["oscillates"] == 1 and found["regularity"] > 0.6
     assert found["period_s"] == pytest.approx(6, rel=0.05)
     assert found["swing"] == pytest.approx(14 / 6, rel=0.15)
 
 
 def test_a_wave_alone_is_wholly_regular():
-    assert swings(SINE, 1)["regularity"] > 0.9
+    assert oscillation_metrics(SINE, 1)["regularity"] > 0.9
 
 
 def test_a_pause_that_comes_again_and_again_is_one():
-    found = swings(10 + 20 * (SECONDS % 10 == 3) + noise(0.5), 1)
+    found = oscillation_metrics(10 + 20 * (SECONDS % 10 == 3) + noise(0.5), 1)
     assert found["oscillates"] == 1 and found["swing"] > 2
 
 
 def test_a_wave_under_a_trend_is_one_by_itself():
-    assert swings(SINE + 0.5 * SECONDS, 1)["period_s"] == pytest.approx(12, rel=0.05)
+    assert oscillation_metrics(SINE + 0.5 * SECONDS, 1)["period_s"] == pytest.approx(12, rel=0.05)
 
 
 @pytest.mark.parametrize("course", [
@@ -47,7 +47,7 @@ def test_a_wave_under_a_trend_is_one_by_itself():
     10 + 9 * ((SECONDS > 40) & (SECONDS < 46)) + noise(0.3),
     np.full(len(SECONDS), 7.3), 2 + 0.1 * SECONDS])
 def test_noise_trends_and_steps_are_none(course):
-    found = swings(course, 1)
+    found = oscillation_metrics(course, 1)
     assert found["oscillates"] == 0 and found["swing"] == 1 and found["regularity"] < 0.25
     assert math.isnan(found["period_s"])
 
@@ -55,14 +55,14 @@ def test_noise_trends_and_steps_are_none(course):
 def test_bins_without_a_value_are_passed_over_and_keep_their_time():
     course = [None if i % 7 == 2 else math.nan if i % 11 == 5 else one
               for i, one in enumerate(SINE + noise(1))]
-    assert swings(course, 1)["period_s"] == pytest.approx(12, rel=0.05)
+    assert oscillation_metrics(course, 1)["period_s"] == pytest.approx(12, rel=0.05)
 
 
 def test_of_too_few_nothing_is_told():
-    found = swings([1.0, 3.0, 2.0, None] * (FEWEST // 4), 1)
+    found = oscillation_metrics([1.0, 3.0, 2.0, None] * (FEWEST // 4), 1)
     assert set(found) == {"swing", "period_s", "regularity", "oscillates"}
     assert all(math.isnan(value) for value in found.values())
 
 
 def test_the_same_bins_give_the_same():
-    assert swings(SINE + noise(4), 1) == swings(SINE + noise(4), 1)
+    assert oscillation_metrics(SINE + noise(4), 1) == oscillation_metrics(SINE + noise(4), 1)

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from labbook.papers.ceph_mds.cache import (
-    asked_numbers,
-    both_orders,
-    cache_numbers,
-    drawn,
-    grown,
+    cache_metrics,
+    counter_growth,
+    figure_lists,
     migrating_over_quiet,
-    moves,
+    migrations,
+    of_both_orders,
+    request_metrics,
     shared_out,
 )
 
@@ -43,12 +43,12 @@ def run(moved=950, at_s=114.0, directories=8):
 def test_a_counter_is_told_of_between_looks():
     seen = pd.DataFrame([look(t, "a", 0, requests=10 * t) for t in (0.0, 1.0, 2.0)]
                         + [look(t, "b", 0, requests=100) for t in (0.0, 2.0)])
-    assert grown(seen, "requests", 0.5, 1.5) == pytest.approx(10)
-    assert math.isnan(grown(seen.iloc[:0], "requests", 0, 1))
+    assert counter_growth(seen, "requests", 0.5, 1.5) == pytest.approx(10)
+    assert math.isnan(counter_growth(seen.iloc[:0], "requests", 0, 1))
 
 
 def test_a_migration_has_its_two_ends_and_its_size():
-    one, = moves(run()).to_dict("records")
+    one, = migrations(run()).to_dict("records")
     assert (one["source"], one["target"], one["inodes"], one["directories"]) == ("a", "b", 950, 8)
     assert (one["from_s"], one["to_s"]) == (113.5, 114.0)
     assert one["left"] == pytest.approx(60 / 1010)
@@ -58,38 +58,38 @@ def test_looks_that_follow_one_another_are_one_migration_and_others_are_two():
     given = [0, 0, 10, 30, 30, 30, 30, 50, 50]
     seen = pd.DataFrame([look(i / 2, "a", 100 - n, n) for i, n in enumerate(given)]
                         + [look(i / 2, "b", n) for i, n in enumerate(given)])
-    assert list(moves(seen)["inodes"]) == [30, 20]
+    assert list(migrations(seen)["inodes"]) == [30, 20]
 
 
 def test_what_is_left_is_told_right_after_and_not_once_a_benchmark_has_deleted_more():
     seen = run()
     gone = (seen["daemon"] == "a") & (seen["t_s"] > 114.6)
     seen.loc[gone, "inodes"] = 0
-    assert moves(seen)["left"].iloc[0] == pytest.approx(60 / 1010)
+    assert migrations(seen)["left"].iloc[0] == pytest.approx(60 / 1010)
 
 
 @pytest.mark.parametrize("trees, each", [(1, 8), (4, 2), (8, 1)])
 def test_directories_that_move_as_one_tree_are_told_from_those_that_move_one_by_one(trees, each):
     seen = run()
     seen.loc[seen["exported"] > 0, "exported"] = trees
-    one, = moves(seen).to_dict("records")
+    one, = migrations(seen).to_dict("records")
     assert (one["trees"], one["directories"]) == (trees, 8)
-    assert cache_numbers(seen, PHASES)["directories_a_tree"] == each
+    assert cache_metrics(seen, PHASES)["directories_a_tree"] == each
 
 
 def test_where_all_directories_are_worked_in_none_is_untouched():
-    found = cache_numbers(run(), PHASES.assign(phase=PHASES["phase"].str.replace("sequential", "random")))
+    found = cache_metrics(run(), PHASES.assign(phase=PHASES["phase"].str.replace("sequential", "random")))
     assert math.isnan(found["directories_a_tree"]) and found["most_directories_at_once"] == 8
 
 
 def test_a_server_that_starts_anew_counts_from_zero_and_gave_nothing():
     seen = pd.DataFrame([look(i / 2, "a", 10, n) for i, n in enumerate([40, 40, 0, 0])]
                         + [look(i / 2, "b", 10) for i in range(4)])
-    assert not len(moves(seen))
+    assert not len(migrations(seen))
 
 
 def test_figure_five_in_numbers():
-    found = cache_numbers(run(), PHASES)
+    found = cache_metrics(run(), PHASES)
     assert found["one_has_after_create"] == pytest.approx(1010 / 1015)
     assert found["moved_creating"] == found["moved_reading"] == 0
     assert found["moved_deleting"] == found["moved_at_once"] == pytest.approx(0.95)
@@ -102,13 +102,13 @@ def test_shares_are_of_the_files_that_there_were():
     seen = run()
     second = PHASES.assign(phase=PHASES["phase"].str.replace("sequential", "random"), operations=10 * FILES,
                            from_s=PHASES["from_s"] - 60, to_s=PHASES["to_s"] - 60)
-    found = cache_numbers(seen, pd.concat([second, PHASES]))
+    found = cache_metrics(seen, pd.concat([second, PHASES]))
     assert found["moved_deleting"] == pytest.approx(0.95 / 2) and found["moved_at_once"] == pytest.approx(0.95)
-    assert cache_numbers(seen, PHASES.assign(operations=2 * FILES))["moved_deleting"] == pytest.approx(0.475)
+    assert cache_metrics(seen, PHASES.assign(operations=2 * FILES))["moved_deleting"] == pytest.approx(0.475)
 
 
 def test_without_a_migration_there_is_none_to_tell_of():
-    found = cache_numbers(run(moved=0), PHASES)
+    found = cache_metrics(run(moved=0), PHASES)
     assert found["moved_deleting"] == found["moved_at_once"] == found["migrations"] == 0
     assert math.isnan(found["left_after_move"])
 
@@ -127,9 +127,9 @@ def test_a_directory_that_one_has_a_part_of_is_shared_out(owned, found):
 
 def test_requests_for_each_operation_of_a_phase():
     seen = run()
-    found = asked_numbers(seen, PHASES)
+    found = request_metrics(seen, PHASES)
     assert found["sequential_create_asked"] == pytest.approx(2) and found["sequential_create_forwarded"] == 0
-    sent_on = asked_numbers(seen.assign(forward=seen["requests"] // 2), PHASES)
+    sent_on = request_metrics(seen.assign(forward=seen["requests"] // 2), PHASES)
     assert sent_on["sequential_create_asked"] == pytest.approx(1, abs=0.01)
     assert sent_on["sequential_create_forwarded"] == pytest.approx(1, abs=0.01)
     assert found["sequential_create_cached"] == 0
@@ -137,7 +137,7 @@ def test_requests_for_each_operation_of_a_phase():
 
 
 def test_rates_of_both_orders_together():
-    found = both_orders({"sequential_create_per_s": 100.0, "random_create_per_s": 300.0,
+    found = of_both_orders({"sequential_create_per_s": 100.0, "random_create_per_s": 300.0,
                          "sequential_stat_per_s": math.nan, "random_stat_per_s": 50.0,
                          "sequential_delete_per_s": math.nan, "random_delete_per_s": math.nan})
     assert found["create_per_s"] == pytest.approx(150) and found["create_random_over_sequential"] == 3
@@ -146,7 +146,7 @@ def test_rates_of_both_orders_together():
 
 def test_rates_of_a_benchmark_without_orders_are_left_as_they_are():
     measured = {"create_per_s": 7.0, "stat_per_s": 5.0, "delete_per_s": 3.0, "mkdir_per_s": 2.0}
-    assert measured | both_orders(measured) == measured
+    assert measured | of_both_orders(measured) == measured
 
 
 def test_operations_in_a_migration_are_told_from_the_others():
@@ -158,7 +158,7 @@ def test_operations_in_a_migration_are_told_from_the_others():
 
 @pytest.mark.parametrize("most", [20, 30, 42, 60])      # every 5th look, every 3rd, every 2nd
 def test_what_a_figure_needs_are_short_lists(most):
-    found = drawn(run(), PHASES, most=most)
+    found = figure_lists(run(), PHASES, most=most)
     assert len(found["cached_t_s"]) == len(found["cached_rank"]) == len(found["cached_inodes"]) <= most + 2
     assert found["cached_rank"].count(0) == found["cached_rank"].count(1)
     assert found["phase_from_s"] == [0, 10, 12] and found["phase_to_s"][-1] == 20

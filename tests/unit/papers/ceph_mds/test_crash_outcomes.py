@@ -8,10 +8,9 @@ from labbook.papers.ceph_mds.crash_outcomes import (
     OUTCOMES,
     WAYS,
     classify,
-    counted,
+    crash_metrics,
     cut_off,
     failed_migrations,
-    metrics,
     outcome,
     parts_of,
     together,
@@ -147,7 +146,7 @@ def test_a_run_in_numbers():
     survivor = parts(dead=counts(right=2, unobtainable=3), below=counts(right=4),
                      living=counts(right=1) | {"wrong": 2, "unasked": 1, "differing": {"size": 2}})
     again = {"survivor": parts(), "fresh": parts()}
-    found = metrics(evidence(survivor=survivor, fresh=None, map_updated_s=None, **ALONE), again)
+    found = crash_metrics(evidence(survivor=survivor, fresh=None, map_updated_s=None, **ALONE), again)
     assert (found["survivor_right"], found["survivor_right_dead"], found["survivor_right_living"]) == (7, 2, 5)
     assert (found["survivor_unobtainable_dead"], found["survivor_unasked_living"]) == (3, 1)
     assert found["survivor_differing"] == "size (2)" and found["not_as_before"] == 2
@@ -161,7 +160,7 @@ def test_a_run_in_numbers():
 
 def test_what_is_told_of_does_not_depend_on_what_came_of_it():
     """A claim is judged by a metric that is there in each run."""
-    numbers = [{name for name, value in metrics(evidence(fresh=fresh), {"survivor": fresh}).items()
+    numbers = [{name for name, value in crash_metrics(evidence(fresh=fresh), {"survivor": fresh}).items()
                 if isinstance(value, float)} for fresh in (None, parts())]
     assert numbers[0] == numbers[1]
 
@@ -170,7 +169,7 @@ def test_what_is_told_of_does_not_depend_on_what_came_of_it():
     ({"survivor": parts(), "fresh": parts()}, 1), ({"survivor": parts(), "fresh": None}, 0),
     ({"survivor": parts(living=counts(wrong=1)), "fresh": parts()}, 0)])
 def test_all_is_right_again_for_both_clients_or_not(last, again):
-    found = metrics(evidence(), last)
+    found = crash_metrics(evidence(), last)
     assert found["right_again"] == again and found["outcome_right"] == 1
     assert found["not_as_before"] == (not again and last["fresh"] is not None)
 
@@ -178,12 +177,3 @@ def test_all_is_right_again_for_both_clients_or_not(last, again):
 def test_a_death_nobody_noticed_is_no_map_that_was_not_updated():
     found = classify(evidence(noticed_s=None, map_updated_s=None))
     assert not found["map_not_updated"]
-
-
-def test_runs_are_counted():
-    runs = [classify(evidence()), classify(evidence(client_cut=[0])),
-            classify(evidence(client_cut=[1], survivor=parts(living=counts(missing=1))))]
-    found = counted(runs)
-    assert found["runs"] == 3 and found["runs_right"] == 2 and found["runs_missing"] == 1
-    assert found["client_cut_runs"] == 2 and found["ways_left"] == 1
-    assert counted([])["ways_left"] == 0

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from labbook.papers.ceph_mds.recovery import in_order, recovery, through
+from labbook.papers.ceph_mds.recovery import in_order, metrics_through, recovery_metrics
 
 KILLED = 1000.0
 
@@ -29,7 +29,7 @@ SPARE = states((990, "mds2", "active"), (1012, "mds3", "replay"), (1012.5, "mds3
 
 
 def test_detection_and_takeover_are_told_apart():
-    found = recovery(SPARE, 1, KILLED)
+    found = recovery_metrics(SPARE, 1, KILLED)
     assert found["detection_s"] == 12 and found["takeover_s"] == 2 and found["recovery_s"] == 14
     assert found["replay_s"] == found["rejoin_s"] == 0.5 and found["clientreplay_s"] == 0
     assert found["unserved_s"] == 0 and found["active_at_s"] == 1014
@@ -46,21 +46,21 @@ def test_all_steps_in_their_order_and_nothing_less():
 
 
 def test_a_rank_that_nobody_had_for_a_while():
-    found = recovery(states((1010, None, "failed"), (1020, "mds2", "replay"),
+    found = recovery_metrics(states((1010, None, "failed"), (1020, "mds2", "replay"),
                             (1021, "mds2", "active")), 1, KILLED)
     assert (found["detection_s"], found["unserved_s"], found["replay_s"]) == (10, 10, 1)
     assert found["takeover_s"] == 11
 
 
 def test_what_did_not_happen_is_nan():
-    assert all(map(math.isnan, recovery(SPARE, 0, KILLED).values()))
-    found = recovery(states((1010, None, "failed")), 1, KILLED)
+    assert all(map(math.isnan, recovery_metrics(SPARE, 0, KILLED).values()))
+    found = recovery_metrics(states((1010, None, "failed")), 1, KILLED)
     assert found["detection_s"] == 10 and math.isnan(found["takeover_s"])
 
 
 def test_rates_before_during_and_after():
     rows = calls(*steady(0, 10), (0, 10, 15, True, ""), *steady(25, 45))
-    found = through(rows, 10, 25, settle_s=5)
+    found = metrics_through(rows, 10, 25, settle_s=5)
     assert found["rate_before"] == pytest.approx(2) and found["rate_after"] == pytest.approx(2)
     assert found["rate_during"] == pytest.approx(1 / 15)
     assert found["longest_blocked_s"] == 15 and found["blocked_clients"] == 1
@@ -70,16 +70,16 @@ def test_rates_before_during_and_after():
 def test_calls_that_never_ended():
     rows = calls(*steady(0, 10), *steady(0, 10, client=1), (0, 10, 30, False, "blocked"),
                  (1, 10, 1, False, "EIO"))
-    found = through(rows, 10, math.nan)
+    found = metrics_through(rows, 10, math.nan)
     assert found["longest_blocked_s"] == 30 and found["blocked"] == 1 and found["errors"] == 2
     assert math.isnan(found["rate_after"]) and found["rate_during"] == 0
 
 
 def test_calls_begun_long_after_are_not_blocked_by_it():
     rows = calls(*steady(0, 10), (0, 10, 2, True, ""), (0, 30, 9, True, ""))
-    assert through(rows, 10, 12)["longest_blocked_s"] == 2
+    assert metrics_through(rows, 10, 12)["longest_blocked_s"] == 2
 
 
 def test_no_calls_before_are_an_error():
     with pytest.raises(ValueError, match="before the kill"):
-        through(calls((0, 11, 1, True, "")), 10, 12)
+        metrics_through(calls((0, 11, 1, True, "")), 10, 12)

@@ -1,0 +1,319 @@
+"""The experiments: joins under load, with the donor's disk traced, and nodes that die or leave.
+
+Parameters of a point, beside the ring's (donor.LOADED): load ("none", "read", "write", "read_capped",
+"write_capped"), clients, capped_per_s (calls a second of all clients of a capped load), before_s and
+after_s (of load before and after the joins), compaction, share (of the ring, for each joiner).
+"""
+
+import time
+from contextlib import nullcontext
+
+import pandas as pd
+
+from labbook.errors import InputError, SystemFailure
+from labbook.lab.disk.io_classes import io_class
+from labbook.papers.cassandra_elasticity.disk import THREADS, disk_metrics
+from labbook.papers.cassandra_elasticity.donor import Donor, node_names, rows_of
+from labbook.papers.cassandra_elasticity.joins import (
+    call_times,
+    call_times_in_thirds,
+    calls_during,
+    join_metrics,
+    join_rows,
+    join_times,
+    stream_times,
+)
+from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
+from labbook.study.summary import summarise
+from labbook.systems.null.server import NullServer
+from labbook.workloads.clients.cpu import client_limited
+from labbook.workloads.clients.outage import over_time
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.contents import readable
+from labbook.workloads.keyvalue.load import begin_pairs
+
+LIMIT_S = 3600.0        # of a join; one that takes longer has failed
+BIN_S = 1.0             # of calls through time
+# I/O class and level of the donor's streaming threads.
+IO_CLASSES = {"alike": ("none", 0), "stream_first": ("realtime", 4), "gets_first": ("idle", 0)}
+
+
+def measure_ceiling(ceilings) -> None:
+    """The clients' highest rate: calls of the point's op for calling_s to a server that stores nothing."""
+    for point in ceilings.remaining():
+        with ceilings.study.attempt(point) as attempt:
+            null = attempt.setup(lambda lab: NullServer(
+                lab.host("idle"), protocol=point.protocol, value_bytes=point.value_bytes, values="random").up())
+            stream = _begin(attempt, null, point.op, point.rows)
+            time.sleep(point.calling_s)
+            calls = stream.end()
+            attempt.record(calls.rows, metrics=calls.metrics, facts=null.facts())
+
+
+def measure_seeks(seeks, schedulers=()) -> None:
+    """seek_ratio: time of a random read of the donor's disk over that of a sequential one, reading_s
+    each. InputError where the disk lacks one of `schedulers`, which later experiments set."""
+    for point in seeks.remaining():
+        with seeks.study.attempt(point) as attempt:
+            disk = attempt.lab.disk(point.disk)
+            if absent := set(schedulers) - set(disk.schedulers()):
+                raise InputError(f"{point.disk}'s disk has no {', '.join(sorted(absent))}", file="parameters",
+                                 key="scheduler.schedulers", allowed=disk.schedulers())
+            cost = disk.seek_cost(point.reading_s)
+            attempt.record(metrics={"seek_ratio": cost["ratio"], "sequential_ms": cost["sequential_ms"],
+                                    "random_ms": cost["random_ms"]}, facts=disk.facts())
+
+
+class JoinBench:
+    """Measures experiments of one study, all with the same donor. `ceilings` and `seeks`: measured before."""
+
+    def __init__(self, ceilings, seeks):
+        self.study, self.ceilings, self.seeks = ceilings.study, ceilings, seeks
+        self.donor = Donor(node_names(self.study))
+
+    def joins(self, experiment, act=None, trace=False) -> None:
+        """Joins under the point's load: `act(attempt, ring)` -> (joins, further metrics); by default
+        the point's `joiners`, one after another. `trace`: with the requests to the donor's disk."""
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
+                ring, disk = self.donor.restore(attempt), attempt.lab.disk(self.donor.name)
+                traced = disk.trace() if trace else nullcontext()
+                with traced:
+                    (joins, more), calls = _under_load(attempt, ring, lambda: (act or one_after_another)(attempt, ring))
+                metrics = more | join_metrics(joins, together=point.params.get("how") == "together")
+                metrics |= self._place() | self._load_metrics(point, calls, joins)
+                metrics["waits_over_delay"] = metrics["fixed_wait_s"] * 1000 / point.ring_delay_ms
+                facts, series = ring.facts() | {"disk": disk.facts()}, {}
+                if calls is not None:
+                    series["calls"] = over_time(calls.rows, BIN_S)
+                if trace:
+                    metrics |= disk_metrics(traced.requests, lists=point.repeat == 1)
+                    facts["trace"], series["requests"] = traced.facts, traced.requests
+                attempt.record(join_rows(joins), metrics=metrics, facts=facts, series=series)
+
+    def growth(self, experiment) -> None:
+        """Calls through time, while nodes join as the point's `how` has them, and before and after:
+        warm_s of load, then steady_s before the first join and after each; or alone_s without any."""
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
+                ring = self.donor.restore(attempt)
+                stream = _begin_load(attempt, ring)
+                time.sleep(point.warm_s)
+                busy = shared_cores_busy([attempt.lab.host(name) for name in self.donor.nodes[:2]],
+                                         lambda: time.sleep(point.steady_s))
+                joins = grow(point, ring)
+                calls = stream.end()
+                metrics = self._place() | growth_metrics(point, joins, calls) | {
+                    "shared_cores_busy": busy, "client_limited": self._limited("read", calls)}
+                attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
+
+    def deaths(self, experiment) -> None:
+        """A joiner is killed under load once `part` of its share has arrived, and joins again later."""
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
+                ring = self.donor.restore(attempt)
+                stream = _begin_load(attempt, ring)
+                time.sleep(point.before_s)
+                killed_s, metrics = kill_joiner(point, ring)
+                time.sleep(point.after_s)
+                calls = stream.end()
+                metrics |= _readable(attempt, ring)
+                metrics |= join_again(ring, point.share, point.again_within_s, point.most_tries)
+                metrics["readable"] = min(metrics["readable"], _readable(attempt, ring)["readable"])
+                attempt.record(calls.rows, metrics=metrics | self._place() | per_bin(calls.rows, BIN_S) | {
+                    "died_s": killed_s - calls.started, "client_limited": self._limited("read", calls)},
+                    facts=ring.facts())
+
+    def departures(self, experiment) -> None:
+        """A node joins without load and leaves under the point's."""
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
+                ring = self.donor.restore(attempt)
+                joins, _ = one_after_another(attempt, ring)
+                left, calls = _under_load(attempt, ring, lambda: ring.leave(joins[0]["node"], LIMIT_S))
+                metrics = join_metrics(joins) | self._place() | _readable(attempt, ring)
+                metrics |= leave_metrics(left, joins[0], point.load)
+                if calls is not None:
+                    metrics["client_limited"] = self._limited(point.load, calls)
+                attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
+
+    def _place(self) -> dict:
+        """Metrics of what the point was measured on: the disk, and how fast the data were loaded."""
+        probed = self.seeks.summary()
+        ratio = {"seek_ratio": probed["seek_ratio"].median()} if len(probed) else {}
+        return ratio | self.donor.metrics
+
+    def _limited(self, op, calls) -> float:
+        """1 where the clients may have been the limit of these calls."""
+        ceilings = self.ceilings.summary()
+        most = ceilings.loc[ceilings["op"] == op, "rate_per_s"].max() if len(ceilings) else float("inf")
+        return float(client_limited(calls.metrics["rate_per_s"], most, calls.metrics["clients_cpu_share"]))
+
+    def _load_metrics(self, point, calls, joins) -> dict:
+        if calls is None:
+            return {}
+        return load_metrics(point, calls, joins) | {
+            "client_limited": self._limited(point.load.partition("_")[0], calls)}
+
+
+def one_after_another(attempt, ring):
+    """The point's joiners, one after another."""
+    point = attempt.point
+    return ring.one_after_another([point.share] * point.joiners, LIMIT_S), {}
+
+
+def several(attempt, ring):
+    """The point's `number` of joiners, at once ("together") or one after another."""
+    point = attempt.point
+    shares = [point.share] * point.number
+    if point.how == "together":
+        return ring.join(shares).wait(LIMIT_S), {}
+    return ring.one_after_another(shares, LIMIT_S), {}
+
+
+def with_priority(attempt, ring):
+    """Joins while the donor's streaming threads have the I/O class of the point's `priority`."""
+    with io_class(ring.process, THREADS["stream"], *IO_CLASSES[attempt.point.priority]) as given:
+        joins, _ = one_after_another(attempt, ring)
+        return joins, {"io_classes": len(given.seen())}
+
+
+def is_repetition(point) -> bool:
+    """Whether the point of `several` measures what another point does: one joiner is both ways alike."""
+    return point.number == 1 and point.how == "one_after_another"
+
+
+def grow(point, ring) -> list[dict]:
+    """Let the point's nodes join, one by one or two at a time, steady_s after each; no join: alone_s."""
+    if point.how == "none":
+        time.sleep(point.alone_s)
+        return []
+    at_once, joins = {"one_by_one": 1, "two_at_a_time": 2}[point.how], []
+    for first in range(0, point.joiners, at_once):
+        joins += ring.join([point.share] * min(at_once, point.joiners - first)).wait(LIMIT_S)
+        time.sleep(point.steady_s)
+    return joins
+
+
+def growth_metrics(point, joins, calls) -> dict:
+    """Metrics of calls through time; their oscillation is that after warm_s, without the last bin."""
+    times = join_times(joins, calls.started)
+    metrics = per_bin(calls.rows, BIN_S) | times
+    if joins:
+        metrics |= join_metrics(joins) | call_times(calls.rows, **times, since_s=point.warm_s)
+    else:
+        metrics |= call_times_in_thirds(calls.rows, point.warm_s, point.steady_s + point.alone_s)
+    return metrics | oscillation_metrics(metrics["mean_ms_per_bin"][int(point.warm_s):-1], BIN_S)
+
+
+def load_metrics(point, calls, joins) -> dict:
+    """call_*: summary of the calls that began during joins; rate_kept: their rate over that of a capped
+    load; during_ms and streaming_ms: mean time of calls during joins and during their streaming."""
+    times = join_times(joins, calls.started)
+    metrics = {f"call_{name}": value for name, value in summarise(calls_during(calls.rows, **times)).items()}
+    if point.load.endswith("_capped"):
+        metrics["rate_kept"] = metrics["call_rate_per_s"] / point.capped_per_s
+    return metrics | {
+        "during_ms": call_times(calls.rows, **times)["during_ms"],
+        "streaming_ms": call_times(calls.rows, **stream_times(joins, calls.started))["during_ms"]}
+
+
+def per_bin(rows, bin_s: float) -> dict:
+    """Times of calls through time, as lists: mean_ms_per_bin, p95_ms_per_bin (None without calls)."""
+    bins = over_time(rows, bin_s)
+    return {"bin_s": bin_s} | {f"{name}_per_bin": [None if pd.isna(one) else round(float(one), 3)
+                                                   for one in bins[name]] for name in ("mean_ms", "p95_ms")}
+
+
+def shared_cores_busy(hosts, act) -> float:
+    """Run `act()`: the busy share of the cores that two hosts share meanwhile; 0 where they share none."""
+    first, second = hosts
+    before = _cpu_ticks(first)
+    act()
+    whole, busy = (after - earlier for after, earlier in zip(_cpu_ticks(first), before))
+    return busy / whole if set(first.cores or ()) & set(second.cores or ()) else 0.0
+
+
+def _cpu_ticks(host) -> tuple[int, int]:
+    """All and busy ticks of the machine's cores since its start."""
+    ticks = [int(one) for one in host.run("head -1 /proc/stat").stdout.split()[1:9]]
+    return sum(ticks), sum(ticks) - ticks[3] - ticks[4]     # idle, and idle waiting for a disk
+
+
+def kill_joiner(point, ring) -> tuple[float, dict]:
+    """Begin a join and kill the joiner when `part` of its share has arrived. The time of the kill
+    (epoch), and metrics of what the ring shows for looking_s. SystemFailure if it had joined by then."""
+    joins = ring.join([point.share])
+    name = joins.joiners[0].name
+    received = joins.await_share(name, point.part, LIMIT_S)
+    joins.kill(name)
+    killed_s = time.time()
+    if len(ring.owners()) > 1:
+        raise SystemFailure(f"{name} had joined before it was killed; use more data")
+    metrics = {"came_mb": received / 1e6} | shown_dead(ring, name, point.looking_s)
+    return killed_s, metrics | {"owners": len(ring.owners()), "shown": len(ring.status())}
+
+
+def shown_dead(ring, name: str, seconds: float, between_s: float = 1.0) -> dict:
+    """noticed_s, forgotten_s: after how long the donor's ring shows a node as down, and no longer;
+    absent where that does not happen within so many seconds."""
+    metrics, begin = {}, time.time()
+    while time.time() < begin + seconds and "forgotten_s" not in metrics:
+        shown, after = ring.status().get(name), time.time() - begin
+        if not shown:
+            metrics["forgotten_s"] = after
+        elif not shown["up"]:
+            metrics.setdefault("noticed_s", after)
+        time.sleep(between_s)
+    return metrics
+
+
+def join_again(ring, share: float, seconds: float, most_tries: int) -> dict:
+    """Try joins of so many seconds until one succeeds: tries, joined_again (0 or 1), and of the one
+    that succeeds again_join_s and again_received_mb."""
+    rows, tries = ring.join_with_retries([share], seconds, most_tries)
+    metrics = {"tries": float(tries), "joined_again": float(bool(rows))}
+    if rows:
+        joined = join_metrics(rows)
+        metrics |= {f"again_{name}": joined[name] for name in ("join_s", "received_mb")}
+    return metrics
+
+
+def leave_metrics(left: dict, joined: dict, load: str) -> dict:
+    """Metrics of a node that left, beside those of its join. left_mb is NaN under writes: what the node
+    sends then includes the clients' bytes."""
+    sent = left["moved_bytes"] if load != "write" else float("nan")
+    return {"leave_s": left["leave_s"], "leaving_wait_s": left["fixed_wait_s"],
+            "leaving_s": left["leave_s"] - left["fixed_wait_s"],
+            "left_mb": sent / 1e6, "left_over_joined": sent / joined["received_bytes"]}
+
+
+def _under_load(attempt, ring, act):
+    """What `act()` returns, and the calls of the point's load before, meanwhile and after; None: no load."""
+    point = attempt.point
+    if point.load == "none":
+        return act(), None
+    stream = _begin_load(attempt, ring)
+    time.sleep(point.before_s)
+    done = act()
+    time.sleep(point.after_s)
+    return done, stream.end()
+
+
+def _begin_load(attempt, ring):
+    point = attempt.point
+    op, _, capped = point.load.partition("_")
+    return _begin(attempt, ring, op, rows_of(point.params), rate_per_s=point.capped_per_s if capped else None)
+
+
+def _begin(attempt, target, op, rows, **more):
+    point = attempt.point
+    return begin_pairs(Crew.of(attempt.lab), target, op=op, clients=point.clients, rows=rows,
+                       value_bytes=point.value_bytes, values="random", seed=point.repeat,
+                       seconds_at_most=LIMIT_S, **more)
+
+
+def _readable(attempt, ring) -> dict:
+    """readable: the share of all rows that can be read with their values."""
+    params = attempt.point.params
+    return readable(Crew.of(attempt.lab), ring, rows=rows_of(params), value_bytes=params["value_bytes"])

@@ -1,0 +1,114 @@
+"""Ceph clusters and mounts for a point, and waiting for their states."""
+
+import time
+from contextlib import contextmanager, suppress
+
+from labbook.errors import InputError, SystemFailure
+from labbook.lab import LabDescription
+from labbook.systems.ceph.cluster import Ceph
+from labbook.systems.ceph.config import check_hosts
+from labbook.workloads.clients.cpu import server_cpu
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.files.bonnie import fits
+from labbook.workloads.files.load import PATTERNS
+
+# Who takes over a rank whose server dies. A standby that follows a rank serves that rank only.
+TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay": True},
+             "restart": {"standby": 0}, "mds_fail": {"standby": 1}}
+# Ranks to which directories are pinned in turn, of so many ranks.
+PINS = {"none": lambda ranks: [], "one": lambda ranks: [0], "spread": lambda ranks: list(range(ranks))}
+ALLOWED = {"tool": ["bonnie", "own"], "pin": list(PINS), "pattern": list(PATTERNS), "how": list(TAKEOVERS),
+           "load": ["idle", "load", "migrating"], "rank": [0, 1]}
+
+
+def ceph_settings(params: dict) -> dict:
+    """The settings of Ceph among a point's parameters: osds, replication, mds (active ones), and the
+    standbys by `spare` or `how`."""
+    spares = {}
+    if "spare" in params:
+        spares = {"standby": int(params["spare"])}
+    elif "how" in params:
+        spares = TAKEOVERS[params["how"]]
+    return {name: params[name] for name in ("osds", "replication")} | {"active": params["mds"]} | spares
+
+
+def check_points(experiment) -> None:
+    """InputError, before there is a lab, for parameters, loads and clusters that cannot be."""
+    hosts = LabDescription.load(experiment.study.folder / "lab.yml").hosts
+    number = {role: sum(host.role == role for host in hosts) for role in ("mon", "osd", "mds")}
+    for point in experiment.points():
+        for name in set(ALLOWED) & set(point.params):
+            if point.params[name] not in ALLOWED[name]:
+                raise InputError(f"{point.params[name]!r} is not allowed", key=f"{experiment.name}: {name}",
+                                 allowed=ALLOWED[name])
+        if point.params.get("tool") == "bonnie" and not fits(point.directories, point.files):
+            raise InputError(f"{point.directories} directories of {point.files} files", key=f"{experiment.name}: files",
+                             allowed="for bonnie++, in all a multiple of 1024")
+        check_hosts(Ceph.checked(ceph_settings(point.params)), number)
+
+
+def bring_up(attempt) -> Ceph:
+    """The point's cluster, brought up once for all points of its block."""
+    settings = ceph_settings(attempt.point.params)
+    return attempt.setup(lambda lab: Ceph(list(lab.hosts.values()), **settings).up())
+
+
+@contextmanager
+def mounted(attempt, ceph, number=1, cache_inodes=None):
+    """So many fresh clients of the cluster, spread over the client hosts: a list for each host."""
+    hosts = Crew.of(attempt.lab).hosts
+    mounts = [ceph.mount(hosts[i % len(hosts)], name=f"client{i + 1}", cache_inodes=cache_inodes).up()
+              for i in range(number)]
+    yield [[one for one in mounts if one.host is host] for host in hosts[:number]]
+    for one in mounts:
+        one.end()
+
+
+def paths(mounts) -> list[list[str]]:
+    return [[str(one.path) for one in of_host] for of_host in mounts]
+
+
+def fuse_cpu_s(mounts) -> float:
+    """Processor seconds of all mounts' ceph-fuse so far."""
+    return sum(server_cpu(one) for of_host in mounts for one in of_host)
+
+
+def reached(condition, seconds: float, between_s: float = 0.2) -> bool:
+    """Wait until `condition()` is true; False when it is not within so many seconds."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(between_s)
+    return True
+
+
+def at_rest(ceph, seconds: float) -> bool:
+    """Wait until deleted files are gone from the OSDs; False when they are not within so many seconds."""
+    def busy():
+        queues = [ceph.ask(one.name, "perf dump")["purge_queue"] for one in ceph.ranks().values()]
+        return any(one["pq_executing"] or one["pq_item_in_journal"] for one in queues)
+
+    return reached(lambda: not busy(), seconds)
+
+
+def all_active(ceph, seconds: float) -> bool:
+    """Wait until every rank is active by a server that was not killed; False after so many seconds."""
+    with suppress(SystemFailure):
+        return bool(ceph.await_active(seconds=seconds))
+    return False
+
+
+def has_left(ceph, rank: int, name: str) -> bool:
+    """Whether the monitor's map shows the rank without this server, or the server as laggy."""
+    now = ceph.ranks().get(rank)
+    return now is None or now.name != name or now.laggy
+
+
+def await_pinned(ceph, folder: str, number: int, seconds: float = 60.0) -> None:
+    """Wait until rank 1 owns so many directories of a folder; an MDS applies pins every 5 s."""
+    def owned():
+        return {path for path in ceph.owned()[1] if path.startswith(f"/{folder}/")}
+
+    if not reached(lambda: len(owned()) >= number, seconds):
+        raise SystemFailure(f"rank 1 did not get the {number} directories that are pinned to it")

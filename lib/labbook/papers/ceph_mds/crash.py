@@ -1,0 +1,308 @@
+"""The paper's crash (section 4, figure 9): kill one of two metadata servers, and ask for all metadata again.
+
+Parameters of a point, beside the cluster's: spare (whether there is a standby), rank (that is killed),
+load ("idle"; "load": clients make, rename and delete files of their own; "migrating": a directory
+begins to migrate from rank 1 to rank 0), directories and files (of each directory), moved_files (of the
+migrating one), load_clients, load_directories, load_files (of the load); look_s (in which a client must
+get all metadata), mount_s (in which a fresh client must mount), last_s (how long clients ask again once
+all servers are back), known_within_s (for the map to show the death), active_within_s (for all ranks to
+be active), settled_within_s (for migrations to finish).
+"""
+
+import time
+from contextlib import suppress
+from itertools import chain
+
+import pandas as pd
+
+from labbook.errors import LabbookError, SystemFailure
+from labbook.papers.ceph_mds import crash_outcomes
+from labbook.papers.ceph_mds.clusters import (
+    all_active,
+    await_pinned,
+    bring_up,
+    check_points,
+    has_left,
+    mounted,
+    reached,
+)
+from labbook.papers.ceph_mds.recovery import recovery_metrics
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.files.expected import expected, off, places
+from labbook.workloads.files.inventory import MISSING, THERE, compare, take
+from labbook.workloads.files.load import begin_metadata
+from labbook.workloads.files.sample_tree import sample_tree
+
+MOVED_SEED = 1000       # of the migrating tree; far from the seeds of the other trees
+NAN = float("nan")
+LOAD_METRICS = ("load_names", "load_lost", "load_back", "load_off")
+
+
+def measure_crashes(experiment) -> None:
+    """A crash of each point. In every second repeat another client looks at all files before it, whose
+    answers are compared with the first one's; such a look makes the first client flush what it caches,
+    so the other repeats do without."""
+    check_points(experiment)
+    for point in experiment.remaining():
+        with experiment.study.attempt(point) as attempt:
+            ceph = bring_up(attempt)
+            facts = ceph.facts()        # while all servers can answer
+            second_client = point.repeat % 2 == 0
+            with mounted(attempt, ceph, 1 + second_client) as mounts:
+                run = CrashRun(attempt, ceph, mounts[0][0], mounts[1][0] if second_client else None)
+                metrics = run.metrics()
+            attempt.record(metrics=metrics, facts=facts)
+
+
+class CrashRun:
+    """One crash. `mount`: the client that is there before; `other`: one that compares, or None."""
+
+    def __init__(self, attempt, ceph, mount, other=None):
+        self.point, self.crew = attempt.point, Crew.of(attempt.lab)
+        self.ceph, self.mount, self.other = ceph, mount, other
+        self.fresh_host = self.crew.hosts[-1]
+        self.moved = self.giver = self.stream = None    # the migrating directory and its server; the load
+
+    def metrics(self) -> dict:
+        """Run it; see crash_outcomes.crash_metrics for the outcomes."""
+        point, ceph = self.point, self.ceph
+        folders = self.make_trees()
+        if self.moved:
+            self.unpin()
+        before = inventory(self.mount, folders)
+        differ = self.compare_clients(before)
+        self.begin_load()
+        owned, session = ceph.owned(), (self.mount.sessions(), *self.mount.identity())
+
+        name, at_s = ceph.kill(point.rank, before=self.begin_migration if self.moved else None)
+        under_way = self.migrates()     # until the death is known
+        reached(lambda: has_left(ceph, point.rank, name), point.known_within_s)
+        with suppress(SystemFailure):   # if another server has died, what all reported before counts
+            owned = ceph.owned(dead=point.rank)     # the balancer may have moved some meanwhile
+        if point.spare:
+            all_active(ceph, point.active_within_s)
+
+        evidence, parts, asked = self.ask_clients(before, owned, name)
+        evidence |= self.symptoms(session, name, at_s)
+        waits, keeps = self.migrates(), ceph.ranks().get(point.rank)
+
+        ceph.start_mds(name)
+        back = all_active(ceph, point.active_within_s)
+        load = self.end_load()
+        last, load_metrics = self.ask_again(before, load) if back else ({"survivor": None, "fresh": None}, None)
+        evidence |= self.faults(name, at_s, under_way, last)
+        return crash_outcomes.crash_metrics(evidence, last) | {
+            "names": float(len(before)), "names_on_the_dead": float(len(parts["dead"])),
+            "names_held": float(len(parts["held"])), "clients_differ": differ,
+            "survivor_asked": NAN if self.stream else float(asked), "came_back": float(back),
+            "map_keeps_dead": float(keeps is not None and keeps.name == name),
+            "migration_under_way": float(under_way) if self.moved else NAN,
+            "migration_waits": float(waits) if self.moved else NAN,
+            "load_went_on": float(load is not None) if self.stream else NAN,
+            **(load_metrics or dict.fromkeys(LOAD_METRICS, NAN))}
+
+    def make_trees(self) -> list[str]:
+        """Make the files, half of the directories on either rank, and the directory that is to migrate,
+        on rank 1; their folders. The folder itself is pinned as well: the balancer might move it."""
+        point, mount = self.point, self.mount
+        trees = [sample_tree(mount.host, mount.path, directories=point.directories, files=point.files,
+                             seed=point.repeat, pins=[0, 1], pin=0)]
+        if point.load == "migrating":
+            trees += [sample_tree(mount.host, mount.path, directories=1, files=point.moved_files,
+                                  seed=MOVED_SEED + point.repeat, pins=[1])]
+        folders = [tree.rpartition("/")[2] for tree in trees]
+        for folder, number in zip(folders, (point.directories // 2, 1)):
+            await_pinned(self.ceph, folder, number)
+        if point.load == "migrating":
+            self.moved, self.giver = f"/{folders[1]}/d000", self.ceph.ranks()[1].name
+        return folders
+
+    def unpin(self) -> None:
+        """Unpin the directory that is to migrate; it stays where it is. By a separate client: the one that
+        unpins shows another ctime than the servers have, until it has to look again."""
+        helper, folder = self.ceph.mount(self.fresh_host, name="unpins").up(), self.moved.removeprefix("/")
+        code = f"import os; os.setxattr('{folder}', 'ceph.dir.pin', b'-1')"
+        done = helper.call(f'{self.fresh_host.python} -I -S -c "{code}"', 20)
+        helper.end()
+        if done is None or done.exit_code:
+            raise SystemFailure(f"{folder} could not be unpinned", log=done.stderr if done else "")
+
+    def compare_clients(self, before) -> float:
+        """How many names the other client shows differently; NaN without one."""
+        if not self.other:
+            return NAN
+        counts = compare(before, take(self.other.host, str(self.other.path), list(before["name"])))
+        self.other.end()
+        return float(counts["wrong"] + counts["missing"] + counts["unobtainable"])
+
+    def begin_load(self) -> None:
+        point = self.point
+        if point.load != "load":
+            return
+        self.stream = begin_metadata(self.crew, [[str(self.mount.path)]], **load_sizes(point), pins=[0, 1],
+                                     seed=point.repeat, seconds_at_most=300.0, call_seconds=20.0)
+        await_pinned(self.ceph, self.stream.folder, point.load_clients * point.load_directories // 2)
+
+    def end_load(self):
+        """The load's calls; None without a load, or where its clients could not go on."""
+        with suppress(LabbookError, RuntimeError):
+            return self.stream and self.stream.end()
+        return None
+
+    def begin_migration(self) -> None:
+        """Have rank 1 export the directory; the first export between two ranks takes seconds to begin."""
+        self.ceph.ask(self.giver, "export dir", path=self.moved, rank=0)
+        reached(lambda: exports(self.ceph, self.giver, self.moved), 20.0, 0.0)
+
+    def migrates(self) -> bool:
+        return self.moved in chain(*self.ceph.moving().values())
+
+    def ask_clients(self, before, owned, dead):
+        """What the surviving client and a fresh one get of all names by parts, those parts, and how many
+        requests the survivor's look made to the living servers."""
+        asked = requests(self.ceph, dead)
+        after = self.look(self.mount, before)
+        asked = requests(self.ceph, dead) - asked
+        parts = self.parts(self.mount, before, owned)
+        survivor = by_parts(before, after, parts)
+
+        def look(newcomer):
+            after = self.look(newcomer, before)
+            return by_parts(before, after, self.parts(newcomer, before, owned))
+
+        return {"survivor": survivor, "fresh": self.with_fresh_client(look)}, parts, asked
+
+    def look(self, mount, before) -> pd.DataFrame:
+        """What a client gets of these names now."""
+        return take(mount.host, str(mount.path), list(before["name"]), seconds=self.point.look_s,
+                    call_seconds=self.point.look_s / 2)
+
+    def parts(self, mount, before, owned) -> dict:
+        """The names by who served them when the server died."""
+        names = []
+        with suppress(SystemFailure):       # a server that has died holds nothing
+            names = held(self.ceph, mount, before, self.point.rank)
+        return crash_outcomes.parts_of(before["name"], owned, self.point.rank, names)
+
+    def with_fresh_client(self, act):
+        """What `act(client)` returns of a client that mounts now; None if it cannot, which is an outcome."""
+        newcomer, result = self.ceph.mount(self.fresh_host, name="fresh"), None
+        mounts = False
+        with suppress(SystemFailure):
+            mounts = bool(newcomer.up(self.point.mount_s))
+        if mounts:
+            result = act(newcomer)
+        newcomer.end()
+        return result
+
+    def ask_again(self, before, load):
+        """Once all servers are back: what both clients get, of the migrated directory and of the rest,
+        and metrics of what the load made and deleted."""
+        reached(lambda: not any(self.ceph.moving().values()), self.point.settled_within_s)
+        of_moved = before["name"].str.startswith(f"{self.moved}/".removeprefix("/"))
+        parts = {"moved": list(before["name"][of_moved]), "others": list(before["name"][~of_moved])}
+
+        def look(newcomer):
+            return self.look_until_all(newcomer, before, parts), self.load_metrics(newcomer, load)
+
+        survivor = self.look_until_all(self.mount, before, parts)
+        fresh, load_metrics = self.with_fresh_client(look) or (None, None)
+        return {"survivor": survivor, "fresh": fresh}, load_metrics
+
+    def look_until_all(self, mount, before, parts) -> dict:
+        """Look again until all names are there, for last_s at most."""
+        until = time.monotonic() + self.point.last_s
+        while True:
+            counts = by_parts(before, self.look(mount, before), parts)
+            lacking = any(one["unobtainable"] or one["unasked"] for one in counts.values())
+            if not lacking or time.monotonic() > until:
+                return counts
+
+    def load_metrics(self, mount, load) -> dict:
+        """How far the files of the load are as its calls left them; nothing where a client cannot get them."""
+        if not load:
+            return {}
+        where = places(self.point.load_clients, self.point.load_directories)
+        found = take(mount.host, f"{mount.path}/{self.stream.folder}", list(where))
+        if not found["state"].isin([THERE, MISSING]).all():
+            return {}
+        return off(expected(load.rows, **load_sizes(self.point)),
+                   dict(zip(map(where.get, found["name"]), found["entries"])))
+
+    def symptoms(self, session, name, at_s) -> dict:
+        """What monitor and clients show of a death before anybody intervenes. `session`: the client's
+        sessions, number and address before it."""
+        ceph, rank = self.ceph, self.point.rank
+        faults = ceph.fault_log(at_s)
+        states = faults.states[faults.states["rank"] == rank]
+        living = {other: one.name for other, one in ceph.ranks().items()
+                  if other != rank and one.name not in set(faults.crashes["daemon"])}
+        sessions, number, address = session
+        evicted = set(faults.evicted["by"][faults.evicted["client"] == number])
+        now, shut_out = None, address in faults.blocklisted
+        with suppress(SystemFailure):       # a client that does not answer is cut off
+            now, shut_out = self.mount.sessions(), shut_out or self.mount.cut()
+        active_s = recovery_metrics(faults.states, rank, at_s)["active_at_s"]
+        return {"client_cut": crash_outcomes.cut_off(
+                    living, sessions, now, evicted_by=[other for other, one in living.items() if one in evicted],
+                    shut_out=shut_out),
+                "noticed_s": since(faults.noticed["t_s"][faults.noticed["daemon"] == name], at_s),
+                "map_updated_s": since(states["t_s"], at_s),    # in the map itself, not in the monitor's log
+                "active_s": since(pd.Series([active_s], dtype=float), at_s), "spare": ceph.settings["standby"] > 0}
+
+    def faults(self, name, at_s, under_way, last) -> dict:
+        """What servers did by the end: others that died, migrations that failed."""
+        log, owned = self.ceph.fault_log(at_s), {}
+        with suppress(SystemFailure):
+            owned = self.ceph.owned()
+        whole = all(one is None or one["moved"]["right"] == one["moved"]["asked"] for one in last.values())
+        return {"others_died": sorted(set(log.crashes["daemon"]) - {name}),
+                "migrations_failed": crash_outcomes.failed_migrations(
+                    self.ceph.moving(), owned, self.moved if under_way else None, whole)}
+
+
+def load_sizes(point) -> dict:
+    return {"clients": point.load_clients, "directories": point.load_directories, "files": point.load_files}
+
+
+def inventory(mount, folders) -> pd.DataFrame:
+    """All metadata of all names in these folders, by paths from the file system's root."""
+    found = pd.concat([take(mount.host, f"{mount.path}/{folder}").assign(folder=folder) for folder in folders],
+                      ignore_index=True)
+    if (found["state"] != THERE).any():
+        raise SystemFailure("the files could not be looked at before the crash")
+    return found.assign(name=(found.pop("folder") + "/" + found["name"]).str.removesuffix("/."))
+
+
+def by_parts(before, after, parts) -> dict:
+    """{part: counts} of what a client got of the names of each part."""
+    return {part: compare(before[before["name"].isin(names)], after) for part, names in parts.items()}
+
+
+def held(ceph, mount, before, rank) -> list[str]:
+    """Names for which a living server's lock, or a call of this client, waits for the server of `rank`."""
+    calls = [call for call in mount.waiting() if call["rank"] == rank]
+    named = before.groupby(before["ino"].astype(int))["name"].agg(list).to_dict()
+    folders = before[before["kind"] == "directory"]["ino"]
+    locked = [name for ino in ceph.held(map(int, folders), rank) for name in named[ino]]
+    return locked + [f"{name}/{call['name']}" for call in calls
+                     for name in ({1: [""]} | named).get(call["ino"], ())]
+
+
+def requests(ceph, without) -> float:
+    """Client requests so far to the servers with a rank, but one; NaN where one does not answer."""
+    with suppress(SystemFailure):
+        return sum(ceph.ask(one.name, "perf dump")["mds_server"]["handle_client_request"]
+                   for one in ceph.ranks().values() if one.name != without)
+    return NAN
+
+
+def since(times, from_s: float) -> float | None:
+    """Seconds from then until the first of these times; None without any."""
+    times = times.dropna()
+    return float(times.min()) - from_s if len(times) else None
+
+
+def exports(ceph, giver, folder) -> bool:
+    """Whether the server is exporting this directory; one question, since it takes a fraction of a second."""
+    return any(one["dir"]["path"] == folder and one["auth_second"] >= 0 for one in ceph.ask(giver, "get subtrees"))

@@ -1,0 +1,243 @@
+"""The experiments on running servers: rates of metadata operations, caches, and recoveries.
+
+Every point has osds ("memory" or "disk"), replication and mds (active metadata servers), and
+directories and files (of each directory); points of MetadataBench also watch_s (between two looks at
+each metadata server) and rest_within_s (how long deleted files may take to leave the OSDs before).
+"""
+
+import time
+from contextlib import suppress
+
+from labbook.errors import SystemFailure
+from labbook.papers.ceph_mds.cache import (
+    cache_metrics,
+    figure_lists,
+    migrating_over_quiet,
+    of_both_orders,
+    request_metrics,
+)
+from labbook.papers.ceph_mds.clusters import (
+    PINS,
+    at_rest,
+    await_pinned,
+    bring_up,
+    check_points,
+    fuse_cpu_s,
+    has_left,
+    mounted,
+    paths,
+    reached,
+)
+from labbook.papers.ceph_mds.recovery import in_order, metrics_through, recovery_metrics
+from labbook.workloads.clients.cpu import client_limited, cpus_together
+from labbook.workloads.clients.driver import clocks
+from labbook.workloads.clients.outage import outage, timeline
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.files.bonnie import bonnie
+from labbook.workloads.files.inventory import compare, take
+from labbook.workloads.files.load import begin_metadata, metadata
+from labbook.workloads.files.sample_tree import sample_tree
+
+LIMIT_S = 900.0         # of a benchmark; one that takes longer has failed
+BIN_S = 0.5             # of calls through time
+NAN = float("nan")
+
+
+def measure_ceiling(ceilings) -> None:
+    """The clients' highest rate: the same calls on a file system in the client hosts' memory."""
+    for point in ceilings.remaining():
+        with ceilings.study.attempt(point) as attempt:
+            crew = Crew.of(attempt.lab)
+            load = metadata(crew, [in_memory(host) for host in crew.hosts[:point.clients]], pattern=point.pattern,
+                            clients=point.clients, directories=point.directories, files=point.files,
+                            seed=point.repeat, seconds_at_most=LIMIT_S)
+            attempt.record(load.rows, metrics=load.metrics)
+
+
+def in_memory(host) -> str:
+    """A folder in memory; on a remote host below the lab's folder, which is removed as a whole."""
+    return f"{host.root}/ceiling" if host.is_remote else "/dev/shm"
+
+
+class MetadataBench:
+    """Measures metadata operations of fresh clients while all metadata servers are looked at.
+    `ceilings`: the experiment of measure_ceiling, measured before."""
+
+    def __init__(self, ceilings):
+        self.study, self.ceilings = ceilings.study, ceilings
+
+    def rates(self, experiment) -> None:
+        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie" or "own";
+        own if it has none). Optional: clients (each with a mount), shared (whether they share their
+        directories), cache_inodes (of each client), pattern (other calls) for phase_s."""
+        self._measure(experiment, by_tool)
+
+    def cached(self, experiment) -> None:
+        """The same with what each server has cached, and migrates, through the phases."""
+        self._measure(experiment, by_tool, cached_through_phases)
+
+    def long_phases(self, experiment) -> None:
+        """The same in phases of phase_s, with directories by `pin`: "none" (free to migrate), "one"
+        (pinned to rank 0) or "spread" (pinned to the ranks in turn)."""
+        self._measure(experiment, by_own, cached_by_pin)
+
+    def _measure(self, experiment, act, more=lambda *_: {}):
+        """`act(attempt, mounts)` -> (rows, phases, metrics); `more(point, rows, phases, seen)` ->
+        further metrics."""
+        check_points(experiment)
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
+                ceph = bring_up(attempt)
+                rested = at_rest(ceph, point.rest_within_s)
+                with mounted(attempt, ceph, _clients(point), point.params.get("cache_inodes")) as mounts:
+                    used = fuse_cpu_s(mounts)
+                    with ceph.watch(point.watch_s) as watch:
+                        rows, phases, metrics = act(attempt, mounts)
+                    seen, fuse = watch.end(), mounts[0][0].facts()
+                    metrics |= self._client_limits(attempt, metrics, phases, fuse_cpu_s(mounts) - used)
+                facts = ceph.facts()
+                metrics |= server_metrics(metrics, seen, phases) | more(point, rows, phases, seen)
+                metrics |= {"up_s": ceph.up_s, "rested": float(rested),
+                            "cached_at_begin": float(seen.groupby("daemon")["inodes"].first().sum()),
+                            "ceph_version": facts["version"], "fuse_version": fuse["version"]}
+                attempt.record(rows, metrics=metrics, facts=facts | {"mount": fuse},
+                               series={"seen": seen.drop(columns="owned"), "phases": phases})
+
+    def _client_limits(self, attempt, metrics, phases, fuse_cpu_s) -> dict:
+        """fuse_cpu_share: of the clients' cores; client_limited: 1 where the clients, ceph-fuse
+        included, may have been the limit."""
+        clients = _clients(attempt.point)
+        cores = cpus_together(Crew.of(attempt.lab).hosts[:clients])
+        seconds = float(phases["to_s"].max() - phases["from_s"].min()) * cores
+        return {"fuse_cpu_share": fuse_cpu_s / seconds, "client_limited": float(client_limited(
+            metrics.get("rate_per_s", 0.0), highest_rate(self.ceilings.summary(), clients),
+            (metrics["clients_cpu_s"] + fuse_cpu_s) / seconds))}
+
+
+def _clients(point) -> int:
+    return point.params.get("clients", 1)
+
+
+def highest_rate(ceilings, clients: int) -> float:
+    """The ceiling of so many clients, or of the next larger number that was measured; inf of none."""
+    enough = ceilings[ceilings["clients"] >= clients] if len(ceilings) else ceilings
+    if not len(enough):
+        return float("inf")
+    return enough.loc[enough["clients"] == enough["clients"].min(), "rate_per_s"].max()
+
+
+def by_tool(attempt, mounts):
+    """One run of the point's tool: rows (None of bonnie++), phases and metrics."""
+    return by_bonnie(attempt, mounts) if attempt.point.params.get("tool") == "bonnie" else by_own(attempt, mounts)
+
+
+def by_bonnie(attempt, mounts):
+    """bonnie++'s phases, with from_s and to_s (epoch) and operations, and its metrics; no rows."""
+    mount, point = mounts[0][0], attempt.point
+    offset_s = clocks(Crew.of(attempt.lab))[0][0]
+    load = bonnie(mount.host, mount.path, directories=point.directories, files=point.files,
+                  seconds_at_most=LIMIT_S, clock_offset_s=offset_s)
+    from_s = load.started + load.rows["started_s"]
+    phases = load.rows.assign(from_s=from_s, to_s=from_s + load.rows["seconds"], operations=load.rows["files"])
+    return None, phases, load.metrics | {"bonnie_version": load.csv.split(",")[1]}
+
+
+def by_own(attempt, mounts):
+    """The same of this study's clients, with their rows. Phases of phase_s, or as long as they take;
+    a pause of two looks between them, so that the looks can be assigned to phases."""
+    point, first = attempt.point, mounts[0][0]
+    homes = [first.ceph.pinned(first, f"rank{rank}", rank) for rank in PINS[point.params.get("pin", "none")](point.mds)]
+    load = metadata(Crew.of(attempt.lab), paths(mounts), pattern=point.params.get("pattern", "bonnie"),
+                    clients=_clients(point), directories=point.directories, files=point.files,
+                    shared=point.params.get("shared", False), phase_s=point.params.get("phase_s", 0.0),
+                    pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=LIMIT_S)
+    phases = load.phases.assign(from_s=load.started + load.phases["started_s"],
+                                to_s=load.started + load.phases["ended_s"])
+    return load.rows, phases, load.metrics
+
+
+def server_metrics(metrics: dict, seen, phases) -> dict:
+    """Rates of both orders, requests for each operation, and how much more of the reads at random than
+    in order the client answers from its cache."""
+    found = of_both_orders(metrics) | request_metrics(seen, phases)
+    return found | {"stat_cached_random_less_sequential": (
+        found.get("random_stat_cached", NAN) - found.get("sequential_stat_cached", NAN))}
+
+
+def cached_through_phases(point, rows, phases, seen) -> dict:
+    """Metrics and lists for figure 5."""
+    in_sequence = phases["phase"].str.startswith("sequential")
+    seconds = phases["seconds"]
+    return cache_metrics(seen, phases) | _lists_once(point, seen, phases) | {
+        "sequential_over_random": float(seconds[in_sequence].sum() / seconds[~in_sequence].sum())}
+
+
+def cached_by_pin(point, rows, phases, seen) -> dict:
+    """The same of long phases, and migrating_over_quiet: the time of a delete that overlaps a migration
+    over that of others. Lists only where directories are free to migrate."""
+    deletes = rows[rows["phase"].str.endswith("delete") & rows["ok"]]
+    begun = deletes["started_s"] + phases["from_s"].iloc[0] - phases["started_s"].iloc[0]
+    slower = migrating_over_quiet(deletes.assign(started_s=begun), seen)
+    lists = _lists_once(point, seen, phases) if point.mds > 1 and point.pin == "none" else {}
+    return cache_metrics(seen, phases) | {"migrating_over_quiet": slower} | lists
+
+
+def _lists_once(point, seen, phases) -> dict:
+    """A figure draws the first repeat."""
+    return figure_lists(seen, phases) if point.repeat == 1 else {}
+
+
+def measure_recoveries(experiment) -> None:
+    """Kill the server of the point's rank under load, and let it be replaced as `how` says: by a
+    standby, by one that follows the rank ("standby_replay"), by its own restart, or by a standby after
+    `ceph mds fail`."""
+    check_points(experiment)
+    for point in experiment.remaining():
+        with experiment.study.attempt(point) as attempt:
+            ceph = bring_up(attempt)
+            facts = ceph.facts()        # while all servers can answer
+            with mounted(attempt, ceph, point.clients) as mounts:
+                rows, metrics = recover(attempt, ceph, mounts)
+            attempt.record(rows, metrics=metrics, facts=facts)
+
+
+def recover(attempt, ceph, mounts):
+    """One recovery: rows of the load, and metrics."""
+    point, mount = attempt.point, mounts[0][0]
+    tree = sample_tree(mount.host, mount.path, directories=point.kept_directories, files=point.kept_files,
+                       seed=point.repeat, pins=[0, 1])
+    before = take(mount.host, tree)
+    with begin_metadata(Crew.of(attempt.lab), paths(mounts), clients=point.clients, directories=point.directories,
+                        files=point.files, pins=[0, 1], seed=point.repeat, seconds_at_most=400.0) as stream:
+        await_pinned(ceph, stream.folder, point.clients * point.directories // 2)
+        time.sleep(point.before_s)
+        killed_s, metrics = kill_and_await(point, ceph, stream.started)
+        time.sleep(point.after_s)
+    load = stream.end()
+    states = ceph.fault_log(killed_s).states
+    came = recovery_metrics(states, point.rank, killed_s)
+    active_s, fault_s = came.pop("active_at_s") - stream.started, killed_s - stream.started
+    metrics |= came | metrics_through(load.rows, fault_s, active_s)
+    metrics |= {"fault_s": fault_s, "active_s": active_s,
+                "in_order": float(in_order(states, point.rank, killed_s)),
+                "detection_over_takeover": metrics["detection_s"] / metrics["takeover_s"],
+                "failed_calls": metrics["errors"], "after_restart_s": active_s - metrics.get("restarted_s", NAN)}
+    counts = compare(before, take(mount.host, tree, list(before["name"])))
+    metrics["kept"] = counts["right"] / len(before)
+    return load.rows, metrics | outage(load.rows, fault_s) | timeline(load.rows, BIN_S)
+
+
+def kill_and_await(point, ceph, started: float) -> tuple[float, dict]:
+    """Kill the point's rank and wait until all ranks are active, active_within_s at most: the time of
+    the kill (epoch), and came_back; of a restart also noticed and restarted_s (since `started`)."""
+    metrics = {"came_back": 0.0}
+    name, killed_s = ceph.kill(point.rank)
+    if point.how == "mds_fail":
+        ceph.fail(point.rank)
+    if point.how == "restart":
+        metrics["noticed"] = float(reached(lambda: has_left(ceph, point.rank, name), point.noticed_within_s))
+        metrics["restarted_s"] = ceph.start_mds(name) - started
+    with suppress(SystemFailure):       # a rank that does not come back is a result
+        ceph.await_active(seconds=point.active_within_s)
+        metrics["came_back"] = 1.0
+    return killed_s, metrics

@@ -1,0 +1,212 @@
+"""The experiments without servers: what they ask of a ring, and the metrics that they record."""
+
+import math
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from paper_stand_ins import StandIn
+from paper_stand_ins import point as a_point
+
+from labbook.errors import InputError, SystemFailure
+from labbook.papers.cassandra_elasticity import donor, experiments
+
+RING = {"version": "1.0.7", "heap_mb": 384, "stream_mbit": None, "whole_files": None, "files": "by_size",
+        "coordinators": "donor", "ring_delay_ms": 3000, "data_mb": 16, "value_bytes": 16384,
+        "loading_mb_per_s": 70}
+
+
+def point(**params):
+    return a_point(**{**RING, "load": "none", "share": 0.2, "joiners": 1, "clients": 4, "capped_per_s": 100,
+                      "before_s": 0, "after_s": 0, "compaction": True, **params})
+
+
+def join(asked, join_s, node="node2"):
+    return {"node": node, "token": 1, "share": 0.2, "asked_s": asked, "normal_s": asked + join_s, "join_s": join_s,
+            "fixed_wait_s": 6.0, "streaming_s": 2.0, "received_bytes": 3e6, "expected_bytes": 3e6,
+            "donor_bytes_before": 16e6, "donor_bytes_after": 16e6, "killed_s": None}
+
+
+class Ring:
+    """Keeps what it was asked for."""
+
+    def __init__(self):
+        self.asked, self.shown = [], {"node1": {"up": True}}
+
+    def one_after_another(self, shares, seconds):
+        self.asked.append(("in turn", shares))
+        return [join(100 + 20 * i, 10) for i, _ in enumerate(shares)]
+
+    def join(self, shares):
+        self.asked.append(("at once", shares))
+        killed = []
+        return SimpleNamespace(
+            wait=lambda seconds: [join(100, 10) for _ in shares], joiners=[SimpleNamespace(name="node2")],
+            await_share=lambda name, part, seconds: 1_600_000, kill=killed.append)
+
+    def join_with_retries(self, shares, seconds, most_tries):
+        self.asked.append(("again", shares, seconds, most_tries))
+        return [join(300, 12)], 2
+
+    def owners(self):
+        return {"node1": 0}
+
+    def status(self):
+        return self.shown
+
+    def facts(self):
+        return {"version": "1.0.7"}
+
+
+def calls(*rows, started=90.0, **metrics):
+    frame = pd.DataFrame(rows, columns=["started_s", "seconds", "ok"])
+    return SimpleNamespace(rows=frame, started=started, metrics={"rate_per_s": 50.0, "clients_cpu_share": 0.2, **metrics})
+
+
+def test_the_rings_settings_leave_a_shipped_ring_delay_to_cassandra():
+    assert donor.ring_settings(RING)["ring_delay_ms"] == 3000
+    assert donor.ring_settings(RING | {"ring_delay_ms": 30_000})["ring_delay_ms"] is None
+    assert set(donor.ring_settings(RING)) == set(donor.RING) and donor.rows_of(RING) == 976
+
+
+def test_rings_and_joins_that_cannot_be_are_refused_before_a_lab(monkeypatch):
+    monkeypatch.setattr(donor, "node_names", lambda study: ["node1", "node2", "node3"])
+    study = object()
+    donor.check_rings(study, RING, versions=["5.0.8"], heaps_mb=[480], shares=[0.2, 0.4], numbers=[2])
+    for wrong in ({"versions": ["9.9"]}, {"shares": [0.2], "numbers": [5]}, {"shares": [1.5]}):
+        with pytest.raises(InputError):
+            donor.check_rings(study, RING, **wrong)
+
+
+def test_the_ceiling_calls_a_null_server_for_the_points_time(monkeypatch):
+    slept, begun = [], []
+    monkeypatch.setattr(experiments.time, "sleep", slept.append)
+    monkeypatch.setattr(experiments, "NullServer", lambda host, **settings: SimpleNamespace(
+        up=lambda: SimpleNamespace(facts=lambda: settings)))
+    monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
+    monkeypatch.setattr(experiments, "begin_pairs", lambda crew, target, **spec: begun.append(spec) or
+                        SimpleNamespace(end=lambda: calls((0, 1, True))))
+    study = StandIn(SimpleNamespace(host=lambda name: name))
+    ceilings = study.experiment(a_point(protocol="thrift", value_bytes=100, op="read", clients=4, calling_s=3, rows=7))
+    ceilings.study = study
+    experiments.measure_ceiling(ceilings)
+    assert slept == [3] and begun[0]["op"] == "read" and begun[0]["rows"] == 7 and begun[0]["clients"] == 4
+    recorded, = study.recorded
+    assert recorded["metrics"]["rate_per_s"] == 50 and recorded["facts"]["protocol"] == "thrift"
+
+
+def test_a_scheduler_that_the_disk_lacks_is_an_input_error():
+    disk = SimpleNamespace(schedulers=lambda: ["none"], facts=dict,
+                           seek_cost=lambda seconds: {"ratio": 4.0, "sequential_ms": 1.0, "random_ms": 4.0})
+    study = StandIn(SimpleNamespace(disk=lambda name: disk))
+    seeks = study.experiment(a_point(disk="node1", reading_s=2))
+    seeks.study = study
+    experiments.measure_seeks(seeks, ["none"])
+    assert study.recorded[0]["metrics"]["seek_ratio"] == 4
+    with pytest.raises(InputError, match="no bfq"):
+        experiments.measure_seeks(seeks, ["none", "bfq"])
+
+
+def bench(monkeypatch, ring, *points):
+    monkeypatch.setattr(experiments, "node_names", lambda study: ["node1", "node2"])
+    disk = SimpleNamespace(facts=lambda: {"scheduler": "none"})
+    study = StandIn(SimpleNamespace(disk=lambda name: disk))
+    ceilings = study.experiment(summary=pd.DataFrame({"op": ["read"], "rate_per_s": [1000.0]}))
+    ceilings.study = study
+    made = experiments.JoinBench(ceilings, study.experiment(summary=pd.DataFrame({"seek_ratio": [1.0, 3.0]})))
+    made.donor = SimpleNamespace(restore=lambda attempt: ring, metrics={"loader_mb_per_s": 60.0}, name="node1",
+                                 nodes=["node1", "node2"])
+    return made, study, study.experiment(*points)
+
+
+def test_a_join_is_recorded_with_its_waits_the_disk_and_the_loader(monkeypatch):
+    ring = Ring()
+    made, study, experiment = bench(monkeypatch, ring, point(joiners=2))
+    made.joins(experiment)
+    recorded, = study.recorded
+    metrics = recorded["metrics"]
+    assert ring.asked == [("in turn", [0.2, 0.2])]
+    assert metrics["waits_over_delay"] == 2 and metrics["all_joined_s"] == 20
+    assert metrics["seek_ratio"] == 2 and metrics["loader_mb_per_s"] == 60
+    assert list(recorded["rows"]["started_s"]) == [0, 20] and "killed_s" not in recorded["rows"]
+    assert "call_n" not in metrics and recorded["facts"]["disk"] == {"scheduler": "none"}
+
+
+def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
+    ring = Ring()
+    together = point(how="together", number=3)
+    made, study, experiment = bench(monkeypatch, ring, together, point(how="one_after_another", number=3))
+    made.joins(experiment, experiments.several)
+    assert ring.asked == [("at once", [0.2] * 3), ("in turn", [0.2] * 3)]
+    assert [one["metrics"]["all_joined_s"] for one in study.recorded] == [10, 30]
+    assert not experiments.is_repetition(together)
+    assert experiments.is_repetition(point(how="one_after_another", number=1))
+
+
+def test_calls_during_joins_and_their_streaming_are_told_apart():
+    capped = point(load="read_capped")
+    rows = [(9, 0.001, True), (11, 0.002, True), (19, 0.004, True), (25, 0.001, True)]    # a join from 10 to 20 s
+    metrics = experiments.load_metrics(capped, calls(*rows), [join(100, 10)])
+    assert metrics["call_n"] == 2 and metrics["during_ms"] == pytest.approx(3)
+    assert metrics["streaming_ms"] == pytest.approx(4)
+    assert metrics["rate_kept"] == metrics["call_rate_per_s"] / 100
+    assert "rate_kept" not in experiments.load_metrics(point(load="read"), calls(*rows), [join(100, 10)])
+
+
+def test_nodes_join_one_by_one_or_two_at_a_time_with_a_steady_time_after_each(monkeypatch):
+    slept = []
+    monkeypatch.setattr(experiments.time, "sleep", slept.append)
+    for how, shares in (("one_by_one", [1, 1, 1]), ("two_at_a_time", [2, 1])):
+        ring = Ring()
+        joins = experiments.grow(point(how=how, joiners=3, steady_s=8, alone_s=60), ring)
+        assert [len(asked[1]) for asked in ring.asked] == shares and len(joins) == 3
+    assert experiments.grow(point(how="none", alone_s=60), Ring()) == [] and slept == [8] * 5 + [60]
+
+
+def test_without_joins_the_time_of_calls_is_compared_in_thirds():
+    steady = calls(*((float(t), 0.002 if t < 40 else 0.004, True) for t in range(60)))
+    alone = point(how="none", warm_s=0, steady_s=20, alone_s=40)
+    metrics = experiments.growth_metrics(alone, [], steady)
+    assert metrics["before_ms"] == pytest.approx(2) and metrics["after_over_before"] == pytest.approx(2)
+    assert metrics["join_starts_s"] == [] and len(metrics["mean_ms_per_bin"]) == 60 and "oscillates" in metrics
+
+
+def test_shared_cores_are_busy_while_something_runs_and_cores_of_ones_own_are_not():
+    ticks = [[10, 0, 10, 80, 0, 0, 0, 0], [40, 0, 20, 130, 10, 0, 0, 0]] * 2
+    host = SimpleNamespace(cores=[0, 1], run=lambda _: SimpleNamespace(stdout="cpu " + " ".join(map(str, ticks.pop(0)))))
+    assert experiments.shared_cores_busy([host, SimpleNamespace(cores=[1])], lambda: None) == 0.4
+    assert experiments.shared_cores_busy([host, SimpleNamespace(cores=[2])], lambda: None) == 0
+
+
+def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
+    monkeypatch.setattr(experiments.time, "sleep", lambda seconds: None)
+    shown = [{"node2": {"up": True}}, {"node2": {"up": False}}, {"node2": {"up": False}}, {}]
+    ring = SimpleNamespace(status=lambda: shown.pop(0))
+    metrics = experiments.shown_dead(ring, "node2", 60)
+    assert 0 <= metrics["noticed_s"] <= metrics["forgotten_s"] and shown == []
+    assert experiments.shown_dead(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0) == {}
+
+
+def test_a_joiner_that_had_joined_before_its_death_is_a_failure():
+    dying, ring = point(load="read", part=0.5, looking_s=0), Ring()
+    _, metrics = experiments.kill_joiner(dying, ring)
+    assert metrics == {"came_mb": 1.6, "owners": 1, "shown": 1}
+    ring.owners = lambda: {"node1": 0, "node2": 1}
+    with pytest.raises(SystemFailure, match="use more data"):
+        experiments.kill_joiner(dying, ring)
+
+
+def test_how_many_tries_a_second_join_takes_is_a_result():
+    ring = Ring()
+    assert experiments.join_again(ring, 0.2, 180, 3) == {
+        "tries": 2, "joined_again": 1, "again_join_s": 12, "again_received_mb": 3}
+    assert ring.asked == [("again", [0.2], 180, 3)]
+    ring.join_with_retries = lambda *_: ([], 3)
+    assert experiments.join_again(ring, 0.2, 180, 3) == {"tries": 3, "joined_again": 0}
+
+
+def test_bytes_that_a_leaving_node_sends_are_not_told_under_writes():
+    left = {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6}
+    found = experiments.leave_metrics(left, join(0, 10), "read")
+    assert found["leaving_s"] == 4 and found["left_mb"] == 3 and found["left_over_joined"] == 1
+    assert math.isnan(experiments.leave_metrics(left, join(0, 10), "write")["left_mb"])
