@@ -6,6 +6,9 @@ import struct
 import threading
 from pathlib import Path
 
+import pytest
+from paramiko import Transport
+from paramiko.ssh_exception import BadAuthenticationType
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
@@ -102,3 +105,19 @@ def test_the_watch_itself_sees_what_leaves():
         thread.join()
         uplink.close()
     assert watch.seen
+
+
+def test_a_host_lets_nobody_in_by_password_and_listens_on_its_control_address_alone():
+    with Lab.up(describe({"h1": {}}), Environment("local"), new_id()) as lab:
+        host = lab.host("h1")
+        listening = host.run("ss -Hltn").stdout.split("\n")
+        assert [line.split()[3] for line in listening if line] == [f"{host.control_address}:22"]
+        with Transport((host.control_address, 22)) as way:
+            way.start_client(timeout=10)
+            with pytest.raises(BadAuthenticationType) as refusal:
+                way.auth_none("root")
+        assert refusal.value.allowed_types == ["publickey"]
+        assert host.run("touch /etc/labbook /usr/labbook /root/labbook", check=False).exit_code
+        folder = lab.folder
+        keys = [folder / "key", folder / "host_key"]
+        assert [key.stat().st_mode & 0o777 for key in keys] == [0o600, 0o600]

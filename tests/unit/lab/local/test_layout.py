@@ -100,3 +100,16 @@ def test_penalties_are_named_only_to_an_sshd_that_knows_them(made):
     assert "Penalties" not in sshd_config(host, "/run/x")
     assert sshd_config(host, "/run/x", penalties=True).startswith("PerSourcePenalties no\nListen")
     assert '\nSetEnv "PYTHONPATH=/a b/lib"\n' in sshd_config(host, "/run/x")
+
+
+def test_sshd_takes_keys_alone_and_listens_on_the_control_address_alone(made):
+    """Anything wider lets whoever reaches this machine guess passwords of root."""
+    host = made["hosts"][0] | {"library": "/lib"}
+    lines = [line.split(None, 1) for line in sshd_config(host, "/run/x").splitlines()]
+    assert [value for name, value in lines if name == "ListenAddress"] == [host["control"]]
+    first = {}
+    for name, value in lines:
+        first.setdefault(name, value)   # sshd takes the first value of a keyword
+    assert first["PasswordAuthentication"] == first["KbdInteractiveAuthentication"] == "no"
+    assert first["UsePAM"] == "no" and first["PermitRootLogin"] == "prohibit-password"
+    assert not {"HostbasedAuthentication", "PermitEmptyPasswords", "Match", "Include"} & set(first)

@@ -11,14 +11,18 @@ def test_what_the_host_would_hide_is_shown_again(tmp_path):
 
 
 def test_every_mount_is_made_readonly_whatever_its_name(monkeypatch, tmp_path):
-    asked = []
-    monkeypatch.setattr(sandbox.kernel, "mount", lambda _, place, **more: asked.append(place))
+    asked = {}
+    monkeypatch.setattr(sandbox.kernel, "mount",
+                        lambda _, place, flags: asked.update({place: flags}))
     table = tmp_path / "mountinfo"
     table.write_text("1 0 8:1 / / rw,relatime - ext4 /dev/x rw\n"
-                     "2 1 8:2 / /media/J\u00fcrgen\\040B rw - vfat /dev/y rw\n")
+                     "2 1 8:2 / /media/J\u00fcrgen\\040B rw,nosuid,nodev - vfat /dev/y rw\n")
     monkeypatch.setattr(sandbox, "MOUNTS", str(table))
     sandbox._all_readonly()
-    assert asked == ["/", "/media/J\u00fcrgen B"]
+    readonly = sandbox.kernel.REMOUNT | sandbox.kernel.BIND | sandbox.kernel.RDONLY
+    assert asked == {
+        "/": readonly | sandbox.kernel.RELATIME,
+        "/media/J\u00fcrgen B": readonly | sandbox.kernel.NOSUID | sandbox.kernel.NODEV}
 
 
 def test_a_lock_of_a_folder_that_was_replaced_is_not_enough(tmp_path, monkeypatch):

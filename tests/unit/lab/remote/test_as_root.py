@@ -49,6 +49,21 @@ def test_what_stands_in_the_way_is_an_error_with_the_host_s_name(host, tmp_path)
     assert not (tmp_path / "journal").exists(), "nothing was made"
 
 
+def test_a_disk_s_file_and_mount_are_closed_to_others_from_the_start(tmp_path, monkeypatch):
+    """It lies on a machine that has other users: its data must not be readable there."""
+    folder, modes, commands = tmp_path / "h1", [], []
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(root.loop_device, "make", lambda file, size: (
+        modes.append(file.stat().st_mode & 0o777), "/dev/loop9")[1])
+    for name, answer in (("queue", {}), ("tune", None), ("number", "7:9")):
+        monkeypatch.setattr(root.loop_device, name, lambda *_, answer=answer: answer)
+    monkeypatch.setattr(root, "_run", lambda *command: commands.append(command))
+    assert root.make_disk(str(folder), {"size": 1 << 20}) == {"device": "/dev/loop9", "number": "7:9"}
+    assert modes == [0o600] and folder.stat().st_mode & 0o777 == 0o700
+    options = commands[0][commands[0].index("-o") + 1].split(",")
+    assert {"nosuid", "nodev"} <= set(options)
+
+
 def test_a_mount_is_found_by_its_device_s_number_the_last_one_first(tmp_path, monkeypatch):
     mounts = tmp_path / "mountinfo"
     mounts.write_text("30 1 7:3 / /data rw - ext4 /dev/loop3 rw\n"
