@@ -1,20 +1,26 @@
-"""The lab's record: each thing is written down before it is made, and struck out by undoing all.
+"""The journal of a lab: each thing is written down before it is made; `down` undoes what it names.
 
-One JSON object a line. A line cut short by a crash is of a thing that was never made.
+One JSON object a line. A line that a crash cut short names a thing that was never made. `Journal`
+reads and writes a file of this machine; on a user's host a shell appends to one with
+`append_command`, and `parse` reads what that host returns. Standard library only.
 """
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 from labbook.lab.local.kernel import boot_id
 
 
 class Journal:
+    """The file `journal` in a folder. Every entry has `made`, the kind of thing, and its facts."""
+
     def __init__(self, folder: Path):
         self.path = Path(folder) / "journal"
 
     def write(self, made: str, **facts) -> None:
+        """Append an entry, on a line of its own also after a line that was cut short."""
         line = json.dumps({"made": made, **facts}) + "\n"
         with open(self.path, "a+b") as file:
             if file.tell():
@@ -23,21 +29,33 @@ class Journal:
             file.write(line.encode())
 
     def entries(self) -> list[dict]:
-        """What was made in this boot, oldest first; [] when nothing was or it is long gone."""
+        """All entries, oldest first; [] when there is no journal."""
         try:
-            lines = self.path.read_text().splitlines()
+            return parse(self.path.read_text())
         except FileNotFoundError:
             return []
-        entries = []
-        for line in lines:
-            try:
-                entries.append(json.loads(line))
-            except ValueError:
-                continue
-        return entries
 
     def of(self, made: str) -> list[dict]:
-        return [e for e in self.entries() if e["made"] == made]
+        """Entries of one kind, oldest first."""
+        return [entry for entry in self.entries() if entry["made"] == made]
 
     def this_boot(self) -> bool:
-        return any(e.get("boot") == boot_id() for e in self.of("lab"))
+        """Whether the lab came up since this machine's last boot."""
+        return any(entry.get("boot") == boot_id() for entry in self.of("lab"))
+
+
+def parse(text: str) -> list[dict]:
+    """Entries of a journal's text, oldest first, without lines that a crash cut short."""
+    entries = []
+    for line in text.splitlines():
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue
+    return entries
+
+
+def append_command(entry: dict, path) -> str:
+    """A shell command that appends an entry to a host's journal, unless that very line is in it."""
+    line, journal = shlex.quote(json.dumps(entry)), shlex.quote(str(path))
+    return f"grep -qxF {line} {journal} 2> /dev/null || printf '%s\\n' {line} >> {journal}"

@@ -29,6 +29,12 @@ class Login:
     port: int = 22
     jump: "Login | None" = None
 
+    @classmethod
+    def from_facts(cls, facts: dict) -> "Login":
+        """The inverse of dataclasses.asdict."""
+        jump = cls.from_facts(facts["jump"]) if facts["jump"] else None
+        return cls(**{**facts, "jump": jump})
+
 
 @dataclass
 class Host:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.journal import append_command
 from labbook.lab.link import firewall, shaping
 from labbook.lab.link.shaping import Shape
 from labbook.lab.remote import as_root
@@ -195,8 +196,9 @@ class HostEnd(End):
 
     def _commands(self, shape, cut):
         queue = self._queue if shape.holds else None
-        lab = shlex.quote(str(self.host.root.parent))
-        return [*as_root.unless_going_down(lab), firewall.record(self._chain.entry, f"{lab}/journal"),
+        lab = self.host.root.parent
+        return [*as_root.unless_going_down(shlex.quote(str(lab))),
+                append_command(self._chain.entry, lab / "journal"),
                 *self._chain.commands(queue, cut)]
 
     @cached_property

@@ -12,7 +12,6 @@ All text, for a shell of root's; undone from the journal alone.
 """
 
 import ipaddress
-import json
 import re
 from dataclasses import dataclass
 
@@ -88,12 +87,6 @@ def undo(entry: dict) -> list[str]:
             f"iptables -w -t mangle -F {name} {quiet}",
             f"iptables -w -t mangle -X {name} {quiet}",
             f"! iptables -w -t mangle -S {name} > /dev/null 2>&1"]
-
-
-def record(entry: dict, journal: str) -> str:
-    """A shell command that writes an entry down in a host's journal, once."""
-    line = json.dumps(entry)
-    return f"grep -qxF '{line}' {journal} 2> /dev/null || printf '%s\\n' '{line}' >> {journal}"
 
 
 def ssh_exemptions(host, peers) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The way into a local lab's hosts: keys, known hosts, an ssh_config, and whether they answer."""
+"""SSH access to a local lab's hosts: key pairs, known hosts, and a wait until sshd answers."""
 
 import socket
 import subprocess
@@ -7,15 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.lab.host.host import Login
 from labbook.lab.local.kernel import start_time
 
 ANSWER_SECONDS = 30
 
 
 def make_keys(folder: Path) -> None:
-    """A key pair to log in with and one for all the lab's hosts, 0600."""
+    """Make two key pairs, mode 0600: `key` to log in with, `host_key` for all the lab's hosts."""
     for name in ("key", "host_key"):
-        (folder / name).unlink(missing_ok=True)  # of a run that was killed before it made more
+        (folder / name).unlink(missing_ok=True)  # of an earlier start that was killed
         try:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "labbook",
                             "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
@@ -25,33 +26,30 @@ def make_keys(folder: Path) -> None:
 
 
 def await_answers(hosts: list[dict], folder: Path) -> None:
-    """Every host's sshd greets us; LabError with its log for one that does not."""
+    """Return when every host's sshd answers; LabError with its log for one that does not."""
     until = time.monotonic() + ANSWER_SECONDS
     with ThreadPoolExecutor(min(32, len(hosts))) as pool:
-        answers = pool.map(lambda host: _greets(host, until), hosts)
+        answers = pool.map(lambda host: _answers(host, until), hosts)
         silent = [host["name"] for host, answered in zip(hosts, answers) if not answered]
     if silent:
         log = folder / f"{silent[0]}.log"
-        said = log.read_text()[-1500:].strip() if log.exists() else ""
-        raise LabError(f"{silent[0]} does not answer over SSH; its log says: {said}")
+        end = log.read_text()[-1500:].strip() if log.exists() else ""
+        raise LabError(f"{silent[0]} does not answer over SSH; its log ends: {end}")
 
 
-def write_down(hosts: list[dict], folder: Path) -> None:
-    """Known hosts and an ssh_config, by name."""
+def login(host: dict, folder: Path) -> Login:
+    """How a host is reached, with the key in the lab's state folder."""
+    return Login(host["control"], "root", str(folder / "key"), str(folder / "known_hosts"))
+
+
+def write_known_hosts(hosts: list[dict], folder: Path) -> None:
+    """All hosts have the same key, each under its control address."""
     public = " ".join((folder / "host_key.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(
         "".join(f"{host['control']} {public}\n" for host in hosts))
-    (folder / "ssh_config").write_text(
-        "".join(_ssh_entry(host, folder) for host in hosts))
 
 
-def _ssh_entry(host, folder):
-    return (f"Host {host['name']}\n  HostName {host['control']}\n  User root\n"
-            f"  IdentityFile {folder}/key\n  IdentitiesOnly yes\n"
-            f"  UserKnownHostsFile {folder}/known_hosts\n")
-
-
-def _greets(host: dict, until: float) -> bool:
+def _answers(host: dict, until: float) -> bool:
     while time.monotonic() < until and start_time(host["pid"]) == host["start"]:
         try:
             with socket.create_connection((host["control"], 22), timeout=5) as connection:

@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Host, Login
+from labbook.lab.host.host import Host
 from labbook.lab.local import access, cgroups, root
 from labbook.lab.local.root import STATE
 from labbook.lab.local.sandbox import ROOT
+from labbook.lab.ssh import config
 
 NAME = "namespaces"
 LIB = Path(__file__).resolve().parents[3]
@@ -90,7 +91,8 @@ def up(lab_id: str, description, environment) -> dict:
     access.make_keys(folder)
     made = _make(lab_id, description, environment)
     access.await_answers(made["hosts"], folder)
-    access.write_down(made["hosts"], folder)
+    access.write_known_hosts(made["hosts"], folder)
+    config.write({host["name"]: access.login(host, folder) for host in made["hosts"]}, folder)
     return made
 
 
@@ -107,9 +109,8 @@ def _make(lab_id, description, environment) -> dict:
 
 
 def host(made: dict, folder: Path) -> Host:
-    login = Login(made["control"], "root", str(folder / "key"), str(folder / "known_hosts"))
-    return Host(made["name"], made["site"], made["role"], made["address"], login,
-                PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"])
+    return Host(made["name"], made["site"], made["role"], made["address"],
+                access.login(made, folder), PurePosixPath(ROOT), sys.executable, made["cores"], made["limits"])
 
 
 def limit(lab_id: str, host: Host, quota: float | None) -> None:

@@ -187,14 +187,10 @@ def still_claimed(folder: Path) -> list[ClaimedHost]:
         if kind == "undone":
             left.pop(entry["name"], None)
         elif kind == "taken":
-            entry["login"] = login_of(entry["login"])
+            entry["login"] = Login.from_facts(entry["login"])
             left[entry["name"]] = ClaimedHost(**{k: tuple(v) if isinstance(v, list) else v
                                            for k, v in entry.items()})
     return list(left.values())
-
-
-def login_of(facts: dict) -> Login:
-    return Login(**{**facts, "jump": login_of(facts["jump"]) if facts["jump"] else None})
 
 
 def driver() -> str:

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from labbook.lab.host.host import Login
 from labbook.lab.remote import as_root, preflight, root, software
 from labbook.lab.remote.assign import match, parse_cpus, share_cores
 from labbook.lab.remote.claim import (
@@ -47,7 +48,7 @@ def make(lab_id: str, description, environment, folder: Path) -> dict:
             work.host.close()
     hosts = {host["name"]: host for work in works for host in work.made}
     made = {"hosts": [hosts[plan.name] for plan in description.hosts]}
-    config.write(made["hosts"], folder)
+    config.write({host["name"]: Login.from_facts(host["login"]) for host in made["hosts"]}, folder)
     return made
 
 

@@ -4,7 +4,6 @@ They stay when the lab goes. Installing goes on should the connection break, or 
 that is half installed helps nobody.
 """
 
-import json
 import shlex
 import threading
 import time
@@ -13,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.lab.journal import append_command
 from labbook.lab.on_host import quiet_apt
 from labbook.lab.remote.parallel import twice
 from labbook.lab.ssh.transfer import say
@@ -135,5 +135,4 @@ def _check(host, code, packages):
 
 
 def _write_down(host, lab, **what):
-    entry = shlex.quote(json.dumps({"made": "packages", **what}))
-    host.run(f"printf '%s\\n' {entry} >> {shlex.quote(f'{lab}/journal')}")
+    host.run(append_command({"made": "packages", **what}, lab / "journal"))

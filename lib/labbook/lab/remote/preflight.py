@@ -1,7 +1,6 @@
 """A look at all hosts of a study before anything starts on any of them. Nothing is changed there."""
 
 import shlex
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -9,6 +8,7 @@ from pathlib import PurePosixPath
 import paramiko
 
 from labbook.errors import LabError
+from labbook.lab import clock
 from labbook.lab.environment.inventory import Jump, RealHost
 from labbook.lab.finding import Finding
 from labbook.lab.host.host import Host
@@ -178,12 +178,9 @@ def _root(host, real) -> list[Finding]:
 
 
 def _clock(host, real) -> list[Finding]:
-    """The offset of its clock, by the middle of a question; told when it is large."""
-    before = time.time()
-    told = float(host.run("date +%s.%N").stdout)
-    after = time.time()
-    offset, unsure = told - (before + after) / 2, (after - before) / 2
-    if abs(offset) - unsure <= CLOCK_SECONDS:
+    """The offset of its clock, when it is large."""
+    offset, uncertainty = clock.measure(lambda: float(host.run("date +%s.%N").stdout), rounds=1)
+    if abs(offset) - uncertainty <= CLOCK_SECONDS:
         return []
     way = "ahead of" if offset > 0 else "behind"
     return [Finding(real.entry, "clock", True, "starts are corrected by it; logs are not",

@@ -11,8 +11,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Host
-from labbook.lab.remote.claim import login_of
+from labbook.lab.host.host import Host, Login
 from labbook.paths import ssh_labs_dir
 
 NAME = "ssh"
@@ -90,7 +89,7 @@ def down(lab_id: str) -> None:
 
 
 def host(made: dict, folder: Path) -> Host:
-    return Host(made["name"], made["site"], made["role"], made["address"], login_of(made["login"]),
+    return Host(made["name"], made["site"], made["role"], made["address"], Login.from_facts(made["login"]),
                 PurePosixPath(made["root"]), made["python"], made["cores"], made["limits"],
                 sudo=made["sudo"], env=made["env"], groups=tuple(made["groups"]),
                 allow=frozenset(made["allow"]))

@@ -3,7 +3,6 @@
 Of this machine only the ways to the hosts are needed, from the journal in the state folder.
 """
 
-import json
 import shlex
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from labbook.errors import LabError
 from labbook.lab.disk import tracefs
 from labbook.lab.host import fuse
 from labbook.lab.host.process import FIELD
+from labbook.lab.journal import parse
 from labbook.lab.link import firewall
 from labbook.lab.local import unmake as local
 from labbook.lab.remote import as_root, root
@@ -74,7 +74,7 @@ class _Unmaking:
         if ours(claimed(in_use), self.lab_id):  # else never taken, or released already
             self._sh(as_root.going_down("@LAB@"))
             _, boot, *journal = self._sh(READ).splitlines()  # what was under way is in it now
-            self._undo([entry for entry in map(_parsed, journal) if entry], boot)
+            self._undo(parse("\n".join(journal)), boot)
             self._sh(CLEAR, root=self.taken.sudo)
             self._sh(RELEASE)
         self._sh(TIDY)
@@ -113,11 +113,3 @@ class _Unmaking:
             script = script.replace(mark, shlex.quote(word))
         script = script.replace("@MADE@", shlex.join(self.taken.new_folders))
         return self.host.run(script, timeout=SECONDS, root=sudo).stdout
-
-
-def _parsed(line) -> dict | None:
-    """None for a line that a crash cut short: it is of a thing that was never made."""
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None

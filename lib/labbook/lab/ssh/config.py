@@ -1,24 +1,27 @@
-"""The user's own way into a lab's hosts: an ssh_config with the jump hosts in it."""
+"""An ssh_config for a lab's hosts, so that `ssh -F` reaches them the way the library does."""
 
 from pathlib import Path
 
-from labbook.lab.remote.claim import login_of
+from labbook.lab.host.host import Login
 
 
-def write(hosts: list[dict], folder: Path) -> None:
-    (folder / "ssh_config").write_text(config(hosts))
+def write(logins: dict[str, Login], folder: Path) -> None:
+    """Write `ssh_config` into the lab's state folder; `logins` by the name of the host."""
+    (folder / "ssh_config").write_text(text(logins))
 
 
-def config(hosts: list[dict]) -> str:
-    """Keys and known hosts as the environment file names them, and nothing of the user's own
-    configuration: the way is the same as the library's."""
-    entries, jumps = [], {}
-    for host in hosts:
-        entries.append(_entry(host["name"], login_of(host["login"]), jumps))
+def text(logins: dict[str, Login]) -> str:
+    """One entry for each host, then one for each jump host.
+
+    Keys and known hosts are named explicitly, so that nothing of the user's own SSH configuration
+    applies.
+    """
+    jumps = {}
+    entries = [_entry(name, login, jumps) for name, login in logins.items()]
     return "".join([*entries, *jumps.values()])
 
 
-def _entry(name, login, jumps):
+def _entry(name, login, jumps) -> str:
     lines = [f"Host {name}", f"HostName {login.address}", f"Port {login.port}",
              f"User {login.user}", f"IdentityFile {_quoted(login.key)}", "IdentitiesOnly yes",
              "IdentityAgent none", f"UserKnownHostsFile {_quoted(login.known_hosts)}",
@@ -29,9 +32,10 @@ def _entry(name, login, jumps):
 
 
 def _jump(login, jumps) -> str:
+    """The name of a jump host's entry, which is added to `jumps` when it is not there."""
     name = f"jump-{login.user}-{login.address}-{login.port}"
     if name not in jumps:
-        jumps[name] = ""  # its place in the order, before those on the way to it
+        jumps[name] = ""  # keeps its place before the jump hosts on the way to it
         jumps[name] = _entry(name, login, jumps)
     return name
 

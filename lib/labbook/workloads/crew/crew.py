@@ -10,10 +10,10 @@ through SSH.
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from labbook.errors import LabError, SystemFailure
+from labbook.lab.clock import Offset, measure
 from labbook.workloads.crew.connection import (
     CONTROLLER,
     FILES,
@@ -37,13 +37,6 @@ ENGINE_OPTIONS = ("--IPEngine.enable_nanny=False", "--IPEngine.max_heartbeat_mis
                   f"--timeout={START_SECONDS}")
 
 _crews = WeakKeyDictionary()
-
-
-class Clock(NamedTuple):
-    """How far a host's clock is ahead of ours, and by how much that may be wrong either way."""
-
-    offset_s: float
-    uncertainty_s: float
 
 
 class _Lost(Exception):
@@ -104,13 +97,13 @@ class Crew:
         again = [(on_host.again, name) for name in names]
         return self._answers(calls, again, time.monotonic() + timeout)
 
-    def clock_offsets(self) -> list[Clock]:
+    def clock_offsets(self) -> list[Offset]:
         """Of each host, in order; measured again when the last time is CLOCK_SECONDS ago.
 
         Hosts of a local lab have this machine's clock.
         """
         if not self._connection.far:
-            return [Clock(0.0, 0.0)] * len(self.hosts)
+            return [Offset(0.0, 0.0)] * len(self.hosts)
         if self._clocks is None or time.monotonic() - self._clocks[0] > CLOCK_SECONDS:
             self._clocks = time.monotonic(), [self._clock(i) for i in range(len(self.hosts))]
         return self._clocks[1]
@@ -272,12 +265,9 @@ class Crew:
             raise SystemFailure(f"{host.name}: {outcome.error}", log=outcome.traceback)
         return outcome.answer
 
-    def _clock(self, host: int) -> Clock:
-        """By the shortest of a few round trips, which is uncertain by half its length."""
-        found = []
-        for _ in range(CLOCK_ASKS):
-            before, call = time.time(), [(on_host.now,)]
-            there = self._answers(call, call, time.monotonic() + START_SECONDS, first=host)[0]
-            half = (time.time() - before) / 2
-            found.append(Clock(there - before - half, half))
-        return min(found, key=lambda clock: clock.uncertainty_s)
+    def _clock(self, host: int) -> Offset:
+        """Measured through the host's first engine."""
+        def ask():
+            call = [(on_host.now,)]
+            return self._answers(call, call, time.monotonic() + START_SECONDS, first=host)[0]
+        return measure(ask, CLOCK_ASKS)

@@ -9,6 +9,7 @@ import pytest
 from labbook.errors import LabError
 from labbook.lab.link.endpoints import ends
 from labbook.lab.link.link import Link
+from labbook.lab.journal import append_command
 from labbook.lab.link import firewall
 from labbook.lab.link.firewall import ALL_QUEUES, Chain, free_queue
 
@@ -115,7 +116,7 @@ def test_a_chain_is_in_the_journal_once(tmp_path):
     journal = tmp_path / "journal"
     journal.write_text('{"made": "lab"}\n')
     for _ in range(2):
-        subprocess.run(["sh", "-ec", firewall.record(CHAIN.entry, str(journal))], check=True)
+        subprocess.run(["sh", "-ec", append_command(CHAIN.entry, journal)], check=True)
     entries = [json.loads(line) for line in journal.read_text().splitlines()]
     assert entries == [{"made": "lab"}, {"made": "chain", "chain": "lb-t1-b"}]
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from dataclasses import asdict
 from pathlib import PurePosixPath
 
 import pytest
@@ -79,8 +78,7 @@ def test_a_mark_is_ours_by_id_and_driver(monkeypatch):
 
 
 def test_the_way_in_goes_through_each_jump_host_by_its_own_key():
-    login = asdict(LOGIN)
-    text = ssh_config.config([{"name": "h1", "login": login}, {"name": "h2", "login": login}])
+    text = ssh_config.text(dict.fromkeys(["h1", "h2"], LOGIN))
     assert text.count("Host ") == 3 and text.count("ProxyJump jump-op-192.0.2.1-2222") == 2
     assert 'IdentityFile "/my keys/%%k"' in text and "Port 2222" in text
 
