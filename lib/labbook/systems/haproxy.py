@@ -12,7 +12,7 @@ MAX_CONNECTIONS = 400  # two file descriptors each, of the 1024 that a user may 
 # State 4 of Galera is Synced; a joining node and one without quorum have other states. The words of
 # the answer are not in the query, which the server sends back with it.
 STATE_QUERY = ("SELECT IF(VARIABLE_VALUE = '4', CONCAT('syn', 'ced'), CONCAT('una', 'ble')) "
-       "FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'WSREP_LOCAL_STATE'")
+               "FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'WSREP_LOCAL_STATE'")
 PLUGIN = b"mysql_native_password\0"
 # LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH
 CAPABILITIES = 0x1 | 0x200 | 0x8000 | 0x80000

@@ -1,4 +1,4 @@
-"""From a node's settings to what it is started with: cassandra.yaml, JVM options, class path."""
+"""A node's configuration, from its settings: cassandra.yaml, JVM options, class path."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -11,10 +11,10 @@ VERSIONS = yaml.safe_load(Path(__file__).with_name("versions.yml").read_text())
 FILE = "settings of cassandra"
 HEAP_MB, SMALLEST_HEAP_MB = 512, 64
 DURABILITIES = ("periodic", "commit")
-NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and stay
+NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and would remain
 PLACEMENTS = ("hash", "ordered")
 DISK_ACCESS = ("standard", "mmap")
-# Tools for tests, code generation and Hadoop that the old jars depend on and the server does not.
+# Tools for tests, code generation and Hadoop: the old jars depend on them, the server does not.
 LEFT_OUT = re.compile(r"(junit|antlr|stringtemplate|servlet-api|jline)-[0-9].*")
 
 
@@ -32,20 +32,20 @@ def check_token(version: str, placement: str, token: int | str | None) -> None:
 
 
 def check_streaming(version: str, stream_mbit, whole_files, disk_access) -> None:
-    """InputError for what the version, or Java 17 with it, cannot do."""
+    """InputError for what the version cannot do, at all or on Java 17."""
     known = VERSIONS[version]
     for key, asked, able in (("stream_mbit", stream_mbit, "stream_throttle" in known),
                              ("whole_files", whole_files, "whole_files" in known)):
         if asked is not None and not able:
-            raise InputError(f"Cassandra {version} has no such thing", file=FILE, key=key,
-                             allowed="nothing (as it was shipped)")
+            raise InputError(f"Cassandra {version} has no such setting", file=FILE, key=key,
+                             allowed="null (as shipped)")
     if disk_access == "mmap" and not known.get("mapped"):
         raise InputError(f"Cassandra {version} cannot map files on Java 17", file=FILE,
                          key="disk_access", allowed="standard")
 
 
 def sync_ms(version: str, durability: str, asked: int | None) -> int:
-    """How long the commit log may wait for the disk, ms; InputError where it never waits."""
+    """The period of syncs of the commit log, ms; InputError where each commit is synced."""
     usual = VERSIONS[version]["sync_ms"][durability]
     if asked is not None and usual == 0:
         raise InputError(f"Cassandra {version} syncs each commit at once", file=FILE,
@@ -54,15 +54,16 @@ def sync_ms(version: str, durability: str, asked: int | None) -> int:
 
 
 def heap_mb(asked: int | None, memory: int, beside: int = 0) -> int:
-    """The heap in MB: what was asked or 512, if at least as much again stays for all else. A
-    version that needs `beside` MB whatever the heap gets half of the heap more, for buffers."""
+    """The heap in MB: `asked`, or at most 512. It may take half of the memory; for a version that
+    needs `beside` MB outside the heap, two thirds of what remains then, as its buffers need half of
+    the heap's size. InputError for more, LabError where the memory does not do for any heap."""
     most, least = memory // 2, 2 * SMALLEST_HEAP_MB
     if beside:
         most = min(most, (memory - beside) * 2 // 3)
         least = beside + SMALLEST_HEAP_MB * 3 // 2
     if asked is None:
         if most < SMALLEST_HEAP_MB:
-            raise LabError(f"{memory} MB of memory are too few for Cassandra",
+            raise LabError(f"{memory} MB of memory are not enough for Cassandra",
                            remedy=f"Give the host at least {least}M")
         return min(HEAP_MB, most)
     if asked > most:
@@ -73,7 +74,7 @@ def heap_mb(asked: int | None, memory: int, beside: int = 0) -> int:
 
 
 def configuration(settings, address: str, home: PurePosixPath) -> dict:
-    """cassandra.yaml of a node; what is not about this lab is as Cassandra shipped it."""
+    """cassandra.yaml of a node; everything that does not concern the lab is as shipped."""
     version = VERSIONS[settings.version]
     ordered = settings.placement == "ordered"
     partitioner = "ByteOrderedPartitioner" if ordered else version["hash"]
@@ -97,23 +98,23 @@ def configuration(settings, address: str, home: PurePosixPath) -> dict:
 
 
 def written_token(token: int | str) -> str:
-    """As cassandra.yaml has it: a hash as a number, a key as its bytes in hex."""
+    """A token for cassandra.yaml: a hash as a number, a key as its bytes in hex."""
     return token.encode().hex() if isinstance(token, str) else str(token)
 
 
 def commit_log(protocol: str, durability: str, sync_ms: int) -> dict:
-    """`periodic` answers before the log is on disk, `commit` after."""
+    """Options of the commit log: `periodic` answers before it is on disk, `commit` after."""
     if durability == "periodic":
         period = (("commitlog_sync_period", f"{sync_ms}ms") if protocol == "cql"
                   else ("commitlog_sync_period_in_ms", sync_ms))
         return {"commitlog_sync": "periodic", period[0]: period[1]}
-    if protocol == "cql":  # has no window any more
+    if protocol == "cql":  # without a window
         return {"commitlog_sync": "batch"}
     return {"commitlog_sync": "batch", "commitlog_sync_batch_window_in_ms": float(sync_ms)}
 
 
 def streaming(version: dict, stream_mbit: int | None, whole_files: bool | None) -> dict:
-    """How a node gives data away; 0 Mbit/s: as fast as it can. Nothing where as shipped."""
+    """Options of streaming; 0 Mbit/s is no limit, None as shipped."""
     found = {} if whole_files is None else {version["whole_files"]: whole_files}
     if stream_mbit is None:
         return found
@@ -131,7 +132,7 @@ def seed_nodes(form: str, seeds: list[str]) -> dict:
 
 
 def properties(settings) -> dict:
-    """Of the JVM, beside those that a version always has."""
+    """Properties of the JVM besides those that a version always has."""
     version, found = VERSIONS[settings.version], {}
     if settings.ring_delay_ms is not None:
         found["cassandra.ring_delay_ms"] = settings.ring_delay_ms
@@ -141,8 +142,8 @@ def properties(settings) -> dict:
 
 
 def jvm_options(settings, address: str, home: PurePosixPath, more: dict) -> list[str]:
-    """One collector for all versions, so that eras are compared and not collectors. `more` are
-    properties of the JVM; one that is None is left out."""
+    """The same garbage collector for all versions, so that it makes no difference between them.
+    `more`: properties of the JVM; one that is None is left out."""
     version, heap = VERSIONS[settings.version], settings.heap_mb
     given = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
              "java.io.tmpdir": f"{home}/tmp", "jna.tmpdir": f"{home}/tmp",
@@ -153,20 +154,20 @@ def jvm_options(settings, address: str, home: PurePosixPath, more: dict) -> list
 
 
 def module_options(version: dict) -> list[str]:
-    """What of Java 17 the version must be let into."""
+    """Options that open packages of Java 17 to the version."""
     return [*(f"--add-opens={package}=ALL-UNNAMED" for package in version["opened"]),
             *(f"--add-exports={package}=ALL-UNNAMED" for package in version["exported"])]
 
 
 def defined(given: dict, address: str, home: PurePosixPath) -> list[str]:
-    """Properties as Java's options."""
+    """Properties as options of Java."""
     return [f"-D{key}={str(value).format(home=home, address=address)}"
             for key, value in given.items() if value is not None]
 
 
 def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None) -> str:
-    """Java's options for the jars, each once, by its name; `folders` are pairs of place on the
-    host and place here. `agent` is how the name of the jar begins that looks into the others."""
+    """Java's options for the jars, of each name one. `folders`: pairs of a folder on the host and
+    the same folder here. `agent`: how the name of the jar begins that is Java's agent."""
     jars = {jar.name: str(place / jar.name) for place, here in folders
             for jar in sorted(here.glob("*.jar")) if not LEFT_OUT.fullmatch(jar.name)}
     agents = [f"-javaagent:{path}" for name, path in jars.items() if agent and name.startswith(agent)]

@@ -1,4 +1,4 @@
-"""Cassandra, of the papers' time (Thrift) and today's (CQL): a node on a host, by version."""
+"""A Cassandra node on a host: the papers' versions (Thrift) and today's (CQL)."""
 
 import yaml
 
@@ -16,13 +16,15 @@ ADMINS = {"thrift": ThriftAdmin, "cql": CQLAdmin}
 
 
 class Cassandra(System):
-    """One node. 0.7.0 has no orderly end: a stop loses what a periodic sync has still to write.
+    """One node. durability periodic: the commit log is synced every `sync_ms`; commit: before each
+    answer. (A stop of 0.7.0 is not orderly: it loses what a periodic sync has still to write.)
 
-    `placement` hash spreads rows by a hash of their keys, and `token` is the hash at which the
-    node's range ends; ordered keeps keys in their order, and `token` is the key where it ends.
-    `ring_delay_ms` is how long a change of the ring waits for all to know it, `stream_mbit` what
-    a node may give away in a second (0: all it can), `whole_files` whether 5.0 gives SSTables away
-    as they are; None of each: as shipped. `nodetool` lets it in, where it is not let in anyway.
+    placement hash: rows are spread by a hash of their keys, and `token` is the hash at which the
+    node's range ends. ordered: rows are in the order of their keys, and `token` is the key at which
+    the range ends. ring_delay_ms: how long nodes wait for a change of the ring to spread.
+    stream_mbit: the limit of streaming, in Mbit/s (0: none). whole_files: whether 5.0 streams whole
+    SSTables. None of these three: as shipped. nodetool: admit nodetool, which 5.0 refuses by
+    default. seeds: addresses of nodes that a new one asks who is there (by default, itself).
     """
 
     NAME = "cassandra"
@@ -85,7 +87,7 @@ class Cassandra(System):
 
     @property
     def range_end(self) -> int | bytes:
-        """The node's token, as its admin tells tokens."""
+        """The node's token, as its admin reports tokens."""
         token = self.settings.token
         return token.encode() if isinstance(token, str) else token
 
@@ -107,11 +109,11 @@ class Cassandra(System):
         return config.configuration(self.settings, self.address, self.home)
 
     def properties(self) -> dict:
-        """Of the JVM, beside those that the version always has."""
+        """Properties of the JVM besides those that the version always has."""
         return config.properties(self.settings)
 
     def nodetool(self, *words, seconds: float = 60) -> str:
-        """What the version's own nodetool says to these words; SystemFailure when it fails."""
+        """Output of the version's own nodetool for a command; SystemFailure when it fails."""
         return nodetool.run(self, words, seconds)
 
     def answers(self) -> None:
@@ -122,20 +124,20 @@ class Cassandra(System):
         return {**self.admin.facts(), "java": java}
 
     def client(self, timeout=30):
-        """For administration: a Thrift client, or a CQL connection with `query(statement)`."""
+        """A client for administration: of Thrift, or a CQL connection with `query(statement)`."""
         return self.admin.client(timeout)
 
     def create_table(self, keyspace=DATABASE, table=TABLE, replication=1,
                      compression: bool | None = None) -> None:
-        """Make the keyspace with its one table of bytes; returns when all nodes know it.
+        """Create the keyspace with one table of bytes; return when all nodes have the schema.
 
-        compression: None is as shipped, without any in the papers' versions.
+        compression: None is as shipped, which is no compression in the papers' versions.
         """
         self.admin.create_table(keyspace, table, replication, compression)
         self.await_agreed(f"all nodes to know keyspace {keyspace}")
 
     def await_agreed(self, what: str) -> None:
-        """Returns when all nodes have the same schema."""
+        """Return when all nodes have the same schema."""
         self.host.wait_for(self.admin.agreed, what, timeout=60, process=self.process)
 
 

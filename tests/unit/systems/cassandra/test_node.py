@@ -129,9 +129,9 @@ def test_todays_heap_leaves_it_what_it_needs_beside(asked, memory, heap):
 def test_a_heap_that_does_not_fit():
     with pytest.raises(InputError, match=r"heap_mb: 2000 does not .*3072 MB \(allowed: 64 to 1536"):
         node(heap_mb=2000)
-    with pytest.raises(LabError, match="100 MB of memory are too few.*128M"):
+    with pytest.raises(LabError, match="100 MB of memory are not enough.*128M"):
         heap_mb(None, 100)
-    with pytest.raises(LabError, match="450 MB of memory are too few.*480M"):
+    with pytest.raises(LabError, match="450 MB of memory are not enough.*480M"):
         heap_mb(None, 450, beside=384)
     with pytest.raises(InputError, match=r"64 does not fit .*450 MB \(allowed: with 480 MB and more"):
         heap_mb(64, 450, beside=384)
@@ -219,7 +219,7 @@ def test_replication_where_the_version_has_it():
     ({"version": "5.0.8", "durability": "commit", "sync_ms": 5}, "sync_ms: .*at once .*periodic"),
     ({"durability": "never"}, "durability: .*periodic, commit"),
     ({"heap": 512}, "did you mean 'heap_mb'"),
-    ({"stream_mbit": 80}, "stream_mbit: Cassandra 0.7.0 has no such thing"),
+    ({"stream_mbit": 80}, "stream_mbit: Cassandra 0.7.0 has no such setting"),
     ({"version": "1.0.7", "whole_files": True}, "whole_files: Cassandra 1.0.7 has no such"),
     ({"version": "1.0.7", "disk_access": "mmap"}, "disk_access: .*on Java 17 .*standard"),
     ({"disk_access": "direct"}, "disk_access: 'direct' is not allowed .*standard, mmap"),
