@@ -1,7 +1,7 @@
-"""A stream of calls through time, and what a fault did to it.
+"""A stream of calls over time, and the outage that a fault caused.
 
-`rows` have started_s, seconds and ok, in any order. Rows with a `step` are parts of
-calls and do not count. A call counts when it ends: only then does its client know.
+`rows` have started_s, seconds and ok, in any order. Rows with a `step` are parts of calls and do
+not count. A call counts when it ends: only then does its client know how it went.
 """
 
 import math
@@ -18,10 +18,10 @@ def timeline(rows, seconds_a_bin: float) -> dict:
 
 
 def over_time(rows, seconds_a_bin: float) -> pd.DataFrame:
-    """How calls fared through time: a row for each bin since started_s == 0, none left out.
+    """Calls over time: a row for each bin since started_s == 0, empty bins too.
 
-    t_s: where the bin begins; calls that ended in it, and the errors among them; mean_ms and p95_ms
-    of those that succeeded, NaN without any.
+    t_s: where the bin begins, seconds; calls: how many ended in it; errors: how many of these
+    failed; mean_ms and p95_ms: of those that succeeded, NaN without any.
     """
     calls, number, bins = _binned(rows, seconds_a_bin)
     good = (calls.seconds[calls.ok].astype(float) * 1e3).groupby(number[calls.ok])
@@ -34,7 +34,7 @@ def over_time(rows, seconds_a_bin: float) -> pd.DataFrame:
 
 
 def _binned(rows, seconds_a_bin):
-    """The calls, in which bin each ended, and how many bins that makes."""
+    """(the calls, the number of the bin in which each ended, how many bins there are)."""
     calls = _calls(rows)
     number = (calls.ends.clip(lower=0) // seconds_a_bin).astype(int)
     return calls, number, int(number.max()) + 1 if len(calls) else 0
@@ -43,13 +43,13 @@ def _binned(rows, seconds_a_bin):
 def outage(rows, after_s: float) -> dict:
     """The longest time without a success that a fault at `after_s` may have caused.
 
-    Such a time lies between two successes that follow one another (of any client), or the calls'
-    begin or end, and ends after the fault.
+    Such a time lies between two consecutive successes (of any clients), or between one and the
+    first or last call, and ends after the fault.
 
     outage_s, outage_from_s: how long it was and when it began. recovered: 1 when a success ended
-    it, 0 when the calls ended first. first_success_s: from the fault to the first success after it;
-    a call under way may be one; left out when there is none. errors, errors_before: calls that
-    failed after the fault and before it. ValueError without calls.
+    it, 0 when the calls ended first. first_success_s: from the fault to the first success after it,
+    which may be of a call that was under way; missing when there is none. errors, errors_before:
+    calls that failed after the fault and before it. ValueError without calls.
     """
     calls = _calls(rows)
     if not len(calls):
@@ -60,15 +60,15 @@ def outage(rows, after_s: float) -> dict:
     gaps = [(to - since, since, to) for since, to in zip(edges, edges[1:]) if to > after_s]
     length, since, to = max(gaps, default=(0.0, end, end))
     late = calls.ends > after_s
-    found = {"outage_s": length, "outage_from_s": since,
-             "recovered": float(to in good), "errors": int((late & ~calls.ok).sum()),
-             "errors_before": int((~late & ~calls.ok).sum())}
+    result = {"outage_s": length, "outage_from_s": since,
+              "recovered": float(to in good), "errors": int((late & ~calls.ok).sum()),
+              "errors_before": int((~late & ~calls.ok).sum())}
     first = next((at for at in good if at > after_s), math.nan)
-    return found if math.isnan(first) else found | {"first_success_s": first - after_s}
+    return result if math.isnan(first) else result | {"first_success_s": first - after_s}
 
 
 def _calls(rows):
-    """The calls among the rows, and when they ended."""
+    """The rows that are whole calls, with `ends`: when each ended."""
     if "step" in rows:
         rows = rows[rows["step"].astype(object).fillna("") == ""]
     return rows.assign(ends=rows["started_s"] + rows["seconds"], ok=rows["ok"].astype(bool))

@@ -1,4 +1,4 @@
-"""bonnie++'s test of metadata: empty files made, looked up and deleted, in order and in none."""
+"""bonnie++'s test of metadata: create, stat and delete empty files, sequentially and at random."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ from labbook.workloads.machines import bonnie_csv
 
 PROGRAM = Path(__file__).with_name("on_host") / "bonnie_progress.py"
 NAME = "bonnie"
-THOUSAND = 1024     # files, by which bonnie++ counts them
+THOUSAND = 1024     # files: the unit of bonnie++'s counts
 COLUMNS = ("phase", "started_s", "seconds", "files", "told_per_s")
 
 
@@ -22,11 +22,11 @@ class Load:
     """`rows`: a row a phase, in their order: phase ("sequential_create", "sequential_stat",
     "sequential_delete", and "random_" of each), started_s, seconds, files, told_per_s.
 
-    `metrics`: {phase}_per_s, as bonnie++ tells it: NaN for a phase of less than half a second,
-    which it does not tell; by_clock_{phase}_per_s of all phases, by what its progress says and our
-    clock, the files' names made up and sync() included; seconds, from the first phase's begin to
-    the last one's end; clients_cpu_s, of bonnie++ itself. `csv`: bonnie++'s own line. `started`: seconds since the epoch, by our
-    clock, at which started_s is 0.
+    `metrics`: {phase}_per_s, as bonnie++ prints it: NaN for a phase of less than half a second, for
+    which it prints none; by_clock_{phase}_per_s of all phases, by its progress and our clock, which
+    includes making the files' names and sync(); seconds, from the first phase's begin to the last
+    one's end; clients_cpu_s, of bonnie++ itself. `csv`: bonnie++'s own line. `started`: seconds
+    since the epoch, by our clock, at which started_s is 0.
     """
 
     rows: pd.DataFrame
@@ -37,13 +37,13 @@ class Load:
 
 def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: float,
            clock_offset_s: float = 0) -> Load:
-    """Let bonnie++ on the host go through its phases in the folder `path`, which may be a mounted
-    one: with `directories` of `files` empty files each, in all a multiple of 1024.
+    """Run bonnie++ on the host in the folder `path`, which may be on a mount: `directories` of
+    `files` empty files each, in all a multiple of 1024.
 
-    clock_offset_s: how far the host's clock is ahead of ours. SystemFailure, with how far it came,
-    when it fails or is not done within `seconds_at_most`; what it made is then left there, and on a
-    mount that hangs also its process, until the mount ends. It has the kernel write out all file
-    systems of the machine (sync) now and again.
+    clock_offset_s: how far the host's clock is ahead of ours. SystemFailure, with its progress, when
+    it fails or does not end within `seconds_at_most`; its files then stay there, and on a mount that
+    hangs its process too, until the mount ends. It calls sync() now and then, which writes out all
+    file systems of the machine.
     """
     if not fits(directories, files):
         raise InputError(f"{directories!r} directories of {files!r} files", key="files",
@@ -54,7 +54,7 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
         csv = bonnie_csv.line(last["printed"])
         found = parse_rates(csv)
     except (ValueError, TypeError) as error:
-        raise SystemFailure(f"{host.name}: bonnie++ told no rates: {error}", log=log) from None
+        raise SystemFailure(f"{host.name}: bonnie++ printed no rates: {error}", log=log) from None
     rows = phase_rows(phases, found, directories * files)
     if list(rows.phase) != list(bonnie_csv.FILES):
         raise SystemFailure(f"{host.name}: bonnie++ went through other phases", log=log)
@@ -72,7 +72,7 @@ def _metrics(rows) -> dict:
 
 
 def _run(host, path, directories, files, seconds) -> str:
-    """Its progress and its last words."""
+    """bonnie_progress's log."""
     if host.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
         raise LabError(f"{host.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
     host.run(f"mkdir -p {NAME}")
@@ -85,7 +85,7 @@ def _run(host, path, directories, files, seconds) -> str:
         host.wait_for(lambda: not process.alive(), f"bonnie++ to end in {path}", seconds, process,
                       interval=0.1)
     except BaseException:
-        with suppress(LabbookError):  # one that hangs ends with the mount
+        with suppress(LabbookError):  # a process that hangs ends with the mount
             process.kill()
         raise
     log = process.log_tail(1000)
@@ -95,7 +95,7 @@ def _run(host, path, directories, files, seconds) -> str:
 
 
 def command(folder: str, directories: int, files: int, user: str = "") -> list[str]:
-    """Its words for so many directories of so many empty files each; `user`: root must say it."""
+    """bonnie++'s command line; `user`: it must be named when root runs it."""
     thousands = directories * files // THOUSAND
     words = [bonnie_csv.PROGRAM, "-d", folder, "-s", "0", "-r", "0", "-m", "lab",
              "-n", f"{thousands}:0:0:{directories}"]
@@ -107,17 +107,17 @@ def fits(directories: int, files: int) -> bool:
 
 
 def parse_rates(csv: str) -> dict[str, float]:
-    """{phase: files a second} as bonnie++ tells them; NaN where it was too fast for it to tell."""
+    """{phase: files a second} of bonnie++'s line; NaN where it was too fast to print a rate."""
     return {phase: rate for phase, (rate, _) in bonnie_csv.numbers(csv, bonnie_csv.FILES).items()}
 
 
 def parse_log(log: str) -> tuple[list[dict], dict | None]:
-    """(the phases that ended, the last words) of bonnie_progress's log; None before the end."""
+    """(the phases that ended, the last line; None before the end) of bonnie_progress's log."""
     lines = []
     for line in log.splitlines():
         try:
             lines.append(json.loads(line))
-        except ValueError:  # not its own, or cut short
+        except ValueError:  # another program's line, or an incomplete one
             continue
     return ([each for each in lines if "phase" in each],
             next((each for each in lines if "printed" in each), None))

@@ -1,7 +1,7 @@
-"""Whether what mixed clients made and deleted is so: how many names each directory must have. Pure.
+"""How many names each directory must have after a stream of mixed calls. Pure functions.
 
-Clients with directories of their own, whose every create, unlink and rename is a row: a rename stays
-in its directory. What a call without success did is not known, so that it may count or not.
+For clients with directories of their own, whose every create, unlink and rename is a row; a rename
+stays in its directory. Whether a failed call had an effect is unknown, so it may count or not.
 """
 
 import json
@@ -11,14 +11,16 @@ import pandas as pd
 
 
 def places(clients: int, directories: int) -> dict[str, tuple[int, int]]:
-    """{path, below the stream's folder: (client, number)} of each directory that they work in."""
+    """{path below the stream's folder: (client, number)} of each directory of the clients."""
     return {f"mixed-{client}.0/{number:05d}": (client, number)
             for client in range(clients) for number in range(directories)}
 
 
 def expected(rows: pd.DataFrame, clients: int, directories: int, files: int) -> pd.DataFrame:
-    """A row a directory: client, directory, least, most names that it may have by now. `rows` of
-    metadata_rows.Load; the others as they were given to the clients."""
+    """A row a directory: client, directory, and the least and most names that it may have.
+
+    `rows`: as of begin_metadata's Load; the other arguments are those of begin_metadata.
+    """
     first = Counter(i // (files + 1) for i in range(files * directories))
     found = []
     for client in range(clients):
@@ -31,15 +33,16 @@ def expected(rows: pd.DataFrame, clients: int, directories: int, files: int) -> 
 
 
 def off(wanted: pd.DataFrame, entries: dict) -> dict[str, float]:
-    """`entries`: {(client, directory): JSON of the names in it, None where it is not there}.
+    """How far directories are from what is expected.
 
-    load_names: names that there are; load_lost: that must be there beside them; load_back: that
-    cannot all be there, since they were deleted or never made; load_off: both.
+    `entries`: {(client, directory): JSON of the names in it, None where it does not exist}.
+    load_names: names that exist; load_lost: names that are missing; load_back: names too many,
+    which were deleted or never made; load_off: lost and back together.
     """
     lost = back = names = 0
     for one in wanted.itertuples():
-        told = entries[one.client, one.directory]
-        there = len(json.loads(told)) if isinstance(told, str) else 0
+        listed = entries[one.client, one.directory]
+        there = len(json.loads(listed)) if isinstance(listed, str) else 0
         names += there
         lost += max(0, one.least - there)
         back += max(0, there - one.most)

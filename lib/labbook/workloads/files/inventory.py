@@ -1,9 +1,9 @@
-"""All metadata of files as one client sees them, and how two such inventories differ.
+"""Inventories: all metadata of files as one client sees them, and how two inventories differ.
 
-An inventory is a table, a row a name: name (relative to the mounted folder), state ("there",
-"missing": ENOENT; "unobtainable": no answer in time, EIO and the like; "not asked": there was no
-time left to), error (errno's name, "timeout", or why it was not asked; "" else), seconds (what its
-calls took), and ATTRIBUTES where it is there: kind ("file", "directory", "link", "other"), ino, mode,
+An inventory is a table with a row a name: name (relative to the mounted folder), state ("there";
+"missing": ENOENT; "unobtainable": no answer in time, EIO and the like; "not asked": no time was
+left), error (errno's name, "timeout", or why it was not asked; "" else), seconds (what its calls
+took) and, of a name that is there, ATTRIBUTES: kind ("file", "directory", "link", "other"), ino, mode,
 uid, gid, nlink, size, mtime_ns, ctime_ns, xattrs (JSON), target (of a link), entries (of a
 directory: JSON of its sorted names).
 """
@@ -25,49 +25,50 @@ NUMBERS = ("ino", "mode", "uid", "gid", "nlink", "size", "mtime_ns", "ctime_ns")
 ATTRIBUTES = ("kind", *NUMBERS, "xattrs", "target", "entries")
 COLUMNS = ("name", "state", "error", "seconds", *ATTRIBUTES)
 RIGHT, WRONG, UNASKED = "right", "wrong", "unasked"
-MORE_SECONDS = 30   # beyond the time for asking: to start, and to write what was found
+MORE_SECONDS = 30   # beyond the time for asking: to start, and to write the rows
 
 
 def take(host, path: str, names=None, *, call_seconds: float = 30, seconds: float = 90
          ) -> pd.DataFrame:
-    """The inventory of `names` below `path` on a client host; of all that is below it, where None.
+    """The inventory of `names` below `path` on a client host; None: of everything below it.
 
-    Asked by a process on the host that can be left behind: a name whose calls have no answer within
-    `call_seconds` is unobtainable; so are others of its directory once several of them are, while
-    other directories are asked on. For `seconds` names are asked for; what is left then was not
+    A process on the host asks, which can be left behind when it hangs. A name whose calls have no
+    answer within `call_seconds` is unobtainable; so are the others of its directory once several of
+    them are, while other directories are still asked. After `seconds` the remaining names are not
     asked. SystemFailure when the process fails.
     """
     spec = {"path": str(path), "names": None if names is None else list(dict.fromkeys(names)),
             "call_seconds": call_seconds, "seconds": seconds}
     process_name = f"inventory-{uuid.uuid4().hex[:8]}"
-    given, found = f"{process_name}.json", f"{process_name}.out"
+    spec_file, out = f"{process_name}.json", f"{process_name}.out"
     try:
-        host.put(json.dumps(spec), given)
+        host.put(json.dumps(spec), spec_file)
         process = host.start(process_name, shlex.join((
-            host.python, "-m", on_host.__name__, given, found)),
+            host.python, "-m", on_host.__name__, spec_file, out)),
             env={"PYTHONDONTWRITEBYTECODE": "1"})
         host.wait_for(lambda: not process.alive(), f"an inventory of {path}",
                       seconds + call_seconds + MORE_SECONDS, process)
         if process.exit_code():
             raise SystemFailure(f"{host.name}: no inventory of {path}", log=process.log_tail())
-        rows = json.loads(host.get(found))
+        rows = json.loads(host.get(out))
     finally:
-        with suppress(LabbookError):   # what went wrong first is what must be told
-            host.run(f"rm -rf {given} {found} processes/{process_name}")
+        with suppress(LabbookError):   # the first error is the one to report
+            host.run(f"rm -rf {spec_file} {out} processes/{process_name}")
     return table(rows)
 
 
 def table(rows: list[dict]) -> pd.DataFrame:
-    """Of what the runner found; whole numbers stay exact, also beside names that have none."""
+    """The inventory from the runner's rows; integers stay exact beside missing ones."""
     found = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     return found.astype({**{name: "Int64" for name in NUMBERS}, "seconds": float})
 
 
 def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    """Of each name of `before`: name, verdict (RIGHT, all ATTRIBUTES equal; WRONG; MISSING;
-    UNOBTAINABLE; UNASKED), differing (the attributes that are not equal, by commas), error.
+    """A row for each name of `before`: name, verdict (RIGHT: all ATTRIBUTES are equal; WRONG;
+    MISSING; UNOBTAINABLE; UNASKED), differing (attributes that are not equal, separated by commas),
+    error.
 
-    InputError where a name was not there before, or was not asked for after.
+    InputError when a name was not there before, or is not in `after`.
     """
     before, after = (inventory.set_index("name") for inventory in (before, after))
     for wrong, what in ((before.index[before.state != THERE], "not there before"),
@@ -86,8 +87,9 @@ def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict:
-    """How the names of `before` are in `after`: how many are right, wrong, missing, unobtainable,
-    unasked; `asked`: of how many; `differing`: {attribute: in how many names that are there}."""
+    """Counts of the names of `before` by their verdicts in `after`: right, wrong, missing,
+    unobtainable, unasked; `asked`: of how many names; `differing`: {attribute: how many of the names
+    that are there differ in it}."""
     found = verdicts(before, after)
     differing = found.differing[found.differing != ""].str.split(",").explode().value_counts()
     return {**{verdict: int((found.verdict == verdict).sum())
@@ -97,5 +99,5 @@ def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict:
 
 
 def _unlike(one: pd.Series, other: pd.Series) -> pd.Series:
-    """Where they differ; two that are not there are alike."""
+    """Where they differ; two missing values are equal."""
     return ~((one == other).fillna(False).astype(bool) | (one.isna() & other.isna()))

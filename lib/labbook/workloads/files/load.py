@@ -1,4 +1,4 @@
-"""Clients that make, look up, rename and delete files on mounted file systems: a row an operation."""
+"""Clients that create, stat, rename and delete files on mounted file systems: a row an operation."""
 
 import time
 import uuid
@@ -12,7 +12,7 @@ from labbook.workloads.files.on_host.runner import AT_END, KILLED_SECONDS
 from labbook.workloads.files.rows import Load, metrics_of, of_host, phases_of
 
 __all__ = ["PATTERNS", "PHASES", "Load", "Stream", "begin_metadata", "metadata"]
-# of each pattern, in their order; rows and metrics are named after them
+# The phases of each pattern, in order; rows and metrics are named after them.
 PHASES = {
     "bonnie": ("sequential_create", "sequential_stat", "sequential_delete",
                "random_create", "random_stat", "random_delete"),
@@ -23,8 +23,8 @@ PHASES = {
     "renames": ("rename", "rename_across"),
 }
 PATTERNS = tuple(PHASES)
-CALL_SECONDS = 60     # for a call that is under way when all is over to come back
-READY_SECONDS = 120   # for the folders, and the files that are there before, to be made
+CALL_SECONDS = 60     # for a call that is under way at the end to return
+READY_SECONDS = 120   # for making folders, and files that must exist before the start
 FILE_SECONDS = 0.01   # for each of these files
 WRITE_SECONDS = 60
 
@@ -34,16 +34,16 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
              seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, go through the pattern's phases.
 
-    `paths`: of each client host the mounted folder, or a list of several over which its clients go
-    round. Each client has `directories` of `files` empty files each; with `shared` all work in the
-    same directories ("hot": always one directory, shared). All begin a phase together. A phase that
-    is over sooner than `phase_s` goes on: a stat, readdir or rename with further passes, mixed
-    calls with more of them; a create (of trees: mkdir) with further sets of as many directories,
-    which the phases behind it then go through as well. For `pause_s` before each phase but the first
-    nothing is called, so that what is counted meanwhile tells one from the other. `homes`, for
-    "bonnie": folders below each path, which are there, in which directory i is made in turn, that of
-    client n's own in the (i+n)th. After `seconds_at_most` no new call is made; one that does not
-    come back within `call_seconds` after that is a row with the error "blocked".
+    `paths`: one item for each client host: its mounted folder, or a list of several, which its
+    clients take in turn. Each client has `directories` of `files` empty files each; with `shared`
+    all work in the same directories ("hot": always one directory, shared). All begin a phase
+    together. A phase that ends before `phase_s` is repeated: stat, readdir and rename by further
+    passes, mixed by further calls, create (of trees: mkdir) by further sets of as many directories,
+    which the later phases go through as well. Nothing is called for `pause_s` before each phase but
+    the first, so that counters read then can be assigned to a phase. `homes`, for "bonnie": existing
+    folders below each path, in which directories are made in turn: directory i in the i-th, of
+    client n's own directories in the (i+n)th. After `seconds_at_most` no new call is made; one that
+    does not return within `call_seconds` after that is a row with the error "blocked".
     """
     if homes and pattern != "bonnie":
         raise InputError(f"{pattern!r} has folders of its own", key="homes", allowed="for bonnie")
@@ -67,11 +67,11 @@ class Stream(clients_driver.Stream):
 def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, directories: int,
                    files: int, shared: bool = False, pins=None, rate_per_s: float | None = None,
                    seed: int, seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Stream:
-    """The same clients, who make their files first, and then call until `end()`: returns when all
-    call. With `rate_per_s` they make so many calls a second together. The pattern has one phase.
-    `pins`: ranks to which directory i is pinned in turn (ceph.dir.pin), that of client n's own to the
-    (i+n)th; a server sees to that some seconds later.
-    After `seconds_at_most` no new call is made though nobody ends the stream."""
+    """The same clients, who make their files first and then call until `end()`: returns when all
+    call. The pattern must have one phase. With `rate_per_s` they make that many calls a second
+    together. `pins`: ranks to which directories are pinned in turn (ceph.dir.pin): directory i to
+    the i-th, of client n's own directories to the (i+n)th; servers follow some seconds later. After
+    `seconds_at_most` no new call is made though nobody ends the stream."""
     if len(PHASES.get(pattern, "?")) != 1:
         raise InputError(f"{pattern!r} is not allowed in a stream", key="pattern",
                          allowed=[p for p, phases in PHASES.items() if len(phases) == 1])
@@ -95,7 +95,7 @@ class _Clients:
             spec["files"] * spec["directories"] * spec["clients"]))
 
     def lead(self, pause_s: float) -> bool:
-        """Let them begin each phase together; returns when they have ended, or do not come back:
+        """Let all begin each phase together; returns when they have ended, or do not answer:
         whether the time was up."""
         until = self.clients.start() + self.seconds
         for _ in self._spec["phases"]:
@@ -121,9 +121,9 @@ class _Clients:
 
 
 def _places(paths, hosts: int) -> list[list[str]]:
-    """Of each host with clients the folders in which they work."""
+    """The folders in which the clients work, of each host with clients."""
     if isinstance(paths, str) or not 1 <= len(paths) <= hosts:
-        raise InputError(f"{paths!r}: one for each client host is wanted", key="paths",
+        raise InputError(f"{paths!r}: one item for each client host is needed", key="paths",
                          allowed=f"1 to {hosts}")
     places = [[str(of) for of in (each if isinstance(each, (list, tuple)) else [each])]
               for each in paths]

@@ -1,4 +1,4 @@
-"""From what metadata clients wrote to tables of calls and phases, and the metrics of these."""
+"""Tables of metadata clients' calls and phases, and their metrics."""
 
 import errno
 import math
@@ -14,7 +14,7 @@ from labbook.workloads.files.on_host.client import BLOCKED
 BLOCKED_WORD = "blocked"
 CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("directory", "<u2"), ("errno", "<u2"),
                  ("phase", "u1"), ("op", "u1")])   # the sheet's ROW
-# what a phase is there for, where it is not named after it
+# The operation that a phase is about, where it is not named after it.
 OWN = {"delete": "unlink", "across": "rename"}
 
 
@@ -22,15 +22,15 @@ OWN = {"delete": "unlink", "across": "rename"}
 class Load:
     """`rows`: client, host, phase, op, directory, started_s, seconds, ok, error.
 
-    `op` is "create", "stat", "unlink", "rename", "readdir", "mkdir" or "rmdir"; `directory` the
-    number of that which it is in; `error` the errno's name ("ENOENT"), "blocked" for a call that
-    was cut off, "" else. `phases`: a row a phase that was begun: phase, started_s, ended_s,
-    operations and rate_per_s (of what the phase is there for, such as the unlinks of a delete; from
-    its first call's begin to its last one's end), errors. `metrics`: {phase}_per_s and
-    {phase}_p99_ms of each phase (NaN where it was not come to), rate_per_s (of all), longest_s,
-    errors, blocked, truncated (1 when the time limit ended it), start_spread_s, clients_cpu_s,
-    clients_cpu_share, clients_cpu_us_per_call. `started`: seconds since the epoch, by our clock, at which started_s is
-    0. `folder`: what is left lies there, below each path.
+    `op`: "create", "stat", "unlink", "rename", "readdir", "mkdir" or "rmdir"; `directory`: the
+    number of the directory it is in; `error`: the errno's name ("ENOENT"), "blocked" for a call
+    that did not return, "" else. `phases`: a row for each phase that began: phase, started_s,
+    ended_s, operations and rate_per_s (of the operation that the phase is about, such as unlink of
+    a delete; from its first call's start to its last one's end), errors. `metrics`: {phase}_per_s
+    and {phase}_p99_ms of each phase (NaN for one that did not begin), longest_s, errors, blocked,
+    truncated (1 when the time limit ended the load), clients_cpu_s, and those of `call_metrics`, in
+    µs. `started`: seconds since the epoch, by our clock, at which started_s is 0. `folder`: where
+    the files are that were not deleted, below each path.
     """
 
     rows: pd.DataFrame
@@ -69,7 +69,7 @@ def word_of(number: int) -> str:
 
 
 def phases_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row a phase that has rows, in their order."""
+    """A row for each phase that has rows, in order."""
     found = []
     for phase, made in rows.groupby("phase", observed=True, sort=True):
         began, ended = made.started_s.min(), (made.started_s + made.seconds).max()
@@ -81,7 +81,7 @@ def phases_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def own(rows: pd.DataFrame, phase: str) -> pd.DataFrame:
-    """The operations that the phase is there for."""
+    """The operations that the phase is about."""
     word = phase.rpartition("_")[2]
     return rows if word == "mixed" else rows[rows.op == OWN.get(word, word)]
 

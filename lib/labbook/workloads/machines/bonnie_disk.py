@@ -66,7 +66,7 @@ def bonnie_disk(machine, path, *, size_mb: int, byte_mb: int, files: int = 0, di
         csv = bonnie_csv.line(said)
         rows = phases(csv, files)
     except ValueError as error:
-        raise SystemFailure(f"{machine.name}: bonnie++ told no rates: {error}", log=said[-2000:]) from None
+        raise SystemFailure(f"{machine.name}: bonnie++ printed no rates: {error}", log=said[-2000:]) from None
     return Load(rows, metrics(rows) | {"wall_s": wall}, csv, started)
 
 

@@ -122,7 +122,7 @@ def test_its_start_is_told_by_our_clock(acting):
 
 @pytest.mark.parametrize("text, words", [
     ("echo 'no space' >&2; exit 1", "failed in /mnt/x"),
-    (speaks(printed="Version 1.97\n1.97,1.97,lab\n"), "told no rates"),
+    (speaks(printed="Version 1.97\n1.97,1.97,lab\n"), "printed no rates"),
     (speaks(said="\n".join(SAID.splitlines()[:3])), "went through other phases"),
     ("printf 'Create files in sequential order...' >&2; sleep 60", "to end in /mnt/x: not within")])
 def test_what_goes_wrong_is_told_with_its_words(acting, text, words):

@@ -118,8 +118,8 @@ def test_what_it_cannot_do_is_refused(acting, tmp_path, change):
 
 
 @pytest.mark.parametrize("text, words", [
-    ("echo 'no space' >&2; exit 1", "exit code 1"), ("echo Version", "told no rates"),
-    (f"echo '{CSV.replace('15412', 'many')}'", "told no rates"), ("exec sleep 61", "not within 1 s")])
+    ("echo 'no space' >&2; exit 1", "exit code 1"), ("echo Version", "printed no rates"),
+    (f"echo '{CSV.replace('15412', 'many')}'", "printed no rates"), ("exec sleep 61", "not within 1 s")])
 def test_what_goes_wrong_is_told_and_its_files_are_gone(acting, tmp_path, text, words):
     disk = tmp_path / "disk"
     machine = acting(f"mkdir -p {shlex.quote(str(disk))}/Bonnie.1; {text}")

@@ -1,9 +1,9 @@
-"""Runs bonnie++ and writes down when each phase began and ended, as it tells while it works.
+"""Runs bonnie++ and prints when each phase began and ended, from its progress messages.
 
-Python and nothing else, so that it can be put on any host: `python3 -I -S bonnie_progress.py WORDS`,
-where WORDS are bonnie++'s command line. A line of JSON on standard output for each phase, with
-seconds since the epoch by the host's clock, and at the end one with all that bonnie++ printed
-and the processor's seconds that it took.
+Standard library only, so that it can be put on any host: `python3 -I -S bonnie_progress.py WORDS`,
+where WORDS are bonnie++'s command line. It prints a line of JSON for each phase, with seconds since
+the epoch by the host's clock, and at the end one with all that bonnie++ printed and the CPU seconds
+that it used.
 """
 
 import json
@@ -19,7 +19,7 @@ PHASE = re.compile(r"(Create|Stat|Delete) files in (sequential|random) order\.\.
 
 
 class Phases:
-    """What of bonnie++'s words has been told on."""
+    """Phases of bonnie++, from its progress messages; `tell` is called at the end of each."""
 
     def __init__(self, tell):
         self.said, self.tell, self.began, self.told = "", tell, {}, set()

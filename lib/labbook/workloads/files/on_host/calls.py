@@ -1,16 +1,16 @@
-"""The calls that metadata clients make on a mounted file system, and how a plan asks for one.
+"""The system calls that metadata clients make on a mounted file system, and how a plan asks for one.
 
-A plan yields (code, directory, folder, name, other): the index of a call in OPS; which of its
-directories it is about; an open directory that the names are relative to, so that a path is no
-longer than what the call is about: each part of it may be asked of the file system; the name; and
-what else the call takes. It is sent what the call gave, None where it failed.
+A plan yields (code, directory, folder, name, other): the index of a call in OPS; the number of the
+directory; an open folder that the name is relative to (so that paths are short: the file system may
+look each part up); the name; and a further argument. It is sent the call's result, None when it
+failed.
 """
 
 import os
 from contextlib import suppress
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
-PIN = "ceph.dir.pin"   # names the rank that is to have a directory and all below it
+PIN = "ceph.dir.pin"   # the rank that is to serve a directory and all below it
 
 
 def create(folder, name, _):
@@ -34,17 +34,17 @@ def rename(folder, name, other):
 
 
 def mkdir(folder, name, pin):
-    """`pin`: the rank that is to have it, or None."""
+    """`pin`: the rank that is to serve it, or None."""
     os.mkdir(name, FOLDER_MODE, dir_fd=folder)
-    _pinned(folder, name, pin)
+    _pin(folder, name, pin)
     return True
 
 
 def mkdir_once(folder, name, pin):
-    """The same, of a directory that several clients make."""
+    """The same, of a directory that several clients try to make."""
     with suppress(FileExistsError):
         os.mkdir(name, FOLDER_MODE, dir_fd=folder)
-        _pinned(folder, name, pin)
+        _pin(folder, name, pin)
     return True
 
 
@@ -63,19 +63,19 @@ def names_in(folder, name, _):
 
 
 def enter(folder, name, _):
-    """A directory, open, and its entries, which are read as they are come to."""
+    """A directory, open, and an iterator over its entries, which reads as it goes."""
     opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     return opened, os.scandir(opened)
 
 
 def open_folder(_, path, __):
-    """A folder that is made where it is not there, open."""
+    """A folder, open; made if it does not exist."""
     with suppress(FileExistsError):
         os.mkdir(path, FOLDER_MODE)
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def _pinned(folder, name, pin):
+def _pin(folder, name, pin):
     if pin is not None:
         opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
         try:
@@ -85,7 +85,7 @@ def _pinned(folder, name, pin):
 
 
 FUNCTIONS = (create, stat, unlink, rename, mkdir, rmdir, names_in, enter, mkdir_once, open_folder)
-# what a row of each is called
+# The name of each in rows.
 OPS = ("create", "stat", "unlink", "rename", "mkdir", "rmdir", "readdir", "readdir", "mkdir",
        "mkdir")
 (CREATE, STAT, UNLINK, RENAME, MKDIR, RMDIR, NAMES, ENTER, MKDIR_ONCE, OPEN) = range(len(OPS))

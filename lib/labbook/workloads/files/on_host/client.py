@@ -18,13 +18,13 @@ from labbook.workloads.files.on_host.plans import Hot, Plan
 
 PLANS = {"bonnie": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
          "renames": Renames}
-GATE_SECONDS = 0.003   # between looks whether a phase may begin
-LOST_SECONDS = 0.05    # after an error that comes at once, again and again
+GATE_SECONDS = 0.003   # between checks whether a phase may begin
+LOST_SECONDS = 0.05    # pause after an error of AT_ONCE
 AT_ONCE = {errno.ENOTCONN, errno.ESHUTDOWN, errno.EIO, errno.EROFS, errno.ENOSPC, errno.EACCES}
-TOLD_EVERY = 256       # calls, between two notes of the CPU time used
-NAP_NS = 200_000_000   # how long a client that is ahead of its times does not look whether to stop
+CPU_EVERY = 256        # calls, between two notes of the CPU time used
+NAP_NS = 200_000_000   # how long a client that is ahead of its schedule does not check for the end
 ROW = struct.Struct("<ddHHBB")    # started_s, seconds, directory, errno, phase, op
-BLOCKED = 0xFFFF                  # in place of an errno: the call did not come back
+BLOCKED = 0xFFFF                  # in place of an errno: the call did not return
 HEAD_BYTES = 64
 _COUNT, _CPU, _DONE = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<q")
 _BUSY = struct.Struct("<dHBB")    # since when, or IDLE; directory, phase, op
@@ -34,8 +34,9 @@ MOST_ROWS = 8_000_000
 
 
 class Client:
-    """`gates`: when each phase begins (epoch; 0: not known), `arrived`: how many phases each of the
-    host's clients is through with, `stopped`: a byte; all shared."""
+    """Shared with the host's other clients: `gates`: when each phase begins (seconds since the
+    epoch; 0: not decided); `arrived`: how many phases each client has finished; `stopped`: a byte,
+    1 at the end."""
 
     def __init__(self, spec: dict, number: int, sheet: "Sheet", gates, arrived, stopped):
         self.spec, self.number, self._sheet = spec, number, sheet
@@ -43,10 +44,10 @@ class Client:
         self._zero = time.perf_counter_ns()
         self._at, self._parent = number - spec["first_client"], os.getppid()
         paths = spec["paths"]
-        place = dict(spec, path=paths[self._at % len(paths)])
-        self._folder = f"{place['path']}/{spec['folder']}"
+        mine = dict(spec, path=paths[self._at % len(paths)])
+        self._folder = f"{mine['path']}/{spec['folder']}"
         os.makedirs(self._folder, exist_ok=True)
-        self._plan = PLANS[spec["pattern"]](place, number)
+        self._plan = PLANS[spec["pattern"]](mine, number)
         rate = spec["rate_per_s"]
         self._every = spec["all_clients"] / rate * 1e9 if rate else 0
         self._before(spec["phases"][0])
@@ -56,7 +57,7 @@ class Client:
         try:
             self._measure(start)
         except BaseException:
-            self._stopped[0] = 1   # the others are not to wait
+            self._stopped[0] = 1   # or the others would wait
             raise
 
     def _measure(self, start):
@@ -71,25 +72,25 @@ class Client:
                 self._arrived[self._at] = number
                 if not self._gate(number):
                     break
-            if not self._through(number, phase):
+            if not self._make_calls(number, phase):
                 break
         else:
-            self._leave_nothing(number, phase)
-        self._tell_cpu()
+            self._remove_folders(number, phase)
+        self._note_cpu()
         self._sheet.finish()
 
     def _before(self, phase: str, number: int = 0) -> None:
-        """What must be there when the phase begins. OSError when it cannot be made."""
+        """Make what the phase needs. OSError when it cannot be made."""
         self._without_rows(self._plan.before(phase), number)
 
-    def _leave_nothing(self, number: int, phase: str) -> None:
-        """After a last delete: the folders too, as far as nobody is at work in them."""
+    def _remove_folders(self, number: int, phase: str) -> None:
+        """After a last delete: remove the folders, unless others still have files in them."""
         if phase.endswith("delete"):
             self._without_rows(self._plan.emptied(), number)
             self._without_rows((call for call in [(RMDIR, 0, None, self._folder, None)]), number)
 
     def _without_rows(self, calls, number: int) -> None:
-        """Calls that do not count. A directory that is not empty stays."""
+        """Make calls that are not measured. A directory that is not empty stays."""
         answer = None
         while True:
             try:
@@ -105,7 +106,7 @@ class Client:
                     raise
 
     def _gate(self, number: int) -> bool:
-        """Wait until the phase may begin; False when it never will."""
+        """Wait until the phase begins; False when it never will."""
         while not (start := self._gates[number]):
             if self._stopped[0] or os.getppid() != self._parent:
                 return False
@@ -113,8 +114,8 @@ class Client:
         time.sleep(max(0, start - time.time()))
         return True
 
-    def _through(self, number: int, phase: str) -> bool:
-        """Make the phase's calls; False when it was cut short."""
+    def _make_calls(self, number: int, phase: str) -> bool:
+        """Make the phase's calls; False when the end came first."""
         clock, sheet, stopped, zero = time.perf_counter_ns, self._sheet, self._stopped, self._zero
         until, deadline, answer = clock() + int(self.spec["phase_s"] * 1e9), self._deadline, None
         calls = self._plan.calls(phase, lambda: clock() < until)
@@ -139,17 +140,17 @@ class Client:
             if not sheet.add(began_s, took_s, directory, failed, number, code):
                 return False
             sheet.busy(began_s + took_s, directory, number, code)   # the plan may read a directory
-            if not (made := made + 1) % TOLD_EVERY:
-                self._tell_cpu()
+            if not (made := made + 1) % CPU_EVERY:
+                self._note_cpu()
             if failed in AT_ONCE:
                 sheet.rest()
                 time.sleep(LOST_SECONDS)
 
-    def _tell_cpu(self) -> None:
+    def _note_cpu(self) -> None:
         self._sheet.used(cpu_seconds() - self._used)
 
     def _wait_for_turn(self) -> None:
-        """Calls have times of their own, all equally far apart; who is late does not wait."""
+        """Wait until the next call is due, on a schedule of equal distances."""
         self._sheet.rest()
         while not self._stopped[0] and (left := self._due - time.perf_counter_ns()) > 0:
             time.sleep(min(left, NAP_NS) / 1e9)
@@ -157,7 +158,8 @@ class Client:
 
 
 class Sheet:
-    """A file in memory, sparse until it is written; made by the parent, before it forks."""
+    """A client's rows and its call under way: a sparse file in memory, made by the parent before it
+    forks."""
 
     def __init__(self, path: str, most_rows: int = MOST_ROWS):
         self.most_rows, size = most_rows, HEAD_BYTES + most_rows * ROW.size
@@ -175,7 +177,7 @@ class Sheet:
         _BUSY.pack_into(self._memory, _BUSY_AT, since_s, directory, phase, op)
 
     def add(self, *row) -> bool:
-        """The call is over: `row` as in ROW; whether there is room for another."""
+        """The call has ended: `row` as in ROW. Whether there is room for another."""
         ROW.pack_into(self._memory, HEAD_BYTES + self._count * ROW.size, *row)
         self._count += 1
         _COUNT.pack_into(self._memory, _COUNT_AT, self._count)
@@ -192,7 +194,7 @@ class Sheet:
         self.rest()
         _DONE.pack_into(self._memory, _DONE_AT, 1)
 
-    # what the parent asks
+    # What the parent reads.
 
     @property
     def count(self) -> int:
@@ -212,7 +214,7 @@ class Sheet:
         return None if found[0] == IDLE else found
 
     def rows(self, now_s: float) -> bytes:
-        """All rows; the last one is of the call that is under way and will not be waited for."""
+        """All rows; a call still under way is the last one, BLOCKED, and ends at `now_s`."""
         raw = self._memory[HEAD_BYTES:HEAD_BYTES + self.count * ROW.size]
         if self.done or (at := self.at()) is None:
             return raw

@@ -1,11 +1,11 @@
 """Asks for all metadata of names: `python -m labbook.workloads.files.on_host.inventory SPEC OUT`.
 
-SPEC is a JSON file (see inventory.take), OUT a JSON list of rows. Forked workers ask, each for one
-name at a time; while one waits long others take its place, so that what hangs keeps nothing else
-from being asked for, and in the end it is left behind.
+SPEC is a JSON file (see files.inventory.take), OUT a JSON list of rows. Forked workers ask, each for
+one name at a time; while one waits long others take its place, so that a name that hangs delays no
+other. In the end workers that hang are left behind.
 
-Names are asked for by directories, a directory itself with what lies in it: that is what a server of
-metadata has, and what hangs or does not.
+Names are grouped by directory, a directory itself with what lies in it: that is what a metadata
+server owns, and so what hangs or does not.
 """
 
 import errno
@@ -21,14 +21,14 @@ from collections import Counter, deque
 THERE, MISSING, UNOBTAINABLE, NOT_ASKED = "there", "missing", "unobtainable", "not asked"
 KINDS = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link"))
 TIMEOUT, LIKE_OTHERS, NO_TIME = "timeout", "like others of its directory", "no time left to ask"
-WORKERS = 4          # at work at once, but for those whose call is slow
+WORKERS = 4          # at once, those with slow calls aside
 SLOW_SECONDS = 0.25
 MOST_WORKERS = 64
-ENOUGH = 3           # calls at once in a directory; where all time out, the rest is not asked
+ENOUGH = 3           # calls at once in a directory; when all time out, its other names are not asked
 
 
 class Worker:
-    """A process that is given a name and answers with its row, `name` while it is at it."""
+    """A process that takes a name and answers with its row; `name`: the one it is asking for."""
 
     def __init__(self, path: str):
         self.name, self.since, self.until = None, 0.0, 0.0
@@ -40,7 +40,7 @@ class Worker:
             _serve(path, os.fdopen(to_it), os.fdopen(from_it, "w"))
         for end in (to_it, from_it):
             os.close(end)
-        self._pid, self._kept = pid, b""
+        self._pid, self._buffer = pid, b""
 
     def ask(self, name: str, seconds: float) -> None:
         self.name, self.since = name, time.monotonic()
@@ -48,18 +48,18 @@ class Worker:
         os.write(self._names, json.dumps(name).encode() + b"\n")
 
     def answer(self) -> dict | None:
-        """The row, once it is there as a whole."""
+        """The row, once all of it has come."""
         read = os.read(self.rows, 1 << 20)
         if not read:
             raise RuntimeError(f"the worker that asked for {self.name!r} has died")
-        self._kept += read
-        if not self._kept.endswith(b"\n"):
+        self._buffer += read
+        if not self._buffer.endswith(b"\n"):
             return None
-        row, self._kept, self.name = json.loads(self._kept), b"", None
+        row, self._buffer, self.name = json.loads(self._buffer), b"", None
         return row
 
     def leave(self) -> None:
-        """SIGKILL, which may come to nothing as long as the call has no answer."""
+        """SIGKILL, which has no effect as long as the call has no answer."""
         os.kill(self._pid, signal.SIGKILL)
         for end in (self._names, self.rows):
             os.close(end)
@@ -74,7 +74,7 @@ def _serve(path, names, rows):
 
 
 class Inventory:
-    """Asks for names, and where none are given for all that is found below the path."""
+    """Asks for names; without any, for everything below the path."""
 
     def __init__(self, spec: dict):
         self._spec, self._walks = spec, spec["names"] is None
@@ -86,11 +86,11 @@ class Inventory:
             self._waiting.setdefault(self._folder(name), deque()).append(name)
 
     def _folder(self, name) -> str:
-        """With which directory it is asked for."""
+        """The directory that a name is grouped with."""
         return name if name in self._folders else os.path.dirname(name) or "."
 
     def run(self) -> list[dict]:
-        """All rows, the given names' in their order."""
+        """All rows, in the order of the names."""
         order = {name: i for i, name in enumerate(self._spec["names"] or ())}
         until = time.monotonic() + self._spec["seconds"]
         while self._hand_out(until) or self._at_work():
@@ -106,13 +106,13 @@ class Inventory:
         return [worker for worker in self._workers if worker.name is not None]
 
     def _room(self) -> bool:
-        """Whether one more may work: those whose call is slow do not count."""
+        """Whether one more worker may ask: those whose call is slow do not count."""
         at_work, now = self._at_work(), time.monotonic()
         quick = sum(now - worker.since < SLOW_SECONDS for worker in at_work)
         return quick < WORKERS and len(at_work) < MOST_WORKERS
 
     def _hand_out(self, until) -> bool:
-        """Give names to whoever is free: whether one was given."""
+        """Give names to free workers: whether one was given."""
         given = False
         while time.monotonic() < until and self._room():
             if (name := self._next()) is None:
@@ -126,7 +126,7 @@ class Inventory:
         return given
 
     def _next(self) -> str | None:
-        """A name to ask for; those of directories with timeouts come last."""
+        """A name to ask for; names in directories with timeouts come last."""
         busy = Counter(self._folder(worker.name) for worker in self._at_work())
         for folder in sorted(self._waiting, key=lambda one: self._hung[one] > 0):
             if not self._waiting[folder]:
@@ -136,7 +136,7 @@ class Inventory:
         return None
 
     def _collect(self) -> None:
-        """Answers, as soon as there are some, and the end of waiting for others."""
+        """Take the answers that have come, and give up those that are too late."""
         busy, now = {worker.rows: worker for worker in self._at_work()}, time.monotonic()
         soon = [worker.until for worker in busy.values()]
         soon += [slow for worker in busy.values() if (slow := worker.since + SLOW_SECONDS) > now]
@@ -151,7 +151,7 @@ class Inventory:
                 self._workers.remove(worker)
 
     def _hangs(self, folder: str) -> None:
-        """Once more."""
+        """A name of the directory had no answer in time; after ENOUGH of them none is asked."""
         self._hung[folder] += 1
         if self._hung[folder] >= ENOUGH:
             for name in self._waiting.pop(folder, ()):
@@ -170,7 +170,7 @@ class Inventory:
 
 
 def asked(path: str, name: str) -> dict:
-    """The row of a name."""
+    """The row of a name: lstat and what else there is to ask."""
     began = time.monotonic()
     try:
         row = {"state": THERE, "error": "", **attributes(os.path.join(path, name))}

@@ -12,14 +12,14 @@ from labbook.workloads.files.on_host.calls import (
 )
 from labbook.workloads.files.on_host.plans import ONCE, Files, Plan, file_names
 
-# What a mixed client does next, of 100; as many files come as go.
+# Weights of a mixed client's calls; it creates as many files as it deletes.
 MIX = {STAT: 60, CREATE: 12, UNLINK: 12, RENAME: 12, NAMES: 4}
 NEXT, WEIGHTS = tuple(MIX), tuple(MIX.values())
-DRAWN = 1024   # at once
+DRAWN = 1024   # calls at once
 
 
 class Mixed(Plan):
-    """Reads and writes of files that are there before; a pass has as many calls as files."""
+    """Calls on files that exist at the start; a pass has as many calls as there are files."""
 
     def before(self, phase):
         yield from self.new_set(phase)
@@ -57,13 +57,13 @@ class Mixed(Plan):
                 there[at] = number, new
 
     def _new(self, place: str) -> str:
-        """A name that was never there."""
+        """A name that never existed."""
         self._made += 1
         return f"{place}/n{self._made:09x}-{self.number}"
 
 
 class Renames(Plan):
-    """Each file gets another name in its directory; then each moves to the next directory."""
+    """Rename each file in its directory; then move each to the next directory."""
 
     def before(self, phase):
         if not self.sets:
@@ -78,7 +78,7 @@ class Renames(Plan):
         yield from self._each(1)
 
     def _each(self, further: int):
-        """Each file into the directory so much further on."""
+        """Move each file `further` directories on."""
         folder, _, places, _ = self.sets[0]
         self._turn += 1
         for at, (number, name) in enumerate(self._there):
@@ -109,7 +109,7 @@ class Wide(Plan):
         yield from self.new_set(phase)
 
     def new_set(self, _):
-        """A further tree: whether it is there. Its files are named when they are made."""
+        """Make a further tree: whether it could be made. Its files are named by `create`."""
         top, places = f"{len(self.sets):x}-{self.number}", self.places()
         if not (yield MKDIR, 0, self._trees, top, None):
             return False
@@ -123,7 +123,7 @@ class Wide(Plan):
         return True
 
     def create(self, _):
-        """All files of the last tree, if there is one."""
+        """All files of the last tree, if any."""
         for made in self.sets[-1:]:
             made.names.extend(file_names(self.spec["files"], len(made.places), self.draw, True))
             for number, name in made.all():

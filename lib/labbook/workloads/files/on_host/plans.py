@@ -1,11 +1,11 @@
-"""Which calls a metadata client makes, phase by phase: as bonnie++ does, and plans made of that.
+"""Which calls a metadata client makes, phase by phase: bonnie++'s plan, and the base of others.
 
-bonnie++ 2.00's rules, seen in its calls: file i of N is named by ten hexadecimal digits of i, with
-up to twelve random letters behind them (sequential) or before them (random). A directory is left
-for the next one when it has one file more than it should, so that the last has fewer. Sequential
-stat and delete go through the directories and take each name as the directory gives it; random ones
-go through all names in an order drawn anew. A delete takes the directories away too. What is left
-out is the sync() after a create and a delete: it is the whole machine's, and FUSE has no part in it.
+The rules of bonnie++ 2.00, observed in its system calls: file i of N is named by ten hexadecimal
+digits of i, with up to twelve random letters after them (sequential) or before them (random). A
+directory is full when it has one file more than asked for, so that the last one has fewer.
+Sequential stat and delete go through the directories and take names in the order of readdir; random
+ones go through all names in a random order. Delete removes the directories too. Left out is the
+sync() after create and delete: it is the whole machine's, and does not involve FUSE.
 """
 
 import os
@@ -27,12 +27,12 @@ from labbook.workloads.files.on_host.calls import (
 
 LETTERS = string.ascii_letters + string.digits
 MOST_LETTERS = 12
-ONCE = ("delete",)   # what cannot go on once it is done
+ONCE = ("delete",)   # phases that cannot be repeated
 
 
 class Files(NamedTuple):
-    """A set of files: `folder`, open; its `path`, None where the folder is not the set's alone; of
-    each directory its place below the folder and the names of its files."""
+    """A set of files: `folder`, open; its `path`, None where the folder has other files too; each
+    directory's path below the folder, and the names of its files."""
 
     folder: int
     path: str | None
@@ -48,7 +48,8 @@ class Files(NamedTuple):
 
 def file_names(files: int, directories: int, draw: random.Random, letters_first: bool,
                tail: str = "") -> list[list[str]]:
-    """Of each directory the names that bonnie++ would give; `tail` makes them this client's."""
+    """The names that bonnie++ would give, of each directory; `tail` makes them unique to a
+    client."""
     found = [[] for _ in range(directories)]
     for i in range(files * directories):
         letters = "".join(draw.choices(LETTERS, k=draw.randint(0, MOST_LETTERS)))
@@ -58,7 +59,7 @@ def file_names(files: int, directories: int, draw: random.Random, letters_first:
 
 
 class Plan:
-    """A client's state: the sets of files that it made; as bonnie++ does it.
+    """bonnie++'s plan, and a client's state: the sets of files that it has made.
 
     `spec`: path and folder (where it works), directories, files, shared, pins, homes, seed.
     """
@@ -69,13 +70,13 @@ class Plan:
         self.sets: list[Files] = []
 
     def before(self, phase: str):
-        """Calls to be made before the phase begins, which do not count."""
+        """Calls before the phase begins, which are not measured."""
         if phase.endswith("create"):
             yield from self.emptied()
             yield from self.new_set(phase)
 
     def calls(self, phase: str, more):
-        """The phase's calls; `more()`, asked after each pass, says whether it is to go on."""
+        """The phase's calls; repeated as long as `more()`, which is called after each pass."""
         act = getattr(self, phase.rpartition("_")[2])
         yield from act(phase)
         while self.repeats(phase) and more():
@@ -87,7 +88,7 @@ class Plan:
         return phase.rpartition("_")[2] not in ONCE
 
     def new_set(self, phase: str):
-        """Make a folder and its directories; whether it is there."""
+        """Make a folder and its directories: whether the folder could be made."""
         own, tail = ("", f"-{self.number}") if self.spec["shared"] else (f"-{self.number}", "")
         name, homes = f"{phase}{own}.{len(self.sets)}", self.spec["homes"]
         path = self.spec["path"] if homes else f"{self.spec['path']}/{self.spec['folder']}/{name}"
@@ -111,11 +112,11 @@ class Plan:
         """The rank for a directory."""
         return self._in_turn(self.spec["pins"], number)
 
-    def _in_turn(self, those, number: int):
-        """What a directory has of these: in turn; clients with directories of their own begin at
+    def _in_turn(self, items, number: int):
+        """The item for a directory, in turn; clients with directories of their own begin at
         different ones."""
         first = 0 if self.spec["shared"] else self.number
-        return those[(first + number) % len(those)] if those else None
+        return items[(first + number) % len(items)] if items else None
 
     def create(self, _):
         """All files of the last set."""
@@ -132,7 +133,7 @@ class Plan:
             yield from self._folders_too()
 
     def emptied(self):
-        """Take away what is left of what others may have worked in; the last one can."""
+        """Remove what is left of shared directories; the last client can."""
         yield from self._folders_too()
 
     def own(self) -> bool:
@@ -140,7 +141,7 @@ class Plan:
         return not self.spec["shared"]
 
     def _folders_too(self):
-        """Take directories away, the last one first, as one may lie in another."""
+        """Remove directories, the last one first, since one may lie in another."""
         while self.sets:
             made = self.sets.pop(0)
             for number, place in reversed([*enumerate(made.places)]):
@@ -150,17 +151,17 @@ class Plan:
                 yield RMDIR, 0, None, made.path, None
 
     def _through(self, code: int, phase: str):
-        """A call for each file, in the order of the directories or of chance."""
+        """A call for each file, in the order of readdir or at random."""
         for made in self.sets:
             if "sequential" in phase:
-                yield from self._as_given(code, made)
+                yield from self._in_order_of_readdir(code, made)
                 continue
             files = made.all()
             self.draw.shuffle(files)
             for number, name in files:
                 yield code, number, made.folder, name, None
 
-    def _as_given(self, code: int, made: Files):
+    def _in_order_of_readdir(self, code: int, made: Files):
         for number, (place, names) in enumerate(zip(made.places, made.names)):
             entered = yield ENTER, number, made.folder, place, None
             if entered is None:
@@ -172,7 +173,7 @@ class Plan:
                     for entry in entries:
                         if entry.name in mine:
                             yield code, number, opened, entry.name, None
-            except OSError:   # of reading on: asked once more, it is a row
+            except OSError:   # readdir failed: called again, it is a row
                 yield NAMES, number, made.folder, place, None
             finally:
                 os.close(opened)

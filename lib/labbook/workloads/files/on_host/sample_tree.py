@@ -1,7 +1,8 @@
-"""Run as a program on a client host: makes a tree of files whose metadata differ in every way.
+"""Run as a program on a client host: makes a tree of files whose metadata differ in every respect.
 
-Words: a JSON object with folder, directories, files, pins (ranks in turn, or null), pin (a rank, or
-null), seed. Prints how many names there are. Without root, owners stay the caller's.
+Its argument is a JSON object with folder, directories, files, pins (ranks in turn, or null), pin (a rank, or
+null), seed. Prints how many names it has made. Without root all files are the
+caller's.
 """
 
 import json
@@ -36,7 +37,7 @@ def _pin(folder, rank):
 
 
 def _one(place, i, draw) -> int:
-    """A file; each tenth has a link to it of either kind as well. How many names it has."""
+    """Make a file, and for each tenth a symbolic and a hard link: how many names."""
     path = f"{place}/f{i:05d}"
     with open(path, "xb") as out:
         out.write(draw.randbytes(draw.choice((0, 0, 0, draw.randrange(MOST_BYTES)))))
@@ -44,7 +45,7 @@ def _one(place, i, draw) -> int:
         os.chown(path, draw.randrange(1000, 2000), draw.randrange(1000, 2000))
     if i % 4 == 0:
         os.setxattr(path, "user.labbook", draw.randbytes(8).hex().encode())
-    os.chmod(path, draw.choice(MODES))      # after what needs leave to write, or takes bits away
+    os.chmod(path, draw.choice(MODES))      # last: writing needs the permission, chown clears bits
     if i % 10 == 0:
         os.symlink(f"f{i:05d}", f"{place}/s{i:05d}")
         os.link(path, f"{place}/h{i:05d}")
