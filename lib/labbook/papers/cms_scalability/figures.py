@@ -1,0 +1,32 @@
+"""Tables of the CMS study."""
+
+import pandas as pd
+
+from labbook.figures import Table, ratios
+
+
+def write_causes(summary: pd.DataFrame, *, few: int, many: int) -> Table:
+    """How much each cause changes the time of a write: ratios of mean_ms, paired by repeat.
+
+    `summary`: points of the experiment `writes` of one engine and one number of clients; `few` and
+    `many`: numbers of rows that the clients share.
+    """
+    few, many = dict(rows=few), dict(rows=many)
+    flushed, not_flushed = dict(durability="commit"), dict(durability="periodic")
+    write, update = dict(op="write"), dict(op="update")
+    mysql, cassandra = dict(store="mysql"), dict(store="cassandra")
+    return ratios(summary, "mean_ms", [
+        ("MySQL, REPLACE against UPDATE (few rows, flushed)", write, update,
+         mysql | few | flushed),
+        ("MySQL, few rows against many (flushed)", few, many, mysql | write | flushed),
+        ("MySQL, few rows against many (not flushed)", few, many, mysql | write | not_flushed),
+        ("MySQL, flushed against not (few rows)", flushed, not_flushed, mysql | write | few),
+        ("Cassandra, flushed against not (few rows)", flushed, not_flushed,
+         cassandra | write | few),
+        ("MySQL against Cassandra (few rows, both flushed)", mysql, cassandra,
+         write | few | flushed),
+        ("MySQL against Cassandra (few rows, neither flushed)", mysql, cassandra,
+         write | few | not_flushed),
+        ("MySQL against Cassandra (many rows, neither flushed)", mysql, cassandra,
+         write | many | not_flushed),
+    ])
