@@ -45,7 +45,7 @@ _RC = {
 
 @contextmanager
 def theme():
-    """Figures drawn inside have the book's look; the caller's own settings come back after."""
+    """Apply the book's matplotlib settings inside the block; restore the caller's after it."""
     with matplotlib.rc_context():
         sns.set_theme(context="paper", style="whitegrid", palette=PALETTE)
         matplotlib.rcParams.update(_RC)
@@ -53,7 +53,7 @@ def theme():
 
 
 def styles(values) -> dict:
-    """value -> (colour, marker), the same for the same values in every figure of a page."""
+    """value -> (colour, marker); equal sets of values have equal styles in every figure of a page."""
     ordered = sorted(set(values), key=str)
     return {value: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)])
             for i, value in enumerate(ordered)}
@@ -68,7 +68,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels with alternative texts and one caption; notebooks and the book show it as HTML."""
+    """Panels with alternative texts and one caption, shown as HTML by notebooks and the book."""
 
     panels: tuple[Panel, ...]
     caption: str = ""
@@ -87,7 +87,7 @@ NOT_MEASURED = Picture((), "Not measured in this profile.")
 
 
 def panel(figure: Figure, alt: str) -> Panel:
-    """The figure as SVG. Not through pyplot: nothing is left open, no backend is asked for."""
+    """Render the figure as SVG, without pyplot, so that no figure stays open and no backend is needed."""
     written = io.BytesIO()
     figure.savefig(written, format="svg", metadata={"Date": None})
     return Panel(written.getvalue(), alt, figure.get_figwidth())
@@ -109,7 +109,7 @@ def entry(label: str, colour, marker) -> Line2D:
 
 
 def head(figure, title: str, handles) -> None:
-    """Over the figure's whole width, since axes with long names may take less than half of it."""
+    """Draw title and legend across the figure's whole width; long axis names may narrow the axes."""
     handles = list(handles)
     letters = [len(handle.get_label()) for handle in handles]
     columns = next((n for n in (len(handles), 2) if n * max(letters) <= WIDEST

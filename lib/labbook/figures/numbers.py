@@ -15,14 +15,14 @@ NOT_MEASURED_TEXT = "not measured"
 
 
 def use_names(paper_file: Path) -> None:
-    """Call values of parameters by the `names` of paper.yml, in all figures from here on."""
+    """Use the `names` of paper.yml for parameter values in all figures from now on."""
     _names.clear()
     _names.update(load_yaml(paper_file).get("names", {}))
 
 
 def name(value, parameter="") -> str:
-    """What `value` is called; numbers and truths are told apart by their parameter: `segments 2`,
-    `cache true`."""
+    """The display name of a value. paper.yml lists numbers and booleans with their parameter:
+    `segments 2`, `cache true`."""
     is_float = isinstance(value, Real) and not isinstance(value, Integral)
     plain = f"{value:g}" if is_float else str(value)
     known = f"{parameter} {plain.lower() if plain in ('True', 'False') else plain}"
@@ -30,7 +30,7 @@ def name(value, parameter="") -> str:
 
 
 def in_order(values, parameter="") -> list:
-    """Values once each, as `names` lists them; others behind, sorted."""
+    """Distinct values in the order of `names`; values that it lacks follow, sorted."""
     listed = list(_names.values())
     return sorted(set(values), key=lambda value: (
         listed.index(called) if (called := name(value, parameter)) in listed else len(listed),
@@ -38,18 +38,18 @@ def in_order(values, parameter="") -> list:
 
 
 def quantity(label: str) -> tuple[str, str]:
-    """An axis label's words and unit, which stands behind its last comma: `round trip, ms`."""
+    """Split an axis label at its last comma into words and unit: `round trip, ms`."""
     words, comma, unit = label.rpartition(", ")
     return (words, unit) if comma else (label, "")
 
 
 def amount(value: float, unit: str) -> str:
-    """A number to three figures, with its unit where there is one."""
+    """A number with three significant digits and its unit, if any."""
     return f"{number(value)} {unit}".rstrip()
 
 
 def number(value: float) -> str:
-    """Three figures, thousands apart: 0.0123, 4.56, 78.9, 1,230."""
+    """Three significant digits with thousands separators: 0.0123, 4.56, 78.9, 1,230."""
     if value is None or math.isnan(value):
         return "–"
     if value == 0:
@@ -74,7 +74,7 @@ def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
 
 
 def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
-    """How many times the metric of one arm is that of another, paired by repeat."""
+    """Median ratio of a metric between two arms, paired by repeat: `2.4 times (2.1 to 2.6)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     if not one.keys() & other.keys():
         return NOT_MEASURED_TEXT
@@ -89,8 +89,7 @@ def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **wh
 
 
 def _values(summary, metric, where) -> dict:
-    """repeat -> value at one setting, of repeats that have one; nothing where the clients limited
-    it, were it in one repeat only, as in the rules of verdicts."""
+    """repeat -> value at one setting. Empty if the clients limited any repeat, as in the rules."""
     chosen = summary
     for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
         chosen = chosen[chosen[name] == value]

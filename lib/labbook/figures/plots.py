@@ -23,13 +23,11 @@ from labbook.figures.repeats import band_words, client_limited, over_repeats, wi
 
 def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, label: str,
          col: str | None = None, note="", log=False) -> Picture:
-    """`metric` over the numbers `x`, a line for each value of `hue` and a panel for each of `col`,
-    from 0 up. The labels have their units behind a comma: `round trip, ms`.
+    """Line chart of a metric over `x`: a line for each value of `hue`, a panel for each of `col`.
 
-    `summary` has a row for each point; what else varies in it the caller has chosen from. Every
-    repeat is drawn; those that the clients limited are hollow. A panel is called by its `col`, by
-    `note`, or by both. `log`: x in equal steps for equal ratios. Where nothing was measured, that
-    is told.
+    Axes start at 0; labels carry their unit behind a comma (`round trip, ms`). `summary` has a row a
+    point. Every repeat is drawn as a dot, hollow if the clients limited it. A panel's title is its
+    `col`, `note`, or both. `log`: logarithmic x. Without measurements, a note says so.
     """
     found = with_metric(summary, metric)
     if not len(found):
@@ -51,7 +49,7 @@ def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label:
 
 
 def panels_of(summary, col):
-    """(value, its rows) for each panel, in the order of paper.yml's names."""
+    """(value of `col`, its rows) for each panel, in the order of paper.yml's names."""
     if not col:
         return [("", summary)]
     return [(value, summary[summary[col] == value]) for value in in_order(summary[col], col)]
@@ -77,7 +75,7 @@ def axes_over(xs, x_label, label, top, log=False):
 
 
 def draw(axes, rows, hue, x, metric, colours) -> pd.DataFrame:
-    """Line of medians, band of their intervals, dots of the repeats. Returns over_repeats."""
+    """Draw the line of medians, the band of their intervals and the repeats; return over_repeats."""
     medians = over_repeats(rows, [hue, x], metric)
     for value, line in medians.groupby(hue, sort=True):
         colour, marker = colours[value]
@@ -126,11 +124,11 @@ ROW_INCHES, HEAD_INCHES = 0.3, 1.3
 
 def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = "op", metric="mean_ms",
          label="mean time of a request, ms", note="") -> Picture:
-    """A panel for each value of `col` (one for all when it is None), a line for each value of `y`
-    (in the order in which they come), and on it the median of each `hue` with its interval; from 0,
-    so that lengths compare. A panel is called by its `col`, or by `note`.
+    """Dot chart: a panel for each value of `col`, a line for each value of `y` (in order of
+    appearance), on it the repeats and the median of each `hue` with its interval.
 
-    Repeats at which the clients were the limit are drawn hollow. An empty summary is told so.
+    The axis starts at 0, so that lengths compare. A panel's title is its `col`, or `note`. Repeats
+    that the clients limited are hollow. Without measurements, a note says so.
     """
     summary = with_metric(summary, metric)
     if not len(summary):
@@ -178,23 +176,22 @@ def _dot(axes, repeats, found, at, metric, colour, marker):
 
 
 def _dot_alt(title, found, y, hue, label) -> str:
-    told = "; ".join(f"{name(getattr(p, y), y)}, {name(getattr(p, hue), hue)}: {number(p.median)}"
+    parts = "; ".join(f"{name(getattr(p, y), y)}, {name(getattr(p, hue), hue)}: {number(p.median)}"
                      for p in found.itertuples())
     called = f", {title}" if title else ""
-    return f"Dot chart{called}: {label}. {told}."
+    return f"Dot chart{called}: {label}. {parts}."
 
 
 def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", note="") -> Picture:
-    """Mean time of a request over the number of clients, one panel for each value of `col`, with
-    `note` behind it in its title: see `over`."""
+    """Line chart of the mean time of a request over the number of clients: see line_chart."""
     return line_chart(summary, x="clients", hue=hue, col=col, metric="mean_ms", x_label="clients",
                       label="mean time of a request, ms", note=note)
 
 
 def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold=0.7, hue="store",
                       col="op", x="clients", metric="rate_per_s", note="") -> Picture:
-    """Requests a second over the number of clients, beside what the same clients reach against a
-    server that does nothing; above `threshold` of that a point says little about the server."""
+    """Rate over the number of clients, with the clients' ceiling against a null server (dashed).
+    Points above `threshold` of the ceiling say little about the server."""
     if not len(summary):
         return NOT_MEASURED
     with theme():

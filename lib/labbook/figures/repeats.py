@@ -22,14 +22,14 @@ def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFr
 
 
 def client_limited(summary: pd.DataFrame) -> pd.Series:
-    """For each row, whether the clients rather than the server set its pace."""
+    """For each row, whether the clients were the limit rather than the server."""
     if "client_limited" not in summary:
         return pd.Series(False, index=summary.index)
     return summary["client_limited"].fillna(0).astype(float) > 0
 
 
 def band_words(spread: pd.DataFrame) -> str:
-    """What line and band mean, for a caption; `spread` comes from over_repeats."""
+    """Explain line and band for a caption; `spread` is the result of over_repeats."""
     least, most = int(spread["n"].min()), int(spread["n"].max())
     if most == 1:
         return "one repeat, so no spread is shown"
@@ -39,25 +39,25 @@ def band_words(spread: pd.DataFrame) -> str:
 
 
 def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The points that have the metric, as numbers."""
+    """The points that have the metric, converted to numbers."""
     if metric not in summary:
         return summary.iloc[:0]
     return summary.assign(**{metric: pd.to_numeric(summary[metric])}).dropna(subset=[metric])
 
 
 def is_list(value) -> bool:
-    """Whether it is one, and not empty: a point without has None or NaN there."""
+    """Whether it is a non-empty list; a point without the metric has None or NaN."""
     return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0
 
 
 def with_lists(summary, *columns):
-    """The points that have a list in the first of `columns`; none where the summary lacks any."""
+    """Points with a list in the first of `columns`; no point if the summary lacks any column."""
     if not set(columns) <= set(summary):
         return summary.iloc[:0]
     return summary[summary[columns[0]].map(is_list).astype(bool)]
 
 
 def middle(points, metric: str):
-    """The point whose metric is in the middle, or just below."""
+    """The point with the median of the metric, or the one just below."""
     ordered = points.sort_values(metric, kind="stable")
     return ordered.iloc[(len(ordered) - 1) // 2]

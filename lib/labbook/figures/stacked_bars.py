@@ -23,9 +23,10 @@ ROW_INCHES, HEAD_INCHES = 0.42, 1.3
 
 def stacked_bars(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: str,
                col: str | None = None, note="") -> Picture:
-    """A bar for each value of `y`, in the order in which they come, made of the medians of `parts`
-    (metric: what to call it) one behind the other; a panel for each value of `col`. Dots are the
-    sums of the repeats."""
+    """Stacked bars: a bar for each value of `y` (in order of appearance), a panel for each of `col`.
+
+    `parts`: metric -> display name; a bar stacks their medians. Dots are the sums of each repeat.
+    """
     first, *others = parts
     found = with_metric(summary, first)
     found = found.assign(**{part: pd.to_numeric(found[part]) for part in others if part in found})
@@ -48,7 +49,7 @@ def _bars(rows, y, parts, label, title, most):
     figure = Figure(figsize=(PANEL_INCHES[0], HEAD_INCHES + ROW_INCHES * len(lines)),
                     layout="constrained")
     axes = figure.add_subplot()
-    told = []
+    texts = []
     for at, value in enumerate(lines):
         of_line, left, words = rows[rows[y] == value], 0.0, []
         for colour, (part, called) in zip(PALETTE, parts.items()):
@@ -57,7 +58,7 @@ def _bars(rows, y, parts, label, title, most):
             left += width
             words.append(f"{called} {amount(width, quantity(label)[1])}")
         axes.scatter(of_line["whole"], [at] * len(of_line), s=22, color=INK, edgecolor=PAPER, zorder=4)
-        told.append(f"{name(value, y)}: {', '.join(words)}")
+        texts.append(f"{name(value, y)}: {', '.join(words)}")
     axes.set_yticks(range(len(lines)), [name(value, y) for value in lines])
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, most or 1), xlabel=label)
     axes.tick_params(length=0)
@@ -65,4 +66,4 @@ def _bars(rows, y, parts, label, title, most):
     head(figure, title, [Patch(facecolor=colour, alpha=0.75, label=called)
                          for colour, called in zip(PALETTE, parts.values())])
     called = f", {title}" if title else ""
-    return panel(figure, f"Bar chart{called}: {quantity(label)[0]}. " + "; ".join(told) + ".")
+    return panel(figure, f"Bar chart{called}: {quantity(label)[0]}. " + "; ".join(texts) + ".")

@@ -43,7 +43,7 @@ class Table:
 
 
 def _row(row, columns):
-    """The column's name goes with each cell, so that a narrow page can stack the cells."""
+    """Attach the column's name to each cell, so that a narrow page can stack the cells."""
     first, *rest = [html.escape(str(cell)) for cell in row]
     cells = "".join(f'<td data-label="{html.escape(column, quote=True)}">{cell}</td>'
                     for column, cell in zip(columns[1:], rest))
@@ -52,12 +52,11 @@ def _row(row, columns):
 
 def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, columns: str,
                 ours="mean_ms", unit="ms") -> Table:
-    """The paper's numbers (`rows`, `columns`, `server`, `value`, in `unit`) beside our medians.
+    """Table of the paper's numbers (columns `rows`, `columns`, `server`, `value`, in `unit`) and our medians.
 
-    `summary` holds the points that stand beside them, with a column `server` too; every setting of
-    `rows` and `columns` in it becomes a cell: the median of the repeats and its interval. The last
-    column is the ratio of the first value of `columns` to the second, which a change of machine
-    disturbs least.
+    `summary` has the points to compare, with a column `server`. Each setting of `rows` and `columns`
+    becomes a cell with the median of the repeats and its interval. The last column is the ratio of
+    the first value of `columns` to the second, which depends least on the machine.
     """
     cells = {(p["server"], p[rows], p[columns]): (number(p["value"]), p["value"])
              for _, p in paper.iterrows()}
@@ -84,11 +83,11 @@ def _cell(point) -> str:
 
 
 def differences(paper_file: Path, description, **known) -> Table:
-    """The paper's set-up beside ours, from the `setup` list of paper.yml.
+    """Table of the paper's set-up and ours, from the `setup` list of paper.yml.
 
-    `ours` there may hold fields that are filled in, so that the table cannot say other than what
-    was run: `{host[cores]}` and the other limits of a host of the LabDescription,
-    `{system[version]}` and its other settings, and what is given as `known`.
+    `ours` there may contain fields, so that the table matches the run: `{host[cores]}` and other
+    limits of a host, `{system[version]}` and other settings, and the names of `known`. InputError
+    names a field that is unknown.
     """
     known = _described(description) | known
     rows = []
@@ -104,7 +103,7 @@ def differences(paper_file: Path, description, **known) -> Table:
 
 
 def _described(description) -> dict:
-    """name -> limits of each host, sizes in words, and name -> settings of each system."""
+    """host -> its limits (sizes as text), and system -> its settings."""
     hosts = {host.name: {k: size_text(v) if k == "memory" else v for k, v in host.limits.items()}
              for host in description.hosts}
     return hosts | {s.get("label", s["name"]): s.get("settings", {}) for s in description.systems}
@@ -125,7 +124,7 @@ _MACHINE = ("cpu", "cores", "memory_gib", "kernel", "system")
 
 
 def conditions(found: dict) -> Table:
-    """What Study.conditions() found, in words."""
+    """Table of Study.conditions()."""
     rows = [(label, f"{found[key]:.0%}" if key in ("cpu_pressure", "steal") else str(found[key]))
             for key, label in _CONDITIONS.items() if key in found]
     if "hosts" not in found:
@@ -149,11 +148,11 @@ LACKING = "–"
 
 def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[str, str], arm: str, metric: str,
            unit: str, label: str) -> Table:
-    """A row for each setting of the parameters `by` that is printed or measured, with what to call
-    them, {"image_gb": "Image, GB"}; for each value of `arm` a column as printed and one as measured.
+    """Table of printed and measured values: a row a setting, a column a value of `arm` and source.
 
-    `printed` has the same columns; where its `metric` is missing, its `cell` begins with what the
-    paper has there. Measured: the median of the repeats and its interval.
+    by: parameter -> column title, such as {"image_gb": "Image, GB"}. `printed` has the same columns;
+    where its `metric` is missing, its `cell` starts with what the paper prints there. Measured
+    cells: the median of the repeats and its interval.
     """
     parameters, cells = list(by), {}
     for row in printed.to_dict("records"):
@@ -191,10 +190,11 @@ def number_as_printed(value: float) -> str:
 
 def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str, str],
             label: str, caption="Medians of the repeats, and their intervals.") -> Table:
-    """A row for each setting of the parameters `by` and a column for each of `metrics`, both with
-    what to call them: {"load": "Load"}, {"join_s": "A join, s"}. In the order of paper.yml's names,
-    the first parameter first. A metric that a setting lacks is a dash; without any, a table that
-    says so."""
+    """Table of medians: a row for each setting of `by`, a column for each of `metrics`.
+
+    Both map names to titles: {"load": "Load"}, {"join_s": "Join time, s"}. Rows are in the order of
+    paper.yml's names. A metric that a setting lacks is a dash.
+    """
     parameters, found = list(by), {}
     for metric in metrics:
         rows = with_metric(summary, metric) if set(parameters) <= set(summary) else summary.iloc[:0]
@@ -221,9 +221,10 @@ ALL = "all"
 
 def outcome_table(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[str, str], label: str,
             caption="Numbers of runs.") -> Table:
-    """A row for each setting of the parameters `by` (with what to call them), how many runs there
-    were, and in how many of them each of the metrics `outcomes` was not 0; last, all together. A
-    run that lacks a metric is a dash where all do, else not counted."""
+    """Table of outcomes: a row for each setting of `by`, the number of runs, and for each of
+    `outcomes` the number of runs in which this metric is not 0. The last row sums all settings.
+    Runs without the metric are not counted.
+    """
     head = (*by.values(), "Runs", *outcomes.values())
     if not len(summary) or not set(by) <= set(summary):
         return Table(head, (("Not measured in this profile.", *["–"] * (len(head) - 1)),), label=label)
@@ -244,10 +245,10 @@ def _outcome_cells(rows, outcomes):
 
 
 def evidence_table(summary: pd.DataFrame, *, by: str, col: str, label: str, head: str) -> Table:
-    """A row for each value of `by`, a column for each of `col`: how many of the repeats worked, and
-    the evidence of each that did not, or of the last one. `summary`: works (1 or 0), evidence.
+    """Table of what works: a row for each value of `by`, a column for each of `col`.
 
-    In the order of paper.yml's names; `head` is what the first column is called.
+    A cell has the number of repeats that worked and the evidence of those that failed, or of the
+    last. `summary` has the columns works (1 or 0) and evidence. `head`: title of the first column.
     """
     if not len(summary):
         return Table((head, ""), (("Not measured in this profile.", "–"),), label=label, numbers=False)
@@ -262,16 +263,16 @@ def _evidence_cell(found) -> str:
     if not len(found):
         return "–"
     worked = found["works"].astype(float) == 1
-    told = found if worked.all() else found[~worked]
-    seen = list(dict.fromkeys(told["evidence"].astype(str)))
+    chosen = found if worked.all() else found[~worked]
+    seen = list(dict.fromkeys(chosen["evidence"].astype(str)))
     words = seen[-1] if worked.all() else "; ".join(seen)
     verdict = "works" if worked.all() else "fails" if not worked.any() else "fails at times"
     return f"{verdict}, {int(worked.sum())} of {len(found)}: {words}"
 
 
 def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
-    """A table of what makes how much of a difference. `rows`: (words, of, than, where), each a
-    ratio of the metric of two arms, paired by repeat."""
+    """Table of ratios. `rows`: (text, of, than, where), each a ratio of the metric between two
+    arms, paired by repeat."""
     body = tuple((words, times(summary, metric, of, than, **where))
                  for words, of, than, where in rows)
     return Table(("Compared", "Median ratio of the repeats, and its interval"), body,
@@ -279,10 +280,12 @@ def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
 
 
 def repeats_table(experiment, ids: list[str]) -> Table:
-    """A row for each of the experiment's claims `ids` whose rule wants a ratio between bounds
-    (ratio_between, equal_within): how much the repeats of it vary, and how many it takes until the
-    interval of their median is no wider than the room between the bounds. A study with fewer cannot
-    be expected to call such a claim replicated."""
+    """Table of the number of repeats that each claim's verdict needs.
+
+    `ids`: claims of the experiment whose rule bounds a ratio (ratio_between, equal_within). The
+    number follows from the spread of the repeats: until the interval of their median fits between
+    the bounds.
+    """
     known = {claim["id"]: claim for claim in claims.load(experiment.study.name)}
     rows = experiment.summary().to_dict("records")
     body = tuple(_repeats_row(known[one], numbers(known[one], rows, experiment.parameters) if rows else [])
@@ -300,8 +303,8 @@ def _repeats_row(claim, found) -> tuple[str, ...]:
     low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
                  (1 / rule["margin"], rule["margin"]))
     if len(found) < 2:
-        told = _ratio(*found) if found else "not measured"
-        return claim["statement"], _ratio_range(low, high), told, "–", str(len(found)), "–"
+        middle = _ratio(*found) if found else "not measured"
+        return claim["statement"], _ratio_range(low, high), middle, "–", str(len(found)), "–"
     middle = median_interval(found)
     return (claim["statement"], _ratio_range(low, high),
             f"{_ratio(middle.value)} ({_ratio_range(middle.low, middle.high)})", _ratio(stdev(found)),
@@ -313,5 +316,5 @@ def _ratio_range(low, high) -> str:
 
 
 def _ratio(value) -> str:
-    """All to a thousandth, so that bounds and measured ratios compare."""
+    """Three decimals, so that bounds and measured ratios compare."""
     return f"{value:.3f}"

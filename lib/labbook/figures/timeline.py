@@ -1,4 +1,4 @@
-"""What came of a fault: calls that came out and calls that failed, bin by bin, through its time."""
+"""A fault through time: successful and failed calls in bins, the longest outage shaded."""
 
 import math
 
@@ -29,12 +29,12 @@ MEASURES = ("ok_per_bin", "errors_per_bin", "bin_s", "outage_s", "outage_from_s"
 
 def timeline(summary: pd.DataFrame, *, by: list[str], events: dict[str, str],
              calls="calls") -> Picture:
-    """A panel for each setting of the parameters `by`, of its repeat with the middle outage:
-    successes and errors a second through time, the longest time without a success shaded.
+    """Calls through time around a fault: a panel for each setting of `by`, of its repeat with the
+    median outage; successes and errors a second, the longest time without a success shaded.
 
-    `summary` has the metrics that workloads.outage makes of a stream's rows: how many `calls`
-    ended in each bin (lists), the bins' width, the outage. `events` are further metrics, the
-    seconds at which something happened, and what to call that; one that a point lacks is not drawn.
+    `summary` has the metrics of workloads.clients.outage.timeline: `calls` that ended in each bin
+    (lists), the bins' width, the outage. `events`: metric (seconds) -> label; a point without the
+    metric shows no event.
     """
     found = with_lists(summary, *MEASURES)
     if not len(found):
@@ -60,7 +60,7 @@ def _rates(point, metric) -> np.ndarray:
 
 
 def _top(points, events) -> float:
-    """Room above the highest bin for the words of the events."""
+    """Upper limit of the y axis, with room for the labels of the events."""
     highest = max(_rates(point, metric).max() for point in points for metric in MEASURES[:2])
     return (1.06 + 0.06 * events) * highest or 1.0
 
@@ -90,7 +90,7 @@ def _panel(point, title, events, shared):
 
 
 def _mark(axes, at, words, level, late):
-    """A line with its words; those of later events stand lower, so that none hides another."""
+    """Draw an event's line and label; labels of later events stand lower, so that none overlap."""
     axes.axvline(at, color=INK, linewidth=1, linestyle=(0, (3, 2)))
     axes.annotate(words, (at, 1), (-3 if late else 3, -3 - 11 * level), fontsize=8.5, color=INK,
                   xycoords=("data", "axes fraction"), textcoords="offset points", va="top",
@@ -106,7 +106,7 @@ def _keys(calls, failed):
 
 def _alt(title, point, happened, calls) -> str:
     good, bad = (int(np.sum(point[metric])) for metric in MEASURES[:2])
-    told = [f"{words} at {number(at)} s" for at, words in sorted(happened)]
-    told += [f"no success for {number(point['outage_s'])} s from {number(point['outage_from_s'])} s",
+    parts = [f"{words} at {number(at)} s" for at, words in sorted(happened)]
+    parts += [f"no success for {number(point['outage_s'])} s from {number(point['outage_from_s'])} s",
              f"{good} {calls} came out and {bad} failed in {number(_length(point))} s"]
-    return f"Chart through time, {title}: {calls} a second. " + "; ".join(told) + "."
+    return f"Chart through time, {title}: {calls} a second. " + "; ".join(parts) + "."

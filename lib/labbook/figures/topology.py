@@ -33,7 +33,7 @@ def topology(description) -> Picture:
 
 
 def alt(description) -> str:
-    """The same lab in words."""
+    """Alternative text: the lab in words."""
     parts = []
     for site in description.sites:
         hosts = "; ".join(f"{title}: " + ", ".join([role, *lines])
@@ -45,7 +45,7 @@ def alt(description) -> str:
 
 
 def _cards(description, site) -> list[tuple[str, str, list[str]]]:
-    """(title, role, lines) for each host of the site; many alike become one card."""
+    """(title, role, lines) for each host of the site; several equal hosts share one card."""
     cards = []
     hosts = [host for host in description.hosts if host.site == site]
     for (role, lines), alike in groupby(hosts, key=lambda h: (h.role, _lines(description, h))):
@@ -76,7 +76,7 @@ def _lines(description, host) -> tuple[str, ...]:
 
 
 def _software(system, host, study) -> str:
-    """What a host has of a system: its name and version, or that of the part."""
+    """Name and version of a host's system, or the name of its part in a cluster."""
     kind = systems.find(system["name"], study)
     if systems.over_several(kind):
         return name(getattr(kind, "PARTS", {}).get(host.role, system["name"]))
@@ -125,7 +125,7 @@ def _draw_card(axes, card, x, y, height):
 
 
 def _draw_link(axes, link, boxes, width):
-    """Neighbours are joined by a straight line, others by an arc on the right."""
+    """Draw a straight line between neighbours, an arc on the right between others."""
     upper, lower = sorted((boxes[site] for site in link["between"]), key=lambda box: box[1])
     names = list(boxes)
     a, b = link["between"]
