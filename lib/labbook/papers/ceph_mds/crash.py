@@ -248,7 +248,7 @@ class CrashRun:
                     shut_out=shut_out),
                 "noticed_s": since(faults.noticed["t_s"][faults.noticed["daemon"] == name], at_s),
                 "map_updated_s": since(states["t_s"], at_s),    # in the map itself, not in the monitor's log
-                "active_s": since(pd.Series([active_s], dtype=float), at_s), "spare": ceph.settings["standby"] > 0}
+                "active_s": since(pd.Series([active_s], dtype=float), at_s), "spare": ceph.settings.standby > 0}
 
     def faults(self, name, at_s, under_way, last) -> dict:
         """What servers did by the end: others that died, migrations that failed."""

@@ -2,17 +2,17 @@
 
 import shlex
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, SystemFailure
-from labbook.systems.base import Described, Needs
+from labbook.systems.base import Needs
 from labbook.systems.ceph import config
-from labbook.systems.ceph.daemons import CephMDS, CephMon, CephOSD, Identity
+from labbook.systems.ceph.daemons import CephDaemon, CephMDS, CephMon, CephOSD, Identity
 from labbook.systems.ceph.faults import Faults, fault_log
 from labbook.systems.ceph.fsmap import ACTIVE, Daemon, FsMap, parse_map
 from labbook.systems.ceph.on_host.ceph_tools import parse
 from labbook.systems.ceph.watch import Watch
-from labbook.systems.cluster import in_parallel, merged
+from labbook.systems.cluster import Cluster, in_parallel, merged
 
 UP_SECONDS = 60
 ASK_SECONDS = 0.1   # between two queries of the map, each of which costs the monitor 1 ms
@@ -24,7 +24,7 @@ os.setxattr(sys.argv[1], "ceph.dir.pin", sys.argv[2].encode())
 """
 
 
-class Ceph(Described):
+class Ceph(Cluster):
     """One monitor on the host of role mon, an OSD on each host of role osd, and MDSs on the first
     `active + standby` hosts of role mds. Hosts of other roles are ignored.
 
@@ -44,27 +44,14 @@ class Ceph(Described):
     """
 
     NAME = "ceph"
-    NEEDS = Needs(*(tuple(dict.fromkeys(one for part in PARTS.values()
-                                        for one in getattr(part.NEEDS, kind)))
-                    for kind in ("packages", "artifacts", "commands", "made")))
+    NEEDS = Needs.union(*(part.NEEDS for part in PARTS.values()))
     PARTS = {role: part.NAME for role, part in PARTS.items()}
     SETTINGS = config.SETTINGS
     fs_name = config.FS_NAME
     protocol = "cephfs"
 
     def __init__(self, hosts, **settings):
-        self.settings = self.checked(settings)
-        self.hosts = list(hosts)
-        by_role = {role: [h for h in self.hosts if h.role == role] for role in PARTS}
-        config.check_hosts(self.settings, {role: len(found) for role, found in by_role.items()})
-        self.host, = by_role["mon"]
-        self._cluster = Identity(self.host.address, config.options(self.settings))
-        mdss = by_role["mds"][:self.settings["active"] + self.settings["standby"]]
-        self.mon = CephMon(self.host, "a", self._cluster)
-        self.osds = [CephOSD(host, str(i), self._cluster, self.settings["osds"], len(by_role["osd"]))
-                     for i, host in enumerate(by_role["osd"])]
-        self.mdss = {host.name: CephMDS(host, host.name, self._cluster) for host in mdss}
-        self.address, self.port = self.mon.address, self.mon.port
+        super().__init__(hosts, **settings)
         self.up_s: float | None = None  # duration of the last `up`
         self._reset()
 
@@ -75,18 +62,26 @@ class Ceph(Described):
             settings["standby"] = settings["active"]
         return settings
 
-    def daemons(self) -> dict:
+    def make_nodes(self) -> list[CephDaemon]:
+        s, by_role = self.settings, {role: self.of_role(role) for role in PARTS}
+        config.check_hosts(vars(s), {role: len(found) for role, found in by_role.items()})
+        mon, = by_role["mon"]
+        self._identity = Identity(mon.address, config.options(vars(s)))
+        self.mon = CephMon(mon, "a", self._identity)
+        self.osds = [CephOSD(host, str(i), self._identity, s.osds, len(by_role["osd"]))
+                     for i, host in enumerate(by_role["osd"])]
+        self.mdss = {host.name: CephMDS(host, host.name, self._identity)
+                     for host in by_role["mds"][:s.active + s.standby]}
+        return [self.mon, *self.osds, *self.mdss.values()]
+
+    def daemons(self) -> dict[str, CephDaemon]:
         """All daemons by name: `mon`, `osd.0` and so on, MDSs by the name of their host."""
         return {"mon": self.mon, **{osd.name: osd for osd in self.osds}, **self.mdss}
 
     @property
-    def process(self):
-        """The monitor's process."""
-        return self.mon.process
-
-    @property
-    def processes(self) -> list:
-        return [daemon.process for daemon in self.daemons().values()]
+    def addresses(self) -> list[str]:
+        """The monitor's, of whom clients learn the others'."""
+        return [self.address]
 
     def up(self) -> "Ceph":
         """Remove what earlier runs left and start a new cluster.
@@ -95,34 +90,45 @@ class Ceph(Described):
         end of a log if not; no daemon is left running then.
         """
         began = time.monotonic()
-        self.destroy()
-        in_parallel(self.daemons().values(), lambda daemon: daemon.provide())
-        self._cluster.renew(daemon.name for daemon in self.daemons().values())
-        with self._or_none():
-            self.mon.deploy()
-            self.mon.start()
-            in_parallel([*self.osds, *self.mdss.values()], _deploy_and_begin)
-            self._await_osds()
-            self.mon.send_all(config.file_system(self.settings))
-            self._await_all()
+        super().up()
         self.up_s = time.monotonic() - began
         return self
 
+    def deploy(self) -> None:
+        """The monitor's files. The other daemons need a running monitor already for theirs."""
+        self._identity.renew(daemon.name for daemon in self.nodes)
+        self.mon.deploy()
+
+    def start(self) -> None:
+        with self.all_or_none():
+            self.mon.start()
+            in_parallel(self.nodes[1:], _deploy_and_begin)
+            self._await_osds()
+            self.mon.send_all(config.file_system(vars(self.settings)))
+            self.await_formed()
+
+    def await_formed(self) -> None:
+        """Wait until all ranks are active and all standbys have registered."""
+        s = self.settings
+        following = min(s.standby, s.active) if s.replay else 0
+        self._await(lambda seen: seen.settled(s.active) and len(seen.followers) == following
+                    and len(seen.standbys) == s.standby - following,
+                    f"{s.active} ranks and {s.standby} standbys", UP_SECONDS)
+
     def stop(self) -> None:
         """Kill all daemons at once, since none of their state is reused."""
-        in_parallel(self.daemons().values(), lambda daemon: daemon.kill())
+        self.kill_all()
 
     def destroy(self) -> None:
-        """Kill all daemons and remove their files."""
-        in_parallel(self.daemons().values(), lambda daemon: daemon.destroy())
+        super().destroy()
         self._reset()
 
     def facts(self) -> dict:
         """Settings, versions, memory, and the options that a running MDS reports (MDS_FACTS)."""
         mds = self.mdss[next(iter(self.fs_map().ranks.values())).name]
         own = {key: float(mds.ask("config get", var=key)[key]) for key in config.MDS_FACTS}
-        found = merged(in_parallel(self.daemons().values(), lambda daemon: daemon.facts()))
-        return {"system": self.NAME, **self.settings, "osd_count": len(self.osds),
+        found = merged(in_parallel(self.nodes, lambda daemon: daemon.facts()))
+        return {"system": self.NAME, **vars(self.settings), "osd_count": len(self.osds),
                 "version": found["version"], "resident_mb": found["resident_mb"], **own}
 
     def mount(self, host, **settings):
@@ -133,12 +139,12 @@ class Ceph(Described):
 
     def client_config(self, **options) -> str:
         """A client's ceph.conf with these options; it expects the file `keyring` in its folder."""
-        return config.client_text(self._cluster.fsid, self.address, **options)
+        return config.client_text(self._identity.fsid, self.address, **options)
 
     @property
     def client_keyring(self) -> str:
         """The keyring of client.admin."""
-        return config.keyring({config.ADMIN: self._cluster.keys[config.ADMIN]})
+        return config.keyring({config.ADMIN: self._identity.keys[config.ADMIN]})
 
     def fs_map(self) -> FsMap:
         """The monitor's current map."""
@@ -290,7 +296,7 @@ class Ceph(Described):
         return dict(self._killed)
 
     def _reset(self):
-        self._count = self.settings["active"]
+        self._count = self.settings.active
         self._killed: dict[str, float] = {}
         self._dead: set[int] = set()    # gids of dead MDSs that may still be in the map
 
@@ -313,13 +319,6 @@ class Ceph(Described):
             osd.await_answer()
         self.host.wait_for(lambda: self.mon.send("osd stat")["num_up_osds"] == len(self.osds),
                            f"{len(self.osds)} OSDs to be up", UP_SECONDS, self.osds[-1].process)
-
-    def _await_all(self):
-        s = self.settings
-        following = min(s["standby"], s["active"]) if s["replay"] else 0
-        self._await(lambda seen: seen.settled(s["active"]) and len(seen.followers) == following
-                    and len(seen.standbys) == s["standby"] - following,
-                    f"{s['active']} ranks and {s['standby']} standbys", UP_SECONDS)
 
     def _await(self, settled, what, seconds) -> FsMap:
         """Wait for a map that is `settled` and return it; SystemFailure with the last map if none is."""
@@ -345,16 +344,6 @@ class Ceph(Described):
                                                      and there[name].state == ACTIVE))
         process = self.mdss[wanted[0]].process
         return process.log_tail() if process else None
-
-    @contextmanager
-    def _or_none(self):
-        """Stop all daemons if an error occurs inside."""
-        try:
-            yield
-        except BaseException:
-            with suppress(LabbookError):  # the first error is the one to report
-                self.stop()
-            raise
 
 
 def _deploy_and_begin(daemon) -> None:

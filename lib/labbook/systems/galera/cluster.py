@@ -1,15 +1,14 @@
 """A Galera cluster: MariaDB servers at one or several sites that all take writes."""
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid1
 
 import pymysql
 
-from labbook.errors import InputError, LabbookError, SystemFailure
+from labbook.errors import InputError, SystemFailure
 from labbook.lab.ssh.transfer import say
-from labbook.systems.base import Described
-from labbook.systems.cluster import in_parallel, merged
+from labbook.systems.cluster import Cluster, in_parallel, poll
 from labbook.systems.galera import config
 from labbook.systems.galera.node import NEEDS, NEW_CLUSTER, SST_SECONDS, GaleraNode, Left
 
@@ -17,7 +16,7 @@ LISTEN_SECONDS, LEAVE_SECONDS = 30, 10
 STARTS = 3      # of a node that leaves while joining
 
 
-class Galera(Described):
+class Galera(Cluster):
     """A cluster of one node on each host; the first leads a new cluster.
 
     segments, weights: one number (0 to 255) for each node. A write is sent once to each other segment
@@ -36,21 +35,10 @@ class Galera(Described):
         "weights": {"type": "array", "items": config.BYTE},
     }
 
-    def __init__(self, hosts, *, segments=None, weights=None, data: Path | None = None, **settings):
-        if not hosts:
-            raise InputError("no hosts given", file=config.FILE, key="hosts")
-        self.checked(settings)
-        self.host, self.hosts, self.data = hosts[0], list(hosts), data
-        self.segments = config.numbers_per_node("segments", segments, len(hosts), 0)
-        self.weights = config.numbers_per_node("weights", weights, len(hosts), 1)
-        if not any(self.weights):
-            raise InputError("all are 0", file=config.FILE, key="weights")
-        self.addresses = [host.address for host in hosts]
-        self.nodes = [GaleraNode(host, peers=self.addresses, segment=segment, weight=weight,
-                                 **settings)
-                      for host, segment, weight in zip(hosts, self.segments, self.weights)]
-        first = self.nodes[0]
-        self.address, self.port = first.address, first.port
+    def __init__(self, hosts, *, data: Path | None = None, **settings):
+        self.data = data
+        self._equal_data = False    # on all nodes, as copies from the cache
+        super().__init__(hosts, **settings)
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
@@ -58,37 +46,33 @@ class Galera(Described):
         config.check_windows(settings)
         return settings
 
-    @property
-    def processes(self) -> list:
-        return [node.process for node in self.nodes]
+    def make_nodes(self) -> list[GaleraNode]:
+        s, count = self.settings, len(self.hosts)
+        self.segments = config.numbers_per_node("segments", s.segments, count, 0)
+        self.weights = config.numbers_per_node("weights", s.weights, count, 1)
+        if not any(self.weights):
+            raise InputError("all are 0", file=config.FILE, key="weights")
+        peers = [host.address for host in self.hosts]
+        shared = {key: getattr(s, key) for key in config.SHARED}
+        return [GaleraNode(host, peers=peers, segment=segment, weight=weight, **shared)
+                for host, segment, weight in zip(self.hosts, self.segments, self.weights)]
 
-    def node(self, name: str) -> GaleraNode:
-        """The node on the host of this name; InputError without one."""
-        for node in self.nodes:
-            if node.host.name == name:
-                return node
-        raise InputError(f"no node on a host {name!r}", allowed=[h.name for h in self.hosts])
-
-    def up(self) -> "Galera":
-        """Remove what earlier runs left, deploy and start."""
-        self.destroy()
-        in_parallel(self.nodes, lambda node: node.provide())
-        in_parallel(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.nodes[0]))
-        if self.data:
-            self._start_together()
-        else:
-            self.start()
-        return self
+    def deploy(self) -> None:
+        in_parallel(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.front))
+        self._equal_data = self.data is not None
 
     def start(self) -> None:
-        """Start all nodes, first the one that stopped last; returns when all are Synced."""
-        leader = self._leader()
-        with self._kill_on_error():
-            leader.begin(NEW_CLUSTER)
-            leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
-            in_parallel([node for node in self.nodes if node is not leader], lambda node: node.begin())
-            in_parallel(self.nodes, lambda node: self.await_joined(node, SST_SECONDS), self._kill)
-            self.synced()
+        """Start all nodes; returns when all are Synced."""
+        with self.all_or_none():
+            if self._equal_data:
+                self._start_as_members()
+                self._equal_data = False
+            else:
+                self._start_after_leader()
+            self.await_formed()
+
+    def await_formed(self) -> None:
+        self.synced()
 
     def await_joined(self, node: GaleraNode, seconds: float | None = None) -> None:
         """Wait until a started node is Synced.
@@ -116,25 +100,15 @@ class Galera(Described):
             if left:
                 self._await_left(left[0], len(left))
 
-    def destroy(self) -> None:
-        in_parallel(self.nodes, lambda node: node.destroy())
-
     def synced(self, nodes=None, size: int | None = None, seconds=60) -> None:
         """Wait until the nodes (host names; default: all) are Synced and may write, and each sees
         `size` nodes (default: as many as are asked). SystemFailure with all states if not."""
         asked = self.nodes if nodes is None else [self.node(name) for name in nodes]
-        size, seen = size or len(asked), {}
-
-        def all_are() -> bool:
-            seen.update(self.status(asked))
-            return all(s and s["primary"] and s["state"] == "Synced" and s["size"] == size
-                       for s in seen.values())
-
-        try:
-            self.host.wait_for(all_are, f"{size} nodes to be Synced", seconds, interval=0.2)
-        except SystemFailure as error:
-            error.message += f"; their states: {seen}"
-            raise
+        size = size or len(asked)
+        poll(self.host, lambda: self.status(asked),
+             lambda states: all(s and s["primary"] and s["state"] == "Synced" and s["size"] == size
+                                for s in states.values()),
+             f"{size} nodes to be Synced", seconds)
 
     def status(self, nodes=None) -> dict:
         """The cluster_state of each node by its host's name; None for a node that does not answer."""
@@ -155,41 +129,38 @@ class Galera(Described):
 
     def query(self, statement: str, database=None) -> tuple:
         """All rows of one statement on the first node, as in `query_each`."""
-        return self.nodes[0].query_synced(statement, database)
+        return self.front.query_synced(statement, database)
 
     def bootstrap(self, name: str) -> None:
         """Make the partition that this node sees the cluster again, although it has no majority."""
         self.node(name).query("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'")
 
     def facts(self) -> dict:
-        """Facts of the nodes; a list in the order of the nodes where they differ."""
-        found = merged(in_parallel(self.nodes, lambda node: node.facts()))
-        left_out = ("peers", "segment", "weight")
-        return {**{key: value for key, value in found.items() if key not in left_out},
-                "nodes": len(self.nodes), "segments": self.segments, "weights": self.weights}
+        own = ("peers", "segment", "weight")
+        return {key: value for key, value in super().facts().items() if key not in own}
 
-    def _start_together(self) -> None:
+    def report(self) -> dict:
+        return {"segments": self.segments, "weights": self.weights}
+
+    def _start_after_leader(self) -> None:
+        """Start the node that stopped last as the first of the cluster, then the others."""
+        leader = self._leader()
+        leader.begin(NEW_CLUSTER)
+        leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
+        in_parallel([node for node in self.nodes if node is not leader], lambda node: node.begin())
+        in_parallel(self.nodes, lambda node: self.await_joined(node, SST_SECONDS), self.kill_all)
+
+    def _start_as_members(self) -> None:
         """Start nodes with equal data at once, as members of one last view.
 
         Started one after the other, each node would get the transactions of those before it, which
         takes three times as long.
         """
         ids = [uuid1() for _ in self.nodes]
-        with self._kill_on_error():
-            for node, mine in zip(self.nodes, ids):
-                node.put(config.last_view(ids, self.segments, mine), "data", "gvwstate.dat")
-            in_parallel(self.nodes, lambda node: node.begin())
-            in_parallel(self.nodes, self.await_joined, self._kill)
-            self.synced()
-
-    @contextmanager
-    def _kill_on_error(self):
-        """Kill all nodes if an error occurs inside."""
-        try:
-            yield
-        except BaseException:
-            self._kill()
-            raise
+        for node, mine in zip(self.nodes, ids):
+            node.put(config.last_view(ids, self.segments, mine), "data", "gvwstate.dat")
+        in_parallel(self.nodes, lambda node: node.begin())
+        in_parallel(self.nodes, self.await_joined, self.kill_all)
 
     def _leader(self) -> GaleraNode:
         """The node that stopped last, or the first if none has ever run."""
@@ -207,10 +178,6 @@ class Galera(Described):
 
         with suppress(SystemFailure):  # the others are stopped all the same
             node.host.wait_for(sees_no_more, "a node to leave", LEAVE_SECONDS, interval=0.05)
-
-    def _kill(self) -> None:
-        with suppress(LabbookError):  # the first error is the one to report
-            in_parallel(self.nodes, lambda node: node.process and node.process.kill())
 
 
 def _state_of(node: GaleraNode) -> dict | None:

@@ -40,16 +40,12 @@ def check_windows(settings: dict) -> None:
 
 
 def numbers_per_node(key: str, numbers, nodes: int, default: int) -> list[int]:
-    """One number (0 to 255) for each node; InputError for a list that does not fit."""
+    """`numbers`, or the default for each node; InputError unless there is one for each node."""
     if numbers is None:
         return [default] * nodes
-    numbers = list(numbers)
     if len(numbers) != nodes:
         raise InputError(f"{len(numbers)} numbers do not fit {nodes} nodes", file=FILE, key=key,
                          allowed="one for each node")
-    if not all(type(n) is int and 0 <= n <= BYTE["maximum"] for n in numbers):
-        raise InputError(f"{numbers} has an item that is not allowed", file=FILE, key=key,
-                         allowed="0 to 255")
     return numbers
 
 

@@ -19,6 +19,7 @@ PACKAGES = PythonPackages("keystone", VERSION, (f"keystone=={VERSION}", "gunicor
 MANAGE = "from keystone.cmd.manage import main; main()"
 MANAGE_SECONDS = 300
 # Files of the secrets below its home, which only its user can read.
+FOLDERS = ("locks", "fernet-keys", "credential-keys")
 SECRETS = {"fernet": "fernet-keys/1", "credential": "credential-keys/1", "password": "password"}
 
 
@@ -71,8 +72,8 @@ class Keystone(System):
         if self.settings.database_address is None:
             raise InputError("Keystone needs a database", file="settings of keystone",
                              key="database_address")
-        self.run("mkdir", "-p", "-m", "700", self.home,
-                 *(self.home / part for part in ("locks", "fernet-keys", "credential-keys")))
+        self.run("mkdir", "-p", *(self.home / part for part in FOLDERS))
+        self.run("chmod", "700", self.home, *(self.home / part for part in FOLDERS))
         self.run("chmod", "700", self.home)
         self.put(config.configuration(self.settings, self.address, self.port, self.home),
                  "keystone.conf")

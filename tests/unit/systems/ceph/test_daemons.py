@@ -32,7 +32,7 @@ def test_hosts_get_daemons_by_their_roles():
     assert (ceph.address, ceph.port) == ("198.18.0.31", 3300)
     assert list(Ceph(hosts(), active=1).mdss) == ["mds1"]   # no more than are asked for
     followed = Ceph(hosts(), active=1, replay=True)
-    assert followed.settings["standby"] == 1 and list(followed.mdss) == ["mds1", "mds2"]
+    assert followed.settings.standby == 1 and list(followed.mdss) == ["mds1", "mds2"]
 
 
 @pytest.mark.parametrize("counts, settings, message", [
@@ -65,9 +65,9 @@ def test_its_parts_are_systems_that_cannot_run_alone():
 
 def test_configuration_of_a_daemon_and_of_a_client():
     ceph = Ceph(hosts(), active=2, cache_mb=64, balancer=False, replication=2)
-    ceph._cluster.renew(daemon.name for daemon in ceph.daemons().values())
+    ceph._identity.renew(daemon.name for daemon in ceph.daemons().values())
     options = options_of(ceph.mdss["mds2"].configuration())
-    assert options["fsid"] == ceph._cluster.fsid and options["admin_socket"] == "socket"
+    assert options["fsid"] == ceph._identity.fsid and options["admin_socket"] == "socket"
     assert options["mon_host"] == "[v2:198.18.0.31:3300,v1:198.18.0.31:6789]"
     assert options["public_addr"] == "198.18.0.32" and options["osd_pool_default_size"] == "2"
     assert options["mds_cache_memory_limit"] == str(64 << 20) and options["mds_bal_interval"] == "0"
@@ -77,18 +77,18 @@ def test_configuration_of_a_daemon_and_of_a_client():
     osd = options_of(ceph.osds[1].configuration())
     assert osd["osd_objectstore"] == "memstore" and osd["crush_location"].endswith("host=osd2")
     disk = Ceph(hosts(), osds="disk", propose_s=None)
-    disk._cluster.renew(())
+    disk._identity.renew(())
     disk = options_of(disk.osds[0].configuration())
     assert disk["osd_objectstore"] == "bluestore" and "paxos_propose_interval" not in disk
 
     text = ceph.client_config(admin_socket="socket", client_cache_size=100, unset=None)
     head, _, own = text.partition("[client]")
-    assert ceph._cluster.fsid in head and "client_cache_size = 100\n" in own and "unset" not in own
-    key = ceph._cluster.keys["client.admin"]
+    assert ceph._identity.fsid in head and "client_cache_size = 100\n" in own and "unset" not in own
+    key = ceph._identity.keys["client.admin"]
     assert f"[client.admin]\n\tkey = {key}\n" in ceph.client_keyring
-    earlier = dict(ceph._cluster.keys)
-    ceph._cluster.renew(earlier)
-    assert not set(earlier.values()) & set(ceph._cluster.keys.values())  # new ones each time
+    earlier = dict(ceph._identity.keys)
+    ceph._identity.renew(earlier)
+    assert not set(earlier.values()) & set(ceph._identity.keys.values())  # new ones each time
 
 
 def options_of(text: str) -> dict:

@@ -58,6 +58,7 @@ def test_secrets_are_private_and_never_shown(tmp_path):
 
 def test_only_the_owner_can_read_a_secret_on_a_host(tmp_path):
     keystone = Keystone(here_host(tmp_path, "k1"), database_address="10.0.0.9")
+    keystone.provide()
     keystone.put_files()
     assert stat.S_IMODE(Path(keystone.home).stat().st_mode) == 0o700
     for secret in vars(keystone.secrets).values():
