@@ -1,25 +1,30 @@
-"""The services' own files, as pure functions from the Place that they are in."""
+"""The services' configuration files, as pure functions of a Layout."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from labbook.systems.openstack import paste as openstack_paste
+from labbook.systems.openstack import paste
 from labbook.systems.openstack.releases import PORTS
 
-HERE = "127.0.0.1"          # all of a platform but its volumes is on one host, and calls itself so
+HERE = "127.0.0.1"          # everything but the volumes runs on one host and uses this address
 DOMAIN = {"user_domain_id": "default", "project_domain_id": "default"}
 REGION = "RegionOne"
 BROKER_USER, BROKER_PORT = "openstack", 5672
-DATABASE_USER = "labbook"   # systems/sql_server.py's, without a password
+DATABASE_USER = "labbook"   # the user of systems/sql, without a password
 NO_LIMIT = 100_000
 QUIET = ",".join(f"{name}=ERROR" for name in (
     "amqp", "neutronclient", "os_brick", "oslo_policy", "py.warnings", "stevedore"))
 
 
 @dataclass(frozen=True)
-class Place:
-    """`home`: the folder of one host's part of the platform. `control`: the data address of the host
-    that database and broker are on. `python`: words that run the release's Python there."""
+class Layout:
+    """Paths, addresses and options of a platform on one host.
+
+    home: the platform's folder there. control: data address of the host with database and broker.
+    python: the command that runs the release's Python there.
+    cache_mode: libvirt's, of guests' disks. virt_type: libvirt's. node: name of the compute node.
+    plug: see releases.Release.
+    """
 
     home: PurePosixPath
     control: str
@@ -53,42 +58,42 @@ def ini(parts: dict) -> str:
         f"[{name}]", *(f"{key} = {value}" for key, value in options.items()), ""))
 
 
-def files(place: Place) -> dict[str, str]:
-    """{path below the home: text} of all that the services read."""
-    texts = {f"etc/{part}/{CONF[part]}": ini(_common(place, part) | {
-        section: _common(place, part).get(section, {}) | options
-        for section, options in SECTIONS[part](place).items()}) for part in CONF}
-    for part, (name, text) in openstack_paste.FILES.items():
+def files(layout: Layout) -> dict[str, str]:
+    """{path below the home: text} of all configuration files."""
+    texts = {f"etc/{part}/{CONF[part]}": ini(_common(layout, part) | {
+        section: _common(layout, part).get(section, {}) | options
+        for section, options in SECTIONS[part](layout).items()}) for part in CONF}
+    for part, (name, text) in paste.FILES.items():
         texts[f"etc/{part}/{name}"] = ini(text())
     return texts
 
 
-def _common(place, part) -> dict:
+def _common(layout, part) -> dict:
     parts = {
-        "DEFAULT": {"use_stderr": "true", "transport_url": place.broker, "default_log_levels": QUIET},
-        "database": {"connection": place.database(part), "max_retries": 1, "retry_interval": 1},
-        "oslo_concurrency": {"lock_path": place.home / "locks"},
+        "DEFAULT": {"use_stderr": "true", "transport_url": layout.broker, "default_log_levels": QUIET},
+        "database": {"connection": layout.database(part), "max_retries": 1, "retry_interval": 1},
+        "oslo_concurrency": {"lock_path": layout.home / "locks"},
         "oslo_messaging_rabbit": {"rabbit_retry_interval": 1, "rabbit_retry_backoff": 1,
                                   "heartbeat_timeout_threshold": 120},
         "oslo_messaging_notifications": {"driver": "noop"},
     }
     if part != "keystone":
         parts["keystone_authtoken"] = {
-            **credentials(place, part), "www_authenticate_uri": f"http://{HERE}:{PORTS['keystone']}",
+            **credentials(layout, part), "www_authenticate_uri": f"http://{HERE}:{PORTS['keystone']}",
             "interface": "public",
             "service_token_roles": "service", "service_token_roles_required": "true"}
     return parts
 
 
-def credentials(place, part) -> dict:
-    """By which a service calls others."""
+def credentials(layout, part) -> dict:
+    """Options by which a service logs in to call others."""
     return {"auth_type": "password", "auth_url": f"http://{HERE}:{PORTS['keystone']}/v3",
-            "username": part, "password": place.password, "project_name": "service",
+            "username": part, "password": layout.password, "project_name": "service",
             "region_name": REGION, **DOMAIN}
 
 
-def keystone(place) -> dict:
-    keys = place.home / "keys"
+def keystone(layout) -> dict:
+    keys = layout.home / "keys"
     return {
         "cache": {"enabled": "true", "backend": "dogpile.cache.memory"},
         "token": {"provider": "fernet", "expiration": 86400},
@@ -99,122 +104,122 @@ def keystone(place) -> dict:
     }
 
 
-def glance(place) -> dict:
-    store = place.home / "images"
+def glance(layout) -> dict:
+    store = layout.home / "images"
     return {
         "DEFAULT": {"bind_host": HERE, "bind_port": PORTS["glance"], "workers": 1,
                     "enabled_backends": "files:file", "enabled_import_methods": "[]",
                     "worker_self_reference_url": f"http://{HERE}:{PORTS['glance']}"},
         "glance_store": {"default_backend": "files"},
         "files": {"filesystem_store_datadir": store},
-        "os_glance_staging_store": {"filesystem_store_datadir": place.home / "staging"},
-        "os_glance_tasks_store": {"filesystem_store_datadir": place.home / "tasks"},
-        "image_format": {"require_image_format_match": "false"},    # a kernel is taken for a disk
+        "os_glance_staging_store": {"filesystem_store_datadir": layout.home / "staging"},
+        "os_glance_tasks_store": {"filesystem_store_datadir": layout.home / "tasks"},
+        "image_format": {"require_image_format_match": "false"},    # it takes a kernel for a disk
         "paste_deploy": {"flavor": "keystone",
-                         "config_file": place.etc("glance") / "glance-api-paste.ini"},
+                         "config_file": layout.etc("glance") / "glance-api-paste.ini"},
     }
 
 
-def placement(place) -> dict:
-    return {"placement_database": {"connection": place.database("placement")},
+def placement(layout) -> dict:
+    return {"placement_database": {"connection": layout.database("placement")},
             "api": {"auth_strategy": "keystone"}}
 
 
-def nova(place) -> dict:
+def nova(layout) -> dict:
     return {
         "DEFAULT": {
-            "host": place.node, "my_ip": HERE, "state_path": place.home / "nova",
-            "instances_path": place.home / "instances", "compute_driver": "libvirt.LibvirtDriver",
+            "host": layout.node, "my_ip": HERE, "state_path": layout.home / "nova",
+            "instances_path": layout.home / "instances", "compute_driver": "libvirt.LibvirtDriver",
             "osapi_compute_listen": HERE, "osapi_compute_workers": 1,
-            # each server has a whole copy of its image: the way whose speed the report measured
+            # each server gets a full copy of its image, as in the report's measurement
             "use_cow_images": "false",
             "force_config_drive": "true", "mkisofs_cmd": "genisoimage",
-            # nothing plugs ports that could tell of it
+            # no agent plugs ports, so no event would come
             "vif_plugging_timeout": 0, "vif_plugging_is_fatal": "false",
             "cpu_allocation_ratio": 16, "ram_allocation_ratio": 4, "disk_allocation_ratio": 100,
             "reserved_host_memory_mb": 512, "reserved_host_disk_mb": 0,
             "report_interval": 5, "service_down_time": 60, "running_deleted_instance_action": "noop",
         },
-        "database": {"connection": place.database("nova")},
-        "api_database": {"connection": place.database("nova_api")},
-        "wsgi": {"api_paste_config": place.etc("nova") / "api-paste.ini"},
+        "database": {"connection": layout.database("nova")},
+        "api_database": {"connection": layout.database("nova_api")},
+        "wsgi": {"api_paste_config": layout.etc("nova") / "api-paste.ini"},
         "conductor": {"workers": 1},
         "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": -1},
         "image_cache": {"remove_unused_base_images": "false", "manager_interval": -1},
         "glance": {"endpoint_override": f"http://{HERE}:{PORTS['glance']}", "num_retries": 2},
-        "placement": credentials(place, "placement"),
-        "neutron": credentials(place, "neutron"),
+        "placement": credentials(layout, "placement"),
+        "neutron": credentials(layout, "neutron"),
         "cinder": {"os_region_name": REGION, "catalog_info": "volumev3::publicURL"},
-        "service_user": {"send_service_user_token": "true", **credentials(place, "nova")},
+        "service_user": {"send_service_user_token": "true", **credentials(layout, "nova")},
         "libvirt": {
-            "virt_type": place.virt_type, "images_type": "raw", "inject_partition": -2,
-            "snapshot_image_format": "qcow2",   # without the blocks that nobody wrote
-            "connection_uri": libvirt_uri(place), "wait_soft_reboot_seconds": 10,
-            "disk_cachemodes": ",".join(f"{kind}={place.cache_mode}" for kind in ("file", "network"))},
+            "virt_type": layout.virt_type, "images_type": "raw", "inject_partition": -2,
+            "snapshot_image_format": "qcow2",   # leaves out blocks that were never written
+            "connection_uri": libvirt_uri(layout), "wait_soft_reboot_seconds": 10,
+            "disk_cachemodes": ",".join(f"{kind}={layout.cache_mode}" for kind in ("file", "network"))},
         "vnc": {"enabled": "false"}, "spice": {"enabled": "false"},
         "quota": {"instances": NO_LIMIT, "cores": NO_LIMIT, "ram": -1},
-        **helpers(place, "nova", "nova_sys_admin", "vif_plug_ovs_privileged",
+        **helpers(layout, "nova", "nova_sys_admin", "vif_plug_ovs_privileged",
                   "vif_plug_linux_bridge_privileged", "privsep_osbrick"),
     }
 
 
-def neutron(place) -> dict:
+def neutron(layout) -> dict:
     return {
         "DEFAULT": {
             "bind_host": HERE, "bind_port": PORTS["neutron"], "core_plugin": "ml2", "service_plugins": "",
-            "auth_strategy": "keystone", "state_path": place.home / "neutron",
-            "api_paste_config": place.etc("neutron") / "api-paste.ini",
+            "auth_strategy": "keystone", "state_path": layout.home / "neutron",
+            "api_paste_config": layout.etc("neutron") / "api-paste.ini",
             "api_workers": 0, "rpc_workers": 0, "rpc_state_report_workers": 0,
             "notify_nova_on_port_status_changes": "false", "notify_nova_on_port_data_changes": "false",
             "dhcp_agent_notification": "false"},
         "ml2": {"type_drivers": "local", "tenant_network_types": "local",
-                "mechanism_drivers": f"labbook_{place.plug}"},
+                "mechanism_drivers": f"labbook_{layout.plug}"},
         "quotas": {"quota_port": -1, "quota_network": -1, "quota_subnet": -1},
     }
 
 
-def cinder(place) -> dict:
+def cinder(layout) -> dict:
     return {
         "DEFAULT": {
             "osapi_volume_listen": HERE, "osapi_volume_workers": 1, "auth_strategy": "keystone",
-            "state_path": place.home / "cinder", "api_paste_config": place.etc("cinder") / "api-paste.ini",
-            "glance_api_servers": f"http://{HERE}:{PORTS['glance']}", "host": place.node,
+            "state_path": layout.home / "cinder", "api_paste_config": layout.etc("cinder") / "api-paste.ini",
+            "glance_api_servers": f"http://{HERE}:{PORTS['glance']}", "host": layout.node,
             "enabled_backends": "nbd", "quota_volumes": NO_LIMIT, "quota_gigabytes": NO_LIMIT,
-            "report_interval": 2},      # and so long until the first report
-        "coordination": {"backend_url": f"file://{place.home}/coordination"},
-        **helpers(place, "cinder", "cinder_sys_admin", "privsep_osbrick"),
+            "report_interval": 2},      # the first report comes after this time too
+        "coordination": {"backend_url": f"file://{layout.home}/coordination"},
+        **helpers(layout, "cinder", "cinder_sys_admin", "privsep_osbrick"),
     }
 
 
-def nbd(place, address: str) -> dict:
-    """What the process on the volumes' host reads beside cinder.conf; it serves at `address`."""
+def nbd(layout, address: str) -> dict:
+    """Options of the volume service beside cinder.conf; `address` is where it serves volumes."""
     return {"nbd": {
         "volume_driver": "openstack_plugin.volumes.NbdDriver", "volume_backend_name": "nbd",
-        "nbd_folder": place.home / "volumes", "nbd_control": place.home / "control",
-        "nbd_address": address, "nbd_direct": str(place.cache_mode in ("none", "directsync")).lower()}}
+        "nbd_folder": layout.home / "volumes", "nbd_control": layout.home / "control",
+        "nbd_address": address, "nbd_direct": str(layout.cache_mode in ("none", "directsync")).lower()}}
 
 
-def libvirt_uri(place) -> str:
-    return f"qemu+unix:///system?socket={place.home}/libvirt/libvirt-sock"
+def libvirt_uri(layout) -> str:
+    return f"qemu+unix:///system?socket={layout.home}/libvirt/libvirt-sock"
 
 
-def helpers(place, part, *sections) -> dict:
-    """How a service starts what does for it what only root may."""
-    line = entry(place, "privsep-helper", "oslo_privsep.daemon:helper_main", part)
+def helpers(layout, part, *sections) -> dict:
+    """Options by which a service starts its helper for what only root may do."""
+    line = entry(layout, "privsep-helper", "oslo_privsep.daemon:helper_main", part)
     return {section: {"helper_command": line} for section in sections}
 
 
-def entry(place, name: str, where: str, part: str) -> str:
-    """The command line of a service's own entry."""
-    program = place.home / "plugins" / "openstack_plugin" / "service.py"
-    return f"{place.python} {program} {name} {where} --config-file {place.file(part)}"
+def entry(layout, name: str, where: str, part: str) -> str:
+    """The command line that runs a service's entry point by openstack_plugin/service.py."""
+    program = layout.home / "plugins" / "openstack_plugin" / "service.py"
+    return f"{layout.python} {program} {name} {where} --config-file {layout.file(part)}"
 
 
 SECTIONS = {"keystone": keystone, "glance": glance, "placement": placement, "nova": nova,
             "neutron": neutron, "cinder": cinder}
 
 
-# Its worker imports as openstack_plugin/service.py does.
+# Workers freeze the objects of their imports, as openstack_plugin/service.py does.
 GUNICORN = """import gc
 import sys
 
@@ -232,10 +237,10 @@ def post_worker_init(worker):
 """
 
 
-def gunicorn(application: str, port: int, words: list[str], place: Place) -> str:
-    """Its settings, which are Python; `words` are what the application takes for its command line."""
+def gunicorn(application: str, port: int, words: list[str], layout: Layout) -> str:
+    """gunicorn's settings, in Python; the application parses `words` as its command line."""
     options = {"wsgi_app": application, "bind": f"{HERE}:{port}", "workers": 1, "threads": 8,
                "worker_class": "gthread", "timeout": 300, "graceful_timeout": 3,
-               "worker_tmp_dir": str(place.home), "control_socket_disable": True}
+               "worker_tmp_dir": str(layout.home), "control_socket_disable": True}
     return "".join([GUNICORN, f"words = {words!r}\n",
                     *(f"{key} = {value!r}\n" for key, value in options.items())])

@@ -1,7 +1,7 @@
-"""The image that servers of a lab's cloud boot from: small, quick to boot, with what benchmarks need.
+"""The image that guests of a lab's cloud boot from: small, quick to boot, with what benchmarks need.
 
-Of Debian's packages, unpacked: sshd, Open MPI, bonnie++, and a shell as its first process. It is made
-on a host of the lab, whose root may do what that takes, once, and kept in the cache.
+It is made of unpacked Debian packages (sshd, Open MPI, bonnie++) with a shell script as the first process,
+once, on a lab host, where root may do what that takes, and cached.
 """
 
 import gzip
@@ -26,21 +26,21 @@ from labbook.systems.openstack.guest_packages import packages
 NEEDS = Needs(packages=("e2fsprogs", "openssh-client", "dpkg"), commands=("mkfs.ext4", "ssh-keygen", "dpkg-deb"))
 FILES = Path(__file__).with_name("guest_files")
 RECIPE = 1
-SIZES_GB = (0.5, 1, 2)      # of the images, beside `guest`, which is the least of them
-BITS = 24                   # of the network that guests are in
+SIZES_GB = (0.5, 1, 2)      # of the images; `guest` is the smallest
+BITS = 24                   # of the guests' network
 BUILD_SECONDS = 300
 USER = "root"
 RAMDISK_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_scsi", "sr_mod", "isofs", "virtio_rng")
 RAMDISK_FOLDERS = ("bin", "dev", "modules", "proc", "root", "sys")
-TRY, TRY_SECONDS = "openstack-try", 20        # a guest is at its first process within 2 s, or never
-MARK = "labbook: booting"   # what guest_files/init.sh says first
+TRY, TRY_SECONDS = "openstack-try", 20        # a guest reaches its first process within 2 s, or never
+MARK = "labbook: booting"   # printed first by guest_files/init.sh
 MACHINE = "uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1"
-TOLD = "told.json"
+RESULT = "told.json"
 
 
 @dataclass(frozen=True)
 class Guest:
-    """`folder` of the cache has kernel, ramdisk and one raw image a size."""
+    """A folder of the cache with kernel, ramdisk and a raw image of each size."""
 
     folder: Path
 
@@ -57,41 +57,41 @@ class Guest:
 
     @property
     def name(self) -> str:
-        """Tells it from guests of another recipe or other packages."""
+        """Identifies recipe and packages."""
         return self.folder.name
 
 
 def guest(host, sizes_gb=SIZES_GB) -> Guest:
-    """The guest, made on `host` if the cache has none; LabError when that cannot be."""
+    """The guest, made on `host` if it is not cached; LabError if it cannot be made."""
     debs = packages()
     recipe = [(FILES / name).read_bytes() for name in ("ramdisk.sh", "init.sh", "build.sh")]
-    told = repr((RECIPE, debs.name, recipe, tuple(sizes_gb)))
-    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+    ingredients = repr((RECIPE, debs.name, recipe, tuple(sizes_gb)))
+    digest = hashlib.sha256(ingredients.encode()).hexdigest()[:8]
     return Guest(build_once(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb)))
 
 
 def _fill(folder: Path, host, debs: Path, sizes_gb):
     say("making the image that the lab's servers boot from, once")
     work = host.root / "guest-build"
-    place = push(host, debs)
+    packages_there = push(host, debs)
     host.run(f"rm -rf {work} && mkdir -p {work}")
     try:
         host.put((FILES / "init.sh").read_text().replace("GUEST_BITS", str(BITS)), work / "init.sh")
         host.put(FILES / "build.sh", work / "build.sh")
         least = min(sizes_gb)
-        used = host.run(f"PATH=$PATH:/usr/sbin:/sbin sh {work}/build.sh {place} {work} {round(least * 1024)} && "
-                        f"gzip -1 {work}/root.raw", timeout=BUILD_SECONDS).stdout.strip()
+        used = host.run(f"PATH=$PATH:/usr/sbin:/sbin sh {work}/build.sh {packages_there} {work} "
+                        f"{round(least * 1024)} && gzip -1 {work}/root.raw", timeout=BUILD_SECONDS).stdout.strip()
         host.get(work / "root.raw.gz", folder / "root.raw.gz")
         busybox = host.get(work / "busybox")
     finally:
         host.run(f"rm -rf {work}")
     _boot_files(folder, debs / "kernel.deb", busybox)
     _images(folder, sizes_gb)
-    say(f"made, with {used.splitlines()[-1]} MB in it")
+    say(f"made; its files have {used.splitlines()[-1]} MB")
 
 
 def _boot_files(folder, package, busybox):
-    """Kernel and ramdisk."""
+    """Write kernel and ramdisk."""
     unpacked = folder / "kernel"
     _run(["dpkg-deb", "-x", str(package), str(unpacked)])
     shutil.copy(next((unpacked / "boot").glob("vmlinuz-*")), folder / "vmlinuz")
@@ -101,7 +101,7 @@ def _boot_files(folder, package, busybox):
 
 
 def _images(folder, sizes_gb):
-    """One for each size, with the same files and more room; all blocks of them have a place."""
+    """Write an image of each size with the same files; all their blocks are allocated."""
     packed, least = folder / "root.raw.gz", folder / "least.raw"
     with gzip.open(packed) as source, open(least, "wb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
@@ -128,7 +128,7 @@ def _run(command):
 
 
 def make_ramdisk(init: bytes, busybox: bytes, modules: Path) -> bytes:
-    """The archive, packed. `modules`: the folder of a kernel package's modules."""
+    """The compressed archive of the ramdisk. `modules`: folder of a kernel package's modules."""
     found = {_module_name(file): file for file in sorted(modules.rglob("*.ko"))}
     order = in_order(RAMDISK_MODULES, {name: depends(file.read_bytes()) for name, file in found.items()})
     entries = [(folder, 0o40755, b"") for folder in RAMDISK_FOLDERS]
@@ -139,7 +139,7 @@ def make_ramdisk(init: bytes, busybox: bytes, modules: Path) -> bytes:
 
 
 def in_order(wanted, needs: dict[str, list[str]]) -> list[str]:
-    """Names of modules, each after all that it needs; such as are part of the kernel are left out."""
+    """Module names, each after those that it needs, without those compiled into the kernel."""
     order = []
     for name in wanted:
         if name in needs and name not in order:
@@ -148,7 +148,7 @@ def in_order(wanted, needs: dict[str, list[str]]) -> list[str]:
 
 
 def depends(module: bytes) -> list[str]:
-    """What a module says that it needs."""
+    """Names of the modules that a module's file says it needs."""
     found = re.search(rb"\0depends=([^\0]*)\0", module)
     return found[1].decode().replace("-", "_").split(",") if found and found[1] else []
 
@@ -160,7 +160,7 @@ def cpio_archive(entries) -> bytes:
 
 
 def _entry(number, name, mode, content) -> bytes:
-    # inode, mode, uid, gid, links, time, size, device, that of a node, length of the name, no sum
+    # inode, mode, uid, gid, links, mtime, size, device (2), special device (2), name length, checksum
     fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
     head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
     return _padded(head) + _padded(content)
@@ -174,27 +174,29 @@ def _module_name(file: Path) -> str:
     return file.stem.replace("-", "_")
 
 
-def accelerated(host, guest, place) -> bool:
-    """`place`: where the guest's folder is on the host. Found once for each kernel, processor and
-    QEMU."""
+def accelerated(host, guest, folder) -> bool:
+    """Whether guests can run on the machine's processors (KVM), found by booting one.
+
+    folder: the guest's on the host. Tried once for each kernel, processor, QEMU and guest.
+    """
     if host.run("test -w /dev/kvm", check=False).exit_code:
         return False
-    told = repr((guest.name, host.run(MACHINE).stdout))
-    digest = hashlib.sha256(told.encode()).hexdigest()[:10]
+    tried = repr((guest.name, host.run(MACHINE).stdout))
+    digest = hashlib.sha256(tried.encode()).hexdigest()[:10]
 
-    def fill(folder):
-        (folder / TOLD).write_text(json.dumps({"boots": boots(host, place, "kvm", "host")}))
+    def fill(draft):
+        (draft / RESULT).write_text(json.dumps({"boots": boots(host, folder, "kvm", "host")}))
 
-    return json.loads((build_once(f"kvm-{digest}", fill) / TOLD).read_text())["boots"]
+    return json.loads((build_once(f"kvm-{digest}", fill) / RESULT).read_text())["boots"]
 
 
-def boots(host, place, accelerator: str, processor: str, seconds: float = TRY_SECONDS) -> bool:
-    """Whether a guest comes to its first process within so long."""
+def boots(host, folder, accelerator: str, processor: str, seconds: float = TRY_SECONDS) -> bool:
+    """Whether a guest reaches its first process within this time; `folder` as in `accelerated`."""
     line = shlex.join(["qemu-system-x86_64", "-machine", f"pc,accel={accelerator}", "-cpu", processor,
                        "-m", "256", "-display", "none", "-monitor", "none", "-serial", "stdio",
-                       "-nic", "none", "-no-reboot", "-kernel", f"{place}/vmlinuz", "-initrd",
-                       f"{place}/ramdisk", "-append", "console=ttyS0 quiet", "-drive",
-                       f"file={place}/guest-0.5gb.raw,format=raw,if=virtio,snapshot=on"])
+                       "-nic", "none", "-no-reboot", "-kernel", f"{folder}/vmlinuz", "-initrd",
+                       f"{folder}/ramdisk", "-append", "console=ttyS0 quiet", "-drive",
+                       f"file={folder}/guest-0.5gb.raw,format=raw,if=virtio,snapshot=on"])
     process = host.start(TRY, line)
     try:
         with suppress(SystemFailure):

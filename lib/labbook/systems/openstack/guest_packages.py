@@ -1,4 +1,4 @@
-"""What a guest is made of: Debian packages of this machine's own release, fetched by its apt."""
+"""The Debian packages that a guest is made of, of this machine's release, fetched by its apt."""
 
 import hashlib
 import json
@@ -12,39 +12,39 @@ from labbook.errors import LabError
 from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
 
-# What a server's user needs: a shell and its tools, ssh, Open MPI, bonnie++.
+# A shell with its tools, ssh, Open MPI, bonnie++.
 PACKAGES = ("base-files", "base-passwd", "bash", "bonnie++", "coreutils", "dash", "diffutils", "e2fsprogs",
             "findutils", "grep", "gzip", "hostname", "iproute2", "libc-bin", "libopenmpi3", "mawk", "mount",
             "openmpi-bin", "openssh-client", "openssh-server", "procps", "sed", "tar", "util-linux",
             "busybox-static")
-KERNEL = "linux-image-cloud-amd64"   # names the package of the newest one
+KERNEL = "linux-image-cloud-amd64"   # depends on the newest kernel's package
 APT = ("/var/lib/apt/lists", "/etc/apt")
-TOLD = "told.json"
+WANTED = "told.json"
 SECONDS = 600
 
 
 def packages() -> Path:
-    """The cached folder with the packages (*.deb), the kernel's as kernel.deb among them.
+    """The cached folder with the packages' files (*.deb), the kernel's as kernel.deb.
 
     LabError when apt cannot have them.
     """
-    told = wanted()
-    digest = hashlib.sha256(repr((told["files"], told["kernel"])).encode()).hexdigest()[:8]
-    return build_once(f"guest-packages-{digest}", lambda folder: _fill(folder, told["kernel"]))
+    names = wanted()
+    digest = hashlib.sha256(repr((names["files"], names["kernel"])).encode()).hexdigest()[:8]
+    return build_once(f"guest-packages-{digest}", lambda folder: _fill(folder, names["kernel"]))
 
 
 def wanted() -> dict:
-    """{files: names of all packages' files, kernel: the name of its package, with the version}.
+    """{files: file names of all packages, kernel: name of the newest kernel's package}.
 
     apt takes seconds to tell, so it is asked once for each state of its lists.
     """
     digest = hashlib.sha256(repr((PACKAGES, KERNEL, _state())).encode()).hexdigest()[:8]
-    folder = build_once(f"guest-wanted-{digest}", lambda folder: (folder / TOLD).write_text(json.dumps(_ask(folder))))
-    return json.loads((folder / TOLD).read_text())
+    folder = build_once(f"guest-wanted-{digest}", lambda folder: (folder / WANTED).write_text(json.dumps(_ask(folder))))
+    return json.loads((folder / WANTED).read_text())
 
 
 def _state() -> list:
-    """Of each file that apt goes by: path, size, time of its last change."""
+    """Path, size and mtime of each file that apt depends on."""
     files = sorted(os.path.join(place, name) for top in APT for place, _, names in os.walk(top) for name in names)
     seen = [(file, os.stat(file)) for file in files if os.path.exists(file)]
     return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in seen]
@@ -67,17 +67,19 @@ def _fill(folder, kernel):
 
 
 def _newest_kernel() -> str:
-    """The package's name with its version."""
-    said = _run(["apt-cache", "depends", KERNEL])
-    names = [line.split()[-1] for line in said.splitlines() if "Depends: linux-image-" in line]
+    """The package's name, which has the version."""
+    output = _run(["apt-cache", "depends", KERNEL])
+    names = [line.split()[-1] for line in output.splitlines() if "Depends: linux-image-" in line]
     if not names:
         raise LabError(f"apt knows no {KERNEL}", remedy="apt-get update, on Debian 12")
     return names[0]
 
 
 def _apt(folder, *words, archives="") -> str:
-    """As on a machine that has no package yet, so that all are told; needs no root. `folder`: a draft of
-    the cache, in which nothing stays when this process is killed."""
+    """The output of apt-get as on a machine without packages, so that all are listed; needs no root.
+
+    folder: a draft of the cache, which is cleared if this process is killed.
+    """
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         status = Path(scratch) / "status"
         status.touch()

@@ -1,8 +1,7 @@
-"""libvirtd with a socket of its own, and the network that guests are in, on one host.
+"""libvirtd with its own socket, and the guests' network, on one host.
 
-libvirt keeps its things where it was built to, which on a lab host nobody may write, and where a machine
-may have servers of its own: the host's view gets folders there that are its own, as long as the platform
-is up.
+libvirt has its folders compiled in. A lab host may not write there, and the machine may run guests of its
+own. So the host's view gets private folders in these places while the platform is up.
 """
 
 import shlex
@@ -13,8 +12,8 @@ BRIDGE, GATEWAY, SUBNET = "guests", "192.168.211.1", "192.168.211.0/24"
 POOL = ("192.168.211.10", "192.168.211.250")
 START_SECONDS = 30
 MARK = "labbook-view"
-# What lies in these folders is seen as before, but for what is libvirt's: the machine's own servers and
-# networks are none of this host's. The first mount carries the mark by which all are known again.
+# The content of these folders stays visible except libvirt's, so that the machine's own guests and networks
+# are not seen. The first mount has a mark by which all are recognized again.
 VIEW = """set -e; home={home}
 own() {{
   mkdir -p $home/view$1; mount -t tmpfs {mark} $home/view$1
@@ -28,7 +27,7 @@ if ! grep -q "^{mark} " /proc/mounts; then
   own /var/lib; own /var/cache; own /var/log
   mkdir -p $home/view/etc; cp -a /etc/. $home/view/etc
   rm -rf $home/view/etc/libvirt; mkdir $home/view/etc/libvirt
-  # it asks for these before it reads that it needs them not
+  # libvirt looks these up before it reads in its configuration that it does not need them
   grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/: >> $home/view/etc/passwd
   grep -q ^libvirt-qemu: /etc/group || echo libvirt-qemu:x:64055: >> $home/view/etc/group
   mount --bind $home/view/etc /etc
@@ -46,13 +45,13 @@ ip addr add {gateway}/24 dev {bridge}; ip link set {bridge} up"""
 NO_NETWORK = """for one in $(ip -o link show master {bridge} 2> /dev/null | cut -d: -f2 | cut -d@ -f1); do
   ip link del $one; done
 ip link del {bridge} 2> /dev/null; true"""
-# A tap device comes up: into the bridge with it.
+# Adds each tap device that appears to the bridge.
 BRIDGING = """ip -o monitor link | while read -r number name rest; do
   case $name in
     tap*) case $rest in *"master {bridge}"*) ;; *) ip link set "${{name%:}}" master {bridge} up ;; esac ;;
   esac
 done"""
-GUESTS = "/run/libvirt/qemu"     # a file with its process for each
+GUESTS = "/run/libvirt/qemu"     # has a pid file of each guest
 END_GUESTS = f"""for one in {GUESTS}/*.pid; do
   pid=$(cat $one); case $(cat /proc/$pid/comm) in qemu-system*) kill -9 $pid ;; *) pid= ;; esac; rm -f $one
   tries=0; while [ "$pid" ] && [ -e /proc/$pid ] && [ $tries -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
@@ -60,21 +59,21 @@ done 2> /dev/null; true"""
 
 
 class Hypervisor:
-    """On the host that `place` (of openstack_config) is on."""
+    """The hypervisor on the host of this Layout."""
 
-    def __init__(self, host, place):
-        self.host, self.place = host, place
-        self._folder = place.home / "libvirt"
+    def __init__(self, host, layout):
+        self.host, self.layout = host, layout
+        self._folder = layout.home / "libvirt"
 
     def up(self) -> None:
-        """SystemFailure, with its log's tail, when libvirtd does not answer."""
-        home = shlex.quote(str(self.place.home))
+        """Start libvirtd and make the network; SystemFailure with its log's end if it does not answer."""
+        home = shlex.quote(str(self.layout.home))
         self.host.run(f"mkdir -p {self._folder}")
         self.host.put(qemu_settings(), self._folder / "qemu.conf")
         self.host.put(settings(self._folder), self._folder / "libvirtd.conf")
         self.host.run(VIEW.format(home=home, mark=MARK))
         self.host.run(NETWORK.format(bridge=BRIDGE, gateway=GATEWAY))
-        if self.place.plug == "tap":    # else libvirt does so, and finds it done
+        if self.layout.plug == "tap":    # otherwise libvirt adds guests to the bridge itself
             self.host.put(BRIDGING.format(bridge=BRIDGE), self._folder / "bridging.sh")
             self.host.start("openstack-bridging", f"sh {self._folder}/bridging.sh")
         process = self.host.start("openstack-libvirtd", f"/usr/sbin/libvirtd -f {self._folder}/libvirtd.conf "
@@ -86,17 +85,17 @@ class Hypervisor:
         self.host.run(END_GUESTS)
 
     def down(self) -> None:
-        """What `up` made but for its processes, which are ended by then; twice does no harm."""
+        """Undo `up` once its processes have ended; may be repeated."""
         self.end_guests()
         self.host.run(NO_NETWORK.format(bridge=BRIDGE))
-        self.host.run(NO_VIEW.format(home=shlex.quote(str(self.place.home)), mark=MARK))
+        self.host.run(NO_VIEW.format(home=shlex.quote(str(self.layout.home)), mark=MARK))
 
     def version(self) -> str:
-        """Such as QEMU 7.2.22."""
-        said = self.host.run("qemu-system-x86_64 --version", check=False).stdout.split()
-        if "version" not in said:
+        """QEMU's version, such as QEMU 7.2.22."""
+        output = self.host.run("qemu-system-x86_64 --version", check=False).stdout.split()
+        if "version" not in output:
             raise SystemFailure(f"{self.host.name}: qemu-system-x86_64 does not say its version")
-        return f"QEMU {said[said.index('version') + 1]}"
+        return f"QEMU {output[output.index('version') + 1]}"
 
 
 def settings(folder) -> str:
@@ -106,8 +105,8 @@ def settings(folder) -> str:
 
 
 def qemu_settings() -> str:
-    """qemu.conf: no other user, no control groups or namespaces, which a lab host has for itself, and no
-    virtlogd."""
+    """qemu.conf: everything as root, and no control groups, namespaces and virtlogd, since a lab host is
+    isolated by itself."""
     return _values(user="root", group="root", dynamic_ownership=0, remember_owner=0,
                    security_driver="none", stdio_handler="file", seccomp_sandbox=0) + \
         "cgroup_controllers = []\nnamespaces = []\n"

@@ -1,6 +1,6 @@
-"""Which filters a request goes through in each service: paste's files, as pure functions.
+"""Paste pipelines: the filters that a request passes in each service, as pure functions.
 
-The least that a service of this lab needs; the same for all releases.
+Only what a lab's services need, the same for all releases.
 """
 
 TOKEN = {"paste.filter_factory": "keystonemiddleware.auth_token:filter_factory"}

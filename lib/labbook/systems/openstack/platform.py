@@ -1,4 +1,4 @@
-"""All of one cloud's processes on the hosts of a lab, over databases that are given or made."""
+"""All processes of one OpenStack on hosts of a lab: its database, broker, hypervisor and services."""
 
 import http.client
 import shlex
@@ -22,50 +22,52 @@ METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
 FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
            "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",
            "plugins/openstack_plugin-1.dist-info")
-# Debian's module of libvirt, for whichever Python of that version; none of the others there.
+# Debian's libvirt module, for another Python of the same version, without Debian's other modules.
 LIBVIRT = "cd /usr/lib/python3/dist-packages && for one in libvirt*.py libvirtmod*; do " \
           "ln -sf $PWD/$one {plugins}/; done"
 RABBITMQ = "/usr/lib/rabbitmq/lib"
-END_NAMES = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
+END_EPMD = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
   epmd -kill; sleep 0.05; tries=$((tries + 1)); done > /dev/null 2>&1; true"""
 
 
 class Platform:
-    """`host` has all of it but what keeps volumes, which is on `store`; they may be one."""
+    """One platform. `host` runs everything except volumes, which are on `store` (may be the same host)."""
 
     def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none"):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
         self.apart = store is not host
         self.database = Database(host, durability="periodic", max_connections=800)
-        self._how = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
-                     "plug": release.plug}
-        self.place = self._place(host, "")
-        self.broker, self.hypervisor = Broker(host, self.place), Hypervisor(host, self.place)
+        self._options = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
+                         "plug": release.plug}
+        self.layout = self._layout(host, "")
+        self.broker, self.hypervisor = Broker(host, self.layout), Hypervisor(host, self.layout)
 
     def deploy(self, accelerated: bool = False) -> None:
-        """The services' files on both hosts. `accelerated`: servers are given to KVM."""
-        self._how["virt_type"] = "kvm" if accelerated else "qemu"
-        places = in_parallel(self._hosts(), self._deployed)
-        self.place, self.store_place = places[0], places[-1]
-        self.store.put(config.ini(config.nbd(self.store_place, self.store.address)),
-                       self.store_place.etc("cinder") / "nbd.conf")
+        """Write the services' files on both hosts. `accelerated`: guests run on KVM."""
+        self._options["virt_type"] = "kvm" if accelerated else "qemu"
+        layouts = in_parallel(self._hosts(), self._deployed)
+        self.layout, self.store_layout = layouts[0], layouts[-1]
+        self.store.put(config.ini(config.nbd(self.store_layout, self.store.address)),
+                       self.store_layout.etc("cinder") / "nbd.conf")
 
-    def start_ground(self, data=None) -> None:
-        """The database, and the broker, which is not waited for; `data` as of Database.deploy."""
+    def start_backends(self, data=None) -> None:
+        """Start the broker, without waiting for it, and the database; `data` as in Database.deploy."""
         self.broker.begin()
         self.database.deploy(data)
         self.database.start()
 
     def start(self, running=()) -> None:
-        """All services but such as are running already, and the hypervisor; those that ask others at
-        once wait for these by themselves."""
+        """Start the hypervisor and all services that are not in `running`.
+
+        Services that need others at their start wait for these themselves.
+        """
         began = self.begin(*(one.name for _, one in self.services() if one.name not in running))
         self.hypervisor.up()
         self.broker.await_answer()
         self.await_answers(began)
 
     def begin(self, *names: str) -> list:
-        """Start these services, and do not wait: (host, service, process) of each."""
+        """Start these services without waiting; returns (host, service, process) of each."""
         def start(one):
             host, service = one
             return *one, host.start(service.process, service.command, env=service.env, cwd=self._home(host))
@@ -73,49 +75,49 @@ class Platform:
         return in_parallel([one for one in self.services() if one[1].name in names], start)
 
     def await_answers(self, began) -> None:
-        """Until those with a port answer there; SystemFailure with the log's tail of one that does not."""
+        """Wait until each service with a port answers; SystemFailure with a log's end if one does not."""
         for host, service, process in began:
             if service.port is not None:
-                # another's server at its port is none
+                # a foreign server at the port does not count
                 host.wait_for(lambda: process.alive() and self._answers(host, service.port),
                               f"{service.name} to answer", API_SECONDS, process)
 
     def services(self) -> list:
-        """(host, service) of all."""
-        own = [*services.apis(self.release, self.place), *services.workers(self.place)]
+        """(host, service) of all services."""
+        own = [*services.apis(self.release, self.layout), *services.workers(self.layout)]
         return [(self.host, one) for one in own] + [
-            (self.store, one) for one in services.volumes(self.store_place)]
+            (self.store, one) for one in services.volumes(self.store_layout)]
 
     def manage(self, line: str, timeout=600) -> str:
-        """What one of the services' own tools says."""
-        return self.host.run(f"cd {self.place.home} && {line}", env=services.environment(self.place),
+        """The output of a command line of one of the services' tools."""
+        return self.host.run(f"cd {self.layout.home} && {line}", env=services.environment(self.layout),
                              timeout=timeout).stdout
 
     def complaints(self, lines: int = 40) -> str:
-        """The last of what the services' logs have as errors."""
+        """The last errors in the services' logs."""
         found = "grep -hE ' (ERROR|CRITICAL) ' processes/openstack-*/log"
         return "".join(host.run(f"{found} | sort | tail -n {lines}", check=False).stdout for host in self._hosts())
 
     def log_tail(self, name: str, lines: int = 40) -> str:
-        """Of one service."""
+        """The end of one service's log."""
         for host, service in self.services():
             if service.name == name:
                 return host.process(service.process).log_tail(lines)
         return ""
 
     def stop(self) -> None:
-        """End all but the database at once, and that in order."""
+        """Kill everything but the database, and stop that in order."""
         self.end_services()
-        self.broker.end_names()
+        self.broker.end_epmd()
         self.database.stop()
 
     def destroy(self) -> None:
-        """End all and take away all: twice, and where nothing is, does no harm."""
+        """Kill everything and remove all files; may be repeated."""
         self.hypervisor.end_guests()
         self.end_services()
         if self.database.process is not None:
             self.database.process.kill()
-        self.broker.end_names()
+        self.broker.end_epmd()
         self.hypervisor.down()
         self.database.destroy()
         for host in self._hosts():
@@ -123,7 +125,7 @@ class Platform:
                      timeout=120)
 
     def end_services(self) -> None:
-        """Whatever of the platform runs, but for the database."""
+        """Kill whatever of the platform runs, except the database."""
         jobs = [(host, name) for host in self._hosts()
                 for name in host.run("ls processes 2> /dev/null", check=False).stdout.split()
                 if name.startswith("openstack-")]
@@ -132,7 +134,7 @@ class Platform:
             host, name = job
             process = host.process(name)
             if process is not None:
-                process.kill()      # such as make themselves a session of their own are its leaders
+                process.kill()      # services that made a session of their own are its leaders
                 host.run(f"pkill -KILL -s {process.pid}", check=False)
 
         in_parallel(jobs, end)
@@ -140,24 +142,24 @@ class Platform:
     def _hosts(self):
         return [self.host, self.store] if self.apart else [self.host]
 
-    def _deployed(self, host) -> config.Place:
-        place = self._place(host, python_on(host, self.release, self._home(host)))
-        put_files(host, self.release, place, self.secrets)
-        return place
+    def _deployed(self, host) -> config.Layout:
+        layout = self._layout(host, python_on(host, self.release, self._home(host)))
+        put_files(host, self.release, layout, self.secrets)
+        return layout
 
     def _home(self, host):
         return host.root / "openstack"
 
-    def _place(self, host, python):
-        return config.Place(self._home(host), python=python, **self._how)
+    def _layout(self, host, python):
+        return config.Layout(self._home(host), python=python, **self._options)
 
     @staticmethod
     def _answers(host, port) -> bool:
-        """Whether it answers a request, by which words ever."""
+        """Whether the port answers an HTTP request, with whatever status below 500."""
         with suppress(OSError, EOFError, http.client.HTTPException, LabbookError):
             connection = http.client.HTTPConnection(config.HERE, port, timeout=10)
             connection.sock = host.dial(config.HERE if port != services.NBD_PORT else host.address, port)
-            if port == services.NBD_PORT:   # no HTTP, but it listens
+            if port == services.NBD_PORT:   # it does not speak HTTP, but it listens
                 return True
             connection.request("GET", "/")
             return connection.getresponse().status < 500
@@ -165,7 +167,7 @@ class Platform:
 
 
 def python_on(host, release, home) -> str:
-    """Words that run the release's Python on the host; LabError when it has no libvirt."""
+    """The command that runs the release's Python on the host; LabError if that has no libvirt."""
     plugins = home / "plugins"
     if release.python is None:
         return f"env PYTHONPATH={plugins} PYTHONNOUSERSITE=1 {DEBIAN_PYTHON}"
@@ -177,18 +179,18 @@ def python_on(host, release, home) -> str:
     return python
 
 
-def put_files(host, release, place, secrets) -> None:
-    """All that the services read, for nobody else to read."""
+def put_files(host, release, layout, secrets) -> None:
+    """Write all files of the services, readable by their owner only."""
     folders = [*(f"etc/{part}" for part in config.CONF), *FOLDERS]
-    host.run("umask 077; mkdir -p " + " ".join(shlex.quote(f"{place.home}/{one}") for one in folders))
-    texts = {**config.files(place), **services.gunicorn_files(release, place),
+    host.run("umask 077; mkdir -p " + " ".join(shlex.quote(f"{layout.home}/{one}") for one in folders))
+    texts = {**config.files(layout), **services.gunicorn_files(release, layout),
              "keys/password": secrets.password, "keys/fernet/1": secrets.fernet,
              "keys/credential/1": secrets.credential,
              "plugins/openstack_plugin-1.dist-info/entry_points.txt": ENTRY,
              "plugins/openstack_plugin-1.dist-info/METADATA": METADATA,
              **{f"plugins/openstack_plugin/{one.name}": one.read_text() for one in PLUGIN.glob("*.py")}}
     for name, text in texts.items():
-        host.put(text, place.home / name, 0o600)
+        host.put(text, layout.home / name, 0o600)
 
 
 def rabbitmq_conf(password: str) -> str:
@@ -202,13 +204,13 @@ def rabbitmq_conf(password: str) -> str:
 class Broker:
     NAME = "openstack-broker"
 
-    def __init__(self, host, place):
-        self.host, self.place, self._folder = host, place, place.home / "broker"
+    def __init__(self, host, layout):
+        self.host, self.layout, self._folder = host, layout, layout.home / "broker"
 
     def begin(self) -> None:
-        """Start it, and do not wait."""
+        """Start without waiting."""
         self.host.run(f"umask 077; mkdir -p {self._folder}")
-        self.host.put(rabbitmq_conf(self.place.password), self._folder / "rabbitmq.conf", 0o600)
+        self.host.put(rabbitmq_conf(self.layout.password), self._folder / "rabbitmq.conf", 0o600)
         self.host.put("[].\n", self._folder / "plugins")
         self.host.put("", self._folder / "env")
         program = self.host.run(f"ls -d {RABBITMQ}/rabbitmq_server-*/sbin/rabbitmq-server").stdout.split()[0]
@@ -217,10 +219,10 @@ class Broker:
     def await_answer(self) -> None:
         self.host.wait_for(self._listens, "RabbitMQ to listen", BROKER_SECONDS, self._process)
 
-    def end_names(self) -> None:
-        """The name server that Erlang starts by itself, outside of the session; it goes once it has seen that
-        the broker has gone."""
-        self.host.run(END_NAMES, env={"ERL_EPMD_ADDRESS": "127.0.0.1", "HOME": self._folder})
+    def end_epmd(self) -> None:
+        """End Erlang's port mapper, which runs outside of the broker's session, once it has seen that the
+        broker is gone."""
+        self.host.run(END_EPMD, env={"ERL_EPMD_ADDRESS": "127.0.0.1", "HOME": self._folder})
 
     def _listens(self) -> bool:
         seen = self.host.run(f"ss -Hltn 'sport = :{BROKER_PORT}'").stdout
@@ -228,23 +230,23 @@ class Broker:
 
 
 def rabbitmq_environment(folder) -> dict:
-    """What RabbitMQ's own script reads."""
+    """Variables that RabbitMQ's script reads."""
     return {
         "HOME": folder, "RABBITMQ_NODENAME": "rabbit@localhost", "ERL_EPMD_ADDRESS": "127.0.0.1",
         "RABBITMQ_CONF_ENV_FILE": folder / "env", "RABBITMQ_CONFIG_FILE": folder / "rabbitmq",
         "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_MNESIA_BASE": folder / "data",
         "RABBITMQ_LOG_BASE": folder / "log", "RABBITMQ_LOGS": "-", "RABBITMQ_PID_FILE": folder / "pid",
         "RABBITMQ_GENERATED_CONFIG_DIR": folder / "generated",
-        # it would wait for work by spinning
+        # without these it would wait for work in a busy loop
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none",
     }
 
 
 class Database(MariaDB):
-    """The platform's; its data may be a copy of one that was stopped."""
+    """The platform's MariaDB, whose data may be a copy of a stopped server's."""
 
     def deploy(self, data=None) -> None:
-        """`data`: the path on the host of a data directory."""
+        """`data`: path on the host of a data directory; without, an empty one is made."""
         if data is None:
             super().deploy()
             return

@@ -1,4 +1,4 @@
-"""A platform's databases, made once for each release and kept: every platform starts from a copy."""
+"""The seed databases of a platform, made once for each release and cached; every platform starts from a copy."""
 
 import hashlib
 import json
@@ -23,22 +23,22 @@ from labbook.systems.openstack.hypervisor import GATEWAY, POOL, SUBNET
 from labbook.systems.openstack.releases import PARTS, PORTS
 from labbook.systems.sql import MARIADBD
 
-RECIPE = 2      # of what is made here and in openstack_fill: another one makes the kept ones void
-KEPT, TOLD, NODE = "data", "told.json", "compute_id"
+RECIPE = 2      # version of what is made here; a new number makes new seeds
+DATA, CONTENTS, NODE = "data", "told.json", "compute_id"    # in a seed's folder
 PACK_SECONDS, UP_SECONDS = 300, 120
 NOT_COPIED = ("ibtmp1", "ib_buffer_pool")
 ENDPOINTS = {  # part: (type, path)
     "glance": ("image", ""), "placement": ("placement", ""), "nova": ("compute", "/v2.1"),
     "neutron": ("network", ""), "cinder": ("volumev3", "/v3/%(project_id)s"),
 }
-# The guest's serial console is what the API shows; nothing else is waited for or told.
+# The serial console is what the API shows; no other is waited for.
 COMMAND_LINE = "console=ttyS0 quiet no_timer_check tsc=reliable mitigations=off net.ifnames=0"
 DEVICES = {"hw_cdrom_bus": "scsi", "hw_scsi_model": "virtio-scsi", "hw_rng_model": "virtio"}
 UPLOAD = """import http.client, os, sys
-place, port, token = sys.argv[1], int(sys.argv[2]), open(sys.argv[4]).read()
+image, port, token = sys.argv[1], int(sys.argv[2]), open(sys.argv[4]).read()
 with open(sys.argv[3], "rb") as file:
     call = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
-    call.request("PUT", f"/v2/images/{place}/file", file, {
+    call.request("PUT", f"/v2/images/{image}/file", file, {
         "X-Auth-Token": token, "Content-Type": "application/octet-stream",
         "Content-Length": str(os.path.getsize(sys.argv[3]))})
     answer = call.getresponse()
@@ -49,58 +49,61 @@ UPLOAD_SECONDS = 600
 
 @dataclass(frozen=True)
 class Seed:
-    """`folder` of the cache: the stopped database's data, and what is in it."""
+    """A folder of the cache with the stopped database's data and a list of their contents."""
 
     folder: Path
 
     @property
-    def told(self) -> dict:
-        """network: its id; images: {id: file name of the guest's}."""
-        return json.loads((self.folder / TOLD).read_text())
+    def contents(self) -> dict:
+        """network: its id. images: {id: file name in the guest's folder}."""
+        return json.loads((self.folder / CONTENTS).read_text())
 
 
 def secrets() -> Secrets:
-    """Of this machine's Keystones."""
+    """Secrets of this machine's Keystones."""
     return Secrets.load(build_once("keystone-secrets", Secrets().save))
 
 
 def seed(platform, guest) -> Seed:
-    """The release's, with the guest's images in it; made on the platform's hosts if it is not there."""
+    """The release's seed with the guest's images, made on the platform's hosts if it is not cached."""
     host = platform.host
     versions = host.run(f"{MARIADBD} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
                         "grep -E 'nova|keystone|glance|neutron|cinder|placement'; true").stdout
-    told = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
-            guest.name, platform.secrets.digest, str(platform.place.home), host.name)
-    digest = hashlib.sha256(repr(told).encode()).hexdigest()[:10]
+    recipe = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
+            guest.name, platform.secrets.digest, str(platform.layout.home), host.name)
+    digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:10]
     return Seed(build_once(f"openstack-{platform.release.name}-{digest}",
                      lambda folder: _fill(folder, platform, guest)))
 
 
 def plant(platform, guest, seed: Seed) -> None:
-    """On the platform's deployed host: its images' files, and which node it is."""
+    """Give the deployed platform the seed's image files and compute node id."""
     images = push(platform.host, guest.folder)
-    links = [f"ln -sf {images}/{name} {platform.place.home}/images/{one}"
-             for one, name in seed.told["images"].items()]
+    links = [f"ln -sf {images}/{name} {platform.layout.home}/images/{one}"
+             for one, name in seed.contents["images"].items()]
     platform.host.run(" && ".join(links))
     if (seed.folder / NODE).exists():
-        platform.host.put((seed.folder / NODE).read_text(), platform.place.home / "nova" / NODE)
+        platform.host.put((seed.folder / NODE).read_text(), platform.layout.home / "nova" / NODE)
 
 
 def data(platform, seed: Seed):
-    """Where the database's data are on the platform's host."""
-    return push(platform.host, seed.folder) / KEPT
+    """Path of the database's data on the platform's host."""
+    return push(platform.host, seed.folder) / DATA
 
 
 def connection(platform):
-    """openstacksdk's, as the administrator."""
+    """openstacksdk's connection as the administrator."""
     return connect_through(
         platform.host, auth_url=f"http://{HERE}:{PORTS['keystone']}/v3", username=ADMIN, project_name=ADMIN,
         password=platform.secrets.password, user_domain_name=DOMAIN, project_domain_name=DOMAIN)
 
 
 def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
-    """Until Nova's and Cinder's own workers have reported after `since` (epoch seconds), and not only
-    before their database was copied; SystemFailure with the log's tail of one that does not."""
+    """Wait until the workers of Nova and Cinder have reported after `since` (epoch seconds).
+
+    Reports from before the database was copied do not count. SystemFailure with the log's end of a
+    worker that does not report.
+    """
     wanted = {"nova-conductor", "nova-scheduler", "nova-compute", "cinder-scheduler", "cinder-volume"}
     until = time.monotonic() + seconds
     while True:
@@ -120,8 +123,8 @@ def _epoch(text) -> float:
 
 
 @contextmanager
-def complaining(platform, doing: str):
-    """What openstacksdk raises meanwhile is a SystemFailure with what the services complain of."""
+def failing_with_log(platform, doing: str):
+    """A context in which openstacksdk's errors become SystemFailures with the services' last errors."""
     try:
         with translate_errors(doing, None):
             yield
@@ -134,7 +137,7 @@ def _fill(folder: Path, platform, guest):
     say(f"making the databases of OpenStack {platform.release.name}, once")
     began = time.monotonic()
     try:
-        with complaining(platform, "be made"):
+        with failing_with_log(platform, "be made"):
             _make(folder, platform, guest)
     finally:
         platform.destroy()
@@ -144,52 +147,52 @@ def _fill(folder: Path, platform, guest):
 def _make(folder, platform, guest):
     platform.destroy()
     platform.deploy()
-    platform.start_ground()
+    platform.start_backends()
     for name in services.DATABASES:
         platform.database.query(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
-    in_parallel(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.place, part)],
-         at_failure=platform.database.process.kill)     # else the others make theirs to the end
+    in_parallel(PARTS, lambda part: [platform.manage(line) for line in services.making(platform.layout, part)],
+         at_failure=platform.database.process.kill)     # otherwise the other parts would finish theirs
     _bootstrap(platform)
     platform.await_answers(platform.begin("keystone-api"))
     cloud = connection(platform)
     fill_identity(cloud, platform.secrets.password)
     cloud.close()
-    cloud = connection(platform)    # which knows where the others are now
+    cloud = connection(platform)    # a new catalogue with the other services
     since = time.time()
     platform.start(running=["keystone-api"])
-    told = fill_rest(platform, cloud, guest)
+    contents = fill_services(platform, cloud, guest)
     await_workers(platform, cloud, since)
-    platform.manage(services.discovering(platform.place))
-    (folder / TOLD).write_text(json.dumps(told))
-    node = platform.host.run(f"cat {platform.place.home}/nova/{NODE}", check=False).stdout
+    platform.manage(services.discovering(platform.layout))
+    (folder / CONTENTS).write_text(json.dumps(contents))
+    node = platform.host.run(f"cat {platform.layout.home}/nova/{NODE}", check=False).stdout
     if node:
         (folder / NODE).write_text(node)
     cloud.close()
     platform.stop()
-    _take(platform.database, folder)
+    _fetch_data(platform.database, folder)
 
 
 def _bootstrap(platform):
-    line = services.config.entry(platform.place, "keystone-manage", "keystone.cmd.manage:main", "keystone")
+    line = services.config.entry(platform.layout, "keystone-manage", "keystone.cmd.manage:main", "keystone")
     url = f"http://{HERE}:{PORTS['keystone']}/v3"
-    # read there, so that no `ps` shows it
-    platform.manage(f"export OS_BOOTSTRAP_PASSWORD=$(cat {platform.place.home}/keys/password) && "
+    # read on the host, so that `ps` does not show it
+    platform.manage(f"export OS_BOOTSTRAP_PASSWORD=$(cat {platform.layout.home}/keys/password) && "
                     f"{line} bootstrap --bootstrap-public-url {url} --bootstrap-region-id RegionOne")
 
 
-def _take(database, folder):
-    """The stopped database's data into a folder of this machine."""
-    packed, kept = database.home / "data.tar.gz", folder / "data.tar.gz"
-    left_out = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
-    database.host.run(f"tar -C {database.home}/data {left_out} -czf {packed} .", timeout=PACK_SECONDS)
-    database.host.get(packed, kept)
-    with tarfile.open(kept) as tar:
-        tar.extractall(folder / KEPT, filter="data")
-    kept.unlink()
+def _fetch_data(database, folder):
+    """Copy the stopped database's data into a folder of this machine."""
+    remote, local = database.home / "data.tar.gz", folder / "data.tar.gz"
+    excluded = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
+    database.host.run(f"tar -C {database.home}/data {excluded} -czf {remote} .", timeout=PACK_SECONDS)
+    database.host.get(remote, local)
+    with tarfile.open(local) as tar:
+        tar.extractall(folder / DATA, filter="data")
+    local.unlink()
 
 
 def fill_identity(cloud, password: str) -> None:
-    """A user for each service, who may ask others in the users' names; where each is to be found."""
+    """Create each service's user, who may act for users, and its endpoint."""
     identity = cloud.identity
     roles = {role.name: role for role in identity.roles()}
     if "service" not in roles:
@@ -205,8 +208,8 @@ def fill_identity(cloud, password: str) -> None:
                                  url=f"http://{HERE}:{PORTS[part]}{path}")
 
 
-def fill_rest(platform, cloud, guest) -> dict:
-    """What Seed.told tells."""
+def fill_services(platform, cloud, guest) -> dict:
+    """Create VM types, the network and images; returns Seed.contents."""
     for flavor in PAPER_FLAVORS:
         cloud.compute.create_flavor(name=flavor.name, vcpus=flavor.cores, ram=flavor.memory_mb,
                                     disk=flavor.disk_gb)
@@ -218,7 +221,7 @@ def fill_rest(platform, cloud, guest) -> dict:
 
 
 def _images(platform, cloud, guest) -> dict:
-    """{id: file name of the guest's} of kernel, ramdisk and the images of all sizes."""
+    """Create kernel, ramdisk and the images of all sizes; {id: file name in the guest's folder}."""
     kernel = _image(platform, cloud, guest, "guest-kernel", "vmlinuz", "aki")
     ramdisk = _image(platform, cloud, guest, "guest-ramdisk", "ramdisk", "ari")
     found = {kernel: "vmlinuz", ramdisk: "ramdisk"}
@@ -230,7 +233,7 @@ def _images(platform, cloud, guest) -> dict:
 
 
 def _image(platform, cloud, guest, name, file, disk_format, more=None) -> str:
-    """Its id; the file is sent on the host itself."""
+    """Create one image and upload its file on the host; returns its id."""
     container = disk_format if disk_format != "raw" else "bare"
     answer = cloud.image.post("/images", json={
         "name": name, "disk_format": disk_format, "container_format": container, "visibility": "public",
@@ -239,11 +242,11 @@ def _image(platform, cloud, guest, name, file, disk_format, more=None) -> str:
         raise SystemFailure(f"{platform.host.name}: Glance makes no image {name}: {answer.text[:300]}",
                             log=platform.log_tail("glance-api"))
     made = answer.json()["id"]
-    place, token = push(platform.host, guest.folder) / file, platform.place.home / "keys" / "token"
-    platform.host.put(cloud.auth_token, token, 0o600)   # read there, so that no `ps` shows it
-    said = platform.host.run(f"{platform.host.python} -I -S - {made} {PORTS['glance']} {place} {token} <<'E'\n"
+    place, token = push(platform.host, guest.folder) / file, platform.layout.home / "keys" / "token"
+    platform.host.put(cloud.auth_token, token, 0o600)   # read on the host, so that `ps` does not show it
+    output = platform.host.run(f"{platform.host.python} -I -S - {made} {PORTS['glance']} {place} {token} <<'E'\n"
                              f"{UPLOAD}E", timeout=UPLOAD_SECONDS).stdout
-    if not said.startswith("204"):
-        raise SystemFailure(f"{platform.host.name}: Glance did not take {name}: {said.strip()}",
+    if not output.startswith("204"):
+        raise SystemFailure(f"{platform.host.name}: Glance did not take {name}: {output.strip()}",
                             log=platform.log_tail("glance-api"))
     return made

@@ -1,4 +1,4 @@
-"""The services of a platform as processes of a host: their command lines, as pure functions."""
+"""The services of a platform: their processes and command lines, as pure functions."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ DATABASES = ("keystone", "glance", "placement", "nova", "nova_api", "nova_cell0"
 
 @dataclass(frozen=True)
 class Service:
-    """`port`: where it answers, None for one that only takes messages."""
+    """A process of the platform. `port`: where it answers HTTP; None for one that only reads messages."""
 
     name: str
     command: str
@@ -23,72 +23,72 @@ class Service:
         return f"openstack-{self.name}"
 
 
-def environment(place) -> dict:
-    """What each service finds its files by."""
-    return {"HOME": place.home, "XDG_CACHE_HOME": place.home, "PYTHONWARNINGS": "ignore",
-            "OS_KEYSTONE_CONFIG_FILES": place.file("keystone"),
-            "OS_NEUTRON_CONFIG_FILES": place.file("neutron").name,
-            **{f"OS_{part.upper()}_CONFIG_DIR": place.etc(part) for part in config.CONF}}
+def environment(layout) -> dict:
+    """Environment variables by which services find their files."""
+    return {"HOME": layout.home, "XDG_CACHE_HOME": layout.home, "PYTHONWARNINGS": "ignore",
+            "OS_KEYSTONE_CONFIG_FILES": layout.file("keystone"),
+            "OS_NEUTRON_CONFIG_FILES": layout.file("neutron").name,
+            **{f"OS_{part.upper()}_CONFIG_DIR": layout.etc(part) for part in config.CONF}}
 
 
-def apis(release, place) -> list[Service]:
-    """Those that a client calls."""
-    env = environment(place)
-    found = [Service(f"{part}-api", f"{place.python} -m gunicorn -c {place.etc(part)}/gunicorn.conf.py",
+def apis(release, layout) -> list[Service]:
+    """The services that clients call."""
+    env = environment(layout)
+    found = [Service(f"{part}-api", f"{layout.python} -m gunicorn -c {layout.etc(part)}/gunicorn.conf.py",
                      PORTS[part], env) for part in release.applications]
-    return found + [Service(f"{part}-api", config.entry(place, f"{part}-api", where, part), PORTS[part], env)
+    return found + [Service(f"{part}-api", config.entry(layout, f"{part}-api", where, part), PORTS[part], env)
                     for part, where in release.servers.items()]
 
 
-def workers(place) -> list[Service]:
-    return [Service(name, config.entry(place, name, where, part), env=environment(place) | (
-        awaiting(*asked_at_once(place)) if name == "nova-compute" else {}))
+def workers(layout) -> list[Service]:
+    return [Service(name, config.entry(layout, name, where, part), env=environment(layout) | (
+        awaiting(*asked_at_once(layout)) if name == "nova-compute" else {}))
             for name, (part, where) in WORKERS.items()]
 
 
-def asked_at_once(place) -> list[str]:
-    """What nova-compute would give up on, or leave for a minute."""
+def asked_at_once(layout) -> list[str]:
+    """What nova-compute needs at its start: without it, it would give up or wait for a minute."""
     return [f"{config.HERE}:{PORTS['keystone']}", f"{config.HERE}:{PORTS['placement']}",
-            f"{place.control}:{config.BROKER_PORT}", f"{place.home}/libvirt/libvirt-sock"]
+            f"{layout.control}:{config.BROKER_PORT}", f"{layout.home}/libvirt/libvirt-sock"]
 
 
 def awaiting(*there) -> dict:
-    """See openstack_plugin/service.py."""
+    """The environment variable AWAIT of openstack_plugin/service.py."""
     return {"AWAIT": " ".join(there)}
 
 
-def volumes(place) -> list[Service]:
-    """On the host that keeps volumes: what serves them, and what is told to by Cinder."""
+def volumes(layout) -> list[Service]:
+    """On the volumes' host: the server of the volumes, and Cinder's service that controls it."""
     part, where = VOLUMES
-    store = (f"qemu-storage-daemon --chardev socket,id=control,path={place.home}/control,server=on,wait=off "
+    store = (f"qemu-storage-daemon --chardev socket,id=control,path={layout.home}/control,server=on,wait=off "
              f"--monitor chardev=control --nbd-server addr.type=inet,addr.host=0.0.0.0,addr.port={NBD_PORT}")
     return [Service("volume-server", store, NBD_PORT),
-            Service("cinder-volume", config.entry(place, "cinder-volume", where, part)
-                    + f" --config-file {place.etc(part)}/nbd.conf", env=environment(place) | awaiting(
-                        f"{config.HERE}:{NBD_PORT}", f"{place.control}:{config.BROKER_PORT}"))]
+            Service("cinder-volume", config.entry(layout, "cinder-volume", where, part)
+                    + f" --config-file {layout.etc(part)}/nbd.conf", env=environment(layout) | awaiting(
+                        f"{config.HERE}:{NBD_PORT}", f"{layout.control}:{config.BROKER_PORT}"))]
 
 
-def gunicorn_files(release, place) -> dict[str, str]:
-    """{path below the home: text} for the parts that gunicorn serves."""
+def gunicorn_files(release, layout) -> dict[str, str]:
+    """{path below the home: text} of gunicorn's settings of the parts that it serves."""
     return {f"etc/{part}/gunicorn.conf.py": config.gunicorn(
-        application, PORTS[part], [f"{part}-api", "--config-file", str(place.file(part))]
-        if part == "cinder" else [f"{part}-api"], place) for part, application in release.applications.items()}
+        application, PORTS[part], [f"{part}-api", "--config-file", str(layout.file(part))]
+        if part == "cinder" else [f"{part}-api"], layout) for part, application in release.applications.items()}
 
 
-def making(place, part) -> list[str]:
-    """Command lines that make a part's tables."""
+def making(layout, part) -> list[str]:
+    """Command lines that create a part's tables."""
     where, steps = MANAGE[part]
     named = {"{cell0}": template("nova_cell0"), "{database}": template("nova"),
              "{broker}": "rabbit://{username}:{password}@{hostname}:{port}/"}
-    return [" ".join([config.entry(place, f"{part}-manage", where, part),
+    return [" ".join([config.entry(layout, f"{part}-manage", where, part),
                       *(f"'{named.get(word, word)}'" for word in step)]) for step in steps]
 
 
 def template(name: str) -> str:
-    """A database of Nova's by the address and the user that its file has, whichever these are."""
+    """Nova's URL template of a database: user and address are those of its configuration."""
     return "{scheme}://{username}:{password}@{hostname}:{port}/" + name
 
 
-def discovering(place) -> str:
-    """The command line that makes a new compute host known to the scheduler."""
-    return config.entry(place, "nova-manage", MANAGE["nova"][0], "nova") + " cell_v2 discover_hosts"
+def discovering(layout) -> str:
+    """The command line that registers a new compute host with the scheduler."""
+    return config.entry(layout, "nova-manage", MANAGE["nova"][0], "nova") + " cell_v2 discover_hosts"

@@ -1,4 +1,4 @@
-"""A cloud with EC2's API, over HTTP against moto's server, a stand-in that boots nothing."""
+"""A cloud with EC2's API, over HTTP with moto's server, which boots nothing."""
 
 import secrets
 import socket
@@ -39,7 +39,7 @@ def own(url, tmp_path):
 
 @pytest.fixture
 def lab(own):
-    """Of an id of its own: what went is still listed for a while."""
+    """With a new id each time, since terminated servers stay listed for a while."""
     return LabWith(own, id=f"t{secrets.token_hex(3)}")
 
 
@@ -50,7 +50,7 @@ def cloud(lab, own):
     cloud.destroy()
 
 
-# as the cloud describes it, together with a thousand others
+# one of the thousand VM types that the cloud describes
 SMALL = Flavor("t2.nano", "t2.nano", 1, 512)
 
 
@@ -61,7 +61,7 @@ def an_image(cloud, tmp_path, size=3 * MEGA):
 
 
 def marked(ec2, lab):
-    """(kind, id) of all that has the study's id."""
+    """(kind, id) of all resources with the study's id."""
     is_ours = [{"Name": "key", "Values": ["labbook"]}, {"Name": "value", "Values": [f"labbook-{lab.id}"]}]
     return [(tag["ResourceType"], tag["ResourceId"]) for tag in ec2.describe_tags(Filters=is_ours)["Tags"]]
 
@@ -70,7 +70,7 @@ def servers_of(cloud, tmp_path, n):
     return cloud.run(n, an_image(cloud, tmp_path), SMALL, cloud.make_key(PUBLIC))
 
 
-def test_several_servers_start_in_one_call_and_are_told_with_their_moments(cloud, tmp_path):
+def test_servers_of_one_call_have_their_moments(cloud, tmp_path):
     made = servers_of(cloud, tmp_path, 3)
     assert len({server.id for server in made}) == 3
     assert cloud.await_running(made, 30, 0.1) is not None
@@ -81,7 +81,7 @@ def test_several_servers_start_in_one_call_and_are_told_with_their_moments(cloud
     cloud.require_running(made)
 
 
-def test_all_that_is_made_carries_the_studys_id(cloud, lab, tmp_path):
+def test_every_resource_carries_the_studys_id(cloud, lab, tmp_path):
     cloud.create_volume(1)
     servers_of(cloud, tmp_path, 1)
     ec2 = cloud.api._ec2
@@ -103,7 +103,7 @@ def test_a_volume_is_attached_under_the_chosen_name_and_detached(cloud, tmp_path
     assert volume.state == GONE and volume.id not in {left.id for left in cloud.volumes()}
 
 
-def test_several_are_rebooted_in_one_call(cloud, tmp_path, monkeypatch):
+def test_several_servers_are_rebooted_in_one_call(cloud, tmp_path, monkeypatch):
     made, calls = servers_of(cloud, tmp_path, 2), []
     reboot = cloud.api._ec2.reboot_instances
     monkeypatch.setattr(cloud.api._ec2, "reboot_instances",
@@ -122,7 +122,7 @@ def test_a_snapshot_is_an_image_to_start_servers_from(cloud, tmp_path):
     assert server.state == again.state == GONE and cloud.servers() == []
 
 
-def test_an_image_is_sent_without_its_zeros(cloud, tmp_path):
+def test_an_image_is_sent_without_zero_blocks(cloud, tmp_path):
     sent = []
     ebs = cloud.api._client("ebs")
     put = ebs.put_snapshot_block
@@ -131,7 +131,7 @@ def test_an_image_is_sent_without_its_zeros(cloud, tmp_path):
     assert sorted(sent) == [0, 1]   # of six blocks of 512 KiB
 
 
-def test_an_image_is_named_by_the_environment_or_sent(url, tmp_path):
+def test_an_image_is_named_by_the_environment_or_uploaded(url, tmp_path):
     known = ec2_cloud(url, tmp_path, images={"guest": "ami-12c6146b"}, flavors={"m1.small": "t2.nano"})
     cloud = own_cloud(LabWith(known), "older")
     assert cloud.image("guest", tmp_path / "not looked at").id == "ami-12c6146b"
@@ -143,15 +143,15 @@ def test_an_image_is_named_by_the_environment_or_sent(url, tmp_path):
     cloud.destroy()
 
 
-def test_a_cloud_that_takes_no_blocks_says_what_to_do(own, tmp_path):
+def test_a_cloud_without_uploads_names_the_remedy(own, tmp_path):
     cloud = own_cloud(LabWith(replace(own, blocks=None)), "older")
     with pytest.raises(InputError, match="clouds.older.images: the cloud accepts no uploaded image"):
         an_image(cloud, tmp_path)
-    assert cloud.ledger.left() == []    # nothing was made, so nothing is looked for
+    assert cloud.ledger.left() == []    # nothing was made, so there is nothing to remove
     cloud.destroy()
 
 
-def test_flavors_are_the_clouds_own_or_else_the_reports(cloud, monkeypatch):
+def test_flavors_are_the_clouds_or_else_the_reports(cloud, monkeypatch):
     assert cloud.flavor("t2.nano") == SMALL
     cloud.api._flavors = []
     monkeypatch.setattr(cloud.api._ec2, "get_paginator", lambda _: type(
@@ -160,13 +160,13 @@ def test_flavors_are_the_clouds_own_or_else_the_reports(cloud, monkeypatch):
     assert cloud.flavor("c1.xlarge").cores == 4
 
 
-def test_what_is_there_no_more_is_deleted_all_the_same(cloud):
+def test_deleting_what_does_not_exist_is_no_error(cloud):
     volume = cloud.create_volume(1)
     cloud.delete_volume(volume)
     cloud.delete_volume(volume)
 
 
-def test_destroy_leaves_nothing_of_the_study_and_all_of_others(lab, tmp_path):
+def test_destroy_removes_the_studys_resources_only(lab, tmp_path):
     cloud = own_cloud(lab, "older")
     ec2 = cloud.api._ec2
     foreign = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"][0]
@@ -182,7 +182,7 @@ def test_destroy_leaves_nothing_of_the_study_and_all_of_others(lab, tmp_path):
     cloud.destroy()
 
 
-def test_a_server_that_never_answers_is_told_with_its_console(cloud, tmp_path):
+def test_the_error_for_a_silent_server_has_its_console(cloud, tmp_path):
     made = cloud.await_running(servers_of(cloud, tmp_path, 1), 30, 0.1)
 
     def nobody(address, port, timeout):
@@ -194,7 +194,7 @@ def test_a_server_that_never_answers_is_told_with_its_console(cloud, tmp_path):
     assert "Linux version" in error.value.log       # moto's sample
 
 
-def test_a_server_that_greets_has_the_moment_of_it(cloud, tmp_path):
+def test_a_server_that_greets_has_the_moment_answers(cloud, tmp_path):
     made = cloud.await_running(servers_of(cloud, tmp_path, 2), 30, 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def greet():
@@ -208,7 +208,7 @@ def test_a_server_that_greets_has_the_moment_of_it(cloud, tmp_path):
     cloud.require_answers(made)
 
 
-def test_servers_that_failed_say_why(cloud, tmp_path):
+def test_failed_servers_have_a_reason(cloud, tmp_path):
     made = servers_of(cloud, tmp_path, 2)
     made[0].state, made[0].fault = ERROR, "Server.InsufficientInstanceCapacity: no room"
     made[1].state = RUNNING
@@ -219,7 +219,7 @@ def test_servers_that_failed_say_why(cloud, tmp_path):
         cloud.require_running(made)
 
 
-def test_the_hardest_refusals(cloud, tmp_path):
+def test_refused_calls(cloud, tmp_path):
     with pytest.raises(InputError, match="n: 0 servers"):
         cloud.run(0, None, None, None)
     with pytest.raises(InputError, match="no call to make the VM type m1.small"):
@@ -228,7 +228,7 @@ def test_the_hardest_refusals(cloud, tmp_path):
         cloud.api.attach("i-00000000000000000", "vol-00000000", None)
 
 
-def test_a_cloud_that_asks_for_credentials_refuses_others(tmp_path, monkeypatch):
+def test_wrong_credentials_are_refused(tmp_path, monkeypatch):
     with moto(tmp_path, INITIAL_NO_AUTH_ACTION_COUNT="0") as url:
         with pytest.raises(InputError, match="clouds.yml: clouds.older.credentials: the cloud refuses "
                                              "profile 'default' of .*AuthFailure") as error:
@@ -239,7 +239,7 @@ def test_a_cloud_that_asks_for_credentials_refuses_others(tmp_path, monkeypatch)
         own_cloud(LabWith(ec2_cloud(url, tmp_path)), "older")
 
 
-def test_what_the_users_shell_sets_for_other_clouds_does_not_count(own, tmp_path, monkeypatch):
+def test_settings_of_the_users_shell_do_not_apply(own, tmp_path, monkeypatch):
     for name, value in {"AWS_PROFILE": "elsewhere", "AWS_ACCESS_KEY_ID": "other", "AWS_REGION": "x-1",
                         "AWS_SECRET_ACCESS_KEY": "other", "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}.items():
         monkeypatch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""What clouds answer, told as whose fault it is, and whether something may have been made."""
+"""Translation of clouds' errors, and whether something may have been made."""
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
@@ -9,7 +9,7 @@ from labbook.systems.cloud import ec2_session as ec2
 from labbook.systems.cloud import openstack_session as openstack
 from labbook.systems.cloud.openstack import OpenStackApi
 
-pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # the SDK's own
+pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # raised inside the SDK
 OWN = OwnCloud("mine", "ec2", "/home/me/aws", profile="labs", file="clouds.yml")
 CASES = {
     "AuthFailure": (401, InputError, "clouds.mine.credentials: the cloud refuses profile 'labs'", True),
@@ -25,25 +25,25 @@ CASES = {
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_what_ec2_answers(code):
-    status, kind, said, refused = CASES[code]
+def test_errors_of_ec2(code):
+    status, kind, message, refused = CASES[code]
     error = ClientError({"Error": {"Code": code, "Message": "words"},
                          "ResponseMetadata": {"HTTPStatusCode": status}}, "RunInstances")
-    with pytest.raises(kind, match=said) as told, ec2.translate_errors("start 8 servers", OWN):
+    with pytest.raises(kind, match=message) as raised, ec2.translate_errors("start 8 servers", OWN):
         raise error
-    assert getattr(told.value, "refused", False) == refused and code in str(told.value)
+    assert getattr(raised.value, "refused", False) == refused and code in str(raised.value)
 
 
-@pytest.mark.parametrize("error, kind, said", [
+@pytest.mark.parametrize("error, kind, message", [
     (EndpointConnectionError(endpoint_url="https://x/"), LabError, "clouds.yml: clouds.mine does not answer"),
     (NoCredentialsError(), InputError, "clouds.mine.credentials"),
 ])
-def test_a_cloud_with_ec2s_api_that_is_not_reached(error, kind, said):
-    with pytest.raises(kind, match=said), ec2.translate_errors("start 8 servers", OWN):
+def test_an_unreachable_cloud_with_ec2s_api(error, kind, message):
+    with pytest.raises(kind, match=message), ec2.translate_errors("start 8 servers", OWN):
         raise error
 
 
-@pytest.mark.parametrize("code, said, kind, words, refused", [
+@pytest.mark.parametrize("code, details, kind, message, refused", [
     (401, "who are you", InputError, "clouds.mine.credentials", True),
     (403, "Policy does not allow it", InputError, "clouds.mine.profile", True),
     (403, "Quota exceeded for cores", LabError, "quota does not let us start", True),
@@ -52,22 +52,22 @@ def test_a_cloud_with_ec2s_api_that_is_not_reached(error, kind, said):
     (409, "Cannot 'reboot' instance while it is in task_state", SystemFailure, "task_state", True),
     (503, "The server is currently unavailable.", SystemFailure, "unavailable", False),
 ])
-def test_what_openstack_answers(code, said, kind, words, refused):
+def test_errors_of_openstack(code, details, kind, message, refused):
     from openstack.exceptions import HttpException
 
-    with pytest.raises(kind, match=words) as told, openstack.translate_errors("start 8 servers", OWN):
-        raise HttpException(http_status=code, details=said)
-    assert getattr(told.value, "refused", False) == refused
+    with pytest.raises(kind, match=message) as raised, openstack.translate_errors("start 8 servers", OWN):
+        raise HttpException(http_status=code, details=details)
+    assert getattr(raised.value, "refused", False) == refused
 
 
-@pytest.mark.parametrize("telling", [ec2.translate_errors, openstack.translate_errors])
-def test_faults_of_our_own_stay_what_they_are(telling):
+@pytest.mark.parametrize("translate", [ec2.translate_errors, openstack.translate_errors])
+def test_other_errors_stay_as_they_are(translate):
     for error in (ZeroDivisionError(), LabError("x"), KeyboardInterrupt()):
-        with pytest.raises(type(error)), telling("start 8 servers", OWN):
+        with pytest.raises(type(error)), translate("start 8 servers", OWN):
             raise error
 
 
-def test_a_clouds_yaml_that_the_sdk_cannot_use_is_named(tmp_path):
+def test_an_unusable_clouds_yaml_is_named(tmp_path):
     file = tmp_path / "clouds.yaml"
     file.write_text("clouds: {here: {auth_type: nonsense}}\n")
     own = OwnCloud("mine", "openstack", str(file), profile="here", file="clouds.yml")

@@ -1,4 +1,4 @@
-"""The journal of what was made on a cloud, and its removal, against a cloud in memory."""
+"""The ledger of what was made on a cloud, and its removal, with a cloud in memory."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from labbook.systems.cloud.ledger import ORDER, JournaledLedger, Ledger, remove
 
 
 class Api:
-    """Things by id, each (kind, name). `stuck`: ids that refuse so many times to go."""
+    """Resources by id, each (kind, name). `stuck`: how many deletions of an id fail."""
 
     def __init__(self):
         self.things, self.deleted, self.stuck, self.hidden, self.error = {}, [], {}, 0, None
@@ -52,7 +52,7 @@ def ledger(tmp_path):
 
 
 def again(ledger):
-    """As another process reads it."""
+    """The ledger as another process reads it."""
     return JournaledLedger("", ledger._journal.path.parent)
 
 
@@ -62,7 +62,7 @@ def made(ledger, api, kind, n=1):
     return entry
 
 
-def test_a_thing_is_written_down_before_it_is_made(ledger):
+def test_a_resource_is_recorded_before_it_is_made(ledger):
     with ledger.making("volume", "my data") as entry:
         before = again(ledger).left()
         entry.ids = ["v1"]
@@ -85,14 +85,14 @@ def test_names_are_never_used_twice(tmp_path):
 @pytest.mark.parametrize("error, left", [
     (KeyboardInterrupt(), 1), (LabError("it does not answer"), 1), (RuntimeError("x"), 1),
     (refused(SystemFailure("no")), 0), (InputError("no"), 0)])
-def test_what_may_have_been_made_all_the_same_stays(ledger, error, left):
+def test_what_may_have_been_made_stays_recorded(ledger, error, left):
     with pytest.raises(type(error)):
         with ledger.making("server"):
             raise error
     assert len(ledger.left()) == len(again(ledger).left()) == left
 
 
-def test_what_is_gone_is_struck_thing_by_thing(ledger):
+def test_removed_resources_are_recorded_one_by_one(ledger):
     api = Api()
     entry = made(ledger, api, "server", 2)
     ledger.record_gone(entry.ids[:1])
@@ -101,20 +101,20 @@ def test_what_is_gone_is_struck_thing_by_thing(ledger):
     assert ledger.left() == again(ledger).left() == []
 
 
-def test_a_line_that_a_crash_cut_short_is_of_a_thing_that_was_never_made(ledger):
+def test_an_incomplete_line_is_of_a_resource_that_was_never_made(ledger):
     made(ledger, Api(), "key")
     with ledger._journal.path.open("a") as file:
         file.write('{"made": "server", "na')
     assert [e.kind for e in again(ledger).left()] == ["key"]
 
 
-def test_no_secret_is_written_down(ledger):
+def test_no_secret_is_recorded(ledger):
     made(ledger, Api(), "key")
     lines = [json.loads(line) for line in ledger._journal.path.read_text().splitlines()]
     assert {key for line in lines for key in line} == {"made", "mark", "study", "own", "name", "ids"}
 
 
-def test_all_goes_in_the_order_of_who_uses_whom(ledger):
+def test_resources_are_removed_before_what_they_use(ledger):
     api = Api()
     for kind in ("flavor", "key", "image", "volume", "server"):
         made(ledger, api, kind)
@@ -124,7 +124,7 @@ def test_all_goes_in_the_order_of_who_uses_whom(ledger):
     assert again(ledger).left() == []
 
 
-def test_what_was_made_and_never_heard_of_is_found_by_its_name(ledger):
+def test_a_resource_without_a_known_id_is_found_by_its_name(ledger):
     api = Api()
     with pytest.raises(KeyboardInterrupt), ledger.making("server") as entry:
         api.make("server", entry.name)
@@ -132,7 +132,7 @@ def test_what_was_made_and_never_heard_of_is_found_by_its_name(ledger):
     assert remove(api, again(ledger)) == [] and not api.things
 
 
-def test_it_is_looked_for_for_a_while(ledger, monkeypatch):
+def test_it_is_looked_for_some_seconds(ledger, monkeypatch):
     monkeypatch.setattr(cloud_ledger, "LOOK_S", 60)
     api = Api()
     with pytest.raises(KeyboardInterrupt), ledger.making("server") as entry:
@@ -142,7 +142,7 @@ def test_it_is_looked_for_for_a_while(ledger, monkeypatch):
     assert remove(api, ledger) == [] and not api.things
 
 
-def test_what_was_never_made_is_not_waited_for_long(ledger):
+def test_the_search_for_what_was_never_made_is_short(ledger):
     with pytest.raises(KeyboardInterrupt), ledger.making("server"):
         raise KeyboardInterrupt
     began = time.monotonic()
@@ -150,14 +150,14 @@ def test_what_was_never_made_is_not_waited_for_long(ledger):
     assert ledger.left() == []
 
 
-def test_a_thing_in_use_is_asked_again(ledger):
+def test_deletion_of_a_resource_in_use_is_repeated(ledger):
     api = Api()
     entry = made(ledger, api, "volume")
     api.stuck[entry.ids[0]] = 3
     assert remove(api, ledger) == [] and not api.things
 
 
-def test_what_stays_is_told_and_stays_written_down(ledger):
+def test_what_cannot_be_removed_is_reported_and_stays_recorded(ledger):
     api = Api()
     stays, goes = made(ledger, api, "volume"), made(ledger, api, "key")
     api.stuck[stays.ids[0]] = 10 ** 9
@@ -166,7 +166,7 @@ def test_what_stays_is_told_and_stays_written_down(ledger):
     assert [e.name for e in again(ledger).left()] == [stays.name]
 
 
-def test_a_cloud_that_is_away_is_told_once(ledger):
+def test_an_unreachable_cloud_is_reported_once(ledger):
     api = Api()
     made(ledger, api, "volume"), made(ledger, api, "key")
     api.error = LabError("it does not answer")

@@ -1,4 +1,4 @@
-"""OpenStack's client, over HTTP against a stand-in for its APIs; the real one is in tests/lab."""
+"""The client of OpenStack, over HTTP with a stand-in for its APIs; tests/lab has a real one."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from labbook.systems.cloud import waits as cloud_waits
 from labbook.systems.cloud.model import ERROR, GONE, IN_USE, READY, RUNNING, STARTING, Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
 
-pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # the SDK's own
+pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # raised inside the SDK
 
 CLOUDS = """clouds:
   example:
@@ -62,7 +62,7 @@ def started(cloud, tmp_path, n=2, flavor="m1.small"):
     return cloud.run(n, image(cloud, tmp_path), cloud.flavor(flavor), None)
 
 
-def test_several_start_in_one_request_and_are_told_with_their_moments(cloud, there, tmp_path):
+def test_servers_of_one_request_have_their_moments(cloud, there, tmp_path):
     there.slow_boot = 2
     made = started(cloud, tmp_path, 3)
     assert there.calls.count(("POST", "/compute/v2.1/servers")) == 1
@@ -70,7 +70,7 @@ def test_several_start_in_one_request_and_are_told_with_their_moments(cloud, the
     cloud.await_running(made, 30, 0.02)
     assert [server.state for server in made] == [RUNNING] * 3
     for server in made:
-        assert server.address == "192.0.2.5"    # the one that is reached from outside
+        assert server.address == "192.0.2.5"    # the floating address
         assert server.moments["called"] <= server.moments["returned"] <= server.moments["running"]
         assert server.moments["launched"] == 1795309323.0
     asked = next(body["server"] for body in there.bodies if isinstance(body, dict) and "server" in body)
@@ -78,7 +78,7 @@ def test_several_start_in_one_request_and_are_told_with_their_moments(cloud, the
     assert asked["metadata"] == {"labbook": "labbook-t1"}
 
 
-def test_servers_are_the_studys_own(cloud, there, tmp_path):
+def test_only_the_studys_servers_are_listed(cloud, there, tmp_path):
     there.servers["x"] = {"id": "x", "name": "foreign", "metadata": {}, "status": "ACTIVE", "looks": 0,
                           "huge": False, "addresses": {}}
     made = started(cloud, tmp_path)
@@ -87,13 +87,13 @@ def test_servers_are_the_studys_own(cloud, there, tmp_path):
     assert list(there.servers) == ["x"] and not there.images
 
 
-def test_a_server_that_is_still_listed_though_it_is_deleted_is_none(cloud, there, tmp_path):
+def test_a_deleted_server_that_is_still_listed_is_left_out(cloud, there, tmp_path):
     gone, left = started(cloud, tmp_path)
     there.servers[gone.id]["status"] = "DELETED"
     assert [server.id for server in cloud.servers()] == [left.id]
 
 
-def test_the_parts_of_an_image_of_three_are_named(cloud, there, tmp_path):
+def test_an_image_names_its_kernel_and_ramdisk(cloud, there, tmp_path):
     kernel = image(cloud, tmp_path, disk_format="aki")
     whole = image(cloud, tmp_path, kernel=kernel)
     kept = there.images[whole.id]
@@ -114,7 +114,7 @@ def test_a_volume_is_attached_and_detached(cloud, tmp_path):
 
 
 @pytest.mark.parametrize("hard, kind", [(True, "HARD"), (False, "SOFT")])
-def test_each_of_several_is_rebooted(cloud, there, tmp_path, hard, kind):
+def test_several_servers_are_rebooted(cloud, there, tmp_path, hard, kind):
     made = started(cloud, tmp_path, 3)
     cloud.reboot(made, hard)
     asked = [path for method, path in there.calls if path.endswith("/action")]
@@ -131,7 +131,7 @@ def test_a_snapshot_is_an_image(cloud, tmp_path):
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_servers_that_fit_no_host_say_so(cloud, there, tmp_path, listed):
+def test_servers_without_room_on_a_host(cloud, there, tmp_path, listed):
     there.limits = {}
     there.lists_faults = listed
     made = cloud.await_running(started(cloud, tmp_path, 2, "huge"), 30, 0.02)
@@ -141,7 +141,7 @@ def test_servers_that_fit_no_host_say_so(cloud, there, tmp_path, listed):
         cloud.require_running(made)
 
 
-def test_a_quota_is_told_before_anything_is_made(cloud, there, tmp_path):
+def test_a_quota_is_checked_before_anything_is_made(cloud, there, tmp_path):
     with pytest.raises(LabError, match=r"11 servers of m1.small .* quota of servers: 11 more, 0 of 10"):
         started(cloud, tmp_path, 11)
     with pytest.raises(LabError, match=r"quota of cores: 32 more, 0 of 20"):
@@ -149,14 +149,14 @@ def test_a_quota_is_told_before_anything_is_made(cloud, there, tmp_path):
     assert not there.servers and cloud.quota()["memory_mb"].limit is None
 
 
-def test_a_quota_that_the_call_tells_of_is_one(cloud, there, tmp_path):
+def test_a_quota_reported_by_the_call(cloud, there, tmp_path):
     there.limits["enforce"], cloud.quota = True, dict
     with pytest.raises(LabError, match="quota does not let us start 2 servers of huge"):
         started(cloud, tmp_path, 2, "huge")
     assert [left.kind for left in cloud.ledger.left()] == ["image"]   # no server was made
 
 
-def test_an_image_that_never_boots_is_told_with_its_console(cloud, tmp_path):
+def test_the_error_for_an_image_that_does_not_boot_has_the_console(cloud, tmp_path):
     made = cloud.await_running(started(cloud, tmp_path, 1), 30, 0.02)
 
     def silent(address, port, timeout):
@@ -168,7 +168,7 @@ def test_an_image_that_never_boots_is_told_with_its_console(cloud, tmp_path):
     assert error.value.log == "a\nKernel panic"
 
 
-def test_a_server_that_stays_under_way_is_told(cloud, there, tmp_path):
+def test_a_server_that_stays_in_transition(cloud, there, tmp_path):
     there.slow_boot = 10 ** 6
     made = cloud.await_running(started(cloud, tmp_path, 1), 0.2, 0.02)
     assert made[0].state == STARTING
@@ -184,13 +184,13 @@ def test_refused_credentials_name_the_file_and_the_key(there, tmp_path):
     assert not any((tmp_path / "labbook" / "clouds").iterdir())
 
 
-def test_a_cloud_that_does_not_answer_is_told(tmp_path, monkeypatch):
+def test_a_cloud_that_does_not_answer(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with pytest.raises(LabError, match=r"clouds.yml: clouds.newer does not answer"):
         own_cloud(LabWith(entry(tmp_path, "http://127.0.0.1:9")), "newer")
 
 
-def test_a_cloud_without_a_service_is_told(cloud, monkeypatch):
+def test_a_cloud_without_a_service(cloud, monkeypatch):
     from keystoneauth1.exceptions import EndpointNotFound
 
     def missing(*_, **__):
@@ -203,11 +203,11 @@ def test_a_cloud_without_a_service_is_told(cloud, monkeypatch):
     monkeypatch.undo()
 
 
-def test_its_facts_name_no_address(cloud):
+def test_facts_have_no_address(cloud):
     assert cloud.facts() == {"cloud": "newer", "api": "openstack", "compute_version": "2.96"}
 
 
-def test_networks_are_one_or_named(there, own, tmp_path):
+def test_the_network_is_the_only_one_or_named(there, own, tmp_path):
     there.networks.append({"id": "n3", "name": "other", "router:external": False})
     cloud = own_cloud(LabWith(own), "newer")
     with pytest.raises(InputError, match=r"clouds.newer.network: the project sees 2 networks"):
@@ -220,7 +220,7 @@ def test_networks_are_one_or_named(there, own, tmp_path):
     cloud.destroy()
 
 
-def test_a_forbidden_deed_names_the_profile(cloud, there, monkeypatch):
+def test_a_forbidden_call_names_the_profile(cloud, there, monkeypatch):
     from openstack_stand_in import Refused
 
     def refuse(*_, **__):

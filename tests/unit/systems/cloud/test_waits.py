@@ -1,4 +1,4 @@
-"""Waiting for servers: why one failed is told a moment after that it did."""
+"""Waits for servers: the reason of a failure comes after the failure."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from labbook.systems.cloud.model import ERROR, STARTING, Server
 
 
 class Api:
-    """Says at each look the next of what is to be said of the one server; the last for ever."""
+    """An API that reports the given states of one server in turn, and repeats the last."""
 
     def __init__(self, *says):
         self.says, self.looks = list(says), 0
@@ -27,13 +27,13 @@ def waited(api, patience, monkeypatch):
     return replace(one, moments={})
 
 
-def test_a_failed_server_is_asked_again_for_why(monkeypatch):
+def test_a_failed_server_is_polled_for_its_reason(monkeypatch):
     api = Api((STARTING, None), (ERROR, None), (ERROR, None), (ERROR, "No valid host was found"))
     assert waited(api, 60, monkeypatch).fault == "No valid host was found"
     assert api.looks == 4
 
 
 @pytest.mark.parametrize("patience", [0, 0.01])
-def test_a_cloud_that_never_says_why_is_asked_for_a_moment_only(patience, monkeypatch):
+def test_a_cloud_without_reasons_is_polled_for_a_moment_only(patience, monkeypatch):
     seen = waited(Api((ERROR, None)), patience, monkeypatch)
     assert (seen.state, seen.fault) == (ERROR, None)

@@ -1,4 +1,4 @@
-"""What is written for the services of OpenStack, and how they are started; a guest's parts."""
+"""Configuration and command lines of OpenStack's services; parts of a guest."""
 
 import configparser
 import gc
@@ -23,7 +23,7 @@ from labbook.systems.openstack import services as openstack_services
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.systems.openstack.releases import PARTS, RELEASES
 
-PLACE = openstack_config.Place(PurePosixPath("/srv/here"), "198.18.0.9", "secret", "python")
+LAYOUT = openstack_config.Layout(PurePosixPath("/srv/here"), "198.18.0.9", "secret", "python")
 
 
 def read(text):
@@ -35,11 +35,11 @@ def read(text):
 
 @pytest.fixture(scope="module")
 def files():
-    return {name: read(text) for name, text in openstack_config.files(PLACE).items()}
+    return {name: read(text) for name, text in openstack_config.files(LAYOUT).items()}
 
 
 @pytest.mark.parametrize("part", openstack_paste.FILES)
-def test_what_a_request_goes_through_is_defined_once_and_used(part):
+def test_each_filter_of_a_pipeline_is_defined_once_and_used(part):
     parts = openstack_paste.FILES[part][1]()
     defined = {name.split(":", 1)[1] for name in parts}
     used = set()
@@ -48,10 +48,10 @@ def test_what_a_request_goes_through_is_defined_once_and_used(part):
             if key.startswith("/") or key in ("keystone", "pipeline"):
                 used |= set(value.split())
     assert used <= defined
-    assert len(defined - used) == 1     # what the service asks for
+    assert len(defined - used) == 1     # the service's entry point
 
 
-def test_each_service_has_its_files_and_each_of_novas_databases_its_own(files):
+def test_each_service_has_its_files_and_nova_three_databases(files):
     assert {name.split("/")[1] for name in files} == set(PARTS)
     nova = files["etc/nova/nova.conf"]
     assert nova["database"]["connection"].endswith("@198.18.0.9:3306/nova")
@@ -64,18 +64,18 @@ def test_each_service_has_its_files_and_each_of_novas_databases_its_own(files):
         assert conf["keystone_authtoken"]["service_token_roles_required"] == "true"
 
 
-def test_databases_are_made_by_the_address_that_a_file_has_and_not_by_this_ones():
-    lines = [line for part in PARTS for line in openstack_services.making(PLACE, part)]
+def test_cell_databases_follow_the_configurations_address():
+    lines = [line for part in PARTS for line in openstack_services.making(LAYOUT, part)]
     assert any("{hostname}" in line for line in lines)
     assert not any("198.18.0.9" in line or "secret" in line for line in lines)
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
-def test_every_part_answers_at_a_port_of_its_own(release, monkeypatch):
-    apis = openstack_services.apis(release, PLACE)
+def test_every_part_has_its_own_port(release, monkeypatch):
+    apis = openstack_services.apis(release, LAYOUT)
     assert sorted(api.name for api in apis) == sorted(f"{part}-api" for part in PARTS)
     assert len({api.port for api in apis}) == len(PARTS)
-    for name, text in openstack_services.gunicorn_files(release, PLACE).items():
+    for name, text in openstack_services.gunicorn_files(release, LAYOUT).items():
         told = {}
         exec(text, told)
         monkeypatch.setattr(sys, "argv", ["gunicorn", "-c", "x"])
@@ -87,19 +87,19 @@ def test_every_part_answers_at_a_port_of_its_own(release, monkeypatch):
         assert any(f"-c /srv/here/{name}" in api.command for api in apis)
 
 
-def test_a_service_that_asks_others_at_once_waits_for_them():
+def test_a_service_that_needs_others_at_its_start_waits_for_them():
     awaited = {one.name: one.env.get("AWAIT", "").split()
-               for one in (*openstack_services.workers(PLACE), *openstack_services.volumes(PLACE))}
+               for one in (*openstack_services.workers(LAYOUT), *openstack_services.volumes(LAYOUT))}
     assert "127.0.0.1:5000" in awaited["nova-compute"] and "198.18.0.9:5672" in awaited["nova-compute"]
-    assert f"{PLACE.home}/libvirt/libvirt-sock" in awaited["nova-compute"]
-    assert openstack_config.libvirt_uri(PLACE).endswith(f"{PLACE.home}/libvirt/libvirt-sock")
+    assert f"{LAYOUT.home}/libvirt/libvirt-sock" in awaited["nova-compute"]
+    assert openstack_config.libvirt_uri(LAYOUT).endswith(f"{LAYOUT.home}/libvirt/libvirt-sock")
     assert "127.0.0.1:10809" in awaited["cinder-volume"] and not awaited["nova-conductor"]
 
 
-def test_volumes_bypass_the_hosts_memory_just_when_servers_disks_do():
+def test_volumes_bypass_the_page_cache_exactly_when_guests_disks_do():
     for mode, direct in (("none", "true"), ("writeback", "false")):
-        place = openstack_config.Place(PLACE.home, "a", "b", "c", cache_mode=mode)
-        assert openstack_config.nbd(place, "198.18.0.3")["nbd"]["nbd_direct"] == direct
+        layout = openstack_config.Layout(LAYOUT.home, "a", "b", "c", cache_mode=mode)
+        assert openstack_config.nbd(layout, "198.18.0.3")["nbd"]["nbd_direct"] == direct
 
 
 class Host:
@@ -109,44 +109,44 @@ class Host:
         self.role, self.name, self.root, self.address = role, name, PurePosixPath("/srv/x"), "198.18.0.1"
 
 
-@pytest.mark.parametrize("hosts, settings, told", [
+@pytest.mark.parametrize("hosts, settings, message", [
     ([Host("client")], {}, "0 hosts of role cloud"),
     ([Host("cloud"), Host("cloud")], {}, "2 hosts of role cloud"),
     ([Host("cloud")], {"release": "essex"}, "essex"),
     ([Host("cloud")], {"cache_mode": "all"}, "all"),
 ])
-def test_what_is_refused(hosts, settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_hosts_and_settings_are_refused(hosts, settings, message):
+    with pytest.raises(InputError, match=message):
         OpenStack(hosts, **settings)
 
 
-def test_what_each_release_needs():
+def test_needs_of_each_release():
     zed, newest = OpenStack.needs(release="zed"), OpenStack.needs(release="2026.2")
     assert "python3-nova" in zed.packages and not zed.artifacts
     assert "python3-nova" not in newest.packages and newest.artifacts[0].version == "2026.2"
     assert {"qemu-system-x86", "rabbitmq-server"} <= set(zed.packages) & set(newest.packages)
 
 
-def test_scripts_of_the_guest_are_shell():
+def test_scripts_of_the_guest_are_valid_shell():
     for name in ("build.sh", "init.sh", "ramdisk.sh"):
         subprocess.run(["sh", "-n", str(guest.FILES / name)], check=True)
 
 
-def test_modules_come_after_what_they_need():
+def test_modules_come_after_their_dependencies():
     needs = {"disk": ["ring", "bus"], "net": ["ring"], "ring": ["core"], "bus": ["core"], "core": []}
     order = guest.in_order(("disk", "net", "built_in"), needs)
     assert sorted(order) == sorted(needs)
     assert all(order.index(before) < order.index(name) for name in needs for before in needs[name])
 
 
-def test_a_module_says_what_it_needs():
+def test_dependencies_of_a_module():
     assert guest.depends(b"x\0license=GPL\0depends=virtio,virtio-ring\0name=y\0") == [
         "virtio", "virtio_ring"]
     assert guest.depends(b"x\0depends=\0name=y\0") == []
     assert guest.depends(b"nothing") == []
 
 
-def test_a_ramdisk_has_what_it_is_made_of(tmp_path):
+def test_content_of_a_ramdisk(tmp_path):
     for name, needs in (("virtio_pci", "virtio-ring"), ("virtio-ring", ""), ("other", "")):
         (tmp_path / f"{name}.ko").write_bytes(b"\0depends=" + needs.encode() + b"\0")
     data = gzip.decompress(guest.make_ramdisk(b"#!x", b"box", tmp_path))
@@ -170,7 +170,7 @@ def entries(data):
         at += fields[6] + (-fields[6] % 4)
 
 
-def test_the_guests_name_tells_its_image_and_size():
+def test_files_of_a_guest():
     one = guest.Guest(Path("/cache/guest-1"))
     assert one.image(0.5).name == "guest-0.5gb.raw" and one.image(2).name == "guest-2gb.raw"
 
@@ -178,15 +178,15 @@ def test_the_guests_name_tells_its_image_and_size():
 WORDS = {"bridge": "guests", "gateway": "192.0.2.1", "home": "/srv/here", "mark": "labbook"}
 
 
-def test_what_the_hypervisors_host_is_told_is_shell():
+def test_scripts_for_the_hypervisors_host_are_valid_shell():
     for script in (openstack_hypervisor.VIEW, openstack_hypervisor.NO_VIEW, openstack_hypervisor.NETWORK,
                    openstack_hypervisor.NO_NETWORK, openstack_hypervisor.BRIDGING):
         subprocess.run(["sh", "-n"], input=script.format(**WORDS), text=True, check=True)
     subprocess.run(["sh", "-n"], input=openstack_hypervisor.END_GUESTS, text=True, check=True)
 
 
-def test_just_tap_devices_that_are_in_no_bridge_yet_are_put_into_it(tmp_path):
-    """By an `ip` that tells of four devices and writes down what else it is told."""
+def test_only_tap_devices_outside_a_bridge_are_added_to_it(tmp_path):
+    """With an `ip` that lists four devices and records its other calls."""
     (tmp_path / "ip").write_text(f"""#!/bin/sh
 [ "$2" = monitor ] || {{ echo "$@" >> {tmp_path}/told; exit; }}
 echo '7: tap1-a2: <BROADCAST> mtu 1500 state DOWN'
@@ -201,19 +201,19 @@ echo 'Deleted 10: tap4: <BROADCAST> mtu 1500 state DOWN'
 
 
 @pytest.mark.parametrize("plug, bridged", [("tap", True), ("bridge", False)])
-def test_only_what_nobody_else_bridges_is_bridged(tmp_path, plug, bridged):
-    """What is in a bridge already libvirt does not put into it."""
+def test_the_lab_adds_devices_only_for_releases_with_taps(tmp_path, plug, bridged):
+    """Otherwise libvirt adds them."""
     host, started = here_host(tmp_path, "h1"), []
     host.run = lambda command, check=True: SimpleNamespace(exit_code=0)
     host.put = lambda *_: None
     host.start = lambda name, command: started.append(name) or SimpleNamespace(alive=lambda: True)
-    openstack_hypervisor.Hypervisor(host, replace(PLACE, plug=plug)).up()
+    openstack_hypervisor.Hypervisor(host, replace(LAYOUT, plug=plug)).up()
     assert ("openstack-bridging" in started) == bridged and "openstack-libvirtd" in started
 
 
-def test_guests_are_in_the_network_of_their_gateway_and_the_bits_they_are_told():
+def test_guests_addresses_gateway_and_prefix_agree():
     network = ipaddress.IPv4Network(openstack_hypervisor.SUBNET)
     assert network.prefixlen == guest.BITS
     assert next(network.hosts()) == ipaddress.IPv4Address(openstack_hypervisor.GATEWAY)
     assert all(ipaddress.IPv4Address(one) in network for one in openstack_hypervisor.POOL)
-    assert not network.overlaps(ipaddress.IPv4Network(BENCHMARK_RANGE))     # what labs take theirs from
+    assert not network.overlaps(ipaddress.IPv4Network(BENCHMARK_RANGE))     # the range of labs

@@ -1,4 +1,4 @@
-"""What a guest is made of, as apt tells it."""
+"""The list of a guest's packages from apt."""
 
 import os
 
@@ -11,7 +11,7 @@ URI = "'http://example/pool/a_1.deb' a_1.deb 10 SHA256:x\n"
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """Words of each call of apt, which knows two files."""
+    """Arguments of each call of a fake apt with two files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "Packages").write_text("one")
@@ -26,7 +26,7 @@ def asked(tmp_path, monkeypatch):
     return calls
 
 
-def test_apt_is_asked_once_for_each_state_of_its_lists(asked, tmp_path):
+def test_apt_runs_once_for_each_state_of_its_lists(asked, tmp_path):
     told = guest_packages.wanted()
     assert told == {"files": ["a_1.deb"], "kernel": "linux-image-6.1-cloud"} and len(asked) == 2
     assert guest_packages.wanted() == told and len(asked) == 2
@@ -34,7 +34,7 @@ def test_apt_is_asked_once_for_each_state_of_its_lists(asked, tmp_path):
     assert guest_packages.wanted() == told and len(asked) == 4
 
 
-def test_nothing_but_the_answer_is_kept(asked, tmp_path):
+def test_only_the_answer_is_cached(asked, tmp_path):
     guest_packages.wanted()
     files = [name for _, _, names in os.walk(tmp_path / "cache") for name in names]
     assert sorted(name for name in files if not name.startswith("guest-")) == ["complete.json", "told.json"]

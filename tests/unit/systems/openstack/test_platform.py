@@ -8,10 +8,10 @@ from here import here_host
 
 from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import platform
-from labbook.systems.openstack.config import Place
+from labbook.systems.openstack.config import Layout
 from labbook.systems.openstack.releases import RELEASES
 
-PLACE = Place(PurePosixPath("/srv/here"), "198.18.0.9", "a-password", "python")
+LAYOUT = Layout(PurePosixPath("/srv/here"), "198.18.0.9", "a-password", "python")
 
 
 def files_with(folder, secret: str) -> list[Path]:
@@ -24,12 +24,12 @@ def mode(path) -> int:
 
 def test_only_the_owner_can_read_the_services_files(tmp_path):
     host, secrets = here_host(tmp_path, "cloud"), Secrets()
-    place = replace(PLACE, home=host.root / "openstack", password=secrets.password)
-    platform.put_files(host, RELEASES["zed"], place, secrets)
+    layout = replace(LAYOUT, home=host.root / "openstack", password=secrets.password)
+    platform.put_files(host, RELEASES["zed"], layout, secrets)
     for secret in vars(secrets).values():
-        found = files_with(place.home, secret)
+        found = files_with(layout.home, secret)
         assert found and {mode(file) for file in found} == {0o600}
-    assert mode(place.home) == mode(place.home / "keys" / "fernet") == 0o700
+    assert mode(layout.home) == mode(layout.home / "keys" / "fernet") == 0o700
 
 
 def test_only_the_owner_can_read_the_brokers_password(tmp_path, monkeypatch):
@@ -39,7 +39,7 @@ def test_only_the_owner_can_read_the_brokers_password(tmp_path, monkeypatch):
     monkeypatch.setattr(platform, "RABBITMQ", str(tmp_path))
     host, started = here_host(tmp_path, "cloud"), []
     monkeypatch.setattr(host, "start", lambda name, command, **_: started.append(command))
-    platform.Broker(host, replace(PLACE, home=host.root / "openstack")).begin()
+    platform.Broker(host, replace(LAYOUT, home=host.root / "openstack")).begin()
     assert started == [str(program)]
-    (file,) = files_with(host.root, PLACE.password)
+    (file,) = files_with(host.root, LAYOUT.password)
     assert file.name == "rabbitmq.conf" and mode(file) == 0o600

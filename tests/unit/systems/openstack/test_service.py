@@ -1,4 +1,4 @@
-"""The program by which services of OpenStack are started, with entries of this test's."""
+"""The program that starts OpenStack's services, with an entry point of this test."""
 
 import os
 import socket
@@ -34,16 +34,16 @@ def start(tmp_path):
         one.communicate()
 
 
-def test_an_entry_finds_its_words_and_its_code_is_kept(start):
+def test_an_entry_gets_its_arguments_and_its_exit_code_is_kept(start):
     process = start()
     assert process.communicate() == ("some-service --config-file x False False\n", "") and process.returncode == 3
 
 
-def test_it_waits_until_all_that_it_asks_is_there(start, tmp_path):
+def test_it_waits_until_all_endpoints_listen(start, tmp_path):
     path = tmp_path / "socket"
     with socket.create_server(("127.0.0.1", 0)) as first, socket.socket(socket.AF_UNIX) as second:
         process = start(AWAIT=f"127.0.0.1:{first.getsockname()[1]} {path}")
-        first.accept()[0].close()       # it has come so far
+        first.accept()[0].close()       # the first endpoint was tried
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.3)
         second.bind(str(path))
@@ -51,8 +51,8 @@ def test_it_waits_until_all_that_it_asks_is_there(start, tmp_path):
         assert process.communicate(timeout=20)[0].startswith("some-service")
 
 
-def test_what_is_never_there_is_told(tmp_path):
-    told = f"import sys; sys.path.insert(0, {str(Path(PROGRAM).parent)!r}); import service; " \
-           f"service.await_all([{str(tmp_path / 'none')!r}], 0.1)"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
+def test_an_endpoint_that_never_listens_is_named(tmp_path):
+    program = f"import sys; sys.path.insert(0, {str(Path(PROGRAM).parent)!r}); import service; " \
+              f"service.await_all([{str(tmp_path / 'none')!r}], 0.1)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1 and f"nothing listens at {tmp_path / 'none'} after" in done.stderr

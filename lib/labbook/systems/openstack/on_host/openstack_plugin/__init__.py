@@ -1,1 +1,1 @@
-"""What a cloud's services get of ours, on the cloud's host: a way to the network, and to volumes."""
+"""Additions to OpenStack's services on their hosts: network ports, volumes, and the start of services."""

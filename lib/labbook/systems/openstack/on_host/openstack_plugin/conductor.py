@@ -1,6 +1,6 @@
-"""nova-conductor that reports once it has started."""
+"""nova-conductor with an early first report."""
 
-from nova.cmd.conductor import main  # first: it settles how the service waits
+from nova.cmd.conductor import main  # first: it sets up the threading of the service
 from openstack_plugin import early  # noqa: F401
 
 start = main

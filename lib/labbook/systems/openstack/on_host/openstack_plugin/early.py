@@ -1,4 +1,4 @@
-"""Nova's services report once they have started, and not 5 s later."""
+"""Nova's services report right after their start instead of 5 s later."""
 
 from nova.servicegroup import api
 

@@ -1,7 +1,7 @@
-"""Ways of Neutron's ML2 to plug ports without any agent.
+"""Mechanism drivers of Neutron's ML2 that plug ports without an agent.
 
-One has the hypervisor make a tap device for each port, and who bridges it is the host's affair; the
-other names the bridge to the compute host, which plugs the port itself.
+TapDriver has the hypervisor make a tap device for each port, which a process on the host adds to the
+bridge. BridgeDriver names the bridge to the compute host, which plugs the port itself.
 """
 
 from neutron_lib import constants
@@ -24,5 +24,5 @@ class TapDriver(api.MechanismDriver):
 
 
 class BridgeDriver(TapDriver):
-    # said to be filtered already, or os-vif has iptables drop what goes through the bridge
+    # claims that ports are filtered, or os-vif has iptables drop the bridge's packets
     KIND, DETAILS = "bridge", {"port_filter": True, "bridge_name": BRIDGE}

@@ -1,6 +1,6 @@
-"""nova-scheduler that reports once it has started."""
+"""nova-scheduler with an early first report."""
 
-from nova.cmd.scheduler import main  # first: it settles how the service waits
+from nova.cmd.scheduler import main  # first: it sets up the threading of the service
 from openstack_plugin import early  # noqa: F401
 
 start = main

@@ -1,8 +1,8 @@
-"""`python .../service.py NAME MODULE:FUNCTION WORD...`: run a service's own entry under NAME.
+"""`python .../service.py NAME MODULE:FUNCTION ARGUMENT...`: run a service's entry point under NAME.
 
-So no script that names one Python is needed, and the service finds its words where it looks for them.
-A file, not `-m`: os-vif calls its tables of iptables after what was started. Before the entry is called,
-and after what takes longest, it waits for what AWAIT names: paths of sockets, and ADDRESS:PORT.
+It replaces the installed script, which would need a certain Python, and sets sys.argv as that would. It is
+run as a file, not by `-m`, since os-vif names its iptables chains after the program. After the import, which
+takes longest, and before the call, it waits for what AWAIT lists: paths of sockets, and ADDRESS:PORT.
 """
 
 import gc
@@ -17,7 +17,7 @@ SECONDS = 120
 
 
 def entry(where):
-    """The function, imported without a look for rubbish every few thousand objects: none is made there."""
+    """The function, imported without garbage collection, since imports make no garbage."""
     module, function = where.split(":")
     gc.disable()
     try:
@@ -27,27 +27,27 @@ def entry(where):
         gc.enable()
 
 
-def await_all(there, seconds=SECONDS):
-    """Until something listens at each of these; SystemExit says at which nothing does."""
+def await_all(endpoints, seconds=SECONDS):
+    """Wait until something listens at each; SystemExit with the first where nothing does."""
     until = time.monotonic() + seconds
-    for one in there:
+    for one in endpoints:
         while not listens(one):
             if time.monotonic() > until:
                 sys.exit(f"nothing listens at {one} after {seconds} s")
             time.sleep(0.05)
 
 
-def listens(there) -> bool:
-    address, _, port = there.rpartition(":")
-    inet = not there.startswith("/")
-    with socket.socket(socket.AF_INET if inet else socket.AF_UNIX) as line, suppress(OSError):
-        line.connect((address, int(port)) if inet else there)
+def listens(endpoint) -> bool:
+    address, _, port = endpoint.rpartition(":")
+    inet = not endpoint.startswith("/")
+    with socket.socket(socket.AF_INET if inet else socket.AF_UNIX) as connection, suppress(OSError):
+        connection.connect((address, int(port)) if inet else endpoint)
         return True
     return False
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)     # this folder, whose names are no modules of their own
+    sys.path.pop(0)     # this folder: its files are not top-level modules
     name, where = sys.argv[1:3]
     sys.argv = [name, *sys.argv[3:]]
     run = entry(where)

@@ -1,6 +1,6 @@
-"""Volumes that Cinder keeps as files of a host, exported over the network as block devices (NBD).
+"""A Cinder driver with volumes as files of a host, exported as block devices over the network (NBD).
 
-qemu-storage-daemon serves them, told so through its socket; a server's QEMU is its client.
+qemu-storage-daemon serves them, controlled through its socket; a guest's QEMU is its client.
 """
 
 import json
@@ -12,7 +12,7 @@ from cinder.volume import configuration, driver
 from oslo_config import cfg
 
 OPTIONS = [
-    cfg.StrOpt("nbd_folder", help="where the volumes' files are"),
+    cfg.StrOpt("nbd_folder", help="folder of the volumes' files"),
     cfg.StrOpt("nbd_control", help="the storage daemon's control socket"),
     cfg.StrOpt("nbd_address", help="the address at which it serves"),
     cfg.IntOpt("nbd_port", default=10809),
@@ -36,7 +36,7 @@ class NbdDriver(driver.VolumeDriver):
         return OPTIONS
 
     def check_for_setup_error(self):
-        self._tell("query-version")
+        self._qmp("query-version")
 
     def _update_volume_stats(self):
         there = os.statvfs(self.configuration.nbd_folder)
@@ -67,66 +67,66 @@ class NbdDriver(driver.VolumeDriver):
     def initialize_connection(self, volume, connector):
         name = self._node(volume)
         if name not in self._nodes():
-            self._tell("blockdev-add", **{
+            self._qmp("blockdev-add", **{
                 "driver": "raw", "node-name": name,
                 "file": {"driver": "file", "filename": self._path(volume),
                          "cache": {"direct": self.configuration.nbd_direct}}})
-            self._tell("block-export-add", type="nbd", id=name, **{"node-name": name}, name=name,
+            self._qmp("block-export-add", type="nbd", id=name, **{"node-name": name}, name=name,
                        writable=True)
-        where = self.configuration
+        options = self.configuration
         return {"driver_volume_type": "nbd",
-                "data": {"name": name, "hosts": [where.nbd_address], "ports": [str(where.nbd_port)],
+                "data": {"name": name, "hosts": [options.nbd_address], "ports": [str(options.nbd_port)],
                          "volume_id": volume["id"]}}
 
     def terminate_connection(self, volume, connector, **kwargs):
         self._withdraw(volume)
 
     def _withdraw(self, volume):
-        """The export first, and then what it exports; a node is free a moment after its export."""
+        """Remove the export and then its block device, which is free a moment later."""
         name = self._node(volume)
-        if any(one["id"] == name for one in self._tell("query-block-exports")):
-            self._tell("block-export-del", event="BLOCK_EXPORT_DELETED", id=name, mode="hard")
+        if any(one["id"] == name for one in self._qmp("query-block-exports")):
+            self._qmp("block-export-del", event="BLOCK_EXPORT_DELETED", id=name, mode="hard")
         if name in self._nodes():
-            self._tell("blockdev-del", **{"node-name": name})
+            self._qmp("blockdev-del", **{"node-name": name})
 
     def _nodes(self):
-        return {one["node-name"] for one in self._tell("query-named-block-nodes", flat=True)}
+        return {one["node-name"] for one in self._qmp("query-named-block-nodes", flat=True)}
 
     def _path(self, volume):
         return os.path.join(self.configuration.nbd_folder, f"volume-{volume['id']}")
 
     @staticmethod
     def _node(volume):
-        return "v" + volume["id"].replace("-", "")[:30]     # QEMU takes 31 letters
+        return "v" + volume["id"].replace("-", "")[:30]     # QEMU allows 31 characters
 
-    def _tell(self, command, event=None, **arguments):
-        """The daemon's answer, once the event has come if one is waited for."""
-        with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(SECONDS)
-            line.connect(self.configuration.nbd_control)
-            said = line.makefile("rw")
-            said.readline()     # its greeting
-            self._say(said, "qmp_capabilities", {})
-            self._answer(said)
-            self._say(said, command, arguments)
-            answer, events = self._answer(said)
+    def _qmp(self, command, event=None, **arguments):
+        """The daemon's answer; with `event`, once that event has arrived."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(SECONDS)
+            connection.connect(self.configuration.nbd_control)
+            stream = connection.makefile("rw")
+            stream.readline()     # its greeting
+            self._send(stream, "qmp_capabilities", {})
+            self._answer(stream)
+            self._send(stream, command, arguments)
+            answer, events = self._answer(stream)
             while event and event not in events:
-                events.append(json.loads(said.readline()).get("event"))
+                events.append(json.loads(stream.readline()).get("event"))
             return answer
 
     @staticmethod
-    def _say(line, command, arguments):
-        line.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
-        line.flush()
+    def _send(stream, command, arguments):
+        stream.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+        stream.flush()
 
     @staticmethod
-    def _answer(line):
+    def _answer(stream):
         events = []
         while True:
-            told = json.loads(line.readline())
-            if "event" in told:
-                events.append(told["event"])
-            elif "error" in told:
-                raise OSError(f"the storage daemon: {told['error']['desc']}")
+            message = json.loads(stream.readline())
+            if "event" in message:
+                events.append(message["event"])
+            elif "error" in message:
+                raise OSError(f"the storage daemon: {message['error']['desc']}")
             else:
-                return told["return"], events
+                return message["return"], events
