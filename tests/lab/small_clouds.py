@@ -1,4 +1,4 @@
-"""A small cloud of Keystone, of which there is one seed: 20 users, 3 projects, 10 revocations."""
+"""A small KeystoneCloud, always with the same seed: 20 users, 3 projects, 10 revocations."""
 
 from contextlib import contextmanager
 
@@ -11,8 +11,8 @@ SMALL = {"users": 20, "projects": 3, "revocations": 10, "processes": 3}
 
 
 def cloud_lab(a=2, b=1, environment=None, **more) -> Lab:
-    """A lab with a link, `a` and `b` database hosts in its two sites, and in the first one also a
-    proxy's, a Keystone's and a client's host."""
+    """A lab of two linked sites with `a` and `b` database hosts, and in the first site hosts for the
+    proxy, Keystone and a client."""
     def host(site, role):
         return {"site": site, "role": role}
 
@@ -30,6 +30,6 @@ def cloud_hosts(lab) -> list:
 
 @contextmanager
 def small_cloud(a=2, b=1, **settings):
-    """(lab, cloud), up; the lab is down afterwards."""
+    """(lab, cloud), both up until the test ends."""
     with cloud_lab(a, b) as lab:
         yield lab, KeystoneCloud(cloud_hosts(lab), **{**SMALL, **settings}).up()

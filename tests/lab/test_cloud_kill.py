@@ -1,5 +1,5 @@
-"""After a kill at any moment, the next command leaves nothing of the study on the cloud: over HTTP
-against moto's server, a stand-in."""
+"""After a kill at any moment, the next command removes everything of the study from the cloud. Over HTTP
+with moto's server."""
 
 import json
 import subprocess
@@ -18,8 +18,7 @@ from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import user_cloud
 from labbook.systems.cloud.user_cloud import api_of, own_cloud
 
-# Makes things on the cloud and then hangs, at the journal's line that it is told: before that line
-# is written, or after it.
+# Makes resources on the cloud and hangs right before or after it writes the given line of the journal.
 CHILD = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -78,7 +77,7 @@ def own(url, tmp_path):
 
 
 def hung(own, line, at="after"):
-    """A process that has come so far and waits there."""
+    """A process that waits at this line."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(HERE),
                               json.dumps(own.told()), str(line), at], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "now\n", child.wait()
@@ -97,7 +96,7 @@ def there(own) -> list[str]:
 
 
 def snapshots(own) -> set[str]:
-    """All of the account: those of images carry no id of the study."""
+    """All snapshots of the account: those of images do not carry the study's id."""
     return {one["SnapshotId"] for one in api_of(own, "")._ec2.describe_snapshots()["Snapshots"]}
 
 
@@ -108,7 +107,7 @@ def folders(tmp_path):
 @pytest.mark.parametrize("line, at, made", [
     (2, "after", 0), (3, "before", 1), (4, "after", 1), (5, "before", 5), (7, "before", 6)])
 def test_the_next_command_removes_what_was_made(own, tmp_path, line, at, made):
-    """`made`: a volume, two servers with a disk each, an image (and its snapshot)."""
+    """`made`: number of resources: a volume, two servers with a disk each, an image and its snapshot."""
     before = snapshots(own)
     killed(own, line, at)
     assert len(there(own)) == made and (snapshots(own) != before) == (made == 6)
@@ -116,7 +115,7 @@ def test_the_next_command_removes_what_was_made(own, tmp_path, line, at, made):
     assert there(own) == [] and folders(tmp_path) == [] and snapshots(own) == before
 
 
-def test_labbook_down_does_so_and_says_it(own, tmp_path, monkeypatch, capsys):
+def test_labbook_down_removes_it_and_says_so(own, tmp_path, monkeypatch, capsys):
     killed(own, LINES)
     assert [(left.cloud, left.study, left.resources) for left in user_cloud.leftovers()] == [
         ("older", "cloud_platforms", 3)]
@@ -127,7 +126,7 @@ def test_labbook_down_does_so_and_says_it(own, tmp_path, monkeypatch, capsys):
     assert commands.down(SimpleNamespace()) == 0 and capsys.readouterr().out == ""
 
 
-def test_the_same_lab_takes_it_up_clean(own, tmp_path):
+def test_the_same_lab_starts_clean(own, tmp_path):
     killed(own, LINES)
     cloud = own_cloud(LabWith(own), "older")
     assert there(own) == [] and cloud.servers() == []
@@ -135,7 +134,7 @@ def test_the_same_lab_takes_it_up_clean(own, tmp_path):
     assert folders(tmp_path) == []
 
 
-def test_what_a_living_run_has_is_left_alone(own, tmp_path):
+def test_resources_of_a_running_process_are_left_alone(own, tmp_path):
     child = hung(own, LINES)
     try:
         made = there(own)
@@ -149,7 +148,7 @@ def test_what_a_living_run_has_is_left_alone(own, tmp_path):
     assert len(user_cloud.sweep()) == 1 and there(own) == []
 
 
-def test_a_cloud_that_is_away_is_told_and_tried_again(own, tmp_path, monkeypatch, capsys):
+def test_an_unreachable_cloud_is_reported_and_tried_again(own, tmp_path, monkeypatch, capsys):
     killed(own, LINES)
     away = api_of(own, "labbook-t1")
 
@@ -167,7 +166,7 @@ def test_a_cloud_that_is_away_is_told_and_tried_again(own, tmp_path, monkeypatch
     assert len(user_cloud.sweep()) == 1 and there(own) == []
 
 
-def test_credentials_that_are_gone_are_told(own, tmp_path):
+def test_missing_credentials_are_reported(own, tmp_path):
     killed(own, LINES)
     Path(own.credentials).rename(tmp_path / "elsewhere")
     with pytest.raises(LabError, match="clouds.older.credentials: .*no such file"):
@@ -176,12 +175,12 @@ def test_credentials_that_are_gone_are_told(own, tmp_path):
     assert len(user_cloud.sweep()) == 1 and there(own) == []
 
 
-def test_an_environment_without_it_names_those_it_has(own):
+def test_an_unknown_cloud_is_refused_with_the_known_names(own):
     with pytest.raises(InputError, match=r"no cloud 'oldr', did you mean 'older'\? \(allowed: older\)"):
         own_cloud(LabWith(own), "oldr")
 
 
-def test_it_goes_with_the_lab(own, tmp_path):
+def test_it_is_removed_with_the_lab(own, tmp_path):
     lab = LabWith(own)
     cloud = own_cloud(lab, "older")
     cloud.create_volume(1)

@@ -1,5 +1,5 @@
-"""Clouds and a real lab: the way to one through a lab host's SSH connection, and a user's own that
-goes with its lab. The clouds are stand-ins that boot nothing."""
+"""Clouds and a real lab: a connection through a lab host's SSH, and a user's own cloud that is cleaned
+with its lab. The clouds are stand-ins that boot nothing."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from labbook.systems.cloud.openstack import OpenStackApi
 from labbook.systems.cloud.openstack_session import connect_through
 from labbook.systems.cloud.user_cloud import own_cloud
 
-pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # the SDK's own
+pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # raised inside the SDK
 PORT = 5000
 
 
@@ -29,8 +29,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 0.02)
 
 
-def test_an_openstack_in_the_lab_is_reached_by_ssh_alone(pair, tmp_path, monkeypatch):
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")      # of this machine, for elsewhere
+def test_an_openstack_in_the_lab_is_reached_through_ssh_only(pair, tmp_path, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")      # must not be used
     far, near = pair.host("h1"), pair.host("h2")
     program = Path(openstack_stand_in.__file__)
     far.put(program, far.root / program.name)
@@ -51,7 +51,7 @@ def test_an_openstack_in_the_lab_is_reached_by_ssh_alone(pair, tmp_path, monkeyp
     process.stop()
 
 
-def test_a_users_own_cloud_goes_with_its_lab(tmp_path):
+def test_a_users_own_cloud_is_cleaned_with_its_lab(tmp_path):
     with moto(tmp_path) as url:
         own = ec2_cloud(url, tmp_path)
         entry = {key: value for key, value in own.told().items() if value and key not in ("name", "file")}
@@ -69,7 +69,7 @@ def test_a_users_own_cloud_goes_with_its_lab(tmp_path):
         assert cloud_stand_ins.there(cloud.api._ec2, mark) == [] and not list(clouds_dir().iterdir())
 
 
-def test_a_lab_goes_down_though_what_is_outside_of_it_does_not(tmp_path):
+def test_a_lab_goes_down_even_if_its_cloud_cannot_be_cleaned(tmp_path):
     from labbook.errors import LabError
 
     lab, done = Lab.up(describe({"h1": {}}), Environment("local"), new_id()), []

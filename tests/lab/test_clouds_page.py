@@ -4,7 +4,7 @@ to do than to come up: a boot, a function of the client, a benchmark over two se
 import pytest
 from tiny_page import TinyPage
 
-pytestmark = pytest.mark.timeout(1200)      # a guest's image and the databases may have to be made
+pytestmark = pytest.mark.timeout(1200)      # may have to make a guest's image and the databases
 STUDY = "cloud_platforms"
 TINY = {"releases": ["newer"], "functions.releases": ["newer"], "functions.function": ["quota"],
         "boot.at_once": [1], "shapes.releases": ["newer"], "shapes.kernel": ["is"], "shapes.ranks": 2,

@@ -28,7 +28,7 @@ def lab():
 
 @pytest.fixture(scope="module")
 def data(lab, tmp_path_factory):
-    """What a node that was alone, and stopped in order, leaves: with a table and a row."""
+    """The data directory of a stopped cluster of one node, with a table and a row."""
     patch = pytest.MonkeyPatch()
     patch.setattr("labbook.lab.cache.build.cache_dir", lambda: tmp_path_factory.mktemp("cache"))
     node = GaleraNode(lab.host("db1")).up()
@@ -66,12 +66,12 @@ def add(node, name: str):
 
 
 def names(cluster) -> dict:
-    """By host, what each node has: commits of another are there as soon as they are asked for."""
+    """The names on each node, by its host; a commit on another node is visible at once."""
     rows = cluster.query_each("SELECT name FROM people ORDER BY name", "kept")
     return {host: [name for name, in found] for host, found in rows.items()}
 
 
-def test_from_a_copied_directory_to_other_segments(three, hosts, data):
+def test_up_from_a_copied_data_directory_with_other_segments(three, hosts, data):
     assert [node.transfer() for node in three.nodes] == [None] * 3
     for node in three.nodes:
         add(node, node.host.name)
@@ -86,24 +86,24 @@ def test_from_a_copied_directory_to_other_segments(three, hosts, data):
     three.stop()
     assert not any(process.alive() for process in three.processes)
     assert three.status() == dict.fromkeys(SITES)
-    three.start()  # from what they have
+    three.start()  # from their own data
     assert names(three)["db3"] == ["db1", "db2", "db3", "seeded"]
 
     again = Galera(hosts, segments=[0, 0, 0], weights=[2, 1, 1], send_window=64, data=data).up()
-    told = again.query_each("SELECT @@wsrep_provider_options")
-    for host, ((options,),) in told.items():
+    options_of = again.query_each("SELECT @@wsrep_provider_options")
+    for host, ((options,),) in options_of.items():
         assert "gmcast.segment = 0" in options and "evs.send_window = 64" in options
         assert f"pc.weight = {2 if host == 'db1' else 1}" in options
     assert names(again)["db2"] == ["seeded"]
-    for node in again.nodes:  # as when the power goes
+    for node in again.nodes:  # as in a power failure
         node.process.kill()
-    with pytest.raises(SystemFailure, match="none can say that it has all transactions"):
+    with pytest.raises(SystemFailure, match="none is known to have all transactions"):
         again.start()
 
 
-def test_a_node_that_gives_up_says_so_at_once_and_is_started_again(three):
+def test_a_node_that_leaves_is_reported_at_once_and_restarted(three):
     node = three.node("db3")
-    node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=2'")    # it closes its connection
+    node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=2'")    # the node closes its connection
     three.synced(["db1", "db2"])
     add(three.nodes[0], "while db3 is away")
     assert node.process.alive() and node.left() and not three.nodes[0].left()
@@ -113,12 +113,12 @@ def test_a_node_that_gives_up_says_so_at_once_and_is_started_again(three):
 
     node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=2'")
     three.synced(["db1", "db2"])
-    with pytest.raises(SystemFailure, match="db3: it has left its cluster"):
+    with pytest.raises(SystemFailure, match="db3: it left its cluster"):
         node.await_answer()
     assert not node.process.alive()
 
 
-def test_a_killed_node_rejoins_by_what_it_missed_or_by_all_there_is(three):
+def test_a_killed_node_rejoins_by_ist_or_sst(three):
     node = three.node("db3")
     for by in ("IST", "SST"):
         node.process.kill()
@@ -154,12 +154,12 @@ def link(lab):
 
 
 def falls_apart(cluster, *names):
-    """Returns once none of these nodes may write."""
+    """Wait until none of these nodes may write."""
     cluster.host.wait_for(lambda: not any(cluster.status()[name]["primary"] for name in names),
                           f"{names} to be without a quorum", 30)
 
 
-def test_a_cut_off_node_may_not_write_and_comes_back(link, three):
+def test_a_disconnected_node_may_not_write_and_rejoins(link, three):
     link.cut()
     three.synced(["db1", "db2"])
     falls_apart(three, "db3")
@@ -171,11 +171,11 @@ def test_a_cut_off_node_may_not_write_and_comes_back(link, three):
     assert names(three)["db3"] == ["meanwhile", "seeded"]
 
 
-def test_halves_both_stop_unless_one_weighs_more(link, hosts, data):
+def test_both_halves_stop_unless_one_has_more_weight(link, hosts, data):
     halves = Galera(hosts[1:], data=data).up()
     link.cut()
     falls_apart(halves, "db2", "db3")
-    halves.bootstrap("db2")  # what a user does who knows that the other half takes no writes
+    halves.bootstrap("db2")  # as a user would who knows that the other half takes no writes
     halves.synced(["db2"])
     add(halves.nodes[0], "bootstrapped")
     link.heal()
@@ -192,8 +192,8 @@ def test_halves_both_stop_unless_one_weighs_more(link, hosts, data):
     halves.destroy()
 
 
-def test_an_ordinary_user_may_start_an_empty_one_and_a_node_may_not_come_up(hosts, monkeypatch):
-    """As on hosts that are logged in to without being root."""
+def test_an_ordinary_user_starts_an_empty_cluster_and_a_failed_node_ends_it(hosts, monkeypatch):
+    """As on hosts with a login that is not root."""
     for host in hosts[1:]:
         host.run("rm -rf processes && mkdir processes && chmod 777 . processes")
         monkeypatch.setattr(host, "run", as_nobody(host.run))

@@ -1,4 +1,4 @@
-"""A small cloud of Keystone: from its seed to answers, back to its start, and past a cut."""
+"""A small KeystoneCloud: its seed, its reset, a cut link, and parts that do not come up."""
 
 import json
 
@@ -12,7 +12,7 @@ from labbook.systems.keystone import state
 from labbook.systems.keystone.server import Keystone
 from labbook.systems.keystone.stack import KeystoneCloud
 
-USERS = "SELECT COUNT(*) FROM keystone.local_user"  # the administrator is one
+USERS = "SELECT COUNT(*) FROM keystone.local_user"  # including the administrator
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def test_all_nodes_start_from_the_seed_and_take_part(cloud):
     assert cloud.keystone.request("GET", "/users", token="wrong").status == 401
 
 
-def test_what_clients_are_told_of_is_where_keystone_is(cloud):
+def test_the_catalogue_names_keystones_address(cloud):
     token = cloud.keystone.admin_token()
     seen = cloud.keystone.request("GET", "/auth/catalog", token=token).json["catalog"]
     assert [e["url"] for service in seen for e in service["endpoints"]] == [cloud.url]
 
 
-def test_users_that_came_go_and_the_table_of_revocations_is_as_it_was(cloud):
+def test_a_reset_removes_new_users_and_restores_the_revocations(cloud):
     for number in range(3):
         make_user(cloud, f"new{number}")
     assert cloud.galera.query(USERS)[0][0] == SMALL["users"] + 4
@@ -60,12 +60,12 @@ def test_users_that_came_go_and_the_table_of_revocations_is_as_it_was(cloud):
     assert cloud.galera.query(USERS)[0][0] == SMALL["users"] + 1
     of_tokens = cloud.galera.query(f"SELECT audit_id, audit_chain_id FROM {state.TABLE}")
     assert len(of_tokens) == SMALL["revocations"] and all(map(any, of_tokens))
-    cloud.reset()  # nothing to do does no harm
+    cloud.reset()  # a second time changes nothing
     assert state.entries_of(cloud.galera) == SMALL["revocations"]
 
 
-def test_a_list_of_users_is_whole(cloud):
-    """As shipped, Keystone's ends after a thousand, and a reset would leave users behind."""
+def test_a_list_of_users_is_complete(cloud):
+    """By default it ends after a thousand, and a reset would leave users behind."""
     many = 1100
     try:
         cloud.galera.query("INSERT INTO keystone.user (id, extra, enabled, domain_id) SELECT "
@@ -98,21 +98,22 @@ def test_a_node_without_quorum_gets_no_connections(both):
     try:
         assert proxy.states()[lost.address] == "UP"
         link.cut()
-        # the link is cut between them too: a proxy beside the node tells what it says of itself
+        # the link between them is cut too: a proxy on the node's host shows the node's own answer
         beside = HAProxy(lost.host, servers=[lost.address], check="galera", check_ms=200)
         beside.port = 3316
+        beside.provide()
         beside.deploy()
         beside.begin()
         lost.host.wait_for(lambda: not lost.cluster_state()["primary"], "the node to be alone", 60)
-        lost.host.wait_for(lambda: beside.states()[lost.address] == "DOWN", "it to be DOWN", 10)
+        lost.host.wait_for(lambda: beside.states()[lost.address] == "DOWN", "the node to be DOWN", 10)
         assert "unable" in beside.process.log_tail()
         cloud.host.wait_for(lambda: proxy.states() == {
             address: "DOWN" if address == lost.address else "UP"
-            for address in cloud.galera.addresses}, "the others to stay", 20)
+            for address in cloud.galera.addresses}, "the other nodes to stay UP", 20)
         make_user(cloud, "while-cut")
         link.heal()
         cloud.galera.synced()
-        beside.host.wait_for(lambda: beside.states()[lost.address] == "UP", "it to be back", 20)
+        beside.host.wait_for(lambda: beside.states()[lost.address] == "UP", "the node to be UP", 20)
         assert set(cloud.galera.query_each(USERS).values()) == {((SMALL["users"] + 2,),)}
         beside.destroy()
     finally:
@@ -120,7 +121,7 @@ def test_a_node_without_quorum_gets_no_connections(both):
         proxy.destroy()
 
 
-def test_a_keystone_whose_database_does_not_answer_says_so(both):
+def test_a_keystone_without_an_answering_database_says_so(both):
     lab, cloud = both
     nowhere = Keystone(lab.host("client"), database_address=cloud.address)
     with pytest.raises(SystemFailure, match="client: Keystone's database at .*:3306 does not answer"):
@@ -128,23 +129,23 @@ def test_a_keystone_whose_database_does_not_answer_says_so(both):
     nowhere.destroy()
 
 
-def test_another_one_takes_its_place_with_other_settings(both):
+def test_a_cloud_with_other_settings_takes_its_place(both):
     lab, before = both
     one = KeystoneCloud(cloud_hosts(lab), **SMALL, cache=False).up()
     assert one.galera.segments == [0, 0, 0] and one.facts()["keystone"]["cache"] is False
-    assert one.galera.query(USERS)[0][0] == SMALL["users"] + 1  # of the cut, nothing is left
+    assert one.galera.query(USERS)[0][0] == SMALL["users"] + 1  # nothing of the earlier cloud is left
     one.reset()
     one.destroy()
     assert all(host.run("ls").stdout.split() == ["processes"] for host in one.hosts)
 
 
-@pytest.mark.parametrize("part, told", [
+@pytest.mark.parametrize("part, message", [
     (Keystone, "keystone: .*ended with exit code"), (GaleraNode, "db[123]: .*ended with exit code")])
-def test_where_a_part_does_not_come_up_none_stays(both, monkeypatch, part, told):
+def test_if_a_part_does_not_come_up_none_is_left_running(both, monkeypatch, part, message):
     lab, _ = both
     cloud = KeystoneCloud(cloud_hosts(lab), **SMALL)
     monkeypatch.setattr(part, "command", lambda self: "ls /no-such-file")
-    with pytest.raises(SystemFailure, match=told) as error:
+    with pytest.raises(SystemFailure, match=message) as error:
         cloud.up()
     assert "/no-such-file" in error.value.log
     processes = [*cloud.processes, cloud.haproxy.process, cloud.process]

@@ -1,4 +1,4 @@
-"""Keystone's clients against a small cloud: at work, with a node killed, with its link cut."""
+"""Keystone's clients on a small cloud: without faults, with a killed node, with a cut link."""
 
 import time
 
@@ -38,11 +38,11 @@ def after_a_fault(lab, cloud, fault) -> tuple:
     """(rows, when the fault was) of calls before, during and after `fault()`."""
     stream = begin_users(Crew.of(lab), cloud, scenario="create_user", concurrency=3,
                          seconds_at_most=120, call_seconds=20)
-    time.sleep(3)  # for some calls, also where each takes a second
+    time.sleep(3)  # for some calls, even if each takes a second
     at = time.time() - stream.started
     fault()
     cloud.galera.synced()
-    time.sleep(3)  # for some calls, also where each takes a second
+    time.sleep(3)  # for some calls, even if each takes a second
     return stream.end().rows, at
 
 

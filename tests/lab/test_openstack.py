@@ -1,5 +1,5 @@
-"""OpenStack in a lab host: it comes up, what a user does with it works, and nothing stays. Of the newer
-release, whose databases take minutes to be made; LABBOOK_RELEASES="2026.2 zed" has both tried."""
+"""OpenStack on a lab host: it comes up, its functions work, and nothing is left. In the newer release;
+LABBOOK_RELEASES="2026.2 zed" tests both. Making the databases takes minutes."""
 
 import os
 import time
@@ -18,7 +18,7 @@ from labbook.workloads.clouds.functions import cloud_function
 from labbook.workloads.clouds.testbed import Testbed
 from labbook.workloads.machines.machine import Machine
 
-pytestmark = pytest.mark.timeout(1800)      # a guest's image and the databases may have to be made
+pytestmark = pytest.mark.timeout(1800)      # may have to make a guest's image and the databases
 LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud"},
                                     "store": {"site": "room", "role": "store"}}}
 SEEN = {"processes": "ps -eo comm=", "mounts": "cat /proc/mounts", "links": "ip -o link | cut -d: -f2",
@@ -41,17 +41,17 @@ def platform(request):
                 assert {what: now[what] - was[what] for what in SEEN if what != "files"} == {
                     "processes": set(), "mounts": set(), "links": set()}
                 assert not {"openstack", "mariadb"} & now["files"]
-    # of the other, what a lab takes with it that goes down with servers at work, as after a kill
+    # the other release goes down with its lab while guests run, as after a kill
     assert not spaces & pid_namespaces()
 
 
 def seen(host) -> dict[str, set]:
-    """What there is on a host; the processes are its own only."""
+    """Processes, mounts, links and files of a host."""
     return {what: set(host.run(command).stdout.splitlines()) for what, command in SEEN.items()}
 
 
 def pid_namespaces() -> set[str]:
-    """Those that this machine's processes are in; an ended one that nobody has asked about yet counts not."""
+    """PID namespaces of this machine's processes, without zombies."""
     found = set()
     for one in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -73,19 +73,19 @@ def ground(platform):
                   cloud.make_key(via.run(f"cat {key}.pub").stdout), reach, via.dial)
 
 
-def test_what_a_cloud_has_from_the_start(platform):
+def test_content_of_a_new_cloud(platform):
     cloud = platform.cloud
     assert {"guest", "guest-0.5gb", "guest-1gb", "guest-2gb"} <= {one.name for one in cloud.images()}
     assert cloud.flavor("c1.xlarge").cores == 4 and cloud.flavor("c1.xlarge").memory_mb == 2048
     facts = cloud.facts()
-    assert facts["platform"] == f"OpenStack {platform.settings['release']}"
+    assert facts["platform"] == f"OpenStack {platform.settings.release}"
     assert facts["compute_machines"] == 1 and facts["volume_way"] == "NBD over TCP from host store"
     versions = platform.facts()["versions"]
     assert set(versions) == {"keystone", "glance", "openstack-placement", "nova", "neutron", "cinder"}
 
 
 def test_secrets_are_in_no_command_line(platform):
-    """Of services that run, of which nova-compute has started helpers of its own by now."""
+    """Of running services, including nova-compute's helpers."""
     for host in (platform.host, platform.platform.store):
         shown = host.run("ps -eo args=").stdout
         assert "nova-" in shown or "cinder-" in shown
@@ -99,7 +99,7 @@ def test_a_function_of_the_client(ground, name):
     assert load.metrics["works"] == 1, load.metrics["evidence"]
 
 
-def test_a_server_has_what_benchmarks_take(ground):
+def test_a_server_has_the_benchmarks_programs(ground):
     server, = ground.servers(1)
     assert ground.ask(server, f"for one in {PROGRAMS}; do command -v $one; done | wc -l") == "6"
     assert ground.ask(server, "nproc") == "1"
@@ -109,13 +109,13 @@ def test_a_server_has_what_benchmarks_take(ground):
     assert "labbook: up at" in ground.cloud.console(server)
 
 
-def test_disks_of_servers_bypass_the_hosts_memory_as_asked(ground, platform):
+def test_guests_disks_bypass_the_page_cache_as_set(ground, platform):
     ground.servers(1)
-    said = platform.host.run("ps -eo args= | grep '^[^ ]*qemu-system-x86_64 -name'").stdout
-    assert '"cache":{"direct":true' in said
+    output = platform.host.run("ps -eo args= | grep '^[^ ]*qemu-system-x86_64 -name'").stdout
+    assert '"cache":{"direct":true' in output
 
 
-def test_a_type_that_fits_no_host_is_told(ground):
+def test_a_vm_type_without_room_on_a_host(ground):
     cloud, key = ground.cloud, ground.key
     made = cloud.run(1, ground.image, cloud.make_flavor(Flavor("", "all", 1, 100_000_000, 2)), key)
     with pytest.raises(LabError, match="no host of the cloud has room for 1 of 1 servers"):
@@ -123,7 +123,7 @@ def test_a_type_that_fits_no_host_is_told(ground):
     cloud.terminate(made)
 
 
-def test_an_image_that_never_boots_is_told(ground, tmp_path):
+def test_an_image_that_does_not_boot(ground, tmp_path):
     empty, cloud = tmp_path / "empty.raw", ground.cloud
     empty.write_bytes(bytes(8 << 20))
     image = cloud.upload_image(empty)

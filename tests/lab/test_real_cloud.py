@@ -1,5 +1,5 @@
-"""A small cloud of Keystone on foreign hosts, by a user who is not root: two database hosts in two
-sites, one host for all the rest. From its seed to answers, past a killed node, and gone."""
+"""A small KeystoneCloud on remote hosts, by a user who is not root: two database hosts at two sites and
+one host for the rest. It works, survives a killed node, and leaves nothing."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import begin_users
 
 SMALL = {"users": 8, "projects": 2, "revocations": 4, "processes": 2, "segments": 2,
-         "weight": 2}  # so that the first node lives on without the other
+         "weight": 2}  # so that the first node continues without the other
 ROLES = {"h1": ["db"], "h2": ["db"], "h3": ["lb", "keystone", "client"]}
 SITES = {"h1": {"site": "a"}, "h2": {"site": "b"}, "h3": {"site": "a"}}
 NAMES = "SELECT name FROM keystone.local_user"
@@ -30,7 +30,7 @@ def place():
         yield made
 
 
-def test_a_cloud_on_a_users_own_hosts_works_outlives_a_node_and_leaves_nothing(place, tmp_path):
+def test_a_cloud_on_a_users_own_hosts_survives_a_killed_node_and_leaves_nothing(place, tmp_path):
     environment = Environment.load(place.environment(tmp_path / "rack.yml", roles=ROLES, hosts=SITES,
                                                      allow=["software"]))
     with as_before(place):
@@ -52,10 +52,10 @@ def users_made_while(lab, cloud, fault) -> set:
     stream = begin_users(Crew.of(lab), cloud, scenario="create_and_list_users", concurrency=2,
                          seconds_at_most=120, call_seconds=30)
     fault(cloud)
-    proxy = cloud.haproxy   # which sees a moment later that a donor is in step again
+    proxy = cloud.haproxy   # which sees with a delay that a donor is Synced again
     proxy.host.wait_for(lambda: set(proxy.states().values()) == {"UP"}, "its servers to be UP", 60)
     back_s = time.time() - stream.started
-    time.sleep(3)           # for some calls, also where each takes a second
+    time.sleep(3)           # for some calls, even if each takes a second
     rows = stream.end().rows
     assert rows.ok[(rows.step == "") & (rows.started_s > back_s)].any(), rows.error.unique()
     return {user for user in rows.user if user}
@@ -70,7 +70,7 @@ def kill_and_rejoin(cloud):
 
 
 def check_the_wan_is_taken_as_it_is(lab):
-    """With the delay that it has of itself; to shape it is not allowed here."""
+    """Its own delay is measured; shaping is not allowed here."""
     link = Link(lab, "a", "b")
     link.shape()
     assert 0 < link.check()["measured_rtt_ms"] < 5
@@ -84,12 +84,12 @@ def check_the_wan_is_taken_as_it_is(lab):
 
 
 def check_nothing_tells_the_secrets(place, cloud):
-    """Neither facts nor command lines nor logs; files that hold them are their user's alone."""
+    """They are in no facts, command lines or logs; only their user can read files with them."""
     secrets = cloud.keystone.secrets
-    told = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
+    shown = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
     for host in cloud.hosts:
-        told += host.run("ps axo args; cat processes/*/log").stdout
+        shown += host.run("ps axo args; cat processes/*/log").stdout
     for secret in (secrets.password, secrets.fernet, secrets.credential):
-        assert secret not in told
+        assert secret not in shown
         found = place.inside("h3", f"grep -rlF -e {secret} /home/op /tmp /var | xargs stat -c %a")
         assert set(found.split()) <= {"600"}, found

@@ -1,4 +1,4 @@
-"""Stand-ins for clouds: moto's server, which speaks EC2's API over HTTP and boots nothing."""
+"""A stand-in for clouds with EC2's API: moto's server, which boots nothing."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ ANSWER_S = 60
 
 @contextmanager
 def moto(folder: Path, **variables):
-    """Its URL; a process of its own."""
+    """URL of moto's server, which runs as a process."""
     port = _free_port()
     log = (folder / "moto.log").open("wb")
     process = subprocess.Popen(
@@ -33,7 +33,7 @@ def moto(folder: Path, **variables):
 
 
 def ec2_cloud(url: str, folder: Path, name="older", secret="b", **more) -> OwnCloud:
-    """An entry of an environment file, with a file of credentials."""
+    """An entry of an environment file, with a credentials file."""
     credentials = folder / "credentials"
     credentials.write_text(f"[default]\naws_access_key_id = a\naws_secret_access_key = {secret}\n")
     credentials.chmod(0o600)
@@ -42,7 +42,7 @@ def ec2_cloud(url: str, folder: Path, name="older", secret="b", **more) -> OwnCl
 
 
 def there(ec2, mark: str) -> list[str]:
-    """Ids of all that is there with the study's id, but for servers that have ended."""
+    """Ids of all resources with the study's id, without terminated servers."""
     ours = [{"Name": "tag:labbook", "Values": [mark]}]
     servers = [one for group in ec2.describe_instances(Filters=ours)["Reservations"]
                for one in group["Instances"] if one["State"]["Name"] != "terminated"]
@@ -55,7 +55,7 @@ def there(ec2, mark: str) -> list[str]:
 
 
 class LabWith(SimpleNamespace):
-    """As much of a lab as taking a cloud takes."""
+    """The parts of a lab that own_cloud needs."""
 
     def __init__(self, *clouds, id="t1"):
         super().__init__(id=id, study="cloud_platforms", clouds={c.name: c for c in clouds}, undo=[])

@@ -1,5 +1,5 @@
-"""A stand-in for OpenStack, for the client's requests alone: as much of Keystone's, Nova's, Glance's,
-Cinder's and Neutron's APIs as these are. It boots nothing; the real one is in tests/lab."""
+"""A stand-in for OpenStack: the parts of the APIs of Keystone, Nova, Glance, Cinder and Neutron that the
+client uses. It boots nothing; tests/lab has a real one."""
 
 import json
 import re
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 
 class Cloud:
-    """What it has, by kind and id. `calls`: (method, path) of all that was asked."""
+    """Resources by kind and id. `calls`: (method, path) of all requests."""
 
     def __init__(self):
         self.url, self.calls, self.bodies = "", [], []
@@ -34,10 +34,10 @@ class Cloud:
         self.networks = [{"id": "n1", "name": "private", "router:external": False},
                          {"id": "n2", "name": "outside", "router:external": True}]
         self.limits, self.slow_boot = dict(LIMITS), 0
-        self.lists_faults = True    # releases before 2.96 of the API tell of a fault by the server itself alone
+        self.lists_faults = True    # API versions before 2.96 show a fault only in the query of one server
 
     def answer(self, method, path, query, body, headers):
-        """(code, what, headers) of the first route that fits."""
+        """(code, body, headers) of the first route that matches."""
         for wanted, pattern, route in ROUTES:
             match = wanted == method and re.fullmatch(pattern, path)
             if match:
@@ -204,7 +204,7 @@ ROUTES = [
 
 @contextmanager
 def openstack(address="127.0.0.1", port=0):
-    """The Cloud, which answers at its `url`."""
+    """The Cloud, served at its `url`."""
     cloud = Cloud()
 
     class Handler(BaseHTTPRequestHandler):
@@ -219,11 +219,11 @@ def openstack(address="127.0.0.1", port=0):
             body = json.loads(raw) if raw and is_json else raw
             cloud.bodies.append(body)
             try:
-                code, said, headers = cloud.answer(self.command, path, query, body, self.headers)
+                code, body, headers = cloud.answer(self.command, path, query, body, self.headers)
             except Refused as error:
                 code, headers = error.code, {}
-                said = {"error": {"code": error.code, "message": error.message}}
-            self._say(code, said, headers)
+                body = {"error": {"code": error.code, "message": error.message}}
+            self._respond(code, body, headers)
 
         do_GET = do_POST = do_PUT = do_DELETE = handle_one
 
@@ -237,8 +237,8 @@ def openstack(address="127.0.0.1", port=0):
             self.rfile.readline()
             return data
 
-        def _say(self, code, said, headers):
-            data = b"" if said is None else json.dumps(said).encode()
+        def _respond(self, code, body, headers):
+            data = b"" if body is None else json.dumps(body).encode()
             self.send_response(code)
             for name, value in {**headers, "Content-Type": "application/json",
                                 "Content-Length": str(len(data))}.items():
