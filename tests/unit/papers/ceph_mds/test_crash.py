@@ -120,7 +120,7 @@ def test_a_living_server_that_closed_the_session_cut_the_client_off(monkeypatch)
     faults = SimpleNamespace(states=empty, crashes=pd.DataFrame({"daemon": []}), blocklisted=[],
                              evicted=pd.DataFrame({"client": [], "by": []}),
                              noticed=pd.DataFrame({"t_s": [1015.0], "daemon": ["mds2"]}))
-    ceph = SimpleNamespace(fault_log=lambda at_s: faults, settings={"standby": 0},
+    ceph = SimpleNamespace(fault_log=lambda at_s: faults, settings=SimpleNamespace(standby=0),
                            ranks=lambda: {0: SimpleNamespace(name="mds1"), 1: SimpleNamespace(name="mds2")})
     one = run(monkeypatch, ceph)
     one.mount.cut = lambda: False
