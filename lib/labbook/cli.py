@@ -121,6 +121,8 @@ def _book(commands):
     publish = _command(commands, "publish", "press:publish",
                        "put summaries of this machine's last full run into data/published")
     publish.add_argument("study", metavar="STUDY")
+    publish.add_argument("--carry-over", metavar="WHY",
+                         help="keep what is published, and let it stand for today's code")
 
 
 def _lab(commands):

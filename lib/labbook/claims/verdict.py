@@ -153,7 +153,16 @@ def measured_on(conditions: dict) -> str:
     where = (f"{conditions['cpu']}, {conditions['cores']} cores, {conditions['profile']} profile, "
              f"{conditions['to']}")
     stale = conditions["stale"]
-    return where + (f"; {stale} of {conditions['points']} points by earlier code" if stale else "")
+    return where + (f"; {stale} of {conditions['points']} points by {earlier(conditions)}"
+                    if stale else "")
+
+
+def earlier(conditions: dict) -> str:
+    """What stale points were measured with: "earlier code", "other versions (...)", or both."""
+    because = conditions.get("stale_because") or ["code"]
+    versions = ", ".join(what for what in because if what != "code")
+    return " and ".join(["earlier code"] * ("code" in because)
+                        + [f"other versions ({versions})"] * bool(versions))
 
 
 def _section_row(verdict: Verdict) -> str:

@@ -98,9 +98,10 @@ def claims(given) -> int:
 
 
 def publish(given) -> int:
-    from labbook.pipeline.publish import publish as put
+    from labbook.pipeline import publish as out
 
-    for path in put(given.study):
+    for path in (out.carry_over(given.study, given.carry_over) if given.carry_over
+                 else out.publish(given.study)):
         print(path)
     return 0
 

@@ -5,7 +5,7 @@ every study in one place. All words are escaped; cells are labelled, so that the
 import html
 
 from labbook.claims import claims
-from labbook.claims.verdict import badge, here
+from labbook.claims.verdict import badge, earlier, here
 from labbook.pipeline import notebooks, pages
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words, state_words
@@ -59,7 +59,7 @@ def _on(told) -> str:
 
 
 def _points(told) -> str:
-    stale = f", {told['stale']} of them by earlier code" if told["stale"] else ""
+    stale = f", {told['stale']} of them by {earlier(told)}" if told["stale"] else ""
     return f"{told['points']}{stale}"
 
 

@@ -47,19 +47,17 @@ def _parquet(frame) -> bytes:
 
 def _summaries(study: str, note: dict) -> dict:
     """{experiment: DataFrame}, a row a point, of what the page's run stood on."""
-    from labbook.study import published
+    from labbook.study import Study, published
 
+    of = Study(study, note["environment"] or "environments/local.yml")
     if note["published"]:
         names = sorted(p.stem for p in (paths.published_dir() / study).glob("*.parquet"))
-        frames = {name: published.load(study, name).drop(columns=published.OWN) for name in names}
+        frames = {name: published.load(of, name).drop(columns=published.OWN) for name in names}
         return {name: frame for name, frame in frames.items() if len(frame)}
     import pandas as pd
 
-    from labbook.study import Study
-    from labbook.study.record import Records
-    from labbook.study.results import row
+    from labbook.study.record import Records, row
 
-    of = Study(study, note["environment"] or "environments/local.yml")
     frames = {}
     for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
         metas = map(Records(grid.parent).meta, grid.read_text().split())

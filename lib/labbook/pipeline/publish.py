@@ -3,25 +3,85 @@
 import json
 
 from labbook import paths
+from labbook.atomic_files import write_whole
+from labbook.errors import InputError
 from labbook.pipeline import notebooks, pages, parameters
 
 
 def publish(study: str, profile: str = "full") -> list:
-    """Write data/published/STUDY/: a Parquet file an experiment and run.json; the files' paths.
+    """Write data/published/STUDY/: a Parquet file an experiment, fingerprint.json and run.json.
 
-    InputError when this machine has no complete run of that profile.
+    Returns the files' paths. InputError when this machine has no complete run of that profile.
+    """
+    from labbook.study.study import Study
+
+    study, = notebooks.selected([study])
+    given = _of_last_run(study, profile)
+    environment = [given["environment"]] if given.get("environment") else []
+    files = export(Study(study, *environment), profile)
+    about = paths.published_dir() / study / "run.json"
+    pages.write_atomically(about, json.dumps(
+        {"profile": profile, "parameters": given}, indent=1) + "\n")
+    return [*files, about]
+
+
+def carry_over(study: str, why: str) -> list:
+    """Let the published summaries of a study stand for today's code and versions without measuring
+    again, and write down why. For changes that do not change what is measured.
+
+    Points that were published as stale stay stale. InputError when nothing is published.
     """
     from labbook.study import published
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
-    given = _of_last_run(study, profile)
-    measured = Study(study, given["environment"]) if given.get("environment") else study
-    files = published.export(measured, profile)
-    about = paths.published_dir() / study / "run.json"
-    pages.write_atomically(about, json.dumps(
-        {"profile": profile, "parameters": given}, indent=1) + "\n")
-    return [*files, about]
+    if not any((paths.published_dir() / study).glob("*.parquet")):
+        raise InputError("nothing is published of this study", file=paths.published_dir() / study)
+    return [published.stamp(Study(study), why)]
+
+
+def export(study, profile: str = "full") -> list:
+    """Write the records that the last complete run of a profile stood on, of all experiments of a
+    Study. Returns the files; InputError when there is no such run or a record is lost."""
+    from labbook.study import published
+    from labbook.study.record import Records
+
+    folder = paths.records_dir() / study.place / study.name
+    grids = sorted(folder.glob(f"*/{profile}.grid"))
+    if not grids:
+        raise InputError(f"no complete run of the profile {profile!r} on this machine",
+                         key=study.name)
+    files = [_export(study, Records(grid.parent), grid.read_text().split(), profile)
+             for grid in grids]
+    return [*files, published.stamp(study, "published from the records of a run")]
+
+
+def _export(study, records, keys: list[str], profile: str):
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from labbook.study import published
+    from labbook.study.record import row
+
+    metas = {key: records.meta(key) for key in keys}
+    lost = sum(meta is None for meta in metas.values())
+    if lost:
+        raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
+                         key=f"{study.name}: {records.folder.name}")
+    rows = [row(meta, study.run.is_stale(meta)) | {
+        "facts": _text(meta["facts"]), "provenance": _text(published.kept(meta, profile))}
+        for meta in metas.values()]
+    # an experiment that the profile leaves out is a file without rows
+    frame = pd.DataFrame(rows, columns=None if rows else [*published.OWN, "stale"])
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    target = published.path(study.name, records.folder.name)
+    write_whole(target, lambda file: pq.write_table(table, file, compression="zstd"))
+    return target
+
+
+def _text(data) -> str:
+    return json.dumps(data, ensure_ascii=False, sort_keys=True)
 
 
 def _of_last_run(study, profile) -> dict:

@@ -30,9 +30,9 @@ class Attempt:
     @property
     def lab(self):
         """The study's lab, brought up when it is not there yet."""
-        stage = self.study.stage
+        session = self.study.session
         if self._lab is None:
-            new_block = stage.enter(self.point)
+            new_block = session.enter(self.point)
             self._lab = self.study.lab_up()
             if new_block:
                 self.check_links()
@@ -46,7 +46,7 @@ class Attempt:
         """
         lab = self.lab
         self._setups += 1
-        return self.study.stage.made(self._setups, lambda: make(lab))
+        return self.study.session.made(self._setups, lambda: make(lab))
 
     def check_links(self) -> list[dict]:
         """Measure the lab's links now, as they are shaped; kept as the check before the point."""
@@ -90,7 +90,7 @@ class Attempt:
         try:
             return self._end(error)
         except BaseException:
-            self.study.stage.down()
+            self.study.session.down()
             raise
 
     def _end(self, error) -> bool:
@@ -105,10 +105,10 @@ class Attempt:
                 self._write(meta)
                 return False
         self._write_failure(error)
-        run, stage = self.study.run, self.study.stage
-        if isinstance(error, HOPELESS) or run.hopeless or stage.failed_to_rise > 1:
+        run, session = self.study.run, self.study.session
+        if isinstance(error, HOPELESS) or run.hopeless or session.failed_to_rise > 1:
             raise error
-        stage.down()
+        session.down()
         return True
 
     def _write(self, meta):
@@ -136,7 +136,7 @@ class Attempt:
             links = {"before": self._links_before, "after": self._lab.check_links()}
         about = self._about() | {"summary": self._recorded["summary"],
                                  "facts": self._recorded["facts"],
-                                 "provenance": self._provenance(self.study.stage.facts())
+                                 "provenance": self._provenance(self.study.session.facts())
                                  | {"links": links}
                                  | ({"failed_first": failed["message"]} if failed else {})}
         return self._veil(about | {"took_s": time.time() - self._start["time"]})
@@ -146,11 +146,12 @@ class Attempt:
         return {"key": point.key, "label": point.label, "study": self.study.name,
                 "experiment": point.experiment, "setup": point.setup, "vary": point.vary,
                 "repeat": point.repeat, "block": point.block, "order": point.order,
-                "seed": point.seed, "code_key": self.study.code_key,
+                "seed": point.seed, "fingerprint": self.study.fingerprint.code,
                 "profile": self.study.run.profile, "environment": str(self.study.environment)}
 
     def _provenance(self, lab: dict) -> dict:
         return {"machine": provenance.machine(), "code": provenance.code(),
+                "versions": self.study.fingerprint.versions,
                 "during": self._during or provenance.during(self._start), "lab": lab}
 
 

@@ -1,35 +1,229 @@
-"""The code key: whether a measurement was made by today's code.
+"""The fingerprint: whether a record was made by today's code, data and versions.
 
-Of the code, only what a notebook's measurement runs through: the lab, system and workload modules
-that the notebook and its lab.yml name, and what these import of each other.
+`code` is a digest of the content of every definition that a study's measurement reaches, of the
+data files, programs and C sources that these name, and of the lab's description. It starts from
+the cells of the notebook up to `study.complete()`, the paper's experiments.py, the systems in
+lab.yml and the few functions of
+labbook.study that decide how points are ordered, set up and summarised. What only draws, judges,
+records or reports is left out, and so is what every point's key has in it (its parameters).
+`versions` are those that are installed of the servers, compilers and Python packages it runs with.
 """
 
 import ast
-import hashlib
 import json
-import re
 import subprocess
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
 import labbook
 from labbook import paths
 from labbook.checks import load_yaml
+from labbook.errors import InputError
+from labbook.study.definitions import LOOSE, Cache, Definition, Module, module_file, parse
 from labbook.study.point import digest
 
 LIBRARY = Path(labbook.__file__).parent
-FLOORS = ("labbook.lab", "labbook.systems", "labbook.workloads")
-NO_CODE = {"", ".py", ".pyc", ".md"}
+# What of the library can change a recorded number; the rest is not followed.
+FLOORS = ("labbook.lab", "labbook.systems", "labbook.workloads", "labbook.targets",
+          "labbook.papers.{study}", "labbook.study.experiment", "labbook.study.point",
+          "labbook.study.session", "labbook.study.summary")
+ROOTS = ("labbook.lab:Lab", "labbook.lab:Environment", "labbook.lab:LabDescription",
+         "labbook.study.experiment:grid", "labbook.study.session:Session",
+         "labbook.study.summary:summarise")
+REGISTRY = "labbook.systems"    # its REGISTRY says where each system is: no content to measure
+PAGE = "labbook.notebook"      # the name that a notebook's own definitions are found under
+# Tools that start, list and connect; no server, client or compiler that is measured.
+TOOLS = {"dpkg", "e2fsprogs", "iproute2", "mount", "openssh-client", "procps", "util-linux"}
+# Where a package's name on import is not that of its distribution.
+DISTRIBUTIONS = {"cassandra": "cassandra-driver", "keystoneclient": "python-keystoneclient",
+                 "openstack": "openstacksdk", "yaml": "pyyaml"}
 
 
-def code_key(study: str, library: Path = LIBRARY) -> str:
-    """Digest of the modules a study measures with (without comments and docstrings), the data
-    files beside them, the lab's description, and the versions of the packages it needs."""
+@dataclass(frozen=True)
+class Fingerprint:
+    """`code`: 20 hex digits. `versions`: {package: installed version}."""
+
+    code: str
+    versions: dict = field(default_factory=dict)
+
+    def differs(self, code: str | None, versions: dict) -> list[str]:
+        """What is not as it was when a record was made: "code", and each package whose version
+        changed, as "mariadb-server 1:10.11 (now 1:11.4)"."""
+        changed = [] if code == self.code else ["code"]
+        return changed + [f"{name} {versions[name]} (now {now})"
+                          for name, now in sorted(self.versions.items())
+                          if versions.get(name, now) != now]
+
+
+@dataclass
+class Reached:
+    """`definitions`: (module, name) of each; `files`: paths from the library's folder."""
+
+    definitions: dict[tuple, Definition] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    def modules(self) -> set[str]:
+        return {module for module, _ in self.definitions}
+
+
+def fingerprint(study: str, library: Path = LIBRARY) -> Fingerprint:
+    """The study's fingerprint by this checkout and this machine."""
     lab = _lab_description(study)
-    used = modules(roots(study, lab, library), library)
-    parts = [[name, module_digest(path)] for name, path in sorted(used.items())]
+    found = reached(study, library)
     needs = lab.pop("needs", None) or {}
-    return digest([parts, _data_files(used.values()), lab, _versions(needs.get("packages") or ())])
+    contents = sorted({d for one in found.definitions.values() for d in one.digests})
+    return Fingerprint(digest([contents, sorted(set(found.files.values())), lab]),
+                       versions(found, needs.get("packages") or (), _systems(lab), study))
+
+
+def reached(study: str, library: Path = LIBRARY) -> Reached:
+    """All definitions and files that a study's measurement may run through."""
+    cache = Cache()
+    walk = _Walk(study, library, cache)
+    notebook = paths.notebook(study)
+    if notebook.exists():
+        walk.page(_page(notebook, library))
+    else:   # no notebook to ask: whatever it may use
+        for module in walk.all_modules("*"):
+            walk.follow(f"{module}:*")
+    for root in (*ROOTS, f"labbook.papers.{study}.experiments:*"):
+        walk.follow(root)
+    for system in _systems(_lab_description(study)):
+        walk.follow_system(system["name"])
+    walk.to_end()
+    cache.save()
+    return walk.found
+
+
+class _Walk:
+    """From definition to definition, by what each refers to."""
+
+    def __init__(self, study, library, cache):
+        self.study, self.library, self.cache = study, library, cache
+        self.floors = [floor.format(study=study) for floor in FLOORS]
+        self.found = Reached()
+        self._modules = {}
+        self._waiting = []
+
+    def page(self, page: Module):
+        self._modules[PAGE] = page
+        self._take(PAGE, LOOSE)
+
+    def follow(self, reference: str):
+        self._waiting.append(reference)
+
+    def to_end(self):
+        while self._waiting:
+            module, _, name = self._waiting.pop().partition(":")
+            if "*" in module:
+                for each in self.all_modules(module):
+                    self._whole(each)
+            elif name == "*":
+                self._whole(module)
+            else:
+                self._named(module, name)
+
+    def all_modules(self, pattern: str):
+        """Names of modules on the floors that a pattern fits."""
+        for path in self.library.rglob("*.py"):
+            name = ".".join(("labbook", *path.relative_to(self.library).with_suffix("").parts))
+            name = name.removesuffix(".__init__")
+            if self._on_floors(name) and (pattern == "*" or fnmatchcase(name, pattern)
+                                          and name.count(".") == pattern.count(".")):
+                yield name
+
+    def follow_system(self, name: str):
+        """The class of a name in lab.yml: a registered one, or one of the paper's own."""
+        registry = _registry(self.library)
+        if name in registry:
+            module, kind = registry[name]
+            self.follow(f"{REGISTRY}.{module}:{kind}")
+        else:
+            self.follow(f"labbook.papers.{self.study}.systems:*")
+
+    def _on_floors(self, name: str) -> bool:
+        return any(name == floor or name.startswith(f"{floor}.") for floor in self.floors)
+
+    def _module(self, name) -> Module | None:
+        if name not in self._modules:
+            path = module_file(name, self.library) if self._on_floors(name) else None
+            self._modules[name] = path and self.cache.module(name, path, self.library)
+        return self._modules[name]
+
+    def _whole(self, name):
+        module = self._module(name)
+        for each in module.definitions if module else ():
+            self._take(name, each)
+        for target in module.exports.values() if module else ():
+            self.follow(target)     # who is handed a module may use what that imports
+
+    def _named(self, name, wanted):
+        module = self._module(name)
+        if module is None:
+            return
+        if wanted in module.definitions:
+            self._take(name, wanted)
+        elif wanted in module.exports:
+            self.follow(module.exports[wanted])
+        else:
+            self._whole(f"{name}.{wanted}")
+
+    def _take(self, name, wanted):
+        module = self._module(name)
+        one = module.definitions.get(wanted)
+        if one is None or (name, wanted) in self.found.definitions or name == REGISTRY:
+            return
+        self.found.definitions[name, wanted] = one
+        for reference in one.refers:
+            self.follow(reference if ":" in reference else f"{name}:{reference}")
+        for file in one.files:
+            self._file(self.library / file)
+        self._take(name, LOOSE)
+
+    def _file(self, path: Path):
+        for each in [path] if path.is_file() else sorted(path.rglob("*")):
+            if each.suffix == ".py":
+                inside = each.relative_to(self.library).with_suffix("").parts
+                self._whole(".".join(("labbook", *inside)).removesuffix(".__init__"))
+            elif each.is_file() and each.suffix != ".pyc":
+                self.found.files[str(each.relative_to(self.library))] = self.cache.digest(each)
+
+
+def _registry(library: Path) -> dict:
+    """{name: (module, class)} of labbook.systems, read without an import."""
+    path = module_file(REGISTRY, library)
+    for node in ast.parse(path.read_text()).body if path else ():
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "REGISTRY":
+            return ast.literal_eval(node.value)
+    return {}
+
+
+def _page(path: Path, library: Path) -> Module:
+    """The definitions in the notebook's cells up to its last `.complete()`. What these cells do
+    beside defining is found under LOOSE."""
+    cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+    sources = ["".join(c["source"]) for c in cells]
+    last = max((i for i, text in enumerate(sources) if ".complete(" in text), default=len(cells))
+    kept = [_python(text) for cell, text in zip(cells[:last + 1], sources)
+            if "parameters" not in cell.get("metadata", {}).get("tags", ())]
+    page = parse("\n".join(kept), PAGE, path, library)
+    acts = [name for name, one in page.definitions.items() if name != LOOSE and one.acts]
+    page.definitions.setdefault(LOOSE, Definition()).refers |= set(acts)
+    return page
+
+
+def _python(source: str) -> str:
+    """A cell without its magics; nothing of a cell that is no Python, which running it reports."""
+    text = "\n".join("" if line.lstrip().startswith(("%", "!")) else line
+                     for line in source.splitlines())
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return ""
+    return text
 
 
 def _lab_description(study) -> dict:
@@ -38,148 +232,50 @@ def _lab_description(study) -> dict:
     return dict(data) if isinstance(data, dict) else {}
 
 
-def roots(study: str, lab: dict, library: Path = LIBRARY) -> set[str]:
-    """Modules that the study names: in its notebook's imports and as its lab's systems."""
+def _systems(lab: dict) -> list[dict]:
     systems = lab.get("systems") if isinstance(lab.get("systems"), list) else []
-    named = {f"labbook.systems.{s['name']}" for s in systems if isinstance(s, dict) and "name" in s}
-    path = paths.notebook(study)
-    if path.exists():
-        return named | {"labbook.lab"} | set(_imports(_notebook_code(path), "notebook"))
-    return named | set(_all_modules(library))     # no notebook to ask: whatever it may use
+    return [one for one in systems if isinstance(one, dict) and "name" in one]
 
 
-def modules(names, library: Path = LIBRARY) -> dict[str, Path]:
-    """{module: file} of all modules on the three floors that `names` reach by imports."""
-    found, waiting = {}, list(names)
-    while waiting:
-        name = waiting.pop()
-        path = _file(name, library)
-        if name in found or path is None:
-            continue
-        found[name] = path
-        is_package = path.name == "__init__.py"
-        package = name if is_package else name.rpartition(".")[0]
-        for imported in _imports(path.read_text(), package, late=is_package):
-            waiting += _matching(imported, library) if "*" in imported else [imported]
-        waiting.append(name.rpartition(".")[0])
+def versions(found: Reached, packages, systems, study: str) -> dict:
+    """{package: version} of what is installed here of the Debian packages that the study, its
+    systems and the code that it reaches name, and of the Python packages that the code imports."""
+    named = {*packages, *(p for one in found.definitions.values() for p in one.packages)}
+    for system in systems:
+        named |= _needed_by(system, study)
+    wanted = {part.strip() for name in named for part in name.split("|")} - TOOLS
+    outside = {name for one in found.definitions.values() for name in one.outside}
+    return _dpkg(tuple(sorted(wanted))) | _python_packages(outside)
+
+
+def _needed_by(system: dict, study: str) -> set[str]:
+    from labbook.systems import find
+
+    try:
+        return set(find(system["name"], study).needs(**system.get("settings", {})).packages)
+    except InputError:      # `labbook doctor` and a run say what is wrong with lab.yml
+        return set()
+
+
+def _python_packages(names) -> dict:
+    found = {}
+    for name in names:
+        try:
+            distribution = DISTRIBUTIONS.get(name, name)
+            found[f"python {distribution}"] = metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue    # the standard library's
     return found
 
 
-def _file(name: str, library: Path) -> Path | None:
-    if not any(name == floor or name.startswith(floor + ".") for floor in FLOORS):
-        return None
-    base = library.joinpath(*name.split(".")[1:])
-    return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
-
-
-def _matching(pattern: str, library: Path) -> list[str]:
-    """Modules whose names fit a pattern such as labbook.workloads.*_calls."""
-    package, _, name = pattern.rpartition(".")
-    folder = library.joinpath(*package.split(".")[1:])
-    return [f"{package}.{path.stem}" for path in folder.glob(f"{name}.py")]
-
-
-def _all_modules(library):
-    for floor in FLOORS:
-        for path in library.joinpath(*floor.split(".")[1:]).rglob("*.py"):
-            inside = path.relative_to(library).with_suffix("").parts
-            yield ".".join(("labbook", *inside)).removesuffix(".__init__")
-
-
-def _imports(source: str, package: str, late: bool = False):
-    """Everything an import may name: `from a import b` may mean the module a.b. A package that
-    loads its modules late (`late`) names them in strings (`"Lab": "lab"`), which count as well."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, package)
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.JoinedStr):
-            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "*"
-                           for part in node.values)
-            if re.fullmatch(r"labbook(\.[a-z_]+)+\.[a-z0-9_]*\*[a-z0-9_]*", text):
-                yield text
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from _named_in(node.value, package, late)
-
-
-def _named_in(text: str, package: str, late: bool):
-    """Modules that a string may name: `labbook.lab.x`, the file `x.py`, a late import's `x`."""
-    if re.fullmatch(r"labbook(\.[a-z_][a-z0-9_]*)+", text):
-        yield text
-    elif re.fullmatch(r"[a-z_][a-z0-9_]*\.py", text):
-        yield f"{package}.{text[:-3]}"
-    elif late and re.fullmatch(r"[a-z_][a-z0-9_]*", text):
-        yield f"{package}.{text}"
-
-
-def _absolute(node, package):
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".")
-    kept = parts[: len(parts) - node.level + 1]
-    return ".".join([*kept, node.module] if node.module else kept)
-
-
-def _notebook_code(path: Path) -> str:
-    cells = json.loads(path.read_text())["cells"]
-    code = []
-    for cell in (c for c in cells if c["cell_type"] == "code"):
-        lines = "".join(cell["source"]).splitlines()
-        text = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
-        try:
-            ast.parse(text)
-        except SyntaxError:
-            continue    # running it will say so
-        code.append(text)
-    return "\n".join(code)
-
-
-def module_digest(path: Path) -> str:
-    return _module_digest(path, path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=None)
-def _module_digest(path: Path, _mtime) -> str:
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            if node.body and _is_text(node.body[0]):
-                node.body[0].value.value = ""
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _is_text(node) -> bool:
-    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str))
-
-
-def _data_files(module_files) -> list:
-    """[name, digest] of the files beside modules that these read: of their own name but for the
-    suffix (IDL, templates), or named in their code."""
-    found = {}
-    for module in module_files:
-        source = module.read_text()
-        for path in module.parent.iterdir():
-            if path.is_file() and path.suffix not in NO_CODE and (
-                    path.stem == module.stem or path.name in source):
-                found[path] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return sorted([path.name, content] for path, content in found.items())
-
-
-def _versions(packages) -> list:
-    """Installed versions of Debian packages, as dpkg tells them; none where there is no dpkg."""
-    return list(_dpkg(tuple(sorted(packages)))) if packages else []
-
-
 @lru_cache
-def _dpkg(packages: tuple) -> tuple:
+def _dpkg(packages: tuple) -> dict:
+    """{package: version} as dpkg lists them; empty where there is no dpkg."""
+    if not packages:
+        return {}
     try:
-        done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\\n", *packages],
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages],
                               capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return tuple(sorted(done.stdout.splitlines()))
+        return {}
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines() if not line.endswith(" "))

@@ -131,6 +131,17 @@ def read_meta(path: Path) -> dict:
         return json.loads(pq.read_metadata(file).metadata[META])
 
 
+def parameters(meta: dict) -> dict:
+    """The parameters of a record; older records hold `vary` under the name `measure`."""
+    return meta["setup"] | (meta["vary"] if "vary" in meta else meta["measure"])
+
+
+def row(meta: dict, stale: bool) -> dict:
+    """A record as a row of a summary."""
+    return {"point": meta["key"], **parameters(meta), "repeat": meta["repeat"],
+            "block": meta["block"], "order": meta["order"], "stale": stale, **meta["summary"]}
+
+
 def plain(value):
     """What JSON does not know, for json.dumps(default=...): numpy's numbers, times, paths, sets."""
     if hasattr(value, "tolist"):

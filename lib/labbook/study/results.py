@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import datetime
 
 from labbook.study import published
+from labbook.study.record import row
 
 
 def summary(experiment):
@@ -13,7 +14,7 @@ def summary(experiment):
     import pandas as pd
 
     if experiment.study.run.published:
-        return published.load(experiment.study.name, experiment.name).drop(columns=published.OWN)
+        return published.load(experiment.study, experiment.name).drop(columns=published.OWN)
     rows = [row(meta, experiment.study.run.is_stale(meta)) for meta in metas(experiment)]
     columns = ["point", *experiment.parameters, "repeat", "block", "order", "stale"]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
@@ -26,21 +27,12 @@ def metas(experiment) -> list[dict]:
     return [meta for meta in found if meta is not None]
 
 
-def row(meta: dict, stale: bool) -> dict:
-    return {"point": meta["key"], **parameters(meta), "repeat": meta["repeat"],
-            "block": meta["block"], "order": meta["order"], "stale": stale, **meta["summary"]}
-
-
-def parameters(meta: dict) -> dict:
-    """The parameters of a record; older records hold `vary` under the name `metric`."""
-    return meta["setup"] | (meta["vary"] if "vary" in meta else meta["measure"])
-
-
 def conditions(study, experiments) -> dict:
     """What the points were measured on, in a few lines; empty when there are none.
 
     machine, cpu, cores, memory_gib, kernel, system, python, environment, profile, commit, from, to
-    (local time), points, stale, failed_first (how many failed before; left out when none did),
+    (local time), points, stale (how many by earlier code or versions), stale_because (what is not
+    as it was; left out when nothing is), failed_first (how many failed before; left out when none),
     cpu_pressure and steal (the highest share of a point's time). Where points are of several
     machines, what differs is told with the number of points of each.
     Of hosts that are machines of their own also `hosts`: their names in the lab, of one kind
@@ -50,11 +42,12 @@ def conditions(study, experiments) -> dict:
     told = []
     for experiment in experiments:
         if study.run.published:
-            frame = published.load(study.name, experiment.name)
-            told += [json.loads(text) | {"stale": bool(stale)}
+            frame = published.load(study, experiment.name)
+            because = published.changed(study) or ["code"]
+            told += [json.loads(text) | {"stale": because if stale else []}
                      for text, stale in zip(frame["provenance"], frame["stale"])]
         else:
-            told += [published.kept(meta, study.run.profile) | {"stale": study.run.is_stale(meta)}
+            told += [published.kept(meta, study.run.profile) | {"stale": study.run.changed(meta)}
                      for meta in metas(experiment)]
     return _digest(told)
 
@@ -65,6 +58,7 @@ def _digest(told: list[dict]) -> dict:
     last = max(told, key=lambda one: one["during"]["ended"])
     machine = last["machine"]
     hosts = _kinds(last.get("lab", {}).get("hosts", {}))
+    because = list(dict.fromkeys(what for one in told for what in one["stale"]))
     failed_first = sum("failed_first" in one for one in told)
     return {
         **({"hosts": hosts} if hosts else {}),
@@ -76,7 +70,8 @@ def _digest(told: list[dict]) -> dict:
         "commit": _together(_commit(one["code"]) for one in told),
         "from": _when(min(one["during"]["started"] for one in told)),
         "to": _when(last["during"]["ended"]),
-        "points": len(told), "stale": sum(one["stale"] for one in told),
+        "points": len(told), "stale": sum(bool(one["stale"]) for one in told),
+        **({"stale_because": because} if because else {}),
         **({"failed_first": failed_first} if failed_first else {}),
         "cpu_pressure": max(one["during"]["pressure"].get("cpu", 0.0) for one in told),
         "steal": max(one["during"]["steal"] for one in told),

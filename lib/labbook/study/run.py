@@ -59,7 +59,12 @@ class Run:
 
     def is_stale(self, meta: dict) -> bool:
         """Whether the code or the versions have changed since a record was made."""
-        return meta.get("code_key") != self.study.code_key
+        return bool(self.changed(meta))
+
+    def changed(self, meta: dict) -> list[str]:
+        """What is not as it was when a record was made: see Fingerprint.differs."""
+        versions = meta["provenance"].get("versions", {})
+        return self.study.fingerprint.differs(meta.get("fingerprint"), versions)
 
     def time_is_up(self, experiment) -> bool:
         if self.until is None or time.time() < self.until:

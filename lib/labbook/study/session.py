@@ -13,7 +13,7 @@ import warnings
 from contextlib import contextmanager
 
 
-class Stage:
+class Session:
     def __init__(self, bring_up):
         self._bring_up = bring_up
         self._lab = self._block = self._facts = None

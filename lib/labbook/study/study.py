@@ -12,11 +12,11 @@ from labbook.errors import InputError
 from labbook.study import provenance
 from labbook.study.attempt import Attempt
 from labbook.study.experiment import Experiment
-from labbook.study.fingerprint import code_key
+from labbook.study.fingerprint import Fingerprint, fingerprint
 from labbook.study.judging import judge
 from labbook.study.record import Records
 from labbook.study.run import PointsFailed, Run
-from labbook.study.session import Stage
+from labbook.study.session import Session
 
 __all__ = ["PointsFailed", "Study"]
 
@@ -35,7 +35,7 @@ class Study:
         self.run = Run(self)
         self.experiments = {}
         make = bring_up or _bring_up
-        self.stage = Stage(lambda: make(self.folder / "lab.yml", self._environment_file()))
+        self.session = Session(lambda: make(self.folder / "lab.yml", self._environment_file()))
 
     def experiment(self, name: str, setup=None, vary=None, repeats=1, *,
                    leave_out=None) -> Experiment:
@@ -97,10 +97,10 @@ class Study:
 
     def lab_up(self):
         """The study's lab, brought up when it is not there yet; `close()` takes it down."""
-        return self.stage.up()
+        return self.session.up()
 
     def close(self) -> None:
-        self.stage.down()
+        self.session.down()
 
     def __enter__(self):
         return self
@@ -122,8 +122,9 @@ class Study:
         return provenance.veil(self._environment_file())
 
     @cached_property
-    def code_key(self) -> str:
-        return code_key(self.name)
+    def fingerprint(self) -> Fingerprint:
+        """Of the code and the versions that this study would measure with now."""
+        return fingerprint(self.name)
 
     def _environment_file(self) -> Path:
         path = paths.checkout() / self.environment

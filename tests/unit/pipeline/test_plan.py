@@ -69,11 +69,10 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
 
 
 def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
-    from labbook.study import published
     book.study("wan", "1", parameters="repeats = 3\nclients = 8\n", full="repeats: 9\n")
-    monkeypatch.setattr(published, "export", lambda study, profile: [f"{study}-{profile}"])
+    monkeypatch.setattr(publish, "export", lambda study, profile: [f"{study.name}-{profile}"])
     files = publish.publish("wan")
-    assert files[0] == "wan-full" and files[1].name == "run.json"
+    assert files[0] == "wan-full" and files[-1].name == "run.json"
     assert run.published_run("wan") == {"profile": "full", "parameters": {"clients": 8, "repeats": 9}}
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"repeats": 4}})
@@ -84,10 +83,9 @@ def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch
 
 
 def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
-    from labbook.study import published
     book.study("wan", "1")
     book.write("data/papers/wan/claims.yml", "[]")
-    monkeypatch.setattr(published, "export", lambda study, profile: [study.environment.name])
+    monkeypatch.setattr(publish, "export", lambda study, profile: [study.environment.name])
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"environment": "environments/rack.yml"}})
     assert publish.publish("wan")[0] == "rack.yml"

@@ -1,46 +1,81 @@
-"""The code key: what counts as a change of what a measurement ran through, and what follows."""
+"""The fingerprint: what counts as a change of what a measurement ran through, and what follows."""
 
 import json
+import shutil
 
 import pytest
+from papers_in_book import PAGES
 
-from labbook.study import fingerprint as code
+from labbook.study import fingerprint as fingerprints
+from labbook.study.fingerprint import LIBRARY, Fingerprint, fingerprint, reached
+
+CELLS = [
+    "# parameters\nrepeats = 3\n", "%matplotlib inline\nfrom labbook.study import Study\n"
+    "from labbook.workloads.load import f\nfrom labbook.workloads import shapes as known\n",
+    "LOAD = 30\n\ndef drive(point):\n    return f(point, LOAD) + known.area(2)\n",
+    "study = Study('demo')\nspeed = study.experiment('speed', vary=dict(x=[1, 2]), repeats=repeats)\n"
+    "for point in speed.remaining():\n    drive(point)\nstudy.complete()\n",
+    "shown = 1\nprint(shown)\n",
+]
 
 
 @pytest.fixture
-def library(root, monkeypatch):
+def library(root):
     """A small library: the notebook uses workloads.load (which uses workloads.deep) and, by its
     lab.yml, systems.db; nothing uses workloads.other."""
     base = root / "labbook"
     files = {
-        "lab/__init__.py": '_HOMES = {"Lab": "lab"}\n', "lab/lab.py": "from . import wire\n",
-        "lab/wire.py": "X = 1\n", "lab/unused.py": "X = 1\n",
-        "systems/__init__.py": "", "systems/db.py": 'HELPER = "agent.py"\n',
-        "systems/agent.py": "X = 1\n",
+        "lab/__init__.py": '_HOMES = {"Lab": "lab"}\n\ndef __getattr__(name):\n    return _HOMES\n',
+        "lab/lab.py": "from . import wire\n\nclass Lab:\n    up = wire.X\n",
+        "lab/wire.py": "X = 1\nUNUSED = 2\n", "lab/unused.py": "X = 1\n",
+        "systems/__init__.py": 'REGISTRY = {"db": ("store.db", "DB")}\n',
+        "systems/store/__init__.py": "",
+        "systems/store/db.py": "import yaml\nfrom pathlib import Path\n\nHELPER = 'agent.py'\n"
+                               "FILES = Path(__file__).with_name('db.yml')\n"
+                               "PROGRAM = Path(__file__).with_name('on_host') / 'server'\n\n"
+                               "class DB:\n    files = (HELPER, FILES, PROGRAM)\n"
+                               "    loads = yaml.safe_load\n",
+        "systems/store/agent.py": "X = 1\n", "systems/store/db.yml": "{}\n",
+        "systems/store/other.yml": "{}\n",
+        "systems/store/on_host/server/__main__.py": "X = 1\n",
+        "systems/store/on_host/server/run.sh": "exit 0\n",
         "workloads/__init__.py": "",
-        "workloads/load.py": "IDL = 'store.thrift'\n\ndef f(x):\n"
-                             "    from labbook.workloads.deep import g\n"
-                             "    import_module(f'labbook.workloads.{x}_calls')\n",
-        "workloads/a_calls.py": "X = 1\n",
+        "workloads/load.py": "import os\nfrom labbook.workloads.deep import g as deep\n\n"
+                             "def f(x, load):\n    import_module(f'{__package__}.calls.{x}')\n"
+                             "    return deep() + compile_c()\n\n"
+                             "def compile_c():\n    return open(Path(__file__).parent / 'sources')\n",
+        "workloads/sources/main.c": "int main() {}\n",
         "workloads/deep.py": '"""Doc."""\nimport labbook.figures\n\n'
-                             'def g():\n    """Doc."""\n    return 1\n',
-        "workloads/other.py": "X = 1\n", "workloads/store.thrift": "service S {}\n",
-        "workloads/other.thrift": "service S {}\n", "figures/__init__.py": "X = 1\n",
-        "systems/db.yml": "{}\n",
+                             'def g() -> int:\n    """Doc."""\n    return 1\n\ndef unused():\n    pass\n',
+        "workloads/shapes.py": "def area(x):\n    return x * 2\n",
+        "workloads/other/__init__.py": "", "workloads/other/more.py": "X = 1\n",
+        "figures/__init__.py": "X = 1\n",
+        "study/summary.py": "def summarise(rows):\n    return sum(rows)\n",
+        "papers/demo/experiments.py": "from labbook.papers.demo.analysis import mean\n\n"
+                                      "def run():\n    return mean()\n",
+        "papers/demo/analysis.py": "def mean():\n    return 2\n",
+        "papers/demo/figures.py": "X = 1\n", "papers/other/experiments.py": "X = 1\n",
     }
     for name, text in files.items():
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         (base / name).write_text(text)
-    cells = ["%matplotlib inline\nfrom labbook.workloads.load import f\n"]
-    (root / "notebooks/demo.ipynb").write_text(json.dumps(
-        {"cells": [{"cell_type": "code", "source": cells}]}))
+    cells = [{"cell_type": "code", "source": cell.splitlines(True),
+              "metadata": {"tags": ["parameters"] if "parameters" in cell else []}} for cell in CELLS]
+    (root / "notebooks/demo.ipynb").write_text(json.dumps({"cells": cells}))
     lab = root / "data/papers/demo/lab.yml"
     lab.write_text(lab.read_text() + "systems: [{name: db, host: server}]\n")
     return base
 
 
-def key(library):
-    return code.code_key("demo", library)
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch, request):
+    if "library" in request.fixturenames:
+        monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(fingerprints, "_needed_by", lambda system, study: set())
+
+
+def code(library):
+    return fingerprint("demo", library).code
 
 
 def append(text):
@@ -48,56 +83,224 @@ def append(text):
 
 
 def replace(old, new):
-    return lambda path: path.write_text(path.read_text().replace(old, new))
+    def change(path):
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+    return change
 
 
 @pytest.mark.parametrize("name, change", [
-    ("workloads/load.py", append("X = 2\n")),
+    ("workloads/load.py", replace("deep() +", "2 * deep() +")),
     ("workloads/deep.py", replace("return 1", "return 2")),
-    ("systems/db.py", append("X = 2\n")),
-    ("systems/agent.py", append("X = 2\n")),
-    ("lab/lab.py", append("X = 2\n")),
-    ("lab/wire.py", append("X = 2\n")),
-    ("workloads/a_calls.py", append("X = 2\n")),
-    ("systems/db.yml", append("# versions\n")),
-    ("workloads/store.thrift", append("struct T {}\n")),
+    ("workloads/shapes.py", replace("x * 2", "x * 3")),
+    ("workloads/sources/main.c", append("int x;\n")),
+    ("systems/store/db.py", append("DB.more = 1\n")),
+    ("systems/store/agent.py", append("X = 2\n")),
+    ("systems/store/db.yml", append("a: 1\n")),
+    ("systems/store/on_host/server/__main__.py", append("X = 2\n")),
+    ("systems/store/on_host/server/run.sh", append("exit 1\n")),
+    ("lab/lab.py", replace("up = ", "down = ")),
+    ("lab/wire.py", replace("X = 1", "X = 2")),
+    ("lab/wire.py", append("print(X)\n")),
+    ("study/summary.py", replace("sum", "max")),
+    ("papers/demo/experiments.py", replace("mean()", "mean() + 1")),
+    ("papers/demo/analysis.py", replace("return 2", "return 3")),
     ("../data/papers/demo/lab.yml", replace("role: db", "role: db, limits: {cores: 1}")),
+    ("../notebooks/demo.ipynb", replace("LOAD = 30", "LOAD = 31")),
+    ("../notebooks/demo.ipynb", replace("drive(point)\\n\", \"study", "drive(2)\\n\", \"study")),
 ])
 def test_what_a_measurement_runs_through_counts(library, name, change):
-    before = key(library)
+    before = code(library)
     change(library / name)
-    assert key(library) != before
+    assert code(library) != before
 
 
 @pytest.mark.parametrize("name, change", [
     ("workloads/deep.py", append("\n# a comment\n\n\n")),
     ("workloads/deep.py", replace('"""Doc."""', '"""Other words."""')),
-    ("workloads/other.py", append("X = 2\n")),
-    ("workloads/other.thrift", append("struct T {}\n")),
+    ("workloads/deep.py", replace("-> int", "-> float")),
+    ("workloads/deep.py", replace("    pass", "    return 3")),
+    ("workloads/load.py", replace("import os\n", "import os, sys\n")),
+    ("workloads/other/more.py", append("X = 2\n")),
+    ("systems/store/other.yml", append("a: 1\n")),
+    ("systems/__init__.py", append("# of systems\nX = 1\n")),
     ("lab/unused.py", append("X = 2\n")),
+    ("lab/wire.py", replace("UNUSED = 2", "UNUSED = 3")),
     ("figures/__init__.py", append("X = 2\n")),
+    ("papers/other/experiments.py", append("X = 2\n")),
     ("../data/papers/demo/lab.yml", append("# a comment\nneeds: {minutes: {quick: 5}}\n")),
     ("../notebooks/demo.ipynb", replace("matplotlib", "config")),
+    ("../notebooks/demo.ipynb", replace("repeats = 3", "repeats = 6")),
+    ("../notebooks/demo.ipynb", replace("x=[1, 2]", "x=[1, 2, 3]")),
+    ("../notebooks/demo.ipynb", replace("shown = 1", "shown = 2")),
 ])
 def test_what_it_does_not_run_through_does_not(library, name, change):
-    before = key(library)
+    before = code(library)
     change(library / name)
-    assert key(library) == before
+    assert code(library) == before
 
 
-def test_versions_of_packages_count(library, root, monkeypatch):
-    lab = root / "data/papers/demo/lab.yml"
-    append("needs: {packages: [db-server]}\n")(lab)
-    keys = set()
-    for version in ("1.0", "1.1"):
-        monkeypatch.setattr(code, "_dpkg", lambda names, v=version: (f"{names[0]} {v}",))
-        keys.add(key(library))
-    assert len(keys) == 2
+def test_a_renamed_module_a_move_a_split_and_a_merge_change_nothing(library, root):
+    before = code(library)
+    page = root / "notebooks/demo.ipynb"
+    (library / "workloads/shapes.py").rename(library / "workloads/outlines.py")
+    replace("import shapes as known", "import outlines")(page)
+    replace("known.area", "outlines.area")(page)
+    assert code(library) == before, "renamed, and called by its new name"
+    (library / "workloads/deep.py").rename(library / "workloads/other/depth.py")
+    replace("labbook.workloads.deep import g as deep", "labbook.workloads.other import depth")(
+        library / "workloads/load.py")
+    replace("deep()", "depth.g()")(library / "workloads/load.py")
+    assert code(library) == before, "moved to another package, and imported in another way"
+    load = library / "workloads/load.py"
+    kept, _, split = load.read_text().partition("def compile_c")
+    load.write_text("from labbook.workloads.parts import compile_c\n" + kept)
+    (library / "workloads/parts.py").write_text("def compile_c" + split)
+    assert code(library) == before, "split"
+    shapes = library / "workloads/outlines.py"
+    append(shapes.read_text())(library / "workloads/parts.py")
+    shapes.unlink()
+    replace("import outlines", "import parts")(page)
+    replace("outlines.area", "parts.area")(page)
+    assert code(library) == before, "merged"
+    (library / "systems/store").rename(library / "systems/database")
+    replace("store.db", "database.db")(library / "systems/__init__.py")
+    (library / "systems/database/agent.py").rename(library / "systems/database/jamm.py")
+    replace("agent.py", "jamm.py")(library / "systems/database/db.py")
+    assert code(library) == before, "a package and a program"
 
 
-def test_the_real_library_has_a_key(root):
-    assert code.code_key("demo") == code.code_key("demo")
-    assert "labbook.lab.lab" in code.modules({"labbook.lab"})
+def test_another_version_of_a_server_or_a_package_is_named(library, root, monkeypatch):
+    append("needs: {packages: [db-server, procps]}\n")(root / "data/papers/demo/lab.yml")
+    given = {"db-server": "1.0"}
+    monkeypatch.setattr(fingerprints, "_dpkg", lambda names: {
+        name: given[name] for name in names if name in given})
+    before = fingerprint("demo", library)
+    assert before.versions["db-server"] == "1.0" and "python pyyaml" in before.versions
+    given["db-server"] = "1.1"
+    now = fingerprint("demo", library)
+    assert now.code == before.code
+    assert now.differs(before.code, before.versions) == ["db-server 1.0 (now 1.1)"]
+    assert now.differs("other", before.versions)[0] == "code"
+    assert now.differs(now.code, {"db-server": "1.1", "no-more": "2"}) == []
+
+
+def test_debian_tells_the_versions():
+    if shutil.which("dpkg-query"):
+        found = fingerprints._dpkg(("bash", "no-such-package"))
+        assert list(found) == ["bash"] and found["bash"]
+
+
+# The library as it is
+
+# In no study's fingerprint: the registry of systems (a system's class counts, not where it lies),
+# what only draws, and what a page's parameters may be (each point's key has their values).
+LEFT_OUT = {"systems/__init__.py", "figures.py", "parameters.py"}
+
+
+@pytest.fixture(scope="module")
+def of_all():
+    return {study: reached(study) for study in PAGES}
+
+
+def test_all_that_measures_is_in_some_studys_fingerprint(of_all):
+    modules = set().union(*(found.modules() for found in of_all.values()))
+    files = set().union(*(found.files for found in of_all.values()))
+    lacking = []
+    for path in sorted(p for room in ("systems", "workloads", "papers")
+                       for p in (LIBRARY / room).rglob("*")):
+        name = str(path.relative_to(LIBRARY))
+        if path.is_dir() or path.suffix == ".pyc" or LEFT_OUT & {name, path.name}:
+            continue
+        if path.suffix != ".py":
+            lacking += [name] * (name not in files)
+        elif _module(name) not in modules and _defines(path):
+            lacking.append(name)
+    assert not lacking, "reached by no study: import it where it is used, or say why not here"
+
+
+def _module(name: str) -> str:
+    return ".".join(("labbook", *name.removesuffix(".py").split("/"))).removesuffix(".__init__")
+
+
+def _defines(path) -> bool:
+    from labbook.study.definitions import parse
+
+    name = str(path.relative_to(LIBRARY))
+    return bool(parse(path.read_text(), _module(name), path, LIBRARY,
+                      path.name == "__init__.py").definitions)
+
+
+def test_one_changed_line_of_any_file_changes_a_fingerprint(of_all, tmp_path, monkeypatch):
+    """Of each file that is reached, its first reached definition."""
+    from labbook.study import definitions
+
+    known, seen = {}, {}
+    for study, found in of_all.items():
+        for (module, name), one in found.definitions.items():
+            known.setdefault(module, set()).update(one.digests)
+        seen[study] = {d for one in found.definitions.values() for d in one.digests}
+    for module in sorted(known):
+        path = definitions.module_file(module, LIBRARY)
+        if path is None:
+            continue
+        source = path.read_text()
+        for line in _changed_lines(source):
+            again = definitions.parse(line, module, path, LIBRARY, path.name == "__init__.py")
+            if known[module] - {d for one in again.definitions.values() for d in one.digests}:
+                break
+        else:
+            pytest.fail(f"no changed line of {module} changes a digest")
+
+
+def _changed_lines(source: str):
+    """The source with another number, text or name in one line, a line after the other."""
+    import ast
+
+    lines = source.splitlines(True)
+    for i, line in enumerate(lines):
+        for old, new in (("return ", "return 1 or "), (" = ", " = 1 or "), (": (", ": 1 or ("),
+                         ('": ', '": 1 or '), ("(", "(*(), ")):
+            changed = "".join([*lines[:i], line.replace(old, new, 1), *lines[i + 1:]])
+            if changed == source:
+                continue
+            try:
+                ast.parse(changed)
+            except SyntaxError:
+                continue
+            yield changed
+
+
+@pytest.mark.parametrize("root", fingerprints.ROOTS)
+def test_where_it_starts_is_there(root, of_all):
+    name = root.split(":")[1]
+    assert any(one == name for found in of_all.values() for _, one in found.definitions)
+
+
+def test_known_parts_count(of_all):
+    """What an earlier key left out."""
+    cloud, ceph = of_all["cloud_platforms"], of_all["ceph_mds"]
+    for found, name in ((ceph, "ceph_tools"), (cloud, "openstack_plugin"),
+                        (of_all["cms_scalability"], "null_server")):
+        assert any(name in module for module in found.modules()), name
+    assert any("guest_files" in name for name in cloud.files)
+    assert any(name.endswith(".c") for name in cloud.files)
+    assert any(name.endswith("keystone.txt") for name in of_all["wan_keystone"].files)
+    assert any(name.endswith("versions.yml") for name in of_all["cassandra_elasticity"].files)
+    assert not any("labbook.figures" in m or "pipeline" in m
+                   for found in of_all.values() for m in found.modules())
+
+
+def test_an_unchanged_library_is_not_parsed_again(root, tmp_path, monkeypatch):
+    from labbook.study import definitions
+
+    monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+    first = fingerprint("demo")
+    parsed = []
+    real = definitions.parse
+    monkeypatch.setattr(definitions, "parse", lambda *given: parsed.append(given) or real(*given))
+    assert fingerprint("demo") == first and not parsed
 
 
 # What follows from a change
@@ -106,12 +309,12 @@ def test_the_real_library_has_a_key(root):
 def changed(make, measure, labs):
     """A study measured whole, whose code has changed since."""
     study, speed = make()
-    study.code_key = "old"
+    study.fingerprint = Fingerprint("old", {"db": "1.0"})
     measure(study, speed)
 
-    def again():
+    def again(now=Fingerprint("new", {"db": "1.0"})):
         study, speed = make()
-        study.code_key = "new"
+        study.fingerprint = now
         return study, speed
     return again
 
@@ -131,7 +334,18 @@ def test_the_full_profile_keeps_and_marks(changed, measure, monkeypatch):
     assert measure(study, speed) == []
     study.complete()
     assert speed.summary()["stale"].all() and study.conditions()["stale"] == 4
+    assert study.conditions()["stale_because"] == ["code"]
     assert "4 of 4 points by earlier code" in study.judge("slower")._repr_html_()
+
+
+def test_another_version_makes_a_record_stale_and_is_said(changed, measure, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PROFILE", "full")
+    study, speed = changed(Fingerprint("old", {"db": "1.1"}))
+    assert measure(study, speed) == [] and speed.summary()["stale"].all()
+    assert study.conditions()["stale_because"] == ["db 1.0 (now 1.1)"]
+    assert "by other versions (db 1.0 (now 1.1))" in study.judge("slower")._repr_html_()
+    study, speed = changed(Fingerprint("old", {"db": "1.0", "more": "2"}))
+    assert not speed.summary()["stale"].any() and "stale_because" not in study.conditions()
 
 
 def test_until_it_is_told_to_measure_again(changed, measure, monkeypatch):
@@ -154,3 +368,16 @@ def test_a_failed_remeasurement_fails_the_study_and_keeps_the_old(changed):
     with pytest.raises(PointsFailed, match="4 points"):
         study.complete()
     assert len(speed.summary()) == 4
+
+
+def test_records_from_before_the_fingerprint_are_stale_and_readable(changed, measure):
+    study, speed = changed()
+    records = study.records("speed")
+    meta = records.meta(speed.points()[0].key)
+    meta["measure"] = meta.pop("vary")
+    del meta["fingerprint"], meta["provenance"]["versions"]
+    from labbook.study.record import row
+
+    assert row(meta, study.run.is_stale(meta)) | {"stale": True} == row(
+        records.meta(meta["key"]), True)
+    assert study.run.changed(meta) == ["code"]

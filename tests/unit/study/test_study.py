@@ -114,7 +114,7 @@ def rack(root, labs, monkeypatch):
     facts = {"hosts": {"s": {"machine": KIND}, "t": {"machine": KIND}, "c": {"cores": [0]}}}
     study = Study("demo", "environments/rack.yml", bring_up=labs)
     up = labs.__call__
-    monkeypatch.setattr(study.stage, "_bring_up", lambda: _with(up(None, None), facts=lambda: facts))
+    monkeypatch.setattr(study.session, "_bring_up", lambda: _with(up(None, None), facts=lambda: facts))
     yield study, study.experiment("speed", setup={"system": ["a", "b"]})
     study.close()
 

@@ -1,10 +1,13 @@
 """Published summaries give the same figures and verdicts without a lab."""
 
+import json
+
 import pandas as pd
 import pytest
 
 from labbook.errors import InputError
-from labbook.study import published
+from labbook.pipeline import publish
+from labbook.study.fingerprint import Fingerprint
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def full(make, measure, monkeypatch):
 def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
     study, speed = full
     fresh, verdict = speed.summary(), study.judge("slower")
-    file, = published.export(study)
+    file, about = publish.export(study)
     assert file == root / "data/published/demo/speed.parquet" and file.stat().st_size < 30_000
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     monkeypatch.setenv("LABBOOK_RECORDS", "/nonexistent")
@@ -42,23 +45,44 @@ def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, mo
     assert len(labs.made) == before
 
 
+def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_over(
+        full, make, root, monkeypatch):
+    publish.export(full[0])
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert not speed.summary()["stale"].any() and "stale_because" not in study.conditions()
+    today = Fingerprint("new", study.fingerprint.versions)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
+    study, speed = make()
+    assert speed.summary()["stale"].all() and study.conditions()["stale_because"] == ["code"]
+    file, = publish.carry_over("demo", "moved, not changed")
+    assert json.loads(file.read_text()) == {
+        "code": "new", "versions": today.versions, "why": "moved, not changed"}
+    study, speed = make()
+    assert not speed.summary()["stale"].any() and study.conditions()["stale"] == 0
+    file.unlink()
+    assert speed.summary()["stale"].all(), "nothing says for which code they stand"
+    with pytest.raises(InputError, match="no study 'other'"):
+        publish.carry_over("other", "why")
+
+
 def test_only_what_the_profile_stood_on_is_published(full):
-    frame = pd.read_parquet(published.export(full[0])[0])
+    frame = pd.read_parquet(publish.export(full[0])[0])
     assert len(frame) == 12 and set(frame["clients"]) == {2, 70}
     assert frame["facts"].str.contains("version").sum() == 12 - 2, "two points are of the quick run"
-    frame = pd.read_parquet(published.export(full[0], "quick")[0])
+    frame = pd.read_parquet(publish.export(full[0], "quick")[0])
     assert set(frame["clients"]) == {1, 2}
 
 
 def test_nothing_to_publish_is_said(make, measure):
     study, speed = make()
     with pytest.raises(InputError, match="no complete run"):
-        published.export(study)
+        publish.export(study)
     measure(study, speed)
     study.complete()
     study.records("speed").path(speed.points()[0].key).unlink()
     with pytest.raises(InputError, match="1 of its 4 points"):
-        published.export("demo", "quick")
+        publish.export(study, "quick")
 
 
 def test_nothing_published_is_said(make, monkeypatch):
@@ -71,7 +95,7 @@ def test_nothing_published_is_said(make, monkeypatch):
 def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, monkeypatch):
     study, speed = make(repeats=0)
     study.complete()
-    published.export(study, "quick")
+    publish.export(study, "quick")
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     study, speed = make()
     assert not len(speed.summary()) and study.conditions(speed) == {}

@@ -1,0 +1,349 @@
+"""Source files as sets of definitions, each with a digest of its content and what it refers to.
+
+A digest has no comments, docstrings, annotations, formatting or imports in it, and names what is
+imported by what it is and not by the module that it lies in. So it stays the same when modules are
+renamed, moved, merged or split.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labbook import paths
+
+PACKAGE = "labbook"
+LOOSE = ""          # the name under which a module's statements that define nothing are found
+MODULE_NAME = re.compile(rf"{PACKAGE}(\.\w+)+")
+PROGRAM_NAME = re.compile(r"\w+\.py")
+SKIPPED = {"ctx", "type_comment", "kind", "type_params", "annotation", "returns"}
+
+
+@dataclass
+class Definition:
+    """`refers`: "name" (of the same module), "module:name" or "module:*" (all of it).
+    `outside`: packages from elsewhere. `files`: files and folders beside the library's modules.
+    `packages`: Debian packages that a literal `packages=(...)` names. `acts`: an assignment that
+    calls something, and so does more than define."""
+
+    digests: list[str] = field(default_factory=list)
+    refers: set[str] = field(default_factory=set)
+    outside: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
+    acts: bool = False
+
+
+@dataclass
+class Module:
+    """`exports`: {name: "module:name"} of what it imports, or loads when asked for."""
+
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    exports: dict[str, str] = field(default_factory=dict)
+
+
+def parse(source: str, name: str, path: Path, library: Path, is_package=False) -> Module:
+    """The definitions of a module's source. `name` is its dotted name, `path` its file."""
+    return _Parser(name, path, library, is_package).module(ast.parse(source))
+
+
+class _Parser:
+    def __init__(self, name, path, library, is_package):
+        self.path, self.library = path, library
+        self.package = name if is_package else name.rpartition(".")[0]
+        self.aliases = {}       # alias -> (module, name or None)
+
+    def module(self, tree: ast.Module) -> Module:
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._import(node)
+        found = Module(exports={alias: f"{module}:{name or '*'}"
+                                for alias, (module, name) in self.aliases.items()
+                                if _is_ours(module)})
+        self.own = {name for node in tree.body for name in _bound(node)}
+        literals = {name: node.value for node in tree.body if isinstance(node, ast.Assign)
+                    for name in _bound(node)}
+        found.exports |= self._late(tree)
+        for node in tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node) or _is_passive(node):
+                continue
+            one = self._definition(node, literals)
+            defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+                                        ast.Assign, ast.AnnAssign, ast.AugAssign))
+            for name in (_bound(node) or [LOOSE]) if defines else [LOOSE]:
+                _merge(found.definitions.setdefault(name, Definition()), one)
+            for name in () if defines else _bound(node):
+                found.definitions.setdefault(name, Definition()).refers.add(LOOSE)
+        return found
+
+    def _import(self, node):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                self.aliases[name] = (alias.name if alias.asname else name, None)
+            return
+        base = node.module or ""
+        if node.level:
+            parts = self.package.split(".")
+            kept = parts[:len(parts) - node.level + 1]
+            base = ".".join([*kept, node.module] if node.module else kept)
+        for alias in node.names:
+            inner = f"{base}.{alias.name}"
+            is_module = _is_ours(base) and module_file(inner, self.library) is not None
+            self.aliases[alias.asname or alias.name] = (inner, None) if is_module else (
+                base, alias.name)
+
+    def _late(self, tree) -> dict:
+        """Names that a package's __getattr__ loads from the modules that a dict names."""
+        if not any(isinstance(n, ast.FunctionDef) and n.name == "__getattr__" for n in tree.body):
+            return {}
+        dicts = (n.value for n in tree.body if isinstance(n, ast.Assign)
+                 and isinstance(n.value, ast.Dict))
+        return {key.value: f"{self.package}.{value.value}:{key.value}"
+                for each in dicts for key, value in zip(each.keys, each.values)
+                if isinstance(key, ast.Constant) and isinstance(value, ast.Constant)}
+
+    def _definition(self, node, literals) -> Definition:
+        self.found = Definition()
+        self._reads_files = any(isinstance(n, ast.Name) and n.id in ("__file__", "resources")
+                                for n in ast.walk(node))
+        self._texts = [n.value for n in ast.walk(node)
+                       if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        self._names_files()
+        for each in ast.walk(node):
+            if isinstance(each, ast.keyword) and each.arg == "packages":
+                named = [literals[n.id] for n in ast.walk(each.value)
+                         if isinstance(n, ast.Name) and n.id in literals]
+                self.found.packages |= {n.value for value in (each.value, *named)
+                                        for n in ast.walk(value) if isinstance(n, ast.Constant)
+                                        and isinstance(n.value, str)}
+            self._loads_by_name(each)
+        out = []
+        self._write(node, out)
+        self.found.acts = isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and any(
+            isinstance(n, ast.Call) for n in ast.walk(node))
+        self.found.digests = [hashlib.sha256("\n".join(out).encode()).hexdigest()[:20]]
+        return self.found
+
+    def _loads_by_name(self, node):
+        """Modules that import_module() loads by a name which is put together."""
+        if isinstance(node, ast.Call) and _last_name(node.func) == "import_module":
+            relative = any(_last_name(given) == "__package__" for given in node.args[1:])
+            for given in node.args[:1]:
+                text = self._pattern(given)
+                self._loads(f"{self.package}{text}" if relative else text)
+        elif isinstance(node, ast.JoinedStr):
+            self._loads(self._pattern(node))
+
+    def _loads(self, pattern):
+        if re.fullmatch(rf"{PACKAGE}(\.\w+)+\.\w*\*\w*", pattern):
+            self.found.refers.add(f"{pattern}:*")
+
+    def _pattern(self, node) -> str:
+        """An f-string with `*` for each value but `__package__`."""
+        parts = (part.value if isinstance(part, ast.Constant) else
+                 self.package if _last_name(part.value) == "__package__" else "*"
+                 for part in getattr(node, "values", ()))
+        return "".join(map(str, parts))
+
+    def _names_files(self):
+        """Files and folders that the definition names: next to `__file__`, or programs."""
+        self._known = set()
+        for text in self._texts:
+            for place in (self.path.parent, self.path.parent / "on_host"):
+                if PROGRAM_NAME.fullmatch(text) and (place / text).is_file():
+                    self._found_file(place / text, text)
+        if self._reads_files:
+            for base in [self.path.parent, *self.path.parent.parents]:
+                if self.library not in (base, *base.parents):
+                    break
+                self._chains(base)
+
+    def _chains(self, base):
+        for i, text in enumerate(self._texts):
+            if not text or "/" in text or text.startswith(".") or not (base / text).exists():
+                continue
+            place, used = base / text, {text}
+            for more in self._texts[i + 1:]:
+                if more and not more.startswith(".") and (place / more).exists():
+                    place, used = place / more, used | {more}
+            far = base != self.path.parent and (place / "__init__.py").is_file()
+            if not far:
+                self._found_file(place, *used)
+
+    def _found_file(self, place, *texts):
+        self.found.files.add(str(place.relative_to(self.library)))
+        self._known |= set(texts)
+
+    def _write(self, node, out):
+        """Append the node's content to `out`, a line a part."""
+        if isinstance(node, list):
+            for part in node:
+                self._write(part, out)
+        elif isinstance(node, ast.Constant):
+            out.append(self._constant(node.value))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node):
+            return
+        elif isinstance(node, (ast.Name, ast.Attribute)) and self._reference(node, out):
+            return
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "experiment":
+            out.append("declares an experiment")    # all of it is in the points' keys
+        elif isinstance(node, ast.AST):
+            out.append(f"({type(node).__name__}")
+            for name, value in ast.iter_fields(node):
+                if name not in SKIPPED and value is not None and value != []:
+                    out.append(f".{name}")
+                    self._write(value, out)
+            out.append(")")
+        else:
+            out.append(repr(node))
+
+    def _constant(self, value) -> str:
+        if isinstance(value, str):
+            if MODULE_NAME.fullmatch(value) and module_file(value, self.library):
+                self.found.refers.add(f"{value}:*")
+                return "a module"
+            if value in self._known:
+                return "a file"
+            if value.startswith(f"{PACKAGE}.") and value.endswith("."):
+                return "modules"
+        return repr(value)
+
+    def _reference(self, node, out) -> bool:
+        """Write a name, or the attributes of an imported one; False where it is neither."""
+        attributes = []
+        while isinstance(node, ast.Attribute):
+            attributes.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return False
+        attributes.reverse()
+        if node.id not in self.aliases:
+            if node.id in self.own:
+                self.found.refers.add(node.id)
+            out.append(".".join([node.id, *attributes]))
+            return True
+        module, name = self.aliases[node.id]
+        names = ([name] if name else []) + attributes
+        if not _is_ours(module):
+            self.found.outside.add(module.partition(".")[0])
+            out.append(".".join([module, *names]))
+            return True
+        while names and module_file(f"{module}.{names[0]}", self.library):
+            module, names = f"{module}.{names[0]}", names[1:]
+        whole = not names or names[0] in ("__file__", "__name__", "__path__")
+        self.found.refers.add(f"{module}:{'*' if whole else names[0]}")
+        out.append(".".join(names) or "a module")
+        return True
+
+
+def module_file(name: str, library: Path) -> Path | None:
+    """The file of a module of the library; None where there is no such module."""
+    if name == PACKAGE or name.startswith(f"{PACKAGE}."):
+        base = library.joinpath(*name.split(".")[1:])
+        for path in (base.with_suffix(".py"), base / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE
+
+
+def _last_name(node) -> str:
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _is_text(node) -> bool:
+    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str))
+
+
+def _is_passive(node) -> bool:
+    """Statements that change nothing at run time: __all__, imports for type checkers."""
+    if isinstance(node, ast.If):
+        return _last_name(node.test) == "TYPE_CHECKING"
+    return isinstance(node, ast.Assign) and _bound(node) == ["__all__"]
+
+
+def _bound(node) -> list[str]:
+    """Names that a statement binds at the top of a module."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.Assign) and any(isinstance(t, ast.Attribute) for t in node.targets):
+        return [t.value.id for t in node.targets    # `Class.NAME = ...` belongs to the class
+                if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name)]
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            ] + [n.name for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+
+
+def _merge(into: Definition, one: Definition):
+    into.digests = [*into.digests, *one.digests]
+    into.acts |= one.acts
+    for name in ("refers", "outside", "files", "packages"):
+        getattr(into, name).update(getattr(one, name))
+
+
+class Cache:
+    """Parsed modules and digests of files, kept over runs by each file's time and size."""
+
+    def __init__(self):
+        own = Path(__file__).stat().st_mtime_ns
+        version = "-".join(map(str, (*sys.version_info[:2], own)))
+        self._file = paths.cache_dir() / f"definitions-{version}.json"
+        self._known, self._new = None, False
+
+    def module(self, name: str, path: Path, library: Path) -> Module:
+        def made():
+            found = parse(path.read_text(), name, path, library, path.name == "__init__.py")
+            return _plain(found)
+
+        return _module(self._of(f"{name} {path}", path, made))
+
+    def digest(self, path: Path) -> str:
+        return self._of(str(path), path,
+                        lambda: hashlib.sha256(path.read_bytes()).hexdigest()[:20])
+
+    def _of(self, key, path, made):
+        if self._known is None:
+            try:
+                self._known = json.loads(self._file.read_text())
+            except (OSError, ValueError):
+                self._known = {}
+        state = path.stat()
+        stamp = [state.st_mtime_ns, state.st_size]
+        known = self._known.get(key)
+        if known is None or known[0] != stamp:
+            known = self._known[key] = [stamp, made()]
+            self._new = True
+        return known[1]
+
+    def save(self) -> None:
+        """Write what is new; that it cannot be written costs only time."""
+        if not self._new:
+            return
+        partial = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps(self._known))
+            partial.replace(self._file)
+        except OSError:
+            partial.unlink(missing_ok=True)
+        self._new = False
+
+
+def _plain(module: Module) -> dict:
+    return {"exports": module.exports, "definitions": {
+        name: [one.digests, *(sorted(part) for part in (one.refers, one.outside, one.files,
+                                                        one.packages))]
+        for name, one in module.definitions.items()}}
+
+
+def _module(plain: dict) -> Module:
+    return Module({name: Definition(parts[0], *map(set, parts[1:]))
+                   for name, parts in plain["definitions"].items()}, plain["exports"])
