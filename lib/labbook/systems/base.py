@@ -148,8 +148,9 @@ class System(Described):
         if self.host.is_remote and self.host.may("packages"):
             from labbook.lab.remote.packages import provide
 
-            given = {key: value for key, value in vars(self.settings).items() if value is not None}
-            provide(self.host, self.needs(**given).packages)
+            settings = {key: value for key, value in vars(self.settings).items()
+                        if value is not None}
+            provide(self.host, self.needs(**settings).packages)
         self.run("mkdir", "-p", self.home)
 
     def start(self) -> None:
@@ -233,9 +234,9 @@ class System(Described):
         """The process that listens at the port, if it is of the session that `start` made."""
         if self.process is None:
             return None
-        found = self.host.run(LISTENER.format(port=self.port, pid=self.process.pid),
+        pid = self.host.run(LISTENER.format(port=self.port, pid=self.process.pid),
                               check=False).stdout.strip()
-        return int(found) if found else None
+        return int(pid) if pid else None
 
     def _usage(self) -> dict:
         """Resident memory (MB) and threads of the server."""

@@ -84,8 +84,8 @@ class SQLServer(System):
             client.ping()
 
     def report(self) -> dict:
-        found = dict(self.query("SHOW GLOBAL VARIABLES"))
-        return {key: found[key] for key in FACTS}
+        variables = dict(self.query("SHOW GLOBAL VARIABLES"))
+        return {key: variables[key] for key in FACTS}
 
     @contextmanager
     def client(self, database=None):

@@ -56,8 +56,8 @@ class ThriftAdmin:
         included; always by their sizes (`by_range` is for today's version)."""
         with self.client() as client:
             client.set_keyspace(keyspace)
-            definition, = (found for found in client.describe_keyspace(keyspace).cf_defs
-                           if found.name == table)
+            definition, = (one for one in client.describe_keyspace(keyspace).cf_defs
+                           if one.name == table)
             # 1.0.7 accepts a minimum above a maximum of 0, but does not start again with it.
             definition.min_compaction_threshold, definition.max_compaction_threshold = (
                 AS_SHIPPED if on else (0, 0))
@@ -73,8 +73,8 @@ class ThriftAdmin:
             client.set_keyspace(keyspace)
             for row in client.get_range_slices(parent, everything,
                                                types.KeyRange(b"", b"", count=1), one):
-                for found in row.columns:
-                    client.insert(row.key, parent, found.column, one)
+                for column in row.columns:
+                    client.insert(row.key, parent, column.column, one)
         self.node.nodetool("flush", keyspace, seconds=FLUSH_SECONDS)
 
     def busy(self) -> list[str]:

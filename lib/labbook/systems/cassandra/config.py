@@ -115,13 +115,13 @@ def commit_log(protocol: str, durability: str, sync_ms: int) -> dict:
 
 def streaming(version: dict, stream_mbit: int | None, whole_files: bool | None) -> dict:
     """Options of streaming; 0 Mbit/s is no limit, None as shipped."""
-    found = {} if whole_files is None else {version["whole_files"]: whole_files}
+    options = {} if whole_files is None else {version["whole_files"]: whole_files}
     if stream_mbit is None:
-        return found
+        return options
     throttle = version["stream_throttle"]
     rate = (stream_mbit if throttle["unit"] == "megabits"
             else f"{stream_mbit * 125_000}B/s")
-    return {**found, **dict.fromkeys(throttle["keys"], rate)}
+    return {**options, **dict.fromkeys(throttle["keys"], rate)}
 
 
 def seed_nodes(form: str, seeds: list[str]) -> dict:
@@ -133,24 +133,24 @@ def seed_nodes(form: str, seeds: list[str]) -> dict:
 
 def properties(settings) -> dict:
     """Properties of the JVM besides those that a version always has."""
-    version, found = VERSIONS[settings.version], {}
+    version, properties = VERSIONS[settings.version], {}
     if settings.ring_delay_ms is not None:
-        found["cassandra.ring_delay_ms"] = settings.ring_delay_ms
+        properties["cassandra.ring_delay_ms"] = settings.ring_delay_ms
     if settings.nodetool and "nodetool_opens" in version:
-        found[version["nodetool_opens"]] = version["nodetool"]["port"]
-    return found
+        properties[version["nodetool_opens"]] = version["nodetool"]["port"]
+    return properties
 
 
 def jvm_options(settings, address: str, home: PurePosixPath, more: dict) -> list[str]:
     """The same garbage collector for all versions, so that it makes no difference between them.
     `more`: properties of the JVM; one that is None is left out."""
     version, heap = VERSIONS[settings.version], settings.heap_mb
-    given = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
+    values = {"java.net.preferIPv4Stack": "true", "cassandra-foreground": "yes",
              "java.io.tmpdir": f"{home}/tmp", "jna.tmpdir": f"{home}/tmp",
              **version["properties"], **more}
     return ["-ea", f"-Xms{heap}M", f"-Xmx{heap}M", "-Xss512k", "-XX:+UseSerialGC",
             "-XX:+ExitOnOutOfMemoryError", NO_TRACE, *module_options(version),
-            *defined(given, address, home)]
+            *defined(values, address, home)]
 
 
 def module_options(version: dict) -> list[str]:
@@ -159,10 +159,10 @@ def module_options(version: dict) -> list[str]:
             *(f"--add-exports={package}=ALL-UNNAMED" for package in version["exported"])]
 
 
-def defined(given: dict, address: str, home: PurePosixPath) -> list[str]:
+def defined(values: dict, address: str, home: PurePosixPath) -> list[str]:
     """Properties as options of Java."""
     return [f"-D{key}={str(value).format(home=home, address=address)}"
-            for key, value in given.items() if value is not None]
+            for key, value in values.items() if value is not None]
 
 
 def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None) -> str:

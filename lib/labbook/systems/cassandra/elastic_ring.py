@@ -50,14 +50,14 @@ class ElasticNode(Cassandra):
 
     def properties(self) -> dict:
         # It must not look for the members of a ring that it was in before.
-        found = {**super().properties(), "cassandra.load_ring_state": "false"}
+        properties = {**super().properties(), "cassandra.load_ring_state": "false"}
         if self.protocol == CQL:
-            found["io.netty.maxDirectMemory"] = self.settings.heap_mb << 18  # a quarter, in bytes
+            properties["io.netty.maxDirectMemory"] = self.settings.heap_mb << 18  # a quarter, in bytes
             if self.together:
-                found["cassandra.consistent.rangemovement"] = "false"
+                properties["cassandra.consistent.rangemovement"] = "false"
             if self.waits:
-                found["cassandra.skip_wait_for_gossip_to_settle"] = None
-        return found
+                properties["cassandra.skip_wait_for_gossip_to_settle"] = None
+        return properties
 
 
 class ElasticRing(Cluster):
@@ -296,8 +296,8 @@ class ElasticRing(Cluster):
     def await_quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """Return when no node merges or writes SSTables; SystemFailure that names what does."""
         until = time.monotonic() + seconds
-        while busy := {node.host.name: found for node in self.running
-                       if (found := node.admin.busy())}:
+        while busy := {node.host.name: work for node in self.running
+                       if (work := node.admin.busy())}:
             if time.monotonic() > until:
                 raise SystemFailure(f"nodes are still busy after {seconds:g} s: {busy}")
             time.sleep(QUIET_INTERVAL)
@@ -353,8 +353,8 @@ class ElasticRing(Cluster):
         self.start()
         self._compacting = self._snapshot.compacting
         self._require_alone()
-        if (found := self.data_bytes()) != self._snapshot.bytes:
-            raise SystemFailure(f"{self.host.name} has {found} bytes after restoring a snapshot of "
+        if (size := self.data_bytes()) != self._snapshot.bytes:
+            raise SystemFailure(f"{self.host.name} has {size} bytes after restoring a snapshot of "
                                 f"{self._snapshot.bytes}", log=self.process.log_tail())
         sstables.drop_page_cache(self.donor)
 

@@ -31,12 +31,12 @@ def phases(node, spans: dict, partly: bool = False) -> dict:
     """fixed_wait_s and streaming_s of a node, by its log. A phase that the log lacks is None where
     the node may have got there only `partly`, else SystemFailure."""
     lines = node.run("grep", "-aE", WORDS, node.process.log, check=False).stdout
-    found = {"fixed_wait_s": seconds(lines, spans["waits"]),
-             "streaming_s": seconds(lines, spans["streaming"])}
-    if not partly and (missing := [key for key, value in found.items() if value is None]):
+    phases = {"fixed_wait_s": seconds(lines, spans["waits"]),
+              "streaming_s": seconds(lines, spans["streaming"])}
+    if not partly and (missing := [key for key, value in phases.items() if value is None]):
         raise SystemFailure(f"{node.host.name}: its log {node.process.log} has no lines for "
                             f"{' and '.join(missing)}", log=node.process.log_tail())
-    return found
+    return phases
 
 
 def whole_files(node) -> int:
@@ -54,8 +54,8 @@ def seconds(log: str, pairs) -> float | None:
     """The sum over `pairs` of the seconds from the first line that matches a pair's beginning to the
     next one that matches its end; None when the log has no whole pair."""
     lines = [(datetime.fromisoformat(f"{day} {time}".replace(",", ".")), text)
-             for day, time, text in (found.groups() for found in map(LINE.match, log.splitlines())
-                                     if found)]
+             for day, time, text in (match.groups() for match in map(LINE.match, log.splitlines())
+                                     if match)]
     spans = [span for begin, end in pairs if (span := _span(lines, begin, end)) is not None]
     return sum(spans) if spans else None
 

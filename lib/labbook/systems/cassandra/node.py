@@ -97,8 +97,8 @@ class Cassandra(System):
         for name, text in self.version["files"].items():
             self.put(text.format(home=self.home), name)
         folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
-        self.put(config.class_path([(push(self.host, f), f) for f in folders], self.version.get("agent")),
-                 "class_path")
+        places = [(push(self.host, folder), folder) for folder in folders]
+        self.put(config.class_path(places, self.version.get("agent")), "class_path")
 
     def command(self) -> str:
         options = config.jvm_options(self.settings, self.address, self.home, self.properties())

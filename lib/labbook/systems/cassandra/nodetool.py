@@ -45,13 +45,13 @@ def run(node, words, seconds: float) -> str:
 
 def command(node, words) -> str:
     tool, home = node.version["nodetool"], node.home
-    given = {"java.net.preferIPv4Stack": "true", "user.home": home, "java.io.tmpdir": f"{home}/tmp",
+    values = {"java.net.preferIPv4Stack": "true", "user.home": home, "java.io.tmpdir": f"{home}/tmp",
              "logback.configurationFile": f"file:{home}/{QUIET_FILE}"}
     own = {key: value for key, value in node.version["properties"].items()
            if key in ("cassandra.config", "cassandra.storagedir", "cassandra.logdir")}
     host = tool["host"].format(address=node.address)
     return " ".join([*JAVA, *config.module_options(node.version),
-                     *config.defined({**given, **own}, node.address, home),
+                     *config.defined({**values, **own}, node.address, home),
                      f"@{home}/class_path", tool["main"], "-h", host, "-p", str(tool["port"]),
                      shlex.join(str(word) for word in words)])
 
@@ -77,15 +77,15 @@ def parse_busy(compactions: str, pools: str) -> list[str]:
     """Compactions and flushes under way, in words, from the output of the papers' versions for
     `compactionstats` and `tpstats`."""
     pending = re.search(r"pending tasks:\s*(\d+)", compactions)
-    found = [f"{pending[1]} compactions wait"] if pending and int(pending[1]) else []
+    busy = [f"{pending[1]} compactions wait"] if pending and int(pending[1]) else []
     running = [line.split() for line in compactions.splitlines()
                if re.search(r"\s(\d+(\.\d+)?%|n/a)\s*$", line)]
-    found += [" ".join(words[:-3]) for words in running]
+    busy += [" ".join(words[:-3]) for words in running]
     for line in pools.splitlines():
         name, *numbers = line.split() or [""]
         if name in FLUSHING and any(int(number) for number in numbers[:2]):
-            found.append(f"{name}: {numbers[0]} active, {numbers[1]} waiting")
-    return found
+            busy.append(f"{name}: {numbers[0]} active, {numbers[1]} waiting")
+    return busy
 
 
 def _tail(node) -> str | None:

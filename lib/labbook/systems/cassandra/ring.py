@@ -47,7 +47,8 @@ class Ring(Cluster):
     def make_nodes(self) -> list[Cassandra]:
         s, count = self.settings, len(self.hosts)
         check_size(count, s.replication, s.placement, s.rows)
-        tokens = ordered_tokens(count, s.rows) if s.placement == "ordered" else hash_tokens(count, s.version)
+        tokens = (ordered_tokens(count, s.rows) if s.placement == "ordered"
+                  else hash_tokens(count, s.version))
         shared = {key: value for key, value in vars(s).items()
                   if key in Cassandra.SETTINGS and value is not None}
         shared.setdefault("heap_mb", HEAP_MB[VERSIONS[s.version]["protocol"]])

@@ -110,10 +110,10 @@ def _sizes(listed: str) -> dict[str, int]:
 
 def _not_live(listed: str) -> set[str]:
     """Prefixes of the names of SSTables that are not complete yet, or replaced already."""
-    found = set()
+    prefixes = set()
     for log in re.split(r"^log$", listed, flags=re.MULTILINE)[1:]:
         records = [record.groups() for record in map(RECORD.match, log.splitlines()) if record]
         done = any(kind.upper() == "COMMIT" for kind, _ in records)
-        found |= {path.rpartition("/")[2] for kind, path in records
+        prefixes |= {path.rpartition("/")[2] for kind, path in records
                   if kind.upper() == ("REMOVE" if done else "ADD")}
-    return found
+    return prefixes

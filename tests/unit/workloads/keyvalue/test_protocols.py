@@ -10,7 +10,7 @@ import time
 import pytest
 from here import calls_spec, null_server, target, wire  # noqa: F401 (fixtures)
 
-from labbook.systems.null.server import PROTOCOLS as PROTOCOLS_OF_NULL
+from labbook.systems.null.server import protocol_files
 from labbook.targets import key_of
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
 from labbook.workloads.keyvalue import protocols
@@ -255,6 +255,6 @@ def test_a_protocol_says_what_it_can_do():
     for name in protocols.modules():
         kind = protocols.protocol(name)
         assert all(callable(getattr(kind, op)) for op in kind.OPS)
-        assert kind.NULL_SERVER in PROTOCOLS_OF_NULL
+        assert kind.NULL_SERVER in protocol_files()
         levels = [level for of_op in kind.LEVELS.values() for level in of_op]
         assert set(kind.LEVELS) <= set(kind.OPS) and (not levels or kind.LEVEL in levels)

@@ -84,8 +84,8 @@ class WikiApp:
         return 303, TEXT, f"{name} is saved\n", ("Location", f"/{name}")
 
     def _list(self):
-        found = list(islice(self.pages, LISTED + 1))
-        return 200, HTML, html.listing(sorted(found[:LISTED]), more=len(found) > LISTED)
+        names = list(islice(self.pages, LISTED + 1))
+        return 200, HTML, html.listing(sorted(names[:LISTED]), more=len(names) > LISTED)
 
 
 def _text(environ) -> str:

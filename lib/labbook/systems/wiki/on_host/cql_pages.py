@@ -13,7 +13,7 @@ ERRORS = (DriverException, NoHostAvailable, OSError)
 PROTOCOL = 4
 RECONNECT_SECONDS = 1  # by default up to ten minutes, the longer a node is away
 PART = 500  # names fetched by one call
-LEVEL = ConsistencyLevel.QUORUM  # so that a page is read at once by servers other than the one that saved it
+LEVEL = ConsistencyLevel.QUORUM  # so that other servers see a page as soon as one has saved it
 
 
 class CQLPages(StoredPages):

@@ -83,20 +83,20 @@ class _Blocks:
         self.html, self._kind, self._lines = [], None, []
 
     def add(self, line: str) -> None:
-        found = BLOCK.fullmatch(line)
+        match = BLOCK.fullmatch(line)
         if not line:
             self.end()
-        elif found is None:
+        elif match is None:
             self._gather("paragraph", line)
-        elif found["pre"] is not None:
-            self._gather("preformatted", found["pre"])
-        elif found["item"]:
-            self._gather("items", (len(found["item"]), found["entry"]))
+        elif match["pre"] is not None:
+            self._gather("preformatted", match["pre"])
+        elif match["item"]:
+            self._gather("items", (len(match["item"]), match["entry"]))
         else:
             self.end()
-            level = len(found["heading"] or "") + 1  # h1 is the page's name
-            self.html.append("<hr>" if found["rule"] else
-                             f"<h{level}>{inline(found['title'])}</h{level}>")
+            level = len(match["heading"] or "") + 1  # h1 is the page's name
+            self.html.append("<hr>" if match["rule"] else
+                             f"<h{level}>{inline(match['title'])}</h{level}>")
 
     def end(self) -> None:
         if self._kind is not None:
@@ -128,10 +128,10 @@ class _Blocks:
 def inline(text: str) -> str:
     """The HTML of one line; everything except markup is escaped."""
     html, at = [], 0
-    for found in INLINE.finditer(text):
-        html.append(escape(text[at:found.start()]))
-        html.append(_element(found.lastgroup, found[found.lastgroup]))
-        at = found.end()
+    for match in INLINE.finditer(text):
+        html.append(escape(text[at:match.start()]))
+        html.append(_element(match.lastgroup, match[match.lastgroup]))
+        at = match.end()
     html.append(escape(text[at:]))
     return "".join(html)
 

@@ -70,10 +70,10 @@ class PagesByThread(StoredPages):
     def __init__(self, addresses: list[str], port: int, table: str):
         self.port, self.table = port, table
         self._addresses, self._turn = addresses, itertools.count()
-        self._kept = threading.local()
+        self._local = threading.local()
 
     def _ask(self, call, *arguments):
-        connection = getattr(self._kept, "connection", None)
+        connection = getattr(self._local, "connection", None)
         if connection is not None:
             try:
                 return getattr(connection, call)(*arguments)
@@ -83,9 +83,9 @@ class PagesByThread(StoredPages):
                 if not self.lost(error):
                     raise StoreFailed(_words(error)) from error
                 self._drop()  # the store was restarted, or closed an idle connection
-        self._kept.connection = self._connected()
+        self._local.connection = self._connected()
         try:
-            return getattr(self._kept.connection, call)(*arguments)
+            return getattr(self._local.connection, call)(*arguments)
         except self.ERRORS as error:
             self._fail(error)
 
@@ -105,8 +105,8 @@ class PagesByThread(StoredPages):
         raise StoreFailed(_words(error)) from error
 
     def _drop(self):
-        self._kept.connection.close()
-        self._kept.connection = None
+        self._local.connection.close()
+        self._local.connection = None
 
     def connect(self, address: str):
         raise NotImplementedError

@@ -11,7 +11,7 @@ from labbook.systems.wiki.on_host.pages import CALL_SECONDS, PagesByThread
 from labbook.targets import COLUMN, DATABASE
 
 PART = 500  # names fetched by one call
-LEVEL = "QUORUM"  # so that a page is read at once by servers other than the one that saved it
+LEVEL = "QUORUM"  # so that other servers see a page as soon as one has saved it
 
 
 class ThriftPages(PagesByThread):
@@ -55,10 +55,10 @@ class _Connection:
         """Deleted rows remain for a while, without their column."""
         last, predicate = (name or "").encode(), self._types.SlicePredicate(column_names=[COLUMN])
         while True:
-            found = self._client.get_range_slices(
+            rows = self._client.get_range_slices(
                 self._parent, predicate,
                 self._types.KeyRange(start_key=last, end_key=b"", count=PART), self._level)
-            after = [row for row in found if row.key != last]
+            after = [row for row in rows if row.key != last]
             names = [row.key.decode(errors="replace") for row in after if row.columns]
             if names or not after:
                 return names

@@ -37,20 +37,20 @@ def answers(value_of):
 
     def answer(message: bytes) -> bytearray:
         if message[0] != VERSION:
-            found = frame(ERROR, number(10) + text(b"Invalid or unsupported protocol version"))
+            reply = frame(ERROR, number(10) + text(b"Invalid or unsupported protocol version"))
         elif message[4] != EXECUTE:
-            found = other(message)
+            reply = other(message)
         elif message[11:27] == SELECT:
             asked = message[29] & SKIP_METADATA, message[36:36 + message[35]]
-            found = rows.get(asked)
-            if not found:
+            reply = rows.get(asked)
+            if not reply:
                 if len(rows) == MOST_KEPT:
                     rows.clear()
-                found = rows[asked] = value_row(value_of(asked[1]), bare=asked[0])
+                reply = rows[asked] = value_row(value_of(asked[1]), bare=asked[0])
         else:
-            found = void
-        found[2:4] = message[2:4]  # the stream; in place, as a value may be long
-        return found
+            reply = void
+        reply[2:4] = message[2:4]  # the stream; in place, as a value may be long
+        return reply
 
     return b"", answer
 

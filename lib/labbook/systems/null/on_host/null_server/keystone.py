@@ -24,13 +24,13 @@ def answers(_value_of):
         host = _host(message)
         asked = verb, path.partition(b"?")[0].rstrip(b"/"), host
         if asked not in known:
-            known[asked] = reply(*found(verb.decode(), asked[1].decode(), f"http://{host.decode()}"))
+            known[asked] = reply(*route(verb.decode(), asked[1].decode(), f"http://{host.decode()}"))
         return known[asked]
 
     return b"", answer
 
 
-def found(verb: str, path: str, root: str) -> tuple[bytes, dict]:
+def route(verb: str, path: str, root: str) -> tuple[bytes, dict]:
     """Status and body of the answer; LookupError for an unknown call."""
     version = {"id": "v3.14", "status": "stable", "updated": WHEN,
                "links": [{"rel": "self", "href": f"{root}/v3/"}],

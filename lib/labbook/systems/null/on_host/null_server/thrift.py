@@ -27,13 +27,13 @@ def answers(value_of):
         if key not in known:
             if len(known) == MOST_KEPT:
                 known.clear()
-            known[key] = found(value_of(key))
+            known[key] = column_answer(value_of(key))
         return known[key]
 
     return b"", answer
 
 
-def found(value: bytes) -> bytes:
+def column_answer(value: bytes) -> bytes:
     """The answer to `get`: a ColumnOrSuperColumn with a column of name, value and time."""
     time = struct.pack(">bhq", 10, 3, 1)
     column = text(1, b"value") + text(2, value) + time + b"\0"
