@@ -79,7 +79,7 @@ def own(url, tmp_path):
 def hung(own, line, at="after"):
     """A process that waits at this line."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(HERE),
-                              json.dumps(own.told()), str(line), at], stdout=subprocess.PIPE, text=True)
+                              json.dumps(own.facts()), str(line), at], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "now\n", child.wait()
     return child
 

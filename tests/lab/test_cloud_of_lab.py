@@ -54,7 +54,7 @@ def test_an_openstack_in_the_lab_is_reached_through_ssh_only(pair, tmp_path, mon
 def test_a_users_own_cloud_is_cleaned_with_its_lab(tmp_path):
     with moto(tmp_path) as url:
         own = ec2_cloud(url, tmp_path)
-        entry = {key: value for key, value in own.told().items() if value and key not in ("name", "file")}
+        entry = {key: value for key, value in own.facts().items() if value and key not in ("name", "file")}
         environment = Environment.parse({"provider": "namespaces", "clouds": {"older": entry}},
                                         file="clouds.yml")
         lab = Lab.up(describe({"client": {}}), environment, new_id())

@@ -229,7 +229,7 @@ def test_a_host_is_told_whose_processes_ended_for_want_of_memory():
         small = lab.host("small")
         assert small.run(f"{small.python} -S -E -c 'len(bytearray(200 << 20))'", check=False).exit_code
         assert lab.short_of_memory() == [
-            "small had too little memory (64 MB): the kernel ended 1 of its processes"]
+            "small had too little memory (64 MB): the kernel killed 1 of its processes"]
 
 
 def test_the_disk_is_its_own_and_as_slow_as_asked(limited):

@@ -1,4 +1,4 @@
-"""Where experiments run: environments, labs, hosts, links. Names are loaded when first asked for."""
+"""Where experiments run: environments, labs, hosts, links, disks. Modules load on first use."""
 
 _HOMES = {
     "Lab": "lab", "Environment": "environment.environment", "LabDescription": "description",

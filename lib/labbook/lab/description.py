@@ -9,8 +9,8 @@ from labbook.errors import InputError
 from labbook.lab import quantities
 from labbook.lab.link.shaping import Shape
 
-MOST_SITES, MOST_HOSTS = 15, 240  # what one lab's range of addresses holds
-LEAST_QUOTA = 0.01  # CPUs' time
+MOST_SITES, MOST_HOSTS = 15, 240  # that fit into one lab's range of addresses (a /20)
+LEAST_QUOTA = 0.01  # of one CPU's time
 NAME = r"^[a-z][a-z0-9-]{0,11}$"
 SIZE = {"type": ["string", "integer"], "description": "a size such as 512M or 4G"}
 SHARE = {"type": "number", "minimum": 0, "description": "a number from 0 up"}
@@ -23,20 +23,20 @@ DISK = {
         "mb_per_s": {"type": "number", "exclusiveMinimum": 0},
         "scheduler": {"enum": ["none", "mq-deadline", "bfq", "kyber"]},
         "read_ahead_kb": {"type": "integer", "minimum": 0},
-        "trace": {"type": "boolean"},   # its requests will be: asks for leave, and for the kernel's part
+        "trace": {"type": "boolean"},   # its requests will be traced: needs permission and kernel support
     },
 }
 LIMITS = {
     "type": "object", "additionalProperties": False,
     "properties": {
         "cores": {"type": "integer", "minimum": 1},
-        # shares the cores of that host, or of all those
+        # uses the cores of that host, or of all these
         "cores_of": {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1,
                      "uniqueItems": True, "description": "a host's name, or a list of them"},
         "quota": {"type": "number", "minimum": LEAST_QUOTA},
         "memory": SIZE,
         "disk": DISK,
-        "fuse": {"type": "boolean"},    # file systems of programs are mounted there
+        "fuse": {"type": "boolean"},    # FUSE file systems are mounted there
     },
 }
 HOST = {
@@ -60,7 +60,7 @@ SYSTEM = {
         "name": {"type": "string"}, "settings": {"type": "object"},
         "host": {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1,
                  "description": "a host's name, a range such as db[1-3], or a list of these"},
-        "label": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},  # where its name is not enough
+        "label": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},  # when several systems have one name
     },
 }
 NEEDS = {
@@ -89,8 +89,8 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class HostPlan:
-    """What a host is to be. `limits` keeps sizes in bytes (`memory`, `disk.size`) and `cores_of` as
-    a list."""
+    """A host as described. `limits` as in lab.yml, with sizes (`memory`, `disk.size`) in bytes and
+    `cores_of` as a list."""
 
     name: str
     site: str
@@ -100,7 +100,7 @@ class HostPlan:
 
 @dataclass(frozen=True)
 class LabDescription:
-    """`systems` are lab.yml's, each with the names of its `hosts` beside `host` as written."""
+    """A parsed lab.yml. Each of `systems` is its entry there plus `hosts`, the names of its hosts."""
 
     name: str
     sites: tuple[str, ...]
@@ -111,11 +111,12 @@ class LabDescription:
 
     @classmethod
     def load(cls, path: Path) -> "LabDescription":
-        """Read lab.yml; InputError names file, key and what is allowed."""
+        """Read and check lab.yml; InputError names the file, the key and what is allowed."""
         return cls.parse(load_yaml(path), file=path, name=Path(path).parent.name)
 
     @classmethod
     def parse(cls, data: dict, *, file="lab.yml", name="lab") -> "LabDescription":
+        """Check the parsed YAML of `file`, which errors name; `name` is the study's."""
         check(data, SCHEMA, file)
         hosts = tuple(_hosts(data, file))
         _check_links(data, file)
@@ -127,7 +128,7 @@ class LabDescription:
                    systems, needs)
 
     def system(self, label: str) -> tuple[str, dict]:
-        """Name and settings of the system that is called so: by its label, else by its name."""
+        """Name and settings of a system, found by its label or else by its name."""
         known = {s.get("label", s["name"]): (s["name"], s.get("settings", {}))
                  for s in reversed(self.systems)}
         if label not in known:
@@ -137,7 +138,7 @@ class LabDescription:
 
     @property
     def cores(self) -> int:
-        """Cores that hosts have for themselves."""
+        """Total cores that hosts have for themselves."""
         return sum(h.limits.get("cores", 0) for h in self.hosts)
 
     def host(self, name: str) -> HostPlan:
@@ -225,7 +226,7 @@ def _check_links(data, file):
 
 
 def _check_shape(link, file, key):
-    """What a link can be, before a lab is made for it."""
+    """Check a link's values before a lab is made."""
     try:
         Shape(**{name: value for name, value in link.items() if name != "between"})
     except InputError as error:
@@ -238,17 +239,17 @@ def _systems(data, hosts, file):
     for i, system in enumerate(data.get("systems", ())):
         if labels[i] in labels[:i] and "label" in system:
             raise InputError("two systems have this label", file=file, key=f"systems.{i}.label")
-        yield {**system, "hosts": _named(system["host"], hosts, file, f"systems.{i}.host")}
+        yield {**system, "hosts": _host_names(system["host"], hosts, file, f"systems.{i}.host")}
 
 
-def _named(given, hosts, file, key) -> list[str]:
-    """The hosts that a name, a range or a list of these stands for, in that order."""
-    found = []
-    for pattern in [given] if isinstance(given, str) else given:
+def _host_names(patterns, hosts, file, key) -> list[str]:
+    """Hosts that a name, a range or a list of these stands for, in that order."""
+    names = []
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
         for name in expand(pattern, file, key):
             if name not in hosts:
                 raise InputError(f"no host {name!r}", file=file, key=key, allowed=sorted(hosts))
-            if name in found:
+            if name in names:
                 raise InputError(f"{name!r} is named twice", file=file, key=key)
-            found.append(name)
-    return found
+            names.append(name)
+    return names

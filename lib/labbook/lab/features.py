@@ -1,6 +1,7 @@
-"""The kernel features that a lab may need, each with a function that tries it, as root.
+"""Kernel features that a lab may need, each with a function that tries it as root.
 
-It returns what is there (or nothing to say), raises Missing or OSError, and leaves nothing.
+Such a function returns a short description (or None), raises Missing or OSError when the feature
+does not work, and leaves nothing behind.
 """
 
 import os
@@ -18,15 +19,15 @@ from labbook.lab.link.on_host import delayline
 from labbook.lab.link.shaping import TRY_NETEM
 
 CGROUPS = Path("/sys/fs/cgroup")
-SCRATCH = Path("/var/tmp").resolve()    # on a disk, as the labs' folder is; /tmp may be in memory
+SCRATCH = Path("/var/tmp").resolve()    # on a disk like the labs' folder; /tmp may be a tmpfs
 PREFIX = "labbook-probe-"
-SECONDS = 20    # for one thing tried; each takes hundredths
+SECONDS = 20    # for one command; each takes hundredths of a second
 MEBIBYTE = 1 << 20
-KERNEL = "Use a kernel that has it, as Debian's and Ubuntu's own (not their cloud or minimal) do"
+KERNEL = "Use a kernel that has it: the standard one of Debian or Ubuntu, not the cloud or minimal one"
 
 
 class Missing(Exception):
-    """Tried, and it does not work: why, and a remedy where it is not the usual one."""
+    """A feature does not work: why, and a remedy where the usual one does not fit."""
 
     def __init__(self, why, remedy=""):
         super().__init__(why)
@@ -34,7 +35,7 @@ class Missing(Exception):
 
 
 def _run(command: str) -> str:
-    """Output of a command. Missing when it fails or is not there, with the package it is in."""
+    """Output of a command; Missing, with the package to install, when it fails or is not there."""
     words = shlex.split(command)
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
@@ -58,8 +59,8 @@ def _install(command):
     return f"Type: apt-get install {PACKAGE_OF[command]}" if command in PACKAGE_OF else ""
 
 
-def _apart(script: str, namespaces="--net") -> str:
-    """Run a shell script in namespaces that end with it."""
+def _in_namespaces(script: str, namespaces="--net") -> str:
+    """Run a shell script in namespaces of its own."""
     return _run(f"unshare {namespaces} sh -ec {shlex.quote(script)}")
 
 
@@ -68,7 +69,7 @@ def _root():
 
 
 def _namespaces():
-    _apart("ip link add br0 type bridge\n"
+    _in_namespaces("ip link add br0 type bridge\n"
            "ip link add veth0 type veth peer name veth1\n"
            "mount -t proc proc /proc\nmount -t tmpfs tmpfs /mnt",
            "--net --mount --uts --ipc --pid --fork --kill-child")
@@ -79,21 +80,21 @@ def _netem():
 
 
 def _tbf():
-    _apart("tc qdisc add dev lo root tbf rate 10mbit burst 15000 latency 50ms")
+    _in_namespaces("tc qdisc add dev lo root tbf rate 10mbit burst 15000 latency 50ms")
 
 
 def _nfqueue():
-    """The firewall's rule and the delay line itself."""
+    """The firewall rule and the delay line itself."""
     line = shlex.join([sys.executable, "-I", "-S", delayline.__file__, "--queue", "7", "--try"])
-    _apart(f"iptables -w -t mangle -A POSTROUTING -o lo -j NFQUEUE --queue-num 7\n{line} >&2")
+    _in_namespaces(f"iptables -w -t mangle -A POSTROUTING -o lo -j NFQUEUE --queue-num 7\n{line} >&2")
 
 
 def _fuse():
-    _apart(fuse.TRY, "--mount")
+    _in_namespaces(fuse.TRY, "--mount")
 
 
 def _delay():
-    """Either will do."""
+    """netem or, without it, the delay line."""
     try:
         _netem()
         return "netem"
@@ -103,7 +104,7 @@ def _delay():
 
 
 def _cgroup(controller, knob1, knob2):
-    """A function that makes a group, looks for its limit's file, and takes the group away."""
+    """A function that makes a cgroup, checks that it has the limit's file, and removes it."""
     def attempt():
         if (CGROUPS / "cgroup.controllers").exists():
             with _enabled(controller), _folder(CGROUPS) as group:
@@ -120,7 +121,7 @@ def _cgroup(controller, knob1, knob2):
 
 @contextmanager
 def _enabled(controller):
-    """Have version 2's root group give this controller to its children, and leave it as it was."""
+    """Enable a cgroup v2 controller for children of the root group; disable it after, if it was off."""
     control = CGROUPS / "cgroup.subtree_control"
     if controller not in (CGROUPS / "cgroup.controllers").read_text().split():
         raise Missing(f"no cgroup controller {controller}")
@@ -130,13 +131,13 @@ def _enabled(controller):
         yield
     finally:
         if not was:
-            with suppress(OSError):     # someone else has begun to use it
+            with suppress(OSError):     # in use by others by now
                 control.write_text(f"-{controller}")
 
 
 @contextmanager
 def _folder(parent):
-    """Not by tempfile, which would try to empty a group of its files."""
+    """A cgroup's folder. (tempfile would try to delete the files in it.)"""
     place = parent / f"{PREFIX}{secrets.token_hex(4)}"
     place.mkdir()
     try:
@@ -151,7 +152,7 @@ def _require_file(path):
 
 
 def _with_loop(look):
-    """A function that gives what `look` finds in /sys/block/loopN of a small scratch disk."""
+    """A function that returns `look(/sys/block/loopN)` for a small scratch disk."""
     def attempt():
         with tempfile.NamedTemporaryFile(dir=SCRATCH, prefix=PREFIX) as file:
             file.truncate(4 * MEBIBYTE)
@@ -178,22 +179,22 @@ def _schedulers(block):
 
 
 def clear_leftovers() -> None:
-    """Of a try that was killed; nobody else may be trying."""
+    """Remove what a killed probe left. Only one process may probe at a time."""
     for file in SCRATCH.glob(f"{PREFIX}*"):
         for device in loop_device.devices(str(file)):
-            loop_device.unmake(device)
+            loop_device.detach(device)
         file.unlink()
     with suppress(OSError):
-        tracefs.undo(*tracefs.found(PREFIX))
+        tracefs.undo(*tracefs.instances(PREFIX))
     for group in [*CGROUPS.glob(f"{PREFIX}*"), *CGROUPS.glob(f"*/{PREFIX}*")]:
         group.rmdir()
 
 
 def _traced(block):
-    """A disk's request is in a tracing instance of its own."""
+    """A request of a disk shows up in a tracing instance."""
     major, minor = map(int, (block / "dev").read_text().split(":"))
     name = f"{PREFIX}{secrets.token_hex(4)}"
-    _apart(f"{tracefs.TRY}\n"
+    _in_namespaces(f"{tracefs.TRY}\n"
            f"cd {tracefs.FOLDER}/instances; mkdir {name}; trap 'rmdir {name}' EXIT\n"
            f"for event in {tracefs.EVENTS}; do\n"
            f"echo 'dev == {major << 20 | minor}' > {name}/events/block/$event/filter\n"
@@ -205,14 +206,14 @@ def _traced(block):
 
 
 ROOT_REMEDY = "Run as root, or give yourself passwordless sudo: `sudo -n true` must succeed"
-CGROUP_REMEDY = "Mount cgroups with this controller: Debian 12 and Ubuntu 22.04 do so by themselves"
+CGROUP_REMEDY = "Mount cgroups with this controller: Debian 12 and Ubuntu 22.04 do so by default"
 
 PROBES = {
     "root": (_root, ROOT_REMEDY),
     "namespaces": (_namespaces, f"{KERNEL}; in a container, run on the machine itself"),
     "delay": (_delay, KERNEL),
-    "netem": (_netem, "Not needed, a delay line stands in; on Ubuntu, "
-                      "apt-get install linux-modules-extra-$(uname -r) brings it"),
+    "netem": (_netem, "Optional: without it a delay line is used; on Ubuntu, "
+                      "apt-get install linux-modules-extra-$(uname -r) installs it"),
     "nfqueue": (_nfqueue, KERNEL),
     "tbf": (_tbf, KERNEL),
     "cgroup cpu": (_cgroup("cpu", "cpu.cfs_quota_us", "cpu.max"), CGROUP_REMEDY),

@@ -1,11 +1,11 @@
-"""What a check found: one thing that was looked at, on this machine or on a user's host."""
+"""The result of one check, on this machine or on a user's host."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at: `why` it is needed, what was `found`, and the `remedy` when it is not `ok`.
+    """One requirement: `why` it is needed, what was `found`, and the `remedy` when it is not `ok`.
 
     `key` is where an environment file names it, such as `hosts.rack1.address`; empty for this
     machine. `studies` are the names of the studies that need it.

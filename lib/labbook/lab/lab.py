@@ -16,9 +16,11 @@ from labbook.lab.registry import LabRecord
 
 
 class Lab:
-    """Made by `up` or `attach`; `hosts` by name, routers apart from them by site; `clouds`: those of
-    the user's own that the environment names, by name; `programs`: folders of the benchmarks that
-    it names, by the benchmark's name."""
+    """A running lab, from `up` or `attach`. A context manager: it goes down at the block's end.
+
+    `hosts` by name; `routers` by site; `clouds`: the user's own clouds that the environment names,
+    by name; `programs`: the folders of benchmarks that it names, by the benchmark's name.
+    """
 
     def __init__(self, lab_id: str, provider, made: dict, ownership: Ownership):
         self.id, self.folder, self._made, self._ownership = lab_id, ownership.folder, made, ownership
@@ -28,15 +30,15 @@ class Lab:
         self.routers = {h.site: h for h in everything if h.role == "router"}
         self._links, self._before_down = {}, []
         self.study = made.get("study", "")
-        self.clouds = {told["name"]: OwnCloud(**told) for told in made.get("clouds", ())}
+        self.clouds = {facts["name"]: OwnCloud(**facts) for facts in made.get("clouds", ())}
         self.programs = made.get("programs", {})
 
     @classmethod
     def up(cls, description, environment, lab_id: str | None = None, keep: bool = False) -> "Lab":
-        """Bring the lab up; what an earlier lab of this id left is taken down first.
+        """Bring a lab up, after taking down what an earlier lab of this id left.
 
-        `keep`: it stays when this process ends. LabError when another process has the lab, when
-        the place lacks something, or when a host does not answer.
+        `keep`: it stays up when this process ends. LabError when another process owns the lab, when
+        the machine or a host lacks something, or when a host does not answer.
         """
         provider = registry.provider_of(environment)
         lab_id = lab_id or default_id(description.name, environment)
@@ -47,16 +49,16 @@ class Lab:
             made = provider.up(lab_id, description, environment)
             made["links"] = [dict(link) for link in description.links]
             made["study"] = description.name
-            made["clouds"] = [cloud.told() for cloud in environment.clouds]
+            made["clouds"] = [cloud.facts() for cloud in environment.clouds]
             made["programs"] = dict(environment.programs)
             lab = cls(lab_id, provider, made, ownership)
             registry.save(made, folder)
             lab._shape_links()
-            if keep:  # not before it is up: a start that was killed is swept
+            if keep:  # last: what a killed start left is swept
                 (folder / "keep").touch()
         except BaseException:
             try:
-                with suppress(LabError):  # the journal stays, and the next command tries again
+                with suppress(LabError):  # the journal stays; the next command tries again
                     provider.down(lab_id)
             finally:
                 ownership.release()
@@ -67,7 +69,7 @@ class Lab:
 
     @classmethod
     def attach(cls, lab_id: str) -> "Lab":
-        """Take up a lab that is there."""
+        """Take over a lab that is up. LabError when there is none, or another process owns it."""
         provider = registry.provider_holding(lab_id)
         ownership = Ownership(provider.state_folder(lab_id))
         try:
@@ -79,18 +81,19 @@ class Lab:
 
     @staticmethod
     def list() -> Sequence[LabRecord]:
-        """Labs of this machine that this user made and that are wholly up."""
+        """Labs of this machine and user that are completely up."""
         return registry.running_labs()
 
     @staticmethod
     def sweep(everything: bool = False) -> Sequence[str]:
-        """Take down labs whose owner died (with `everything`, kept ones too): their ids.
+        """Take down labs whose owner died (with `everything`, kept ones too); return their ids.
 
-        LabError, once all have been tried, when one cannot be taken down.
+        LabError, after all have been tried, when one could not be taken down.
         """
         return registry.sweep(everything)
 
     def host(self, name: str) -> Host:
+        """The host of this name; LabError names those that there are."""
         try:
             return self.hosts[name]
         except KeyError:
@@ -98,13 +101,15 @@ class Lab:
                            f"{', '.join(self.hosts)})") from None
 
     def role(self, role: str) -> Sequence[Host]:
+        """All hosts of a role, in lab.yml's order."""
         return [h for h in self.hosts.values() if h.role == role]
 
     def site(self, site: str) -> Sequence[Host]:
+        """All hosts of a site, in lab.yml's order."""
         return [h for h in self.hosts.values() if h.site == site]
 
     def link(self, a: str, b: str):
-        """The path between two sites."""
+        """The Link between two sites; LabError when lab.yml has none."""
         from labbook.lab.link.link import Link
 
         pair = frozenset((a, b))
@@ -117,22 +122,23 @@ class Lab:
         return self._links[pair]
 
     def links(self) -> Sequence:
+        """All links, in lab.yml's order."""
         return [self.link(*link["between"]) for link in self._made["links"]]
 
     def disk(self, host: str):
-        """The disk that a host has for itself; LabError when lab.yml gave it none."""
+        """A host's own Disk; LabError when lab.yml gives it none."""
         from labbook.lab.disk.disk import Disk
 
         return Disk(self.host(host), lambda host: self._provider.trace(self.id, host))
 
     def check_links(self) -> Sequence[dict]:
-        """HostRequest and measured of every link; LabError when one is not what was asked."""
+        """Ping through every link: a dict each (see Link.check). LabError when one is not as asked."""
         return [link.check() for link in self.links()]
 
     def limit(self, host: str, quota: float | None) -> None:
-        """Give a host `quota` CPUs' time from now on, or (None) all that its cores have.
+        """Set a host's quota to `quota` CPUs' time, or (None) to all of its cores' time.
 
-        LabError when lab.yml gave it no quota to begin with.
+        LabError when lab.yml gave it no quota.
         """
         if quota is not None and not quota >= LEAST_QUOTA:
             raise InputError(f"{quota!r} is no share of CPU time", key="quota",
@@ -141,17 +147,17 @@ class Lab:
         self.host(host).limits["quota"] = quota
 
     def short_of_memory(self) -> Sequence[str]:
-        """Hosts whose processes were ended at their limit of memory, a line each, as far as this
-        machine's kernel tells it."""
-        ended = ((host, self._provider.ended_for_memory(self.id, host))
+        """One sentence for each host where the kernel killed processes at the memory limit; known
+        only for hosts that are sandboxes of this machine."""
+        killed = ((host, self._provider.ended_for_memory(self.id, host))
                  for host in self.hosts.values() if host.limits.get("memory"))
         return [f"{host.name} had too little memory ({size_text(host.limits['memory'])}): the kernel "
-                f"ended {number} of its processes" for host, number in ended if number]
+                f"killed {number} of its processes" for host, number in killed if number]
 
     def facts(self) -> dict:
-        """What a reader must know of the place: hosts with limits and cores, links as asked.
+        """For the record: provider, hosts with site, role, cores and limits, links as asked.
 
-        Of hosts that are machines of their own also `machine`: cpu, cores, memory_gib, kernel,
+        Hosts that are machines of their own also have `machine`: cpu, cores, memory_gib, kernel,
         system.
         """
         machines = {h["name"]: {"machine": h["machine"]} if "machine" in h else {}
@@ -166,14 +172,14 @@ class Lab:
         }
 
     def before_down(self, undo) -> None:
-        """Have `undo()` called when the lab goes down by this object, the last one first: for what a
-        system made that does not go with its hosts."""
+        """Call `undo()` when this object takes the lab down, the last registered first: for what a
+        system made outside of the lab's hosts."""
         self._before_down.append(undo)
 
     def down(self) -> None:
-        """Take down all that the journal names, and nothing else; twice does no harm.
+        """Undo all that the journal names, and nothing else; a second call does nothing.
 
-        LabError when another process has it, or something cannot be taken down.
+        LabError when another process owns the lab, or something cannot be undone.
         """
         problems = []
         while self._before_down:
@@ -193,12 +199,12 @@ class Lab:
                 host.close()
         try:
             if self.folder.exists():
-                if not self._ownership.held:  # left to explore
+                if not self._ownership.held:  # it was brought up with `keep`
                     self._ownership.require()
                 self._provider.down(self.id)
-        finally:  # when a host was away: whoever tries again finds it free
+        finally:  # also after a failure, so that another process can try again
             self._ownership.release()
-        self._down = True  # the next lab of this id is another's
+        self._down = True  # a later lab of this id is not this object's
 
     def __enter__(self):
         return self
@@ -214,8 +220,8 @@ class Lab:
 
 
 def default_id(name: str, environment) -> str:
-    """The same for a study, a checkout and an environment, so that a new run finds what an earlier
-    one left."""
+    """A lab id that is the same for a study, checkout, user and environment, so that a new run finds
+    what an earlier one left."""
     import hashlib
 
     from labbook.paths import checkout
@@ -225,7 +231,7 @@ def default_id(name: str, environment) -> str:
 
 
 def _own(lab_id, provider) -> Ownership:
-    """The lab's lock, with nothing of an earlier lab of this id left."""
+    """Lock a lab id, and take down what an earlier lab of this id left."""
     for _ in range(3):
         ownership = Ownership(provider.open_state(lab_id))
         try:
@@ -233,11 +239,11 @@ def _own(lab_id, provider) -> Ownership:
         except LabError:
             if ownership.folder.exists():
                 raise
-            continue  # another process's sweep had it, still empty, and has taken it away
+            continue  # another process swept the folder while it was empty
         if not (ownership.folder / "journal").exists():
             return ownership
         try:
             provider.down(lab_id)
         finally:
             ownership.release()
-    raise LabError(f"lab {lab_id} comes back while it is taken down")
+    raise LabError(f"lab {lab_id} comes back each time it is taken down")

@@ -1,4 +1,4 @@
-"""Who has a lab: a lock that dies with its holder."""
+"""Which process owns a lab: a file lock, which the kernel releases when its holder dies."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ class Ownership:
         self.folder, self._file = Path(folder), None
 
     def take(self) -> bool:
-        """True when the lab is ours now; False when a living process has it."""
+        """Try to lock; False when another living process owns the lab, or its folder is gone."""
         while True:
             try:
                 file = open(self.folder / "owner.lock", "a+")
@@ -39,6 +39,7 @@ class Ownership:
             file.close()  # the folder went away and came back between open and lock
 
     def holder(self) -> str:
+        """The owner's process id, or "unknown"."""
         try:
             return (self.folder / "owner.lock").read_text().strip() or "unknown"
         except OSError:
@@ -49,7 +50,7 @@ class Ownership:
         return self._file is not None
 
     def require(self) -> None:
-        """LabError when another has it for longer than it takes to sweep a dead one's lab away."""
+        """Lock; LabError when another process holds it for longer than a sweep of a dead lab takes."""
         until = time.monotonic() + SWEEP_SECONDS
         while not self.take():
             if self.folder.exists() and time.monotonic() < until:

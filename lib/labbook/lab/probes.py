@@ -1,7 +1,7 @@
-"""Which kernel features a lab can use here: found by trying each in a scratch namespace.
+"""Which kernel features a lab can use here, by trying each one in a scratch namespace.
 
-Tried by root (`sudo -n` for other users), all at once, and remembered until the next boot, except
-for what is missing: that is tried again, since you may have installed it meanwhile.
+Probes run as root (`sudo -n` for other users), in parallel. Successes are cached until the next
+boot; what is missing is tried again, since it may have been installed meanwhile.
 """
 
 import fcntl
@@ -27,36 +27,39 @@ LIB = Path(__file__).resolve().parents[2]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
            "from labbook.lab.probes import main; main(sys.argv[2:])")
 
-# Its absence is ordinary, so that it is remembered too: a delay line then stands in.
-DISPENSABLE = {"netem"}
-OF_THIS_USER = {"root"}     # what another user found out says nothing
+# Its absence is cached too: it is common, and a delay line replaces it.
+OPTIONAL = {"netem"}
+OF_THIS_USER = {"root"}     # not cached: it depends on the user
 
 
 def probe(name: str) -> Finding:
-    """Whether this machine has the feature `name`, one of NAMES."""
+    """Try one feature, one of NAMES."""
     return probes([name])[name]
 
 
 def probes(names=None, again: bool = False) -> dict[str, Finding]:
-    """All of `names` (all when None), tried together; `again`: also what is remembered."""
+    """A Finding for each of `names` (all when None); `again`: ignore the cache.
+
+    `found` says what is there or what went wrong.
+    """
     names = list(NAMES if names is None else names)
     for name in names:
         if name not in NAMES:
             raise InputError(f"no probe {name!r}", key="probe", allowed=NAMES)
-    known = {} if again else _remembered()
+    known = {} if again else _cached()
     tried = _as_root([name for name in names if name not in known])
     return {name: tried.get(name) or known[name] for name in names}
 
 
 def main(names) -> None:
-    """Tried as root: answers with JSON, and remembers. One at a time, which the lock sees to."""
+    """Run probes as root: print JSON, update the cache. A lock keeps out parallel runs."""
     find_tools()
     CACHE.parent.mkdir(mode=0o755, exist_ok=True)
     with open(CACHE.with_suffix(".lock"), "w") as lock, ThreadPoolExecutor(8) as pool:
         fcntl.flock(lock, fcntl.LOCK_EX)
         clear_leftovers()
         tried = dict(zip(names, pool.map(_try, names)))
-    _remember(tried)
+    _update_cache(tried)
     json.dump([asdict(p) for p in tried.values()], sys.stdout)
 
 
@@ -84,24 +87,24 @@ def _try(name) -> Finding:
         return Finding("", name, False, "", str(error), remedy)
 
 
-def _remembered() -> dict[str, Finding]:
+def _cached() -> dict[str, Finding]:
     try:
-        noted = json.loads(CACHE.read_text())
-        if noted["boot"] != BOOT_ID.read_text():
+        cache = json.loads(CACHE.read_text())
+        if cache["boot"] != BOOT_ID.read_text():
             return {}
-        known = {fields["name"]: Finding(**fields) for fields in noted["probes"]}
+        known = {fields["name"]: Finding(**fields) for fields in cache["probes"]}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {name: p for name, p in known.items()
-            if name in DISPENSABLE or p.ok and name not in OF_THIS_USER}
+            if name in OPTIONAL or p.ok and name not in OF_THIS_USER}
 
 
-def _remember(tried) -> None:
-    known = _remembered() | tried
-    noted = {"boot": BOOT_ID.read_text(), "probes": [asdict(p) for p in known.values()]}
+def _update_cache(tried) -> None:
+    known = _cached() | tried
+    cache = {"boot": BOOT_ID.read_text(), "probes": [asdict(p) for p in known.values()]}
     with suppress(OSError):
         CACHE.parent.mkdir(mode=0o755, exist_ok=True)
         partial = CACHE.with_name(f"{CACHE.name}.{os.getpid()}")
-        partial.write_text(json.dumps(noted))
+        partial.write_text(json.dumps(cache))
         partial.chmod(0o644)
         partial.rename(CACHE)

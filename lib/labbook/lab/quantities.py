@@ -1,4 +1,4 @@
-"""Sizes and durations as people write them."""
+"""Sizes as people write them."""
 
 import re
 
@@ -14,6 +14,7 @@ def size_bytes(text: str | int) -> int:
 
 
 def size_text(count: int) -> str:
+    """4294967296 -> `4 GB`; units are powers of 1024."""
     for unit in ("T", "G", "M", "K"):
         if count >= _SIZE[unit]:
             return f"{count / _SIZE[unit]:.3g} {unit}B"

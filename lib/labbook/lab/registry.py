@@ -1,4 +1,9 @@
-"""Labs as their state folders tell them, and the end of those that nobody has any more."""
+"""Find labs from their state folders; remove orphaned ones. Choose the provider of a lab.
+
+A provider is a module that makes labs, of namespaces on this machine or on a user's hosts by SSH.
+It has NAME; folders(), open_state() and state_folder() for its files on this machine; up(), limit(),
+trace(), ended_for_memory() and down() of a lab; and host() for an entry of what up() returned.
+"""
 
 import json
 from contextlib import suppress
@@ -14,17 +19,18 @@ PROVIDERS = (namespaces, ssh)
 
 
 def provider_of(environment):
+    """The provider that an environment file names."""
     return next(provider for provider in PROVIDERS if provider.NAME == environment.provider)
 
 
 def provider_holding(lab_id: str):
-    """The one in whose place the lab's state folder lies; the first when there is none."""
+    """The provider that has a state folder of this lab; the first when none has."""
     return next((p for p in PROVIDERS if p.state_folder(lab_id).is_dir()), PROVIDERS[0])
 
 
 @dataclass(frozen=True)
 class LabRecord:
-    """A lab as its state folder tells it, also when nobody has it."""
+    """A lab that is up, read from its state folder; it may have no owner. `keep`: `sweep` leaves it."""
 
     id: str
     study: str
@@ -34,22 +40,23 @@ class LabRecord:
 
 
 def save(made: dict, folder: Path) -> None:
-    """What another process needs to take the lab up, which says that all of it is there."""
+    """Write lab.json, from which another process attaches; its presence says that the lab is up."""
     partial = folder / "lab.json.partial"
     partial.write_text(json.dumps(made))
     partial.rename(folder / "lab.json")
 
 
 def running_labs() -> list[LabRecord]:
-    found = []
+    """Labs of this machine and user that are completely up."""
+    labs = []
     for _, folder in _folders():
-        with suppress(FileNotFoundError):  # not wholly up, or taken down meanwhile
-            found.append(_record(folder))
-    return found
+        with suppress(FileNotFoundError):  # coming up, or going down
+            labs.append(_record(folder))
+    return labs
 
 
 def sweep(everything: bool) -> list[str]:
-    """See Lab.sweep."""
+    """Take down labs without an owner; see Lab.sweep."""
     swept, errors = [], []
     for provider, folder in _folders():
         ownership = Ownership(folder)
@@ -57,7 +64,7 @@ def sweep(everything: bool) -> list[str]:
         if kept or not ownership.take():
             continue
         try:
-            if everything or not (folder / "keep").exists():  # it may just have come up
+            if everything or not (folder / "keep").exists():  # `keep` may have come meanwhile
                 provider.down(folder.name)
                 swept.append(folder.name)
         except LabError as error:

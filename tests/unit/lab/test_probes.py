@@ -19,7 +19,7 @@ def machine(monkeypatch, tmp_path):
     def as_root(names):
         machine.tried.extend(names)
         made = {name: Finding("", name, name not in machine.missing, "") for name in names}
-        probes._remember(made)
+        probes._update_cache(made)
         return made
 
     machine.boot.write_text("one\n")

@@ -1,4 +1,4 @@
-"""Hosts whose processes the kernel ended are told with their limit of memory, others not at all."""
+"""Hosts whose processes the kernel killed are told with their limit of memory, others not at all."""
 
 from types import SimpleNamespace
 
@@ -13,4 +13,4 @@ def test_a_host_without_a_limit_is_not_called_short_of_memory():
         ("free", {"disk": {"size": 1 << 30}}), ("small", {"memory": 64 << 20}))}
     lab._provider = SimpleNamespace(ended_for_memory=lambda lab_id, host: 2)
     assert lab.short_of_memory() == [
-        "small had too little memory (64 MB): the kernel ended 2 of its processes"]
+        "small had too little memory (64 MB): the kernel killed 2 of its processes"]

@@ -1,4 +1,7 @@
-"""A host's own disk: a file on a loop device, past the machine's cache."""
+"""Loop devices: a host's own disk is a file on one, with direct I/O past the machine's page cache.
+
+Runs as root, with the standard library alone.
+"""
 
 import os
 import subprocess
@@ -6,8 +9,10 @@ from pathlib import Path
 
 
 def make(file: Path, size: int) -> str:
-    """A sparse file with ext4 on a loop device with direct I/O: the device's path. To be mounted
-    with `discard`, or what is deleted on it stays in the file, which then grows to its full size."""
+    """Make a sparse file with ext4 on a loop device with direct I/O; return the device's path.
+
+    Mount it with `discard`: otherwise deleted blocks stay in the file, which grows to full size.
+    """
     with open(file, "wb") as disk:
         disk.truncate(size)
     device = _run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
@@ -16,7 +21,7 @@ def make(file: Path, size: int) -> str:
 
 
 def queue(device: str) -> dict:
-    """Its scheduler and read_ahead_kb; they outlive what the loop device stands on."""
+    """The device's scheduler and read_ahead_kb, which outlive the file that backs it."""
     place = _queue(device)
     offered = (place / "scheduler").read_text().split()
     chosen = [name.strip("[]") for name in offered if name.startswith("[")] or offered
@@ -24,6 +29,7 @@ def queue(device: str) -> dict:
 
 
 def tune(device: str, disk: dict) -> None:
+    """Set `scheduler` and `read_ahead_kb`, as far as they are given; OSError when refused."""
     queue = _queue(device)
     for key, name in (("scheduler", "scheduler"), ("read_ahead_kb", "read_ahead_kb")):
         if disk.get(key) is not None:
@@ -31,7 +37,7 @@ def tune(device: str, disk: dict) -> None:
                 (queue / name).write_text(str(disk[key]))
             except OSError:
                 offered = (queue / name).read_text().strip()
-                raise OSError(f"the disk does not take {key} {disk[key]} (it has: {offered})")
+                raise OSError(f"the disk does not accept {key} {disk[key]} (available: {offered})")
 
 
 def _queue(device) -> Path:
@@ -40,12 +46,12 @@ def _queue(device) -> Path:
 
 def number(device: str) -> str:
     """major:minor of a device."""
-    found = os.stat(device).st_rdev
-    return f"{os.major(found)}:{os.minor(found)}"
+    device_id = os.stat(device).st_rdev
+    return f"{os.major(device_id)}:{os.minor(device_id)}"
 
 
 def devices(file: str) -> list[str]:
-    """Loop devices that stand on this file, also when the file is gone."""
+    """Loop devices that this file backs, also when it has been deleted."""
     found = []
     for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
@@ -57,7 +63,7 @@ def devices(file: str) -> list[str]:
     return found
 
 
-def unmake(device: str) -> None:
+def detach(device: str) -> None:
     _run("losetup", "--detach", device)
 
 

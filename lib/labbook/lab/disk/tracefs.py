@@ -1,7 +1,7 @@
-"""Instances of the kernel's tracing: a lab host whose disk is traced has one, named after both.
+"""Instances of the kernel's tracing (tracefs). A lab host whose disk is traced has one.
 
-An instance is the machine's, not the host's, and outlives who made it; so it is in the journal
-before it is made. Root's, with the standard library alone.
+An instance belongs to the machine, not to the host, and outlives the process that made it; so it is
+written into the journal first. Runs as root, with the standard library alone.
 """
 
 import subprocess
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from labbook.lab.journal import Journal
 
-KIND = "trace"      # of entries in a journal: {"made": "trace", "instance": name}
+KIND = "trace"      # in a journal: {"made": "trace", "instance": name}
 FOLDER = "/sys/kernel/tracing"
-# Run it in a mount namespace of its own, or tracing may stay where everybody sees it.
+# To be run in a mount namespace, or the mount would stay visible to everybody.
 MOUNT = f"[ -d {FOLDER}/instances ] || mount -t tracefs tracefs {FOLDER}"
 EVENTS = "block_rq_issue block_bio_queue"
 TRY = f"""{{ {MOUNT}; }} && for event in {EVENTS}; do
@@ -25,7 +25,7 @@ def instance(lab: str, host: str) -> str:
 
 
 def make(place: str, name: str) -> dict:
-    """Write the instance down, once, in the journal of folder `place`, before a tracer makes it."""
+    """Write an instance, once, into the journal in folder `place`; the tracer makes it later."""
     journal = Journal(Path(place))
     if name not in [entry["instance"] for entry in journal.of(KIND)]:
         journal.write(KIND, instance=name)
@@ -33,15 +33,15 @@ def make(place: str, name: str) -> dict:
 
 
 def undo(*names: str) -> None:
-    """Remove instances that are there, with all that they recorded; OSError while one is read."""
+    """Remove those of these instances that exist; OSError while one is being read."""
     done = subprocess.run(["unshare", "--mount", "sh", "-c", REMOVE, "sh", *names],
                           capture_output=True, text=True)
     if done.returncode:
         raise OSError(f"tracing instances {' '.join(names)}: {done.stderr.strip()}")
 
 
-def found(prefix: str) -> list[str]:
-    """Names of instances that begin so; none where the kernel has no tracing."""
+def instances(prefix: str) -> list[str]:
+    """Names of existing instances with this prefix; [] where the kernel has no tracing."""
     look = f"{{ {MOUNT}; }} 2> /dev/null && ls {FOLDER}/instances; true"
     done = subprocess.run(["unshare", "--mount", "sh", "-c", look], capture_output=True, text=True)
     return [name for name in done.stdout.split() if name.startswith(prefix)]

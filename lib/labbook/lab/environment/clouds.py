@@ -1,5 +1,7 @@
-"""Clouds of the user's own that an environment file names: how each is reached, and with which of
-the user's own files of credentials. No secret stands in the environment file, nor is one kept."""
+"""The user's own clouds in an environment file: how to reach each, and which credentials file to use.
+
+Secrets stay in the user's credentials files: the environment file must have none, and none is copied.
+"""
 
 import configparser
 import re
@@ -37,19 +39,19 @@ SCHEMA = {"type": "object", "additionalProperties": KIND, "description": "name: 
 
 @dataclass(frozen=True)
 class OwnCloud:
-    """One entry of `clouds`. Paths are absolute, of this machine.
+    """One entry of `clouds`. Paths are absolute paths on this machine.
 
-    `credentials` is the user's own file, `profile` the part of it: of AWS's credentials file a
-    section, of clouds.yaml a cloud. `images` and `flavors`: what a study calls so, by the cloud's
-    name or id of it. `user`: the login that its guests have. `file` is what errors name.
+    `credentials` is the user's own file; `profile` is a section of an AWS credentials file or a cloud
+    of a clouds.yaml. `images` and `flavors` map a study's name to the cloud's name or id. `user` is
+    the login user of guests. `file` is what errors name.
     """
 
     name: str
     kind: str
     credentials: str
     profile: str = "default"
-    endpoint: str | None = None     # None: AWS's own, of `region`
-    blocks: str | None = None       # where an EC2-style cloud takes images' blocks (the API `ebs`)
+    endpoint: str | None = None     # None: AWS, in `region`
+    blocks: str | None = None       # the EBS direct API, which takes an image's blocks
     region: str | None = None
     zone: str | None = None
     network: str | None = None
@@ -61,18 +63,18 @@ class OwnCloud:
     file: str = "environment.yml"
 
     def key(self, what: str = "") -> str:
-        """Where the file says it."""
+        """The entry's place in the file, which errors name: `clouds.mine.region`."""
         return f"clouds.{self.name}.{what}".rstrip(".")
 
-    def told(self) -> dict:
-        """All of it, for a journal or lab.json; `OwnCloud(**told)` is the same again."""
+    def facts(self) -> dict:
+        """As JSON, for a journal or lab.json; `OwnCloud(**facts)` is an equal object."""
         return asdict(self)
 
 
 def parse(data: dict, file, files: bool = True) -> tuple[OwnCloud, ...]:
-    """Of an environment file's `clouds`. InputError names the file, the key and what is allowed.
+    """Parse an environment file's `clouds`. InputError names the file, the key and what is allowed.
 
-    `files`: also look at the files of credentials.
+    `files`: also check the credentials files.
     """
     _refuse_secrets(data, file)
     check({"clouds": data}, {"type": "object", "properties": {"clouds": SCHEMA}}, file)
@@ -97,7 +99,7 @@ def _cloud(name, entry, file) -> OwnCloud:
 
 
 def check_credentials(cloud: OwnCloud) -> None:
-    """InputError for a file that is not there, that others may read, or without the profile."""
+    """InputError when the file is missing, readable for others, or lacks the profile."""
     path = Path(cloud.credentials)
     try:
         mode = path.stat().st_mode & 0o777
@@ -113,25 +115,26 @@ def check_credentials(cloud: OwnCloud) -> None:
         raise _wrong(cloud, f"others may read it (mode {mode:04o})", f"mode 0600: chmod 600 {path}")
 
 
-def _wrong(cloud, said, allowed):
-    return InputError(f"{cloud.credentials}: {said}", file=cloud.file, key=cloud.key("credentials"),
+def _wrong(cloud, problem, allowed):
+    return InputError(f"{cloud.credentials}: {problem}", file=cloud.file, key=cloud.key("credentials"),
                       allowed=allowed)
 
 
 def _sections(path, _profile):
+    """Profiles in an AWS credentials file, and that it holds secrets."""
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.read_string(path.read_text())
     return [name for name in parsed.sections() if "aws_access_key_id" in parsed[name]], True
 
 
 def _clouds(path, profile):
-    """Names in a clouds.yaml, and whether this one's secrets are in it and not in secure.yaml."""
+    """Names in a clouds.yaml, and whether it (not secure.yaml) holds the profile's secrets."""
     clouds = (load_yaml(path) or {}).get("clouds") or {}
     return list(clouds), any(_secrets(clouds.get(profile)))
 
 
 def endpoints(cloud: OwnCloud) -> list[str]:
-    """Hosts of the cloud's API that are known here, none where its file cannot be read."""
+    """Host names of the cloud's API; [] when the credentials file cannot be read."""
     urls = [cloud.endpoint, cloud.blocks]
     if cloud.kind == "openstack":
         with suppress(InputError, OSError, UnicodeDecodeError, AttributeError):
@@ -141,7 +144,7 @@ def endpoints(cloud: OwnCloud) -> list[str]:
 
 
 def _secrets(data, before=""):
-    """Keys, with those around them, that name secrets."""
+    """Dotted keys of entries that look like secrets."""
     for key, value in data.items() if isinstance(data, dict) else ():
         where = f"{before}{key}"
         in_url = isinstance(value, str) and re.match(r"https?://[^/]*@", value)

@@ -1,4 +1,4 @@
-"""Where labs live: a file under environments/."""
+"""An environment file (environments/*.yml): where labs run."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from labbook.lab.environment.clouds import OwnCloud
 from labbook.lab.environment.inventory import Jump, RealHost
 from labbook.lab.environment.schema import PROGRAMS
 
-# RFC 2544 sets this range aside for measuring; ordinary networks do not use it.
+# Reserved for benchmarks (RFC 2544); ordinary networks do not use it.
 BENCHMARK_RANGE = "198.18.0.0/15"
 
 PROVIDERS = ("namespaces", "ssh")
@@ -30,10 +30,12 @@ NAMESPACES = {
 
 @dataclass(frozen=True)
 class Environment:
-    """`provider` namespaces: `range` is the block of addresses labs take theirs from, `state`
-    where hosts' folders lie. `provider` ssh: `hosts` and the `jumps` on the way to them. `clouds`
-    of the user's own may stand in for what a study brings up in its lab, and `programs` (name:
-    folder) for benchmarks of ours."""
+    """A parsed environment file.
+
+    Provider `namespaces`: labs take their addresses from the block `range`; hosts' folders lie in
+    `state`. Provider `ssh`: `hosts` and the `jumps` on the way to them. `clouds` replace what a study
+    would bring up in its lab; `programs` (name: folder) replace our own benchmarks.
+    """
 
     name: str
     provider: str = "namespaces"
@@ -47,13 +49,14 @@ class Environment:
 
     @classmethod
     def load(cls, path: Path, *, keys: bool = True) -> "Environment":
+        """Read and check a file; see parse."""
         return cls.parse(load_yaml(path), file=path, keys=keys)
 
     @classmethod
     def parse(cls, data: dict, *, file="environment.yml", keys: bool = True) -> "Environment":
-        """InputError names the file, the key and what is allowed.
+        """Check the parsed YAML of `file`. InputError names the file, the key and what is allowed.
 
-        `keys`: look at the files of keys, known hosts and clouds' credentials too.
+        `keys`: also check the files of keys, known hosts and clouds' credentials.
         """
         check(data, ANY, file)
         name = Path(file).stem

@@ -1,4 +1,4 @@
-"""The hosts that a user writes down in an environment file with `provider: ssh`."""
+"""The user's own hosts in an environment file with `provider: ssh`."""
 
 import ipaddress
 import re
@@ -13,17 +13,17 @@ from labbook.lab.host.host import Login
 
 NAME = r"[a-z0-9][a-z0-9.-]{0,62}"
 WITHOUT = {"port": 22, "known_hosts": "~/.ssh/known_hosts", "python": "python3", "site": "lan",
-           "jump": None, "allow": []}   # what holds when neither the host nor the top says it
-OF_JUMPS = ("user", "key", "known_hosts")   # what jumps take from the top of the file
+           "jump": None, "allow": []}   # when neither the host nor the top of the file has it
+OF_JUMPS = ("user", "key", "known_hosts")   # defaults at the top of the file that also apply to jumps
 SECRET = re.compile(r"pass|secret|token|become", re.I)
 SYSTEM_FOLDERS = frozenset("bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys usr".split())
 
 
 @dataclass(frozen=True)
 class Jump:
-    """A host on the way. Paths of `key` and `known_hosts` are absolute, of this machine.
+    """A jump host. `key` and `known_hosts` are absolute paths on this machine.
 
-    `entry` is where the file says it, such as `jumps.bastion`: what messages name.
+    `entry` is its place in the file, such as `jumps.bastion`, which messages name.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Jump:
 
 @dataclass(frozen=True)
 class RealHost(Jump):
-    """`address` is for SSH, `data` (IPv4) for servers and clients; `root` the folder written to.
+    """A user's host. SSH uses `address`, servers and clients use `data` (IPv4); labs write to `root`.
 
-    A lab puts at most one lab host of each of `roles` here; `allow` are keys of schema.ALLOW.
+    A lab places at most one lab host of each of `roles` here. `allow` are keys of schema.ALLOW.
     """
 
     data: str = ""
@@ -56,14 +56,14 @@ class RealHost(Jump):
     allow: frozenset[str] = frozenset()
 
     def may(self, kind: str) -> bool:
-        """Whether its owner allows `kind`, a key of schema.ALLOW."""
+        """Whether the environment file allows `kind`, a key of schema.ALLOW."""
         return kind in self.allow
 
 
 def parse(data: dict, file, keys: bool = True) -> tuple[tuple[RealHost, ...], tuple[Jump, ...]]:
     """(hosts, jumps) in the file's order. InputError names the file, the key and what is allowed.
 
-    `keys`: also look at the files of keys and known hosts on this machine.
+    `keys`: also check the files of keys and known hosts on this machine.
     """
     _refuse_secrets(data, file)
     check(data, SCHEMA, file)
@@ -78,7 +78,7 @@ def parse(data: dict, file, keys: bool = True) -> tuple[tuple[RealHost, ...], tu
 
 
 class _Entries:
-    """Entries of the file with the defaults filled in and the ways through jumps followed."""
+    """Entries of the file, with defaults filled in and jump hosts resolved."""
 
     def __init__(self, data, file):
         self.file, self.top = file, {k: data[k] for k in DEFAULTS if k in data}
@@ -101,7 +101,7 @@ class _Entries:
         return Jump(**self._login(name, self._full(name)))
 
     def at(self, name, what) -> str:
-        """Where the file says it: the host's own entry, or the top when the default holds."""
+        """The key that errors name: in the host's own entry, or at the top when the default applies."""
         part = "jumps" if name in self.jumps else "hosts"
         own = what in getattr(self, part)[name] or what not in self.top
         return f"{part}.{name}.{what}" if own else what
@@ -112,7 +112,7 @@ class _Entries:
             return {**WITHOUT, **top, **self.jumps[name]}
         full = {**WITHOUT, **self.top, **self.hosts[name]}
         if full["jump"] == name and "jump" not in self.hosts[name]:
-            full["jump"] = None     # the way of all others does not lead to itself through itself
+            full["jump"] = None     # the default jump host is reached directly
         return full
 
     def _login(self, name, entry, through=()) -> dict:
@@ -120,10 +120,10 @@ class _Entries:
         user, key = (self._needed(entry, what, f"{part}.{name}") for what in ("user", "key"))
         return {"name": name, "address": entry["address"], "port": entry["port"], "user": user,
                 "key": _expanded(key), "known_hosts": _expanded(entry["known_hosts"]),
-                "jump": self._way(name, entry["jump"], (*through, name)),
+                "jump": self._jump(name, entry["jump"], (*through, name)),
                 "entry": f"{part}.{name}"}
 
-    def _way(self, name, jump, through) -> Jump | None:
+    def _jump(self, name, jump, through) -> Jump | None:
         if jump is None:
             return None
         known = [*self.jumps, *(host for host in self.hosts if host != name)]
@@ -166,10 +166,10 @@ def _expanded(path: str) -> str:
 
 
 def _refuse_secrets(data, file):
-    """The general words for an unknown key would invite a search for the right name."""
+    """Checked before the schema, whose error would suggest another name for the key."""
     for key, value in _keys(data):
         if SECRET.search(key.rpartition(".")[2]) and not isinstance(value, dict):
-            raise InputError("no secret belongs into this file: SSH goes by key, sudo without a "
+            raise InputError("no secret belongs into this file: SSH takes a key, sudo no "
                              "password", file=file, key=key, allowed="key: the private key's file")
 
 
@@ -181,7 +181,7 @@ def _keys(data, before=()):
 
 
 def _check_root(root: PurePosixPath, file, key):
-    """A lab takes away what it made below root; nothing else may lie there by the nature of it."""
+    """Refuse folders of the system: a lab deletes what it made below root."""
     parts = root.parts[1:]
     shared = (len(parts) < 2 or parts[0] in SYSTEM_FOLDERS or ".." in parts
               or len(parts) == 2 and parts[0] in ("home", "var"))
@@ -191,15 +191,15 @@ def _check_root(root: PurePosixPath, file, key):
 
 
 def _check_twice(hosts, file):
-    """Two entries must not be one machine."""
-    ways, data = {}, {}
+    """Refuse two entries for one machine."""
+    reached, data = {}, {}
     for host in hosts:
-        way = (host.address.lower(), host.port, host.jump)
-        if way in ways:
-            raise InputError(f"{host.address}, port {host.port}, is {ways[way]} already", file=file,
+        how = (host.address.lower(), host.port, host.jump)
+        if how in reached:
+            raise InputError(f"{host.address}, port {host.port}, is {reached[how]} already", file=file,
                              key=f"hosts.{host.name}.address", allowed="one entry a machine")
         if host.data in data:
             raise InputError(f"{host.data} is the data address of {data[host.data]} already",
                              file=file, key=f"hosts.{host.name}.data",
                              allowed="each host's own IPv4 address")
-        ways[way] = data[host.data] = host.name
+        reached[how] = data[host.data] = host.name

@@ -1,4 +1,4 @@
-"""Files of keys and known hosts on this machine: what is refused before anything is tried."""
+"""Check files of keys and known hosts on this machine before any connection is tried."""
 
 import base64
 import binascii
@@ -11,12 +11,14 @@ MAGIC = b"openssh-key-v1\0"
 
 
 def check_files(place, file, at) -> None:
-    """InputError when the key or the known hosts of `place` cannot be used; `at(name, what)` says
-    where `file` names them."""
+    """InputError when the key or the known hosts of a Jump or RealHost cannot be used.
+
+    `at(name, what)` returns the key under which `file` names them.
+    """
     problem = key_problem(Path(place.key))
     if problem:
-        said, allowed = problem
-        raise InputError(f"{place.key}: {said}", file=file, key=at(place.name, "key"),
+        complaint, allowed = problem
+        raise InputError(f"{place.key}: {complaint}", file=file, key=at(place.name, "key"),
                          allowed=allowed)
     known = Path(place.known_hosts)
     if not known.is_file():
@@ -26,7 +28,7 @@ def check_files(place, file, at) -> None:
 
 
 def key_problem(path: Path) -> tuple[str, str] | None:
-    """(what is wrong, what is allowed) of a private key's file; None when it can be used."""
+    """(problem, what is allowed) of a private key's file; None when it can be used."""
     wanted = "a private key without a passphrase, mode 0600"
     try:
         mode, text = path.stat().st_mode & 0o777, path.read_text()
@@ -46,7 +48,7 @@ def key_problem(path: Path) -> tuple[str, str] | None:
 
 
 def _encrypted(text: str) -> bool:
-    """PEM says it in words; OpenSSH's own form (PROTOCOL.key) by the name of its cipher."""
+    """By the word in a PEM file, or by the cipher in OpenSSH's format (its PROTOCOL.key)."""
     if "ENCRYPTED" in text:
         return True
     body = "".join(line for line in text.splitlines() if "-----" not in line)

@@ -1,35 +1,37 @@
-"""Names in the place of what should not be told of a user's hosts: addresses, users, keys."""
+"""Replace what must not be published about a user's hosts and clouds by names."""
 
 import re
 from collections.abc import Callable
 
 from labbook.lab.environment.clouds import endpoints
 
-COLOUR = r"\x1b\[[\d;]*m"    # a terminal's, whose last letter is no part of a name
+COLOUR = r"\x1b\[[\d;]*m"    # a terminal's escape sequence: its final m is no part of a name
 
 
 def redactor(environment) -> Callable:
-    """A function that gives data (texts, lists, dicts; all else as it is) with the addresses of
-    the environment's hosts, and a user before them, told as the hosts' names, and the paths of
-    keys, known hosts and root folders as KEY, KNOWN_HOSTS and ROOT; of clouds the endpoints and the
-    paths of credentials. The same data where the environment has neither.
+    """A function that returns data (strings, lists, dicts) with all identifying strings replaced.
+
+    Addresses of hosts and jump hosts, and `user@` before them, become the hosts' names; the paths
+    of keys, known hosts and root folders become KEY, KNOWN_HOSTS and ROOT. Clouds' endpoints become
+    their names, paths of credentials CREDENTIALS. Without hosts and clouds data stays as it is.
     """
-    told = {}
+    replacements = {}
     for cloud in environment.clouds:
-        told[cloud.credentials] = "CREDENTIALS"
-        told |= dict.fromkeys(endpoints(cloud), cloud.name)
+        replacements[cloud.credentials] = "CREDENTIALS"
+        replacements |= dict.fromkeys(endpoints(cloud), cloud.name)
     for host in environment.hosts:
-        told |= {host.address: host.name, host.data: host.name, str(host.root): "ROOT"}
+        replacements |= {host.address: host.name, host.data: host.name, str(host.root): "ROOT"}
     for place in _machines(environment):
-        told |= {place.address: place.name, place.key: "KEY", place.known_hosts: "KNOWN_HOSTS"}
-    if not told:
+        replacements |= {place.address: place.name, place.key: "KEY", place.known_hosts: "KNOWN_HOSTS"}
+    if not replacements:
         return lambda data: data
     users = sorted({place.user for place in _machines(environment)}) or ["root"]
-    names = "|".join(re.escape(word) for word in sorted(told, key=len, reverse=True))
+    patterns = "|".join(re.escape(word) for word in sorted(replacements, key=len, reverse=True))
     user = "|".join(map(re.escape, users))
     # not within a longer name or address: 10.0.0.1 is no part of 10.0.0.11
-    pattern = re.compile(rf"({COLOUR}|(?<![\w.-]))(?:(?:{user})@)?({names})(?![\w-]|\.\w)")
-    return lambda data: _redacted(data, lambda text: pattern.sub(lambda m: m[1] + told[m[2]], text))
+    pattern = re.compile(rf"({COLOUR}|(?<![\w.-]))(?:(?:{user})@)?({patterns})(?![\w-]|\.\w)")
+    return lambda data: _redacted(
+        data, lambda text: pattern.sub(lambda match: match[1] + replacements[match[2]], text))
 
 
 def _machines(environment):

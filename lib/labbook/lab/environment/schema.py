@@ -1,4 +1,4 @@
-"""What an environment file with `provider: ssh` may hold."""
+"""JSON schema of an environment file with `provider: ssh`; programs are those of every provider."""
 
 from labbook.lab.environment import clouds
 
@@ -6,7 +6,7 @@ ROLE = r"^[a-z][a-z0-9-]{0,11}$"
 SITE = ROLE
 FILE = r"^[~/]"
 
-# What a lab may do on a host beyond its root folder, each with what it takes there.
+# Permissions: what a lab may do on a host outside its root folder.
 ALLOW = {
     "packages": "install Debian packages (sudo apt-get)",
     "software": "copy jars, servers' files, Python packages and the library below root",
@@ -39,7 +39,7 @@ _PLACE = {
              "description": "a-z, 0-9 and -, at most 12 characters"},
     "allow": {"type": "array", "items": {"enum": list(ALLOW)}, "uniqueItems": True},
 }
-# Of these, what stands at the top of the file holds for all hosts that do not say otherwise.
+# A value at the top of the file is the default of all hosts.
 DEFAULTS = {**{k: v for k, v in _LOGIN.items() if k != "address"}, **_PLACE}
 
 # Benchmarks that a user has built: each by its folder, the same on all machines that run it.

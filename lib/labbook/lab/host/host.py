@@ -1,4 +1,4 @@
-"""A host: a place with an address, reached over SSH by one Fabric connection kept open."""
+"""A host: commands, files and processes over one SSH connection (Fabric) that stays open."""
 
 import io
 import shlex
@@ -20,7 +20,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Login:
-    """How a host is reached: straight, or through another one, the `jump` host."""
+    """How SSH reaches a host: directly or through a `jump` host. Paths are of this machine."""
 
     address: str
     user: str
@@ -38,14 +38,14 @@ class Login:
 
 @dataclass
 class Host:
-    """`address` is on the data network, the login's on the control network, never shaped or cut.
+    """`address` is on the data network; the login's is on the control network, never shaped or cut.
 
     `root` is the host's own folder: nothing outside it, /run, /tmp and /var/tmp is written.
-    `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml, sizes in bytes.
-    `sudo` says that its user, where that is not root, may do what is asked with `root=True`.
-    `env` is given to all that runs there; `groups` are the folders of the control groups that it
-    runs in, where the connection itself is not in them. `allow` is what a user's own host may be
-    used for beyond its folder (keys of real/schema.py's ALLOW); None on a host that the lab made.
+    `cores` are the CPUs it has for itself (None: all), `limits` as in lab.yml with sizes in bytes.
+    `sudo`: its user is not root and may run commands with `root=True`. `env` is set for all
+    commands. `groups` are the folders of the control groups that commands join, where the SSH
+    connection itself is outside of them. `allow` are permissions on a user's own host (keys of
+    environment.schema.ALLOW); None on a host that the lab made.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Host:
 
     def __post_init__(self):
         self._lock, self._connection, self._sftp = threading.RLock(), None, None
-        self.tunnels = []  # they outlive a lost connection, and end with `close`
+        self.tunnels = []  # closed by `close`, not by a lost connection
 
     @property
     def is_remote(self) -> bool:
@@ -72,8 +72,8 @@ class Host:
         return self.allow is not None
 
     def may(self, kind: str) -> bool:
-        """Whether the lab may do `kind` here, a key of schema.ALLOW: everything on a host that it
-        made, what the environment file allows on a user's own."""
+        """Whether the lab may do `kind` (a key of schema.ALLOW) here: anything on a host that it
+        made; on a user's own host what the environment file allows."""
         return self.allow is None or kind in self.allow
 
     @property
@@ -82,31 +82,34 @@ class Host:
 
     def run(self, command: str, timeout: float = 60, check: bool = True, env=None,
             root: bool = False) -> Result:
-        """Run a shell command in the host's root folder, with `root` as root.
+        """Run a shell command in the host's root folder; `timeout` in seconds.
 
-        Root's are outside of the host's control groups: what the lab does to a host, such as a
-        link's delay line, is no load of its own and does not wait for its quota.
+        With `root` it runs as root and outside of the host's control groups: the lab's own work,
+        such as a link's delay line, is no load of the host and does not wait for its quota.
 
-        LabError when the host cannot be reached or the time is up, and, with `check`, when the
-        command fails: with the host, the command and the end of what it said.
+        LabError when the host cannot be reached or the time is up and, with `check`, when the exit
+        code is not 0: it has the host, the command and the end of the output.
         """
-        line = self._in_place(command, env, apart=root)
+        line = self.in_root_folder(command, env, apart=root)
         if root and self.login.user != "root":
             line = self._by_sudo(line, command)
         result = self._run(line, command, timeout)
         if check and result.exit_code != 0:
-            said = (result.stderr or result.stdout).strip()[-2000:]
+            output = (result.stderr or result.stdout).strip()[-2000:]
             raise LabError(f"{self.name}: `{_short(command)}` ended with exit code "
-                           f"{result.exit_code}: {said}")
+                           f"{result.exit_code}: {output}")
         return result
 
     def put(self, data, remote, mode: int = 0o644) -> None:
-        """Write bytes, text or a local file (a Path); whole or not at all."""
+        """Write bytes, text or a local file (a Path) to a file of the host, atomically.
+
+        `remote` is relative to the root folder. Lost or LabError when it fails.
+        """
         raw = data.read_bytes() if isinstance(data, Path) else (
             data.encode() if isinstance(data, str) else data)
         remote = str(self.root / remote)
         partial = f"{remote}.partial"
-        with self._reaching("put", remote) as sftp:
+        with self._sftp_channel("put", remote) as sftp:
             with sftp.open(partial, "wb") as file:
                 file.chmod(mode)
                 file.set_pipelined(True)
@@ -114,9 +117,9 @@ class Host:
             sftp.posix_rename(partial, remote)
 
     def get(self, remote, local: Path | None = None) -> bytes | None:
-        """A file's bytes, or None once they are written to `local`."""
+        """Read a file: its bytes, or None after writing them to the file `local`."""
         remote, buffer = str(self.root / remote), io.BytesIO()
-        with self._reaching("get", remote) as sftp:
+        with self._sftp_channel("get", remote) as sftp:
             if local is not None:
                 sftp.get(remote, str(local))
                 return None
@@ -124,7 +127,7 @@ class Host:
         return buffer.getvalue()
 
     def dial(self, address: str, port: int, timeout: float = 10):
-        """A socket, through the open connection, to a server that this host reaches.
+        """A socket to a server that this host reaches, through the SSH connection.
 
         ConnectionRefusedError when nothing listens there.
         """
@@ -133,20 +136,21 @@ class Host:
         return ssh.dial(self, address, port, timeout)
 
     def start(self, name: str, command: str, env=None, cwd=None, root: bool = False) -> Process:
-        """Start a program (one simple command) detached from this connection, and from us."""
+        """Start a program (one simple command) that outlives this connection and this process."""
         process = Process(self, name, root)
         process.begin(command, env, cwd)
         return process
 
     def process(self, name: str) -> Process | None:
-        """What was started under this name, if anything was."""
+        """The process that was last started under this name; None when none was."""
         process = Process(self, name)
         return process if process.known() else None
 
     def wait_for(self, predicate, what: str, timeout: float, process=None, interval: float = 0.1):
-        """Ask `predicate` until it gives something true, and return that.
+        """Call `predicate` until it returns something true; return that. Times are in seconds.
 
         SystemFailure, with the end of the process's log, when time is up or the process ended.
+        `what` names in the error what was waited for.
         """
         until = time.monotonic() + timeout
         while True:
@@ -168,7 +172,7 @@ class Host:
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Drop the connection; what comes next opens a new one."""
+        """Drop the connection; the next command opens a new one."""
         with self._lock:
             if self._connection is not None:
                 from labbook.lab.ssh import connection as ssh
@@ -181,7 +185,7 @@ class Host:
         return self._connection is not None and self._connection.is_connected
 
     def connection(self):
-        """The Fabric connection, opened when it is not."""
+        """The Fabric connection, opened if need be."""
         with self._lock:
             if not self.connected:
                 self.disconnect()
@@ -190,14 +194,15 @@ class Host:
                 self._connection = ssh.connect(self.name, self.login)
             return self._connection
 
-    def _in_place(self, command, env, apart=False):
+    def in_root_folder(self, command, env, apart=False) -> str:
+        """A shell line that runs `command` in the root folder, with `apart` outside of its groups."""
         values = {"HOME": str(self.root), **self.env, **(env or {})}
         exports = " ".join(f"{k}={shlex.quote(str(v))}" for k, v in values.items())
-        place = shlex.quote(str(self.root))
-        return f"{'' if apart else self._join()}export {exports}; cd {place} && {{ {command}\n}}"
+        root = shlex.quote(str(self.root))
+        return f"{'' if apart else self._join()}export {exports}; cd {root} && {{ {command}\n}}"
 
     def _join(self):
-        """Shell words by which the shell enters the host's control groups, by sudo if need be."""
+        """Shell code that moves the shell into the host's control groups, by sudo if need be."""
         if not self.groups:
             return ""
         files = [shlex.quote(f"{group}/cgroup.procs") for group in self.groups]
@@ -207,8 +212,8 @@ class Host:
 
     def _by_sudo(self, line, command):
         if not self.sudo:
-            raise LabError(f"{self.name}: `{_short(command)}` needs root, which nothing that the "
-                           "environment allows there gives")
+            raise LabError(f"{self.name}: `{_short(command)}` needs root, and the environment "
+                           "allows nothing there that gives it")
         return f"exec sudo -n sh -c {shlex.quote(f'PATH=$PATH:/usr/sbin:/sbin; {line}')}"
 
     def _run(self, line, command, timeout) -> Result:
@@ -224,7 +229,7 @@ class Host:
             raise Lost(f"{self.name}: connection lost during `{_short(command)}`: "
                        f"{error or type(error).__name__}") from None
 
-    def _reaching(self, verb, remote):
+    def _sftp_channel(self, verb, remote):
         from labbook.lab.ssh import connection as ssh
 
         return ssh.sftp(self, verb, remote)

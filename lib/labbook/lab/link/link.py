@@ -48,7 +48,7 @@ class Link:
         self._change(lambda end: end.set_cut(False))
 
     def check(self) -> dict:
-        """HostRequest and measured round trip, jitter and loss, by pings from site to site.
+        """Asked and measured round trip, jitter and loss, by pings from site to site.
 
         LabError when the link is not what was asked, within the tolerances of pings.py. Between a
         user's own hosts a link of which nothing was asked is what it is.

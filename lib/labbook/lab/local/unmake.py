@@ -82,7 +82,7 @@ def loop(entry):
     """Undo the disk of an entry: the loop devices that stand on its `file`. OSError when in use."""
     for device in loop_device.devices(entry["file"]):
         cgroups.unthrottle(loop_device.number(device))  # while it is ours: the next lab may get it
-        patiently(lambda device=device: loop_device.unmake(device))
+        patiently(lambda device=device: loop_device.detach(device))
     patiently(lambda: _gone(entry["file"]))
 
 

@@ -1,4 +1,4 @@
-"""SSH by Fabric: keys only, known hosts only, every wait bounded."""
+"""SSH by Fabric: key authentication and known hosts only; every wait has a time limit."""
 
 import errno
 import logging
@@ -17,12 +17,12 @@ from paramiko.ssh_exception import NoValidConnectionsError
 from labbook.errors import LabError, Lost
 from labbook.lab.ssh import jump
 
-logging.getLogger("paramiko").addHandler(logging.NullHandler())  # what it logs, we raise
+logging.getLogger("paramiko").addHandler(logging.NullHandler())  # its log messages come back as exceptions
 
 CONNECT_SECONDS = 15
 KEEPALIVE_SECONDS = 15
-CHANNEL_SECONDS = 60  # for a busy host to open a channel
-GONE_SECONDS = 30     # without any answer to what was sent
+CHANNEL_SECONDS = 60  # until a busy host opens a channel
+GONE_SECONDS = 30     # without an acknowledgement of sent data
 
 
 class TimedOut(Exception):
@@ -33,13 +33,13 @@ LOST = (paramiko.SSHException, EOFError, OSError)
 
 
 class PromptRemote(Remote):
-    """Fabric's runner, asking for the end of a command every millisecond instead of every 10 ms."""
+    """Fabric's runner, polling for a command's end every millisecond instead of every 10 ms."""
 
     input_sleep = 0.001
 
 
 def connect(name: str, login) -> fabric.Connection:
-    """An open connection; LabError when the host is not there or is not the one we know."""
+    """Open a connection; LabError when the host cannot be reached or has an unknown key."""
     gateway = _gateway(name, login)
     connection = _connection(login, gateway)
     try:
@@ -47,19 +47,19 @@ def connect(name: str, login) -> fabric.Connection:
         connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
         connection.open()
     except LOST as error:
-        close(connection)  # refused, it is open all the same
+        close(connection)  # its socket may be open even after a refusal
         where = f"{login.user}@{login.address}"
-        way = f", through {login.jump.user}@{login.jump.address}," if gateway else ""
-        raise LabError(f"{name} ({where}){way} cannot be reached: {_words(error)}") from None
+        via = f", through {login.jump.user}@{login.jump.address}," if gateway else ""
+        raise LabError(f"{name} ({where}){via} cannot be reached: {_message(error)}") from None
     _bound(connection.transport)
     return connection
 
 
 def close(connection) -> None:
-    """Also the connection to its jump host, when nobody else goes through that."""
+    """Close a connection, and the one to its jump host when no other connection uses that."""
     gateway, connection.gateway = connection.gateway, None
     try:
-        for part in (connection, connection.client):  # files first, if that can still be said
+        for part in (connection, connection.client):  # the SFTP channel first
             with suppress(*LOST):
                 part.close()
     finally:
@@ -76,8 +76,8 @@ def _load_known(client, known_hosts):
 
 
 def _connection(login, gateway):
-    # A configuration of its own: the user's, SSH's or Fabric's, may send every connection through
-    # a jump host, forward an agent, or ask for a terminal.
+    # Not the user's configuration of SSH or Fabric: it may add a jump host, forward an agent, or ask
+    # for a terminal.
     config = fabric.Config(overrides={"runners": {"remote": PromptRemote}}, ssh_config=SSHConfig(),
                            lazy=True)
     return fabric.Connection(
@@ -89,7 +89,7 @@ def _connection(login, gateway):
 
 
 def _bound(transport):
-    """A host that has vanished is an error, and not as late as TCP gives up by itself (15 minutes)."""
+    """Detect a vanished host within GONE_SECONDS; TCP alone takes about 15 minutes."""
     transport.set_keepalive(KEEPALIVE_SECONDS)
     if isinstance(transport.sock, paramiko.Channel):  # through a jump host
         jump.watch(transport, GONE_SECONDS)
@@ -98,8 +98,8 @@ def _bound(transport):
     transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)
 
 
-def _words(error) -> str:
-    if isinstance(error, NoValidConnectionsError):  # its own have what a name was resolved to
+def _message(error) -> str:
+    if isinstance(error, NoValidConnectionsError):  # its text has the resolved address
         error = next(iter(error.errors.values()))
         return error.strerror or str(error)
     return getattr(error, "text", None) or str(error) or type(error).__name__
@@ -114,8 +114,8 @@ def _gateway(name, login):
 
 def _to_jump_host(login):
     connection = connect("the jump host", login)
-    # sshd sends small packets without delay only once it has been asked for a session; it need
-    # not grant one, and then all is 40 ms slower.
+    # sshd sets TCP_NODELAY only after a session was requested, even one that it refuses. Without,
+    # every packet is 40 ms late.
     with suppress(*LOST):
         connection.transport.open_session(timeout=CONNECT_SECONDS).exec_command("true")
     return connection
@@ -125,7 +125,7 @@ _jumps = jump.Jumps(_to_jump_host)
 
 
 def run(connection, line: str, timeout: float):
-    """(stdout, stderr, exit code) of a shell line; TimedOut, or one of LOST."""
+    """Run a shell line: (stdout, stderr, exit code). Raises TimedOut or one of LOST."""
     began = time.monotonic()
     try:
         done = connection.run(line, hide=True, warn=True, in_stream=False, timeout=timeout)
@@ -133,7 +133,7 @@ def run(connection, line: str, timeout: float):
         raise TimedOut from None
     except ThreadException as error:
         raise paramiko.SSHException(str(error.exceptions[0].value)) from None
-    if done.exited == -1:  # no exit status came: our own time limit, a lost connection, a signal
+    if done.exited == -1:  # no exit status: our time limit, a lost connection, or a signal
         if time.monotonic() - began >= timeout:
             raise TimedOut
         if not connection.transport.is_active():
@@ -142,7 +142,7 @@ def run(connection, line: str, timeout: float):
 
 
 def dial(host, address: str, port: int, timeout: float):
-    """A channel of the connection that behaves like a connected socket."""
+    """A channel that behaves like a socket connected to `address`:`port`, as the host reaches it."""
     try:
         channel = host.connection().transport.open_channel(
             "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout)
@@ -157,7 +157,7 @@ def dial(host, address: str, port: int, timeout: float):
 
 
 class _Dialed:
-    """A channel whose time limit raises what a socket's does: an error with a number and words."""
+    """A channel whose time limit raises the same error as a socket's: with number and message."""
 
     def __init__(self, channel, late: str):
         self._channel, self._late = channel, late
@@ -174,7 +174,7 @@ class _Dialed:
 
 @contextmanager
 def sftp(host, verb: str, remote: str):
-    """A file channel; what goes wrong names the host and the file."""
+    """An SFTP channel; errors name the host and the file. Lost when the connection broke."""
     try:
         client = host.connection().sftp()
         client.get_channel().settimeout(60)
@@ -184,10 +184,10 @@ def sftp(host, verb: str, remote: str):
         if not isinstance(error, FileNotFoundError):
             kind = Lost if _broke(host, error) else LabError
             host.disconnect()
-        raise kind(f"{host.name}: could not {verb} {remote}: {_words(error)}") from None
+        raise kind(f"{host.name}: could not {verb} {remote}: {_message(error)}") from None
 
 
 def _broke(host, error) -> bool:
-    """Whether the connection did, and it was not the host that refused."""
+    """Whether the connection broke; otherwise the host refused."""
     return (isinstance(error, (socket.timeout, paramiko.SSHException, EOFError))
             or not host.connected)

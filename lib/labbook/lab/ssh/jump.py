@@ -1,28 +1,28 @@
-"""Connections to jump hosts, each shared by all hosts behind it, and a watch over what goes through.
+"""Connections to jump hosts, shared by the hosts behind them, and keepalives through them.
 
-One connection a jump host, however many hosts lie behind it: sshd refuses who starts many at once
-(MaxStartups). TCP tells us when the jump host has gone, but not when the host behind it has: that
-one is asked.
+There is one connection to a jump host, however many hosts lie behind it: sshd refuses many
+simultaneous logins (MaxStartups). TCP detects a vanished jump host but not a vanished host behind
+it, which is therefore asked for a keepalive.
 """
 
 import threading
 from contextlib import suppress
 
-ASK_SECONDS = 10   # between two questions to a host behind a jump host
+KEEPALIVE_SECONDS = 10   # between two requests to a host behind a jump host
 
 
 class Jumps:
-    """Open connections by login; `open_one(login)` makes one."""
+    """Reference-counted connections by login; `open_one(login)` opens one."""
 
     def __init__(self, open_one):
         self._open_one, self._lock = open_one, threading.Lock()
         self._locks, self._open, self._users = {}, {}, {}
 
     def take(self, login):
-        """The connection to a jump host, opened when it is not."""
+        """The connection to a jump host, opened if need be; give it back by `release`."""
         with self._lock:
             lock = self._locks.setdefault(login, threading.Lock())
-        with lock:  # not `_lock`: another jump host may be slow to answer
+        with lock:  # one for each jump host: another one may be slow to answer
             connection = self._open.get(login)
             if connection is None or not connection.is_connected:
                 connection = self._open[login] = self._open_one(login)
@@ -31,7 +31,7 @@ class Jumps:
             return connection
 
     def release(self, connection) -> None:
-        """Closes it after the last host that went through it."""
+        """Close the connection when no other host uses it."""
         with self._lock:
             left = self._users[id(connection)] - 1
             self._users[id(connection)] = left
@@ -44,17 +44,17 @@ class Jumps:
 
 
 def watch(transport, patience: float) -> None:
-    """Close the transport when its host leaves a question unanswered for `patience` seconds."""
-    threading.Thread(target=_ask_on, args=(transport, patience), daemon=True).start()
+    """Close the transport when its host leaves a keepalive unanswered for `patience` seconds."""
+    threading.Thread(target=_keep_asking, args=(transport, patience), daemon=True).start()
 
 
-def _ask_on(transport, patience):
+def _keep_asking(transport, patience):
     pause = threading.Event()
     while transport.is_active():
         late = threading.Timer(patience, transport.close)
         late.daemon = True
         late.start()
-        with suppress(Exception):  # it has gone: whoever waits on it is told
+        with suppress(Exception):  # closed: whoever uses it gets the error
             transport.global_request("keepalive@openssh.com", wait=True)
         late.cancel()
-        pause.wait(ASK_SECONDS)
+        pause.wait(KEEPALIVE_SECONDS)

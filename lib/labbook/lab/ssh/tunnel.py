@@ -1,4 +1,4 @@
-"""Ways from here, through a host's SSH connection, to what listens where only that host reaches."""
+"""Local ports forwarded through a host's SSH connection to servers that only the host reaches."""
 
 import socket
 import threading
@@ -6,22 +6,21 @@ from contextlib import suppress
 
 from labbook.errors import LabbookError
 
-AT_ONCE = 65536  # bytes
-OPEN_SECONDS = 20  # for the host to reach the far end; SSH may have to be opened anew before
-LOOK_SECONDS = 0.5  # between two looks whether to end
+CHUNK = 65536  # bytes
+OPEN_SECONDS = 20  # to connect to the far end, including a new SSH connection if need be
+POLL_SECONDS = 0.5  # between two checks whether to end
 
 
 def tunnel(host, address: str, port: int) -> "Tunnel":
-    """A listener here whose connections go on to `address`:`port` as `host` reaches it."""
+    """Listen on a local port and forward connections to `address`:`port`, as `host` reaches it."""
     return Tunnel(host, address, port)
 
 
 class Tunnel:
-    """Unpacks to (ip, port) of the listener; ends with `close`, its own or its host's.
+    """A local listener; unpacks to its (ip, port). Closed by `close`, its own or its host's.
 
-    What the far end closes or loses is closed here as well, and so is a connection that cannot
-    be opened there; `lost` counts both. The host's SSH connection may break: the next connection
-    opens it anew.
+    A connection that the far end closes, loses or refuses is closed here too and counted in `lost`.
+    After the host's SSH connection broke, the next connection opens it again.
     """
 
     def __init__(self, host, address, port):
@@ -47,7 +46,7 @@ class Tunnel:
         with suppress(ValueError):
             self._host.tunnels.remove(self)
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits on it
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the accepting thread
         self._listener.close()
         for pair in pairs:
             pair.end()
@@ -87,39 +86,39 @@ class Tunnel:
 
 
 class _Pair:
-    """A connection here and its channel to the far end; each side's end is passed on.
+    """A local connection and its channel to the far end; each side's end is passed on.
 
-    The channel is closed only when nothing is sent on it any more: Paramiko may send data after
-    it has said that it closes, and to that sshd ends the whole SSH connection.
+    The channel is closed only when nothing more is sent on it: Paramiko may send data after its
+    close message, upon which sshd drops the whole SSH connection.
     """
 
     def __init__(self, near: socket.socket, far):
         self._near, self._far, self._ended, self._ended_here = near, far, False, False
-        far.settimeout(LOOK_SECONDS)
+        far.settimeout(POLL_SECONDS)
 
     def end(self) -> None:
-        """Have `carry` return soon."""
+        """Make `carry` return soon."""
         self._ended = True
         with suppress(OSError):
             self._near.shutdown(socket.SHUT_RDWR)
 
     def carry(self, lost) -> None:
-        """To the end, both ways; calls `lost` when the far side is the first to end."""
-        there = threading.Thread(target=self._carry_there, daemon=True)
+        """Forward both ways until the end; calls `lost()` when the far side ends first."""
+        there = threading.Thread(target=self._send_on, daemon=True)
         there.start()
-        self._carry_back()
+        self._send_back()
         if not self._ended_here:
             lost()
-        with suppress(OSError):  # a far end that is no longer there takes nothing more either
+        with suppress(OSError):  # a far end that is gone accepts nothing more
             self._near.shutdown(socket.SHUT_RDWR if self._far.closed else socket.SHUT_WR)
         there.join()
         with suppress(OSError, EOFError):
             self._far.close()
         self._near.close()
 
-    def _carry_there(self):
-        with suppress(OSError, EOFError):  # the far end's: `_carry_back` sees to it
-            while data := self._heard():
+    def _send_on(self):
+        with suppress(OSError, EOFError):  # errors of the far end: `_send_back` handles them
+            while data := self._received():
                 while data:
                     with suppress(TimeoutError):
                         data = data[self._far.send(data):]
@@ -127,18 +126,18 @@ class _Pair:
                         return
             self._far.shutdown_write()
 
-    def _heard(self) -> bytes:
+    def _received(self) -> bytes:
         data = b""
         with suppress(OSError):
-            data = self._near.recv(AT_ONCE)
+            data = self._near.recv(CHUNK)
         self._ended_here = not data
         return data
 
-    def _carry_back(self):
+    def _send_back(self):
         with suppress(OSError, EOFError):
             while not self._ended:
                 try:
-                    data = self._far.recv(AT_ONCE)
+                    data = self._far.recv(CHUNK)
                 except TimeoutError:
                     continue
                 if not data:

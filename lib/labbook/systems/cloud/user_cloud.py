@@ -52,7 +52,7 @@ def own_cloud(lab, name: str) -> Cloud:
         ledger = JournaledLedger(f"{MARK}-{lab.id}", folder)
         api = api_of(own, ledger.mark)
         api.quota()     # a first request, before anything is made
-        ledger.begin(study=lab.study, own=own.told())
+        ledger.begin(study=lab.study, own=own.facts())
     except BaseException:
         _release(folder, ownership)
         raise

@@ -55,7 +55,7 @@ def test_they_are_parsed_with_paths_of_this_machine(home):
     assert (older.name, older.kind, older.credentials, older.user) == (
         "older", "ec2", str(home / "aws"), "root")
     assert newer.profile == "here" and newer.key("profile") == "clouds.newer.profile"
-    assert OwnCloud(**older.told()) == older
+    assert OwnCloud(**older.facts()) == older
 
 
 def test_hosts_of_ones_own_may_have_them_beside(home):
