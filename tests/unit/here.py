@@ -18,7 +18,7 @@ class HereHost(Host):
     """Commands, files and processes are local, below `root`; both addresses are loopback."""
 
     def run(self, command, timeout=60, check=True, env=None, root=False):
-        done = subprocess.run(["bash", "-c", self._in_place(command, env)], timeout=timeout,
+        done = subprocess.run(["bash", "-c", self.in_root_folder(command, env)], timeout=timeout,
                               capture_output=True, text=True)
         if check and done.returncode:
             raise LabError(f"{self.name}: {command} ended with {done.returncode}: {done.stderr}")
