@@ -61,7 +61,7 @@ class Guest:
         return self.folder.name
 
 
-def guest(host, sizes_gb=SIZES_GB) -> Guest:
+def make(host, sizes_gb=SIZES_GB) -> Guest:
     """The guest, made on `host` if it is not cached; LabError if it cannot be made."""
     debs = packages()
     recipe = [(FILES / name).read_bytes() for name in ("ramdisk.sh", "init.sh", "build.sh")]

@@ -11,7 +11,7 @@ from labbook.systems.base import Described, Needs
 from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
 from labbook.systems.cloud.openstack import OpenStackApi
-from labbook.systems.openstack import guest as guests, seed as openstack_seed
+from labbook.systems.openstack import guest, seed
 from labbook.systems.openstack.platform import Platform
 from labbook.systems.openstack.releases import PORTS, RELEASES
 
@@ -59,8 +59,8 @@ class OpenStack(Described):
         "cache_mode": {"enum": ["none", "writeback", "writethrough", "directsync", "unsafe"],
                        "default": "none"},
     }
-    NEEDS = Needs(packages=(*RELEASES[NEWEST].packages, *guests.NEEDS.packages),
-                  commands=("ss", "ps", *guests.NEEDS.commands), artifacts=(RELEASES[NEWEST].python,))
+    NEEDS = Needs(packages=(*RELEASES[NEWEST].packages, *guest.NEEDS.packages),
+                  commands=("ss", "ps", *guest.NEEDS.commands), artifacts=(RELEASES[NEWEST].python,))
     protocol, port = "openstack", PORTS["keystone"]
 
     def __init__(self, hosts, **settings):
@@ -71,7 +71,7 @@ class OpenStack(Described):
                            remedy="Name a cloud of your own in the environment file")
         store = next((host for host in hosts if host.role == "store"), self.host)
         self.release = RELEASES[self.settings.release]
-        self.platform = Platform(self.host, store, self.release, openstack_seed.secrets(),
+        self.platform = Platform(self.host, store, self.release, seed.secrets(),
                                  self.settings.cache_mode)
         self.guest = self._cloud = None
 
@@ -79,7 +79,7 @@ class OpenStack(Described):
     def needs(cls, **settings) -> Needs:
         release = RELEASES[cls.checked(settings)["release"]]
         artifacts = (release.python,) if release.python else ()
-        return Needs((*release.packages, *guests.NEEDS.packages), artifacts, cls.NEEDS.commands)
+        return Needs((*release.packages, *guest.NEEDS.packages), artifacts, cls.NEEDS.commands)
 
     def up(self) -> "OpenStack":
         """Remove what an earlier run left, and start from a copy of the seed databases.
@@ -87,16 +87,16 @@ class OpenStack(Described):
         Returns once all services have reported; SystemFailure with the end of the log of one that has not.
         """
         self.platform.destroy()
-        self.guest = guests.guest(self.host)
-        seed = openstack_seed.seed(self.platform, self.guest)
+        self.guest = guest.make(self.host)
+        databases = seed.databases(self.platform, self.guest)
         try:
-            self.platform.start_backends(openstack_seed.data(self.platform, seed))
-            self.platform.deploy(guests.accelerated(self.host, self.guest, push(self.host, self.guest.folder)))
-            openstack_seed.plant(self.platform, self.guest, seed)
+            self.platform.start_backends(seed.data(self.platform, databases))
+            self.platform.deploy(guest.accelerated(self.host, self.guest, push(self.host, self.guest.folder)))
+            seed.plant(self.platform, self.guest, databases)
             since = time.time()
             self.platform.start()
-            with openstack_seed.failing_with_log(self.platform, "come up"):
-                self._cloud = self._made_cloud(seed.contents["network"], since)
+            with seed.failing_with_log(self.platform, "come up"):
+                self._cloud = self._made_cloud(databases.contents["network"], since)
         except BaseException:
             self.platform.destroy()
             raise
@@ -125,8 +125,8 @@ class OpenStack(Described):
         return {"system": self.NAME, **vars(self.settings), **self._describe(), "versions": self._versions()}
 
     def _made_cloud(self, network, since) -> Cloud:
-        connection = openstack_seed.connection(self.platform)
-        openstack_seed.await_workers(self.platform, connection, since)
+        connection = seed.connection(self.platform)
+        seed.await_workers(self.platform, connection, since)
         return LabCloud(LabApi(connection, network, self._describe()), Ledger(MARK), at_end=self.destroy)
 
     def _describe(self) -> dict:

@@ -64,7 +64,7 @@ def secrets() -> Secrets:
     return Secrets.load(build_once("keystone-secrets", Secrets().save))
 
 
-def seed(platform, guest) -> Seed:
+def databases(platform, guest) -> Seed:
     """The release's seed with the guest's images, made on the platform's hosts if it is not cached."""
     host = platform.host
     versions = host.run(f"{MARIADBD} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
