@@ -74,7 +74,7 @@ def test_a_client_sees_another_clients_files(there, mounts):
     assert "a/b/file" in output(second, look) and "1000000000" in output(second, look)
     output(second, "rm -r a")
     assert output(first, "ls") == ""
-    assert first.sessions() == {0: "open"} and not first.cut()
+    assert first.sessions() == {0: "open"} and not first.blocklisted()
     number, address = first.identity()
     listed, = (one for one in there[1].ask("mds1", "session ls") if one["id"] == number)
     assert address in listed["inst"]

@@ -57,7 +57,7 @@ def told(ceph):
 
 def test_files_come_and_go_in_directories_of_both_ranks(lab, ceph, mounts):
     """Which are each one's from the beginning on: none has to migrate."""
-    homes = [ceph.pinned(mounts[0], f"rank{rank}", rank) for rank in (0, 1)]
+    homes = [ceph.pin_folder(mounts[0], f"rank{rank}", rank) for rank in (0, 1)]
     before = told(ceph)
     load = metadata(Crew.of(lab), paths(mounts), pattern="bonnie", clients=2, homes=homes, **LOAD)
     for rank, (created, exported) in told(ceph).items():
@@ -129,22 +129,22 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
 
 def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mounts):
     """Here one that stands still: its directory's inode is the other one's, and both may change it."""
-    place = ceph.pinned(mounts[0], "held", 1).removesuffix("/home")
+    place = ceph.pin_folder(mounts[0], "held", 1).removesuffix("/home")
     ino = int(mounts[0].call(f"stat -c %i {place}", 20).stdout)
     had = ceph.owned()[1]
     told = ceph.owned(dead=1)[1]        # without what lies below the dead one's own
     assert f"/{place}" in told and set(told) <= set(had) and ceph.owned(dead=0)[0][0] == "/"
-    assert ceph.held([ino], dead=1) == set()
+    assert ceph.locked_inodes([ino], dead=1) == set()
     process = ceph.mdss[ceph.ranks()[1].name].process
     assert mounts[0].call(f"touch {place}/a", 20).exit_code == 0    # by which the other one changes it
     process.signal("STOP")
     try:
         assert mounts[1].call(f"stat {place}", 2) is None
-        assert {"rank": 0, "ino": 1, "name": place} in mounts[1].waiting()
-        assert ceph.owned(dead=1)[1] == told and ceph.held([ino, 1], dead=1) == {ino}
+        assert {"rank": 0, "ino": 1, "name": place} in mounts[1].unanswered()
+        assert ceph.owned(dead=1)[1] == told and ceph.locked_inodes([ino, 1], dead=1) == {ino}
     finally:
         process.signal("CONT")
-    ceph.host.wait_for(lambda: not ceph.held([ino], dead=1), "the word to be given", 30)
+    ceph.host.wait_for(lambda: not ceph.locked_inodes([ino], dead=1), "the word to be given", 30)
 
 
 def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph, mounts):
@@ -160,14 +160,14 @@ def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph
     before = take(mount.host, tree)     # to unpin has changed the directory's ctime
     giver = ceph.ranks()[1].name
     name, _ = ceph.kill(0, before=lambda: ceph.ask(giver, "export dir", path=path, rank=0))
-    assert name != giver and set(ceph.moving()) <= {giver}      # of the dead one nothing is known
+    assert name != giver and set(ceph.migrating()) <= {giver}      # of the dead one nothing is known
     ceph.start_mds(name)
     ceph.await_active(2)
-    ceph.host.wait_for(lambda: not any(ceph.moving().values()), "nothing to move", 30)
+    ceph.host.wait_for(lambda: not any(ceph.migrating().values()), "nothing to move", 30)
     after = take(mount.host, tree, list(before.name))
     counts, seen = compare(before, after), verdicts(before, after)
     assert outcome(counts) == "right", told_apart(seen[seen.verdict != "right"].name, before, after)
-    assert not failed_migrations(ceph.moving(), ceph.owned(), path, counts["right"] == counts["asked"])
+    assert not failed_migrations(ceph.migrating(), ceph.owned(), path, counts["right"] == counts["asked"])
 
 
 def told_apart(names, *inventories) -> str:

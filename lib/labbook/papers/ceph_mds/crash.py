@@ -155,7 +155,7 @@ class CrashRun:
         reached(lambda: exports(self.ceph, self.giver, self.moved), 20.0, 0.0)
 
     def migrates(self) -> bool:
-        return self.moved in chain(*self.ceph.moving().values())
+        return self.moved in chain(*self.ceph.migrating().values())
 
     def ask_clients(self, before, owned, dead):
         """What the surviving client and a fresh one get of all names by parts, those parts, and how many
@@ -198,7 +198,7 @@ class CrashRun:
     def ask_again(self, before, load):
         """Once all servers are back: what both clients get, of the migrated directory and of the rest,
         and metrics of what the load made and deleted."""
-        reached(lambda: not any(self.ceph.moving().values()), self.point.settled_within_s)
+        reached(lambda: not any(self.ceph.migrating().values()), self.point.settled_within_s)
         of_moved = before["name"].str.startswith(f"{self.moved}/".removeprefix("/"))
         parts = {"moved": list(before["name"][of_moved]), "others": list(before["name"][~of_moved])}
 
@@ -241,7 +241,7 @@ class CrashRun:
         evicted = set(faults.evicted["by"][faults.evicted["client"] == number])
         now, shut_out = None, address in faults.blocklisted
         with suppress(SystemFailure):       # a client that does not answer is cut off
-            now, shut_out = self.mount.sessions(), shut_out or self.mount.cut()
+            now, shut_out = self.mount.sessions(), shut_out or self.mount.blocklisted()
         active_s = recovery_metrics(faults.states, rank, at_s)["active_at_s"]
         return {"client_cut": crash_outcomes.cut_off(
                     living, sessions, now, evicted_by=[other for other, one in living.items() if one in evicted],
@@ -258,7 +258,7 @@ class CrashRun:
         whole = all(one is None or one["moved"]["right"] == one["moved"]["asked"] for one in last.values())
         return {"others_died": sorted(set(log.crashes["daemon"]) - {name}),
                 "migrations_failed": crash_outcomes.failed_migrations(
-                    self.ceph.moving(), owned, self.moved if under_way else None, whole)}
+                    self.ceph.migrating(), owned, self.moved if under_way else None, whole)}
 
 
 def load_sizes(point) -> dict:
@@ -281,10 +281,10 @@ def by_parts(before, after, parts) -> dict:
 
 def held(ceph, mount, before, rank) -> list[str]:
     """Names for which a living server's lock, or a call of this client, waits for the server of `rank`."""
-    calls = [call for call in mount.waiting() if call["rank"] == rank]
+    calls = [call for call in mount.unanswered() if call["rank"] == rank]
     named = before.groupby(before["ino"].astype(int))["name"].agg(list).to_dict()
     folders = before[before["kind"] == "directory"]["ino"]
-    locked = [name for ino in ceph.held(map(int, folders), rank) for name in named[ino]]
+    locked = [name for ino in ceph.locked_inodes(map(int, folders), rank) for name in named[ino]]
     return locked + [f"{name}/{call['name']}" for call in calls
                      for name in ({1: [""]} | named).get(call["ino"], ())]
 

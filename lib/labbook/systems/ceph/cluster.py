@@ -13,6 +13,7 @@ from labbook.systems.ceph.fsmap import ACTIVE, Daemon, FsMap, parse_map
 from labbook.systems.ceph.on_host.ceph_tools import parse
 from labbook.systems.ceph.watch import Watch
 from labbook.systems.cluster import Cluster, in_parallel, merged
+from labbook.targets import CEPHFS
 
 UP_SECONDS = 60
 ASK_SECONDS = 0.1   # between two queries of the map, each of which costs the monitor 1 ms
@@ -48,7 +49,7 @@ class Ceph(Cluster):
     PARTS = {role: part.NAME for role, part in PARTS.items()}
     SETTINGS = config.SETTINGS
     fs_name = config.FS_NAME
-    protocol = "cephfs"
+    protocol = CEPHFS
 
     def __init__(self, hosts, **settings):
         super().__init__(hosts, **settings)
@@ -245,14 +246,14 @@ class Ceph(Cluster):
             found[dead] = sorted({path for each in reports.values() for path in parse.owned(each, dead)})
         return found
 
-    def held(self, inodes, dead: int) -> set[int]:
+    def locked_inodes(self, inodes, dead: int) -> set[int]:
         """The inode numbers among `inodes` that have a lock at another rank's MDS which waits for an
         answer from the rank `dead`."""
         others = [one.name for rank, one in self.ranks().items() if rank != dead]
         return {ino for ino in inodes for name in others
                 if parse.waits_for(self.ask(name, "dump inode", number=ino), dead)}
 
-    def moving(self) -> dict[str, list[str]]:
+    def migrating(self) -> dict[str, list[str]]:
         """Directories that are migrating to another rank, by the MDS that reports them.
 
         An MDS that does not answer is left out.
@@ -260,7 +261,7 @@ class Ceph(Cluster):
         found = {}
         for one in self.ranks().values():
             with suppress(LabbookError):    # killed but still in the map
-                found[one.name] = parse.moving(self.ask(one.name, "get subtrees"))
+                found[one.name] = parse.migrating(self.ask(one.name, "get subtrees"))
         return found
 
     def export(self, path: str, rank: int, seconds: float = 30) -> None:
@@ -274,7 +275,7 @@ class Ceph(Cluster):
         self.host.wait_for(lambda: path in self.owned()[rank], f"{path} to move to rank {rank}",
                            seconds, interval=ASK_SECONDS)
 
-    def pinned(self, mount, name: str, rank: int, seconds: float = 60) -> str:
+    def pin_folder(self, mount, name: str, rank: int, seconds: float = 60) -> str:
         """Create the folder `NAME/home` through the mount, pin NAME to the rank, and return its path
         once that rank owns NAME. Nothing below NAME migrates.
 

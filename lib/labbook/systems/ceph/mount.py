@@ -13,6 +13,7 @@ from labbook.systems.base import Needs, System
 from labbook.systems.ceph.admin_socket import ask, put_tools
 from labbook.systems.ceph.config import CONF, KEYRING, MON_PORTS
 from labbook.systems.ceph.daemons import SOCKET
+from labbook.targets import CEPHFS
 
 MOUNTS = "mounts"
 # Reading this attribute of the root directory always takes a request to an MDS.
@@ -40,7 +41,7 @@ class CephMount(System):
     }
     NEEDS = Needs(packages=("ceph-fuse", "mount", "procps"), commands=("ceph-fuse", "ps"))
     START_SECONDS = 30
-    protocol = "cephfs"
+    protocol = CEPHFS
     port = MON_PORTS["v2"]
 
     def __init__(self, host, ceph, **settings):
@@ -123,7 +124,7 @@ class CephMount(System):
         """{rank: state} of the client's sessions: opening, open, stale, closed, ..."""
         return {each["mds"]: each["state"] for each in self.ask("mds_sessions")["sessions"]}
 
-    def cut(self) -> bool:
+    def blocklisted(self) -> bool:
         """Whether the client knows that the cluster has blocklisted it."""
         return bool(self.ask("status")["blocklisted"])
 
@@ -132,7 +133,7 @@ class CephMount(System):
         status = self.ask("status")
         return status["id"], status["inst_str"].rpartition(" ")[2]
 
-    def waiting(self) -> list[dict]:
+    def unanswered(self) -> list[dict]:
         """Requests that no MDS has answered yet: rank (of the MDS), ino, and name (the path below that
         inode, or "" for the inode itself)."""
         found = self.ask("mds_requests").get("request", [])

@@ -8,6 +8,8 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
+from labbook.targets import USER
+
 DATABASE = "keystone"
 ADMIN = "admin"  # name of the first user and of its project
 DOMAIN = "Default"
@@ -49,7 +51,6 @@ class Secrets:
 
 def configuration(settings, address: str, port: int, home: PurePosixPath) -> str:
     """keystone.conf; options that are left out keep Keystone's defaults."""
-    user = "labbook"  # the user of systems/sql, without a password
     parts = {
         "DEFAULT": {
             "public_endpoint": f"http://{address}:{port}",
@@ -59,7 +60,7 @@ def configuration(settings, address: str, port: int, home: PurePosixPath) -> str
             "default_log_levels": "keystone=ERROR,oslo_policy=ERROR,py.warnings=ERROR",
         },
         "database": {
-            "connection": f"mysql+pymysql://{user}:@{settings.database_address}:"
+            "connection": f"mysql+pymysql://{USER}:@{settings.database_address}:"
                           f"{settings.database_port}/{DATABASE}?charset=utf8mb4",
             # a worker without a database fails at once and the request is repeated
             "max_retries": 1, "retry_interval": 1,

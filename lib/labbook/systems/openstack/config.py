@@ -5,12 +5,12 @@ from pathlib import PurePosixPath
 
 from labbook.systems.openstack import paste
 from labbook.systems.openstack.releases import PORTS
+from labbook.targets import USER
 
 HERE = "127.0.0.1"          # everything but the volumes runs on one host and uses this address
 DOMAIN = {"user_domain_id": "default", "project_domain_id": "default"}
 REGION = "RegionOne"
 BROKER_USER, BROKER_PORT = "openstack", 5672
-DATABASE_USER = "labbook"   # the user of systems/sql, without a password
 NO_LIMIT = 100_000
 QUIET = ",".join(f"{name}=ERROR" for name in (
     "amqp", "neutronclient", "os_brick", "oslo_policy", "py.warnings", "stevedore"))
@@ -36,7 +36,7 @@ class Layout:
     plug: str = "tap"
 
     def database(self, name: str) -> str:
-        return f"mysql+pymysql://{DATABASE_USER}:@{self.control}:3306/{name}"
+        return f"mysql+pymysql://{USER}:@{self.control}:3306/{name}"
 
     @property
     def broker(self) -> str:

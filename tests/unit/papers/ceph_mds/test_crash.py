@@ -19,7 +19,7 @@ def run(monkeypatch, ceph=None, **params):
     params = {"rank": 1, "load": "idle", "last_s": 0, "look_s": 8, "mount_s": 8, "load_clients": 2,
               "load_directories": 4, "load_files": 64, "settled_within_s": 0, **params}
     attempt = SimpleNamespace(point=a_point(**params), lab=None)
-    return crash.CrashRun(attempt, ceph or SimpleNamespace(moving=lambda: {}), SimpleNamespace(host="c1", path="/mnt"))
+    return crash.CrashRun(attempt, ceph or SimpleNamespace(migrating=lambda: {}), SimpleNamespace(host="c1", path="/mnt"))
 
 
 def counts(**found):
@@ -37,8 +37,8 @@ def test_all_names_of_all_folders_are_recorded_by_their_paths(monkeypatch):
 
 
 def test_names_are_held_by_locks_and_by_calls_to_the_dead_server():
-    ceph = SimpleNamespace(held=lambda folders, rank: [10] if list(folders) == [10] else [])
-    mount = SimpleNamespace(waiting=lambda: [{"rank": 1, "ino": 10, "name": "b"}, {"rank": 0, "ino": 10, "name": "c"},
+    ceph = SimpleNamespace(locked_inodes=lambda folders, rank: [10] if list(folders) == [10] else [])
+    mount = SimpleNamespace(unanswered=lambda: [{"rank": 1, "ino": 10, "name": "b"}, {"rank": 0, "ino": 10, "name": "c"},
                                              {"rank": 1, "ino": 1, "name": "t1"}])
     assert crash.held(ceph, mount, NAMES, 1) == ["t1", "t1/b", "/t1"]
 
@@ -123,7 +123,7 @@ def test_a_living_server_that_closed_the_session_cut_the_client_off(monkeypatch)
     ceph = SimpleNamespace(fault_log=lambda at_s: faults, settings=SimpleNamespace(standby=0),
                            ranks=lambda: {0: SimpleNamespace(name="mds1"), 1: SimpleNamespace(name="mds2")})
     one = run(monkeypatch, ceph)
-    one.mount.cut = lambda: False
+    one.mount.blocklisted = lambda: False
     for now, cut in (({0: "open"}, []), ({}, [0])):
         one.mount.sessions = lambda now=now: now
         found = one.symptoms(({0: "open", 1: "open"}, 4, "10.0.0.1"), "mds2", 1000.0)
@@ -133,7 +133,7 @@ def test_a_living_server_that_closed_the_session_cut_the_client_off(monkeypatch)
 
 def test_other_deaths_and_a_migration_that_lost_names_are_faults(monkeypatch):
     ceph = SimpleNamespace(fault_log=lambda at_s: SimpleNamespace(crashes=pd.DataFrame({"daemon": ["mds2", "mds1"]})),
-                           owned=lambda: {0: ["/"], 1: []}, moving=lambda: {})
+                           owned=lambda: {0: ["/"], 1: []}, migrating=lambda: {})
     one = run(monkeypatch, ceph)
     one.moved = "/m/d000"
     lost = {"survivor": {"moved": counts()}, "fresh": None}

@@ -105,7 +105,7 @@ def test_own_clients_pause_for_two_looks_and_work_in_pinned_folders(monkeypatch)
     monkeypatch.setattr(experiments, "metadata", lambda crew, mounts, **spec: specs.append(spec) or SimpleNamespace(
         started=2000.0, rows="rows", metrics={}, phases=pd.DataFrame({"started_s": [0.0], "ended_s": [4.0]})))
     monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
-    ceph = SimpleNamespace(pinned=lambda mount, folder, rank: folder)
+    ceph = SimpleNamespace(pin_folder=lambda mount, folder, rank: folder)
     mounts = [[SimpleNamespace(ceph=ceph, path="/mnt")]]
     for params in ({"tool": "own"}, {"pin": "spread", "phase_s": 20, "clients": 4, "shared": True}):
         rows, phases, _ = experiments.by_tool(SimpleNamespace(point=point(**params), lab=None), mounts)

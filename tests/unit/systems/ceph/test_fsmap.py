@@ -83,7 +83,7 @@ SUBTREES = [
 
 def test_subtrees_that_an_mds_owns_or_migrates():
     assert parse.owned(SUBTREES, 1) == ["/d1", "/d2#0*"] and parse.owned(SUBTREES, 0) == ["/"]
-    assert parse.moving(SUBTREES) == ["/d2#0*"]
+    assert parse.migrating(SUBTREES) == ["/d2#0*"]
     assert parse.subtree_list(b"mds not active, only active rank has subtrees") == []
     assert parse.subtree_list(json.dumps(SUBTREES).encode()) == SUBTREES
     counters = {group: dict.fromkeys((key for g, key in parse.COUNTERS.values() if g == group), 7)

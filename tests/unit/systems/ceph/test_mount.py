@@ -55,7 +55,7 @@ GETATTR = {"path": "#0x10000000219", "mds": 0, "op": "getattr"}
 def test_waiting_requests_name_the_rank_that_they_wait_for(tmp_path, monkeypatch, answer, waiting):
     mount = CephMount(here_host(tmp_path, "c1"), CLUSTER)
     monkeypatch.setattr(mount, "ask", {"mds_requests": answer}.get)
-    assert mount.waiting() == waiting
+    assert mount.unanswered() == waiting
 
 
 def test_nothing_is_made_without_permission(tmp_path):

@@ -9,7 +9,7 @@ COUNTERS = {
     "exported_inodes": ("mds", "exported_inodes"), "imported_inodes": ("mds", "imported_inodes"),
     "requests": ("mds_server", "handle_client_request"), "forward": ("mds", "forward"),
 }
-MOVING = {"exporting", "importing", "frozentree", "freezingtree"}
+MIGRATING = {"exporting", "importing", "frozentree", "freezingtree"}
 
 
 def sample(status: dict, counters: dict, subtrees: list) -> dict:
@@ -38,10 +38,10 @@ def owned(subtrees: list, rank: int) -> list:
                   if each["auth_first"] == rank and not each["dir"]["path"].startswith("~"))
 
 
-def moving(subtrees: list) -> list:
+def migrating(subtrees: list) -> list:
     """Paths of the directories that are migrating or whose owner is not settled."""
     return sorted(path_of(each["dir"]) for each in subtrees
-                  if MOVING & set(each["dir"]["states"]) or each["auth_second"] >= 0)
+                  if MIGRATING & set(each["dir"]["states"]) or each["auth_second"] >= 0)
 
 
 def waits_for(inode, rank: int) -> bool:
