@@ -88,7 +88,7 @@ def test_70_rows_by_clients_at_once(host):
     assert [stored(node, b"%d" % i) for i in range(70)] == [b"value %d" % i for i in range(70)]
 
 
-def test_a_node_that_falls_silent_is_told_as_such(host):
+def test_a_node_that_falls_silent_is_an_error(host):
     node = Cassandra(host, heap_mb=256).up()
     node.process.signal("STOP")
     with pytest.raises(TimeoutError, match="no answer from"), node.client(timeout=0.5) as client:

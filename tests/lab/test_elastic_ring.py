@@ -107,7 +107,7 @@ def rows_of(ring) -> dict[str, int]:
     return {name: owner.count(name) for _, name in ends}
 
 
-def test_files_are_merged_to_rest(hosts):
+def test_files_are_merged_until_nothing_is_left_to_merge(hosts):
     ring = ElasticRing(hosts[:1], version="1.0.7", heap_mb=HEAP_MB).up()
     ring.compaction(False)
     with ring.donor.client() as client:
@@ -151,10 +151,10 @@ def test_a_node_joins_with_the_bytes_of_its_range_and_leaves(ring):
     assert one["received_bytes"] == ring.data_bytes("node2") and one["whole_files_sent"] == 0
     assert 0 < one["streaming_s"] + one["fixed_wait_s"] < one["join_s"]
     assert one["donor_bytes_before"] == one["donor_bytes_after"] == ring.data_bytes()
-    told = ring.status()
-    assert {name: (n["state"], n["up"]) for name, n in told.items()} == {
+    status = ring.status()
+    assert {name: (n["state"], n["up"]) for name, n in status.items()} == {
         "node1": ("NORMAL", True), "node2": ("NORMAL", True)}
-    assert told["node2"]["token"] == one["token"] == ring.owners()["node2"]
+    assert status["node2"]["token"] == one["token"] == ring.owners()["node2"]
     assert all_right(ring, "node1", "node2")
     facts = ring.facts()
     assert facts["nodes"] == ["node1", "node2"] and facts["stream_mbit"] == SLOW_MBIT
@@ -178,7 +178,7 @@ def test_nodes_join_at_once(ring):
     assert all_right(ring, *NODES) and ring.addresses == [ring.address]
 
 
-def test_a_joiner_dies_half_way_and_the_ring_is_set_back(ring, hosts):
+def test_a_joiner_dies_half_way_and_the_ring_is_restored(ring, hosts):
     joins = ring.join([0.5])
     joins.await_share("node2", 0.2, SECONDS)
     joins.kill("node2")

@@ -103,7 +103,7 @@ def test_an_ordinary_user_may_run_it(host, kind, monkeypatch):
     server.destroy()
 
 
-def test_the_servers_files_are_brought_where_the_cache_is_not_seen(host, monkeypatch):
+def test_the_servers_files_are_copied_to_a_host_that_does_not_see_the_cache(host, monkeypatch):
     """As on a host that shares nothing: its cache folder has another name there."""
     real = host.run
     monkeypatch.setattr(host, "run", lambda command, **options: real(

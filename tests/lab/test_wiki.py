@@ -1,4 +1,4 @@
-"""Real wikis over real stores: what one saves the other one shows, and a store that goes away."""
+"""Wikis over real stores: pages shared between servers, and a store that fails."""
 
 from types import SimpleNamespace
 from urllib.parse import urlencode
@@ -48,7 +48,7 @@ def save(wiki, name: str, text: str):
     return wiki.request("POST", f"/{name}", urlencode({"text": text}), FORM)
 
 
-def test_what_is_saved_through_one_server_is_there_through_the_other_at_once(wikis):
+def test_a_page_saved_through_one_server_is_read_through_the_other_at_once(wikis):
     one, other = wikis
     assert other.request("GET", "/FrontPage").status == 404
     for i in range(10):
@@ -82,7 +82,7 @@ def test_a_text_that_the_table_would_cut_is_refused(wikis, store):
         assert save(wikis[0], "LongPage", "x" * size).status == 413
 
 
-def test_clients_read_and_write_through_a_wiki_what_is_in_the_store(lab, wikis, store):
+def test_clients_read_and_write_the_store_through_a_wiki(lab, wikis, store):
     load = dict(clients=3, requests=20, rows=3, value_bytes=60, warmup_requests=2, seed=1,
                 seconds_at_most=20)
     fill(Crew.of(lab), wikis[0], rows=3, value_bytes=60)
@@ -104,7 +104,7 @@ def test_facts(wikis):
     assert facts["threads"] > 10  # its workers and the one that listens
 
 
-def test_a_store_that_is_killed_is_told_and_comes_back(wikis, store):
+def test_a_killed_store_is_reported_and_used_again_once_it_is_back(wikis, store):
     if store.protocol == "cql":
         pytest.skip("starts for too long; its driver reconnects by itself")
     save(wikis[0], "FrontPage", "kept")

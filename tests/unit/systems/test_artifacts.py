@@ -1,4 +1,4 @@
-"""Artifacts come once, whole or not at all; an own `mvn` stands in for Maven's."""
+"""Artifacts are fetched once, whole or not at all; a script stands in for `mvn`."""
 
 import os
 import signal
@@ -62,7 +62,7 @@ def test_parallel_runs_fetch_once(maven):
     assert len(folders) == 1 and maven.calls() == 1
 
 
-def test_a_killed_fetch_leaves_nothing_that_passes_for_whole(maven, tmp_path):
+def test_a_killed_fetch_leaves_nothing_that_looks_whole(maven, tmp_path):
     maven(f"touch {tmp_path}/half; sleep 30")
     code = "from labbook.systems.artifacts import *; fetch(Artifact('org.example', 'store', '1.2'))"
     run = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
@@ -93,7 +93,7 @@ def test_a_folder_that_is_not_whole_is_fetched_again(maven, harm):
     assert is_whole(fetch(STORE)) and maven.calls() == 2
 
 
-def test_failure_tells_what_mvn_said_and_leaves_nothing(maven, tmp_path):
+def test_a_failure_reports_mvns_output_and_leaves_nothing(maven, tmp_path):
     maven("echo '[ERROR] Could not find artifact'; exit 1")
     with pytest.raises(LabError, match=r"example:store:1.2: mvn ended with 1\n.*Could not find"):
         fetch(STORE)
@@ -106,7 +106,7 @@ def test_success_without_the_jar_is_failure(maven):
         fetch(STORE)
 
 
-def test_a_fetch_that_hangs_is_ended(maven, monkeypatch, tmp_path):
+def test_a_fetch_that_hangs_is_killed(maven, monkeypatch, tmp_path):
     monkeypatch.setattr(artifacts, "FETCH_SECONDS", 0.5)
     maven(f"echo $$ > {tmp_path}/pid; echo downloading; sleep 60")
     with pytest.raises(LabError, match="no result in 0.5 s\ndownloading"):
@@ -114,13 +114,13 @@ def test_a_fetch_that_hangs_is_ended(maven, monkeypatch, tmp_path):
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
-def test_without_mvn_the_remedy_is_told(maven, monkeypatch, tmp_path):
+def test_without_mvn_the_error_has_the_remedy(maven, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(LabError, match="no command mvn here. apt install maven"):
         fetch(STORE)
 
 
-def test_made_is_for_anything_that_is_costly_to_make(maven):
+def test_build_once_builds_any_folder_once(maven):
     assert (build_once("thing", lambda folder: (folder / "a").write_text("1")) / "a").read_text() == "1"
     build_once("thing", lambda folder: pytest.fail("made twice"))
 

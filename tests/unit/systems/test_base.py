@@ -128,7 +128,7 @@ def test_life_from_up_to_destroy(host, port):
     assert not Path(toy.home).exists()
 
 
-def test_another_object_takes_up_what_runs(host, port):
+def test_another_object_finds_the_running_server(host, port):
     Toy(host, port=port).up()
     again = Toy(host, port=port)
     assert again.process.alive() and again.facts()["threads"] == 1
@@ -141,7 +141,7 @@ def test_up_replaces_what_an_earlier_run_left(host, port):
     assert Toy(host, port=port).up().process.pid != earlier
 
 
-def test_a_killed_server_is_gone_at_once_and_one_that_does_not_go_is_told(host, port, monkeypatch):
+def test_a_killed_server_is_gone_at_once_and_one_that_remains_is_an_error(host, port, monkeypatch):
     toy = Toy(host, port=port).up()
     earlier = toy.process.pid
     toy.process.kill()
@@ -154,7 +154,7 @@ def test_a_killed_server_is_gone_at_once_and_one_that_does_not_go_is_told(host, 
         toy.process.kill()
 
 
-def test_death_at_start_tells_the_end_of_the_log(host, port):
+def test_the_error_of_a_server_that_dies_at_start_has_its_logs_tail(host, port):
     toy = Toy(host, port=port, mood="broken")
     with pytest.raises(SystemFailure) as failure:
         toy.up()
@@ -162,7 +162,7 @@ def test_death_at_start_tells_the_end_of_the_log(host, port):
     assert "no such setting: mood" in str(failure.value) and "exit code 1" in str(failure.value)
 
 
-def test_port_in_use_is_told_even_when_its_owner_answers_alike(host, port, tmp_path):
+def test_a_port_in_use_is_an_error_even_when_its_owner_answers_alike(host, port, tmp_path):
     (tmp_path / "other.py").write_text(SERVER)
     other = subprocess.Popen([sys.executable, tmp_path / "other.py", str(port), "good"],
                              stdout=subprocess.PIPE, text=True)
@@ -175,17 +175,17 @@ def test_port_in_use_is_told_even_when_its_owner_answers_alike(host, port, tmp_p
         other.communicate()
 
 
-@pytest.mark.parametrize("mood, told", [("deaf", "serving|not within"), ("rude", "go away")])
-def test_a_server_that_never_answers_is_ended_and_its_refusal_told(host, port, mood, told,
+@pytest.mark.parametrize("mood, message", [("deaf", "serving|not within"), ("rude", "go away")])
+def test_a_server_that_never_answers_is_stopped_and_its_last_error_reported(host, port, mood, message,
                                                                    monkeypatch):
     monkeypatch.setattr(Toy, "START_SECONDS", 0.5)
     toy = Toy(host, port=port, mood=mood)
-    with pytest.raises(SystemFailure, match=told):
+    with pytest.raises(SystemFailure, match=message):
         toy.up()
     assert not toy.process.alive()
 
 
-def test_an_error_of_the_place_is_not_waited_out(host, port, monkeypatch):
+def test_an_error_of_the_lab_ends_the_wait(host, port, monkeypatch):
     def lost(self):
         raise LabError("connection lost")
 
@@ -218,13 +218,13 @@ def test_a_killed_server_starts_again_with_its_files(host, port):
     assert toy.addresses == ["127.0.0.1"]
 
 
-@pytest.mark.parametrize("settings, told", [
+@pytest.mark.parametrize("settings, message", [
     ({"moood": "good"}, "moood.*did you mean 'mood'"),
     ({"mood": "sad"}, "mood: 'sad' is not allowed .*good, rude"),
     ({"port": "80"}, "port: '80' is not of type integer"),
 ])
-def test_wrong_settings(tmp_path, settings, told):
-    with pytest.raises(InputError, match=f"settings of toy: {told}"):
+def test_wrong_settings(tmp_path, settings, message):
+    with pytest.raises(InputError, match=f"settings of toy: {message}"):
         Toy(Here(tmp_path), **settings)
 
 
@@ -266,7 +266,7 @@ def test_a_folder_that_the_host_sees_is_used_where_it_is(folder, tmp_path):
     assert not list(host.root.iterdir())
 
 
-def test_a_folder_is_brought_to_a_host_that_does_not_see_it(folder, tmp_path):
+def test_a_folder_is_copied_to_a_host_that_does_not_see_it(folder, tmp_path):
     host = Foreign(tmp_path / "host")
     host.root.mkdir()
     there = push(host, folder)
@@ -284,14 +284,14 @@ def users_own(tmp_path, *allow):
     return host
 
 
-def test_to_a_users_host_it_is_copied_where_that_is_allowed(folder, tmp_path):
+def test_a_folder_is_copied_to_a_remote_host_that_allows_it(folder, tmp_path):
     host = users_own(tmp_path, "software")
     place = tmp_path / "root" / "lab" / "artifacts" / "store-1.2"
     assert push(host, folder) == place and is_whole(place)
     assert push(host, folder) == place and host.sent == 1
 
 
-def test_a_users_host_may_have_it_ready_but_whole(folder, tmp_path):
+def test_a_remote_host_may_have_the_folder_already_if_it_is_whole(folder, tmp_path):
     host, kept = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
     with pytest.raises(LabError, match=r"root/artifacts/store-1.2 is not there.*`allow`"):
         push(host, folder)

@@ -148,7 +148,7 @@ HOST = SimpleNamespace(name="db0")
 HOST.wait_for = lambda *arguments: Host.wait_for(HOST, *arguments)
 
 
-def test_poll_waits_through_errors_of_clients_and_tells_the_last_answer():
+def test_poll_tolerates_errors_of_clients_and_reports_the_last_answer():
     answers = iter([OSError("refused"), 1, 2])
 
     def ask():

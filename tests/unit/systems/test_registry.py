@@ -82,7 +82,7 @@ def test_a_paper_brings_its_own_systems(paper):
         systems.find("tape", study="cms_scalability")
 
 
-def test_a_papers_system_that_is_not_its_own_name_or_does_not_import(paper):
+def test_a_papers_system_with_a_registered_name_or_a_broken_import(paper):
     paper("of_test2", OWN.format(name="mysql"))
     with pytest.raises(InputError, match="of_test2.systems: NAME: 'mysql' is a system of labbook"):
         systems.find("mysql", study="of_test2")

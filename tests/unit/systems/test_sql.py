@@ -57,13 +57,13 @@ def test_the_papers_table():
         " ENGINE=MyISAM")
 
 
-@pytest.mark.parametrize("settings, told", [
+@pytest.mark.parametrize("settings, message", [
     ({"version": "5.6"}, "version: '5.6' is not allowed .*5.5.9"),
     ({"max_connections": 0}, "max_connections"),
     ({"flush": True}, "unknown key"),
 ])
-def test_wrong_settings(settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_settings(settings, message):
+    with pytest.raises(InputError, match=message):
         MySQL(HOST, **settings)
 
 

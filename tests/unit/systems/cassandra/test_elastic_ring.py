@@ -28,7 +28,7 @@ def test_it_is_a_system_over_several_hosts():
     assert "cassandra-all:5.0.8" in str(found.needs(version="5.0.8").artifacts[0])
 
 
-def test_who_joins_asks_for_its_data_and_the_donor_does_not():
+def test_a_joiner_bootstraps_and_the_donor_does_not():
     ring = ElasticRing(hosts(3), ring_delay_ms=5000, stream_mbit=80)
     joiner = ring.make_node(ring.hosts[1], 17, joins=True, together=True)
     assert joiner.configuration()["auto_bootstrap"] is True
@@ -41,7 +41,7 @@ def test_who_joins_asks_for_its_data_and_the_donor_does_not():
     assert "rangemovement" not in joiner.command()  # the papers' have no such check
 
 
-def test_todays_nodes_are_told_when_they_join_together_and_wait_as_shipped_when_asked():
+def test_todays_nodes_may_join_together_and_may_wait_as_shipped():
     quick, shipped = (ElasticRing(hosts(2), version="5.0.8", ring_delay_ms=delay)
                       for delay in (5000, None))
     alone, together = (quick.make_node(quick.hosts[1], 17, joins=True, together=many).command()
@@ -51,7 +51,7 @@ def test_todays_nodes_are_told_when_they_join_together_and_wait_as_shipped_when_
     assert "settle" not in shipped.donor.command() and "ring_delay" not in shipped.donor.command()
 
 
-def test_todays_nodes_have_a_bound_on_their_memory_beside_the_heap():
+def test_todays_nodes_have_a_limit_on_memory_outside_the_heap():
     command = ElasticRing(hosts(1), version="5.0.8", heap_mb=256).donor.command().split()
     assert command[:2] == ["java", "-XX:MaxDirectMemorySize=128M"]
     assert "-Dio.netty.maxDirectMemory=67108864" in command
@@ -61,7 +61,7 @@ def test_todays_nodes_have_a_bound_on_their_memory_beside_the_heap():
 @pytest.mark.parametrize("files, strategy", [
     ("by_size", "'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'"),
     ("by_range", "'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '4', 'enabled': 'false'")])
-def test_how_files_are_merged(files, strategy, monkeypatch):
+def test_the_strategy_of_merging(files, strategy, monkeypatch):
     said = []
     client = nullcontext(SimpleNamespace(query=said.append))
     ring = ElasticRing(hosts(1), version="5.0.8", files=files)
@@ -86,7 +86,7 @@ def test_merging_leaves_compaction_as_it_was(monkeypatch):
                     ("setcompactionthroughput", 16), False]
 
 
-def test_clients_call_the_donor_or_all_that_are_in_the_ring():
+def test_clients_call_the_donor_or_all_nodes_in_the_ring():
     ring, spread = (ElasticRing(hosts(3), coordinators=who) for who in ("donor", "all"))
     for one in (ring, spread):
         one._running, one._tokens = ["node1", "node2", "node3"], {"node1": 0, "node2": 5}
@@ -95,7 +95,7 @@ def test_clients_call_the_donor_or_all_that_are_in_the_ring():
     assert [node.host.name for node in ring.running] == ["node1", "node2", "node3"]
 
 
-@pytest.mark.parametrize("count, settings, told", [
+@pytest.mark.parametrize("count, settings, message", [
     (0, {}, "elastic_ring: hosts"),
     (2, {"version": "0.7.0"}, "version: '0.7.0' is not allowed .*1.0.7, 5.0.8"),
     (2, {"whole_files": True}, "whole_files: Cassandra 1.0.7 has no such"),
@@ -110,12 +110,12 @@ def test_clients_call_the_donor_or_all_that_are_in_the_ring():
     (2, {"token": 5}, "unknown key"),
     (2, {"heap_mb": 9000}, "heap_mb: 9000 does not fit"),
 ])
-def test_wrong_settings(count, settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_settings(count, settings, message):
+    with pytest.raises(InputError, match=message):
         ElasticRing(hosts(count), **settings)
 
 
-def test_what_asks_for_too_much_ends_before_anything_starts(monkeypatch):
+def test_impossible_requests_are_refused_before_anything_starts(monkeypatch):
     ring = ElasticRing(hosts(3))
     ring._running, ring._tokens = ["node1"], {"node1": 0}
     monkeypatch.setattr(sstables, "table_bytes", lambda node: 100 * MB)
@@ -162,7 +162,7 @@ def on_disk(monkeypatch):
     return found
 
 
-def test_a_join_is_done_when_the_donor_says_so_and_the_bytes_are_there(on_disk):
+def test_a_join_ends_when_the_donor_knows_the_owner_and_the_data_are_there(on_disk):
     on_disk.update(node1=100 * MB, node2=20 * MB)
     answers = [{"node1": 0}, TimeoutError("busy"), {"node1": 0, "node2": 8},
                {"node1": 0, "node2": 7}]
@@ -184,7 +184,7 @@ def test_a_join_is_done_when_the_donor_says_so_and_the_bytes_are_there(on_disk):
 
 
 @pytest.mark.parametrize("received", [0, 1 * MB, 12 * MB])
-def test_tokens_empty_or_short_is_a_failure(on_disk, received):
+def test_a_join_without_all_its_data_is_a_failure(on_disk, received):
     on_disk["node2"] = received
     made, _, _ = joins(lambda: {"node2": 7}, node("node2"))
     with pytest.raises(SystemFailure, match=rf"node2 has joined with {received} bytes.*0.2 of") as e:
@@ -194,7 +194,7 @@ def test_tokens_empty_or_short_is_a_failure(on_disk, received):
     check_received(joiner, 100 * MB)
 
 
-def test_joiners_that_do_not_come(on_disk):
+def test_joiners_that_fail(on_disk):
     with pytest.raises(SystemFailure, match="node2: its Cassandra ended while nodes joined"):
         joins(dict, node("node2", alive=False))[0].wait(10)
     with pytest.raises(SystemFailure, match="node1: its Cassandra ended"):
@@ -205,7 +205,7 @@ def test_joiners_that_do_not_come(on_disk):
         joins(dict, node("node2"), node("node3"))[0].wait(0)
 
 
-def test_one_that_was_killed_is_a_row_of_what_it_had(on_disk):
+def test_a_killed_joiner_has_a_row_with_its_data_so_far(on_disk):
     on_disk.update(node2=5 * MB, node3=20 * MB)
     made, came, ended = joins(lambda: {"node3": 7}, node("node2"), node("node3"))
     made.kill("node2")

@@ -37,8 +37,8 @@ def test_where_a_node_listens(version, protocol, port_key, port):
     assert node(version=version).protocol == protocol
 
 
-def test_what_nobody_sets_changes_nothing_of_what_a_node_is_started_with():
-    """Byte for byte what it was before nodes could be told how to stream: older measurements are
+def test_defaults_start_a_node_as_ever():
+    """Byte for byte as before streaming could be configured: older measurements are
     of such nodes."""
     made = ""
     for version in VERSIONS:
@@ -62,7 +62,7 @@ def test_how_a_node_streams_and_reads(settings, key, value):
     assert key == "disk_access_mode" or key not in configured(version=settings["version"])
 
 
-def test_the_ring_delay_and_who_is_let_in():
+def test_the_ring_delay_and_nodetools_admission():
     command = node(version="5.0.8", ring_delay_ms=5000, nodetool=True).command().split()
     assert "-Dcassandra.ring_delay_ms=5000" in command
     assert "-Dcassandra.jmx.local.port=7199" in command
@@ -122,7 +122,7 @@ def test_the_heap_fits_the_memory(asked, memory, heap):
 
 @pytest.mark.parametrize("asked, memory, heap", [
     (256, 768, 256), (None, 3072, 512), (None, 1024, 426), (None, 480, 64)])
-def test_todays_heap_leaves_it_what_it_needs_beside(asked, memory, heap):
+def test_todays_heap_leaves_the_memory_needed_outside_it(asked, memory, heap):
     assert heap_mb(asked, memory, VERSIONS["5.0.8"]["beside_heap_mb"]) == heap
 
 
@@ -175,7 +175,7 @@ def test_the_class_path_has_each_jar_once_and_no_tools(tmp_path):
         "cassandra-0.7.0.jar", "slf4j-api-1.6.1.jar", "antlr-runtime-3.2.jar", "log4j-1.2.16.jar"]
 
 
-def test_the_agent_that_measures_objects(tmp_path):
+def test_javas_agent_is_on_the_command_line(tmp_path):
     place = jars(tmp_path / "a", "cassandra-all-5.0.8", "jamm-0.4.0", "jna-5.13.0")
     assert class_path([place], "jamm-").splitlines()[0] == "-javaagent:/there/a/jamm-0.4.0.jar"
     assert "agent" not in class_path([place])
@@ -207,7 +207,7 @@ def test_replication_where_the_version_has_it():
     assert [(c.keyspace, c.name) for c in new.cf_defs] == [("k", "t")]
 
 
-@pytest.mark.parametrize("settings, told", [
+@pytest.mark.parametrize("settings, message", [
     ({"version": "0.6.3"}, "version: '0.6.3' is not allowed .*0.7.0"),
     ({"token": 2**127 + 1}, "token: .*placement hash of Cassandra 0.7.0 .*integers from 0 to"),
     ({"token": -1, "version": "1.0.7"}, "token: -1 does not fit"),
@@ -226,14 +226,14 @@ def test_replication_where_the_version_has_it():
     ({"version": "1.0.7", "stream_mbit": -1}, "stream_mbit"),
     ({"version": "5.0.8", "ring_delay_ms": 0.5}, "ring_delay_ms"),
 ])
-def test_wrong_settings(settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_settings(settings, message):
+    with pytest.raises(InputError, match=message):
         node(**settings)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         Cassandra.needs(**settings)
 
 
-def test_needs_are_the_versions_own():
+def test_each_version_has_its_own_needs():
     for version in VERSIONS:
         artifacts = map(str, Cassandra.needs(version=version).artifacts)
         assert f"org.apache.cassandra:cassandra-all:{version}" in artifacts

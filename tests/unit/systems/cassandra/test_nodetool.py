@@ -1,4 +1,4 @@
-"""What is read out of what Cassandra writes and says: logs, names of files, nodetool."""
+"""Parsing what Cassandra writes and prints: logs, names of files, output of nodetool."""
 
 import re
 import shutil
@@ -54,7 +54,7 @@ def test_waits_and_streaming_by_a_nodes_log(log, spans, waits, streaming):
     assert logs.seconds(log, spans["streaming"]) == pytest.approx(streaming)
 
 
-def test_a_node_that_has_not_come_so_far_tells_nothing():
+def test_an_unfinished_phase_has_no_seconds():
     early = "\n".join(OLD_JOIN.splitlines()[:5])
     assert logs.seconds(early, logs.JOINING["waits"]) == pytest.approx(5)
     assert logs.seconds(early, logs.JOINING["streaming"]) is None
@@ -82,7 +82,7 @@ def test_a_phase_that_the_log_lacks_is_a_failure():
     assert e.value.log == "its end"
 
 
-def test_files_that_came_whole():
+def test_counting_files_received_whole():
     begin = "INFO  [Stream-Deserializer-/198.18.1.10:7000-263b2a2b] 2026-11-21 22:08:34,847"
     place = "/srv/labbook/cassandra/data/{}-ed920a90/nb-1-big-{}.db length 4.009MiB"
     log = "\n".join(f"{begin} {how.format(part)} to {place.format(table, part)}"
@@ -116,7 +116,7 @@ ADD:[/srv/x/nb-12-big-,0,8][1]
 """
 
 
-def test_only_whole_files_that_are_to_stay_count():
+def test_only_complete_and_live_files_count():
     assert files.live_bytes(OLD_FILES) == 110
     assert files.live_bytes(NEW_FILES) == 100 + 10 + 400
     going_on = NEW_FILES.replace("COMMIT:[,0,0][3]\n", "")
@@ -130,15 +130,15 @@ def listing(listed):
     return SimpleNamespace(host=SimpleNamespace(run=run), home=PurePosixPath("/srv/x"))
 
 
-def test_what_is_free_is_the_least_of_a_disk_and_what_it_lies_on(tmp_path):
+def test_free_bytes_are_the_least_of_a_disk_and_the_disk_below_it(tmp_path):
     def run(command):
         done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
         return SimpleNamespace(stdout=done.stdout)
 
     here = files.free_bytes(SimpleNamespace(root=tmp_path, run=run))
     assert here == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.2)
-    told = lambda command: SimpleNamespace(stdout="   Avail\n500\n   Avail\n300\n")
-    assert files.free_bytes(SimpleNamespace(root=tmp_path, run=told)) == 300
+    printed = lambda command: SimpleNamespace(stdout="   Avail\n500\n   Avail\n300\n")
+    assert files.free_bytes(SimpleNamespace(root=tmp_path, run=printed)) == 300
 
 
 OLD_RING = """Address         DC          Rack        Status State   Load            Owns    Token
@@ -158,15 +158,15 @@ Address               Rack        Status State   Load            Owns           
 """
 
 
-def test_the_ring_as_nodetool_tells_it():
+def test_parsing_nodetools_ring():
     assert parse_ring(OLD_RING) == {
         "198.18.0.2": {"state": "NORMAL", "up": True, "token": 0, "load_bytes": 17301504},
         "198.18.0.3": {"state": "JOINING", "up": False, "token": 34028236692093846346,
                        "load_bytes": None}}
-    told = parse_ring(NEW_RING)
-    assert [told[a]["state"] for a in sorted(told)] == ["NORMAL", "LEAVING"]
-    assert told["198.18.0.3"]["token"] == -2**63 + 1
-    assert told["198.18.0.2"]["load_bytes"] == 123136 and size("512 bytes") == 512
+    ring = parse_ring(NEW_RING)
+    assert [ring[a]["state"] for a in sorted(ring)] == ["NORMAL", "LEAVING"]
+    assert ring["198.18.0.3"]["token"] == -2**63 + 1
+    assert ring["198.18.0.2"]["load_bytes"] == 123136 and size("512 bytes") == 512
 
 
 POOLS = """Pool Name                    Active   Pending      Completed   Blocked  All time blocked
@@ -183,7 +183,7 @@ COMPACTIONS = """pending tasks: 2
 """
 
 
-def test_what_a_node_has_under_way():
+def test_parsing_compactions_and_flushes():
     assert parse_busy(COMPACTIONS, POOLS) == [
         "2 compactions wait", "Compaction labbook pairs", "MemtablePostFlusher: 1 active, 0 waiting"]
     assert parse_busy("pending tasks: 0\n", POOLS.replace("  1         0", "  0         0")) == []

@@ -49,7 +49,7 @@ def test_a_rings_nodes():
     assert Ring(hosts(2), version="5.0.8").protocol == "cql"
 
 
-@pytest.mark.parametrize("count, settings, told", [
+@pytest.mark.parametrize("count, settings, message", [
     (0, {}, "settings of cassandra_ring: hosts"),
     (3, {"replication": 4}, "replication: 4 copies do not fit 3 nodes .*1 to 3"),
     (3, {"replication": 0}, "replication"),
@@ -61,8 +61,8 @@ def test_a_rings_nodes():
     (2, {"heap": 5}, "did you mean 'heap_mb'"),
     (2, {"placement": "random"}, "placement: 'random' is not allowed"),
 ])
-def test_wrong_rings(count, settings, told):
-    with pytest.raises(InputError, match=told):
+def test_wrong_rings(count, settings, message):
+    with pytest.raises(InputError, match=message):
         Ring(hosts(count), **settings)
 
 
@@ -80,7 +80,7 @@ def test_a_row_lies_in_the_range_that_ends_at_or_after_its_token(token, holders,
 
 
 def test_hashes_of_keys():
-    """MD5 as the papers' versions take it, Murmur3 as CQL's `token` told it of the same key."""
+    """MD5 as in the papers' versions; Murmur3 as CQL's `token` function returns it for the same key."""
     old, new = (cls(SimpleNamespace(settings=SimpleNamespace(placement="hash")))
                 for cls in (ThriftAdmin, CQLAdmin))
     # As md5sum tells them; one that begins with 8 to f is a negative number.

@@ -1,4 +1,4 @@
-"""Tokens of nodes that join, what they must get, and the disk that this takes."""
+"""Tokens of joining nodes, the data they must receive, and the disk that this needs."""
 
 import pytest
 
@@ -27,21 +27,21 @@ def test_tokens_past_the_middle_are_negative_today():
     assert wanted == {"node2": -2**63 + 1, "node3": -2**62}  # -2**63 is nobody's
 
 
-def test_shares_go_on_after_the_nodes_that_are_there():
+def test_shares_follow_the_nodes_in_the_ring():
     taken = {**ALONE, **shares.plan(OLD, ALONE, NODES, [0.2, 0.2])}
     (name, token), = shares.plan(OLD, taken, NODES, [0.1]).items()
     assert name == "node4" and token == pytest.approx(2**126, rel=1e-15)
     assert shares.plan(OLD, ALONE, NODES, {"node5": 17}) == {"node5": 17}
 
 
-def test_what_comes_to_one_that_joins_together_with_others_reaches_to_the_nodes_that_are_there():
+def test_nodes_that_join_together_receive_more_than_they_own():
     wanted = shares.plan(OLD, ALONE, NODES, [0.2, 0.2])
     comes = [float(shares.coming(OLD, ALONE, token)) for token in wanted.values()]
     assert comes == pytest.approx([0.2, 0.4])
     assert shares.owned(OLD, ALONE) == {"node1": 1}
 
 
-@pytest.mark.parametrize("asked, told", [
+@pytest.mark.parametrize("asked, message", [
     ([], "shares: no node is to join"),
     ([0.2, -0.1], r"shares: -0.1 is not a share .*more than 0"),
     ([0], "shares: 0 is not a share"),
@@ -60,18 +60,18 @@ def test_what_comes_to_one_that_joins_together_with_others_reaches_to_the_nodes_
     ({"node2": 2**127}, "is that of node1"),
     ({"node2": 7, "node3": 7}, "shares.node3: token 7 is that of node2"),
 ])
-def test_what_cannot_join(asked, told):
-    with pytest.raises(InputError, match=told):
+def test_impossible_joins(asked, message):
+    with pytest.raises(InputError, match=message):
         shares.plan(OLD, ALONE, NODES, asked)
 
 
-def test_few_rows_are_not_placed_evenly_and_many_are():
+def test_few_rows_are_spread_unevenly_and_many_evenly():
     few, many = 10 * 16384, 100_000 * 16384
     assert shares.least_bytes(few) < 0 < shares.least_bytes(many)
     assert 0.88 * many < shares.least_bytes(many) < 0.9 * many
 
 
-def test_the_room_that_loading_takes():
+def test_the_disk_that_loading_needs():
     rows, value = 1000, 16384
     data = rows * (value + shares.ROW_EXTRA_BYTES)
     assert shares.room_bytes(OLD, rows, value, compacting=False) == 2 * data

@@ -1,4 +1,4 @@
-"""The wiki's markup, its answers over a dictionary, and how a store that fails is told."""
+"""The wiki's markup, its answers over a dictionary, and its reports of a failing store."""
 
 import io
 import socket
@@ -58,7 +58,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attributes)))
 
 
-def test_nothing_of_a_hostile_text_becomes_an_element_of_its_own():
+def test_hostile_text_becomes_no_element():
     made = Elements(to_html(HOSTILE)).found
     assert {tag for tag, _ in made} <= {"p", "br", "a", "h2", "ul", "li", "em", "strong", "pre"}
     for tag, attributes in made:
@@ -96,7 +96,7 @@ def browser():
     return Browser({})
 
 
-def test_a_page_from_not_there_to_not_there(browser):
+def test_a_page_from_creation_to_deletion(browser):
     absent = browser.ask("GET", "/FrontPage")
     assert absent.status == 404 and '<a href="/FrontPage?edit">Create it</a>' in absent.text
     saved = browser.save("FrontPage", "*Hello\r\nto ÄÖ日本 & <you>")
@@ -114,13 +114,13 @@ def test_a_page_from_not_there_to_not_there(browser):
     assert browser.save("FrontPage", " \r\n").status == 303 and browser.pages == {}
 
 
-def test_the_form_of_a_page_that_is_not_there_is_empty_and_the_root_leads_to_the_front(browser):
+def test_the_form_of_a_new_page_is_empty_and_the_root_redirects_to_the_front_page(browser):
     assert ">\n</textarea>" in browser.ask("GET", "/NewPage", "edit").text
     root = browser.ask("GET", "/")
     assert (root.status, root.headers["Location"]) == (302, "/FrontPage")
 
 
-def test_what_a_form_shows_is_what_was_saved(browser):
+def test_the_form_shows_the_saved_text(browser):
     browser.save("FrontPage", f"\n\n</textarea>{HOSTILE}")
     shown = browser.ask("GET", "/FrontPage", "edit").text
     inside = shown[shown.index("<textarea"):shown.index("</textarea>")]
@@ -151,7 +151,7 @@ def test_no_other_names(browser, name):
     (400, {"body": b"&".join([b"a=b"] * 20)}),
     (413, {"body": b"text=x", "CONTENT_LENGTH": str(BODY_BYTES + 1)}),
 ])
-def test_requests_that_are_not_granted_change_nothing(browser, status, given):
+def test_refused_requests_change_nothing(browser, status, given):
     browser.pages["FrontPage"] = "as it was"
     answer = browser.ask(**{"method": "POST", "path": "/FrontPage", "body": b"text=new"} | given)
     assert answer.status == status and browser.pages == {"FrontPage": "as it was"}
@@ -220,7 +220,7 @@ def test_the_mapping_is_a_mapping():
     assert pages.values["p1"] == "ä".encode()
 
 
-def test_a_lost_connection_is_made_anew_and_a_late_answer_is_not_asked_for_twice():
+def test_a_lost_connection_is_replaced_and_a_call_that_timed_out_is_not_repeated():
     pages = Store("a", "b")
     pages["x"] = "1"
     pages.broken = Gone()
@@ -235,14 +235,14 @@ def test_a_lost_connection_is_made_anew_and_a_late_answer_is_not_asked_for_twice
     assert pages["x"] == "1" and len(pages.connected) == 3
 
 
-def test_an_address_that_does_not_answer_is_passed_over():
+def test_an_address_that_does_not_answer_is_skipped():
     pages = Store("a", "b")
     pages.down = ("a",)
     pages["x"] = "1"
     assert pages.connected == ["b"]
 
 
-def test_a_store_that_fails_is_told_without_where_it_is(capsys):
+def test_a_failing_store_is_reported_without_its_address(capsys):
     pages = Store("198.18.9.9")
     pages.down = ("198.18.9.9",)
     browser = Browser(pages)
@@ -252,7 +252,7 @@ def test_a_store_that_fails_is_told_without_where_it_is(capsys):
     assert "198.18.9.9" in capsys.readouterr().out
 
 
-def test_a_text_too_long_for_the_store_is_told_and_not_cut():
+def test_a_text_too_long_for_the_store_is_refused_and_not_cut():
     browser = Browser(Store("a"))
     browser.save("FrontPage", "short")
     refused = browser.save("FrontPage", "ä" * 11)
@@ -275,7 +275,7 @@ def test_an_answer_that_comes_before_all_was_sent_is_read(monkeypatch):
         wiki.request("POST", "/FrontPage", "text=x")
 
 
-def test_its_program_needs_nothing_that_users_hosts_are_not_brought():
+def test_the_program_imports_only_packages_that_hosts_get():
     script = f"""import sys
 class Barred:
     def find_spec(self, name, *_):
