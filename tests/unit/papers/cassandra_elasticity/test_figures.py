@@ -10,6 +10,7 @@ import pytest
 from labbook.figures import use_names
 from labbook.figures.canvas import NOT_MEASURED
 from labbook.papers.cassandra_elasticity import figures
+from labbook.papers.cassandra_elasticity.joins import joiners_apart
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +86,44 @@ def test_many_requests_are_a_picture_in_the_page_and_the_same_data_give_the_same
 def test_without_measurements_there_is_no_picture(frame):
     assert figures.calls_through_joins(frame, by=["how"]) is NOT_MEASURED
     assert figures.disk_requests(frame, by="load", groups=["stream"]) is NOT_MEASURED
+
+
+def test_a_join_and_the_gets_meanwhile_stand_side_by_side():
+    frame = pd.DataFrame([{"scheduler": name, "load": "read", "repeat": i, "moving_s": 10.0, "streaming_ms": 2.0}
+                          for name in ("none", "bfq") for i in (1, 2, 3)])
+    picture = figures.join_and_gets(frame, "scheduler")
+    assert ["10.0" in panel.alt for panel in picture.panels] == [True, False]
+    assert figures.join_and_gets(frame.iloc[:0], "scheduler").panels == ()
+
+
+def test_settings_are_named_in_one_column_and_an_empty_summary_has_none():
+    frame = pd.DataFrame([{"load": "read", "ring_delay_ms": 3000, "share": 0.2}])
+    assert list(figures.with_delay(frame, "load")["arm"]) == ["reads, 3 s"]
+    assert list(figures.in_percent(frame)["percent"]) == [20]
+    assert len(figures.of(frame, load="none")) == 0 and len(figures.of(pd.DataFrame(), load="none")) == 0
+    assert not len(figures.with_delay(frame.iloc[:0], "load")) and not len(figures.in_percent(frame.iloc[:0]))
+
+
+def test_what_the_loader_reached_is_said_or_that_nothing_was_loaded():
+    frame = pd.DataFrame({"loader_mb_per_s": [60.0, 66.0, 70.0], "loader_mb_per_s_per_core": [500.0, 519.0, 530.0]})
+    assert figures.loader(frame) == "66 MB/s, 519 MB for each second of a client core"
+    assert figures.loader(frame.iloc[:0]) == "not measured"
+
+
+def test_the_papers_main_results_stand_beside_ours():
+    printed = pd.DataFrame({"what": ["least_join", "sleep"], "value": [60, 30]})
+    joins = pd.DataFrame([{"load": load, "repeat": i, "moving_s": seconds} for i in (1, 2, 3)
+                          for load, seconds in (("none", 5.0), ("read", 15.0), ("write", 30.0))])
+    delays = pd.DataFrame([{"ring_delay_ms": ms, "repeat": 1, "least_join_s": ms / 500 + 4} for ms in (3000, 30000)])
+    table = figures.beside_the_paper(printed, joins=joins, delays=delays, gets=pd.DataFrame(), disk=pd.DataFrame())
+    assert table.rows[0] == ("The shortest join as shipped", "60 s or more", "64.0 s")
+    assert table.rows[1][2].startswith("3.00 times") and table.rows[2][2].startswith("0.500 times")
+    assert table.rows[3][2] == table.rows[5][2] == "not measured"
+
+
+def test_joiners_have_a_row_each():
+    frame = pd.DataFrame([{"version": "old", "data_mb": 16, "load": "none", "repeat": 1, "join_s": 11.0,
+                           "join_1_s": 10.0, "join_2_s": 12.0, "join_3_s": math.nan}])
+    found = joiners_apart(frame)
+    assert list(zip(found["joiner"], found["one_join_s"])) == [(1, 10), (2, 12)]
+    assert not len(joiners_apart(frame.iloc[:0]))

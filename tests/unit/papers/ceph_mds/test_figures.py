@@ -8,6 +8,7 @@ import pytest
 
 from labbook import figures
 from labbook.figures.canvas import NOT_MEASURED
+from labbook.papers.ceph_mds import figures as pictures
 from labbook.papers.ceph_mds.figures import cached_metadata
 
 
@@ -74,3 +75,48 @@ def test_a_repeat_that_has_no_value_is_left_out_of_numbers_in_prose():
                           for repeat, value in enumerate(values, 1)])
     assert figures.times(frame, "stat_per_s", {"mds": 2}, {"mds": 1}) == "0.500 times"
     assert figures.measured(frame, "stat_per_s", "files/s", mds=1) == "100 files/s (100 to 100)"
+
+
+def rates(**more):
+    return [{"mds": mds, "directories": 8, "tool": tool, "repeat": repeat, "client_limited": 0.0,
+             **{f"{phase}_per_s": 100.0 / mds for phase in pictures.PHASES}, **more}
+            for mds in (1, 2) for tool in ("bonnie", "own") for repeat in (1, 2, 3)]
+
+
+def test_rates_have_a_panel_for_each_tool_and_order():
+    picture = pictures.rates_over_directories(pd.DataFrame(rates()), "delete", "directories", "deleting, files a second")
+    assert len(picture.panels) == 4 and "100 files a second at 8" in picture.panels[0].alt
+    assert pictures.rates_over_directories(pd.DataFrame(), "delete", "d", "s") is NOT_MEASURED
+
+
+def test_the_rate_with_two_servers_stands_beside_what_the_paper_says_of_it():
+    table = pictures.beside_the_paper(pd.DataFrame(rates()), ["own"], [8])
+    half = "0.500 times (0.500 to 0.500)"
+    assert table.rows[0] == ("create, in order", "8", "no large difference", half)
+    assert ("sequential_delete", "8", "0.1 to 0.5", half) in table.rows and len(table.rows) == 6
+
+
+def test_the_papers_range_of_deleting_is_a_rate():
+    printed = pd.DataFrame({"what": ["delete_less_least", "delete_less_most"], "value": [50, 90]})
+    assert pictures.printed_deleting(printed) == "0.1 to 0.5"
+
+
+def test_runs_are_counted_where_something_was_seen():
+    runs = pd.DataFrame([{"spare": spare, "client_cut": cut, "other_mds_died": 0, "migration_failed": 0,
+                          "map_not_updated": 0} for spare, cut in ((True, 0), (False, 1), (False, 0))])
+    assert pictures.runs_with(runs, "client_cut", spare=False) == "1 of 2 runs"
+    assert pictures.runs_with(runs, "client_cut", spare=True) == "0 of 1 run"
+    assert pictures.runs_with(pd.DataFrame(), "client_cut", spare=True) == "no run"
+    assert pictures.ways_left(runs) == 1 and pictures.ways_left(pd.DataFrame()) == "not measured"
+
+
+def test_settings_are_named_in_one_column_and_an_empty_summary_has_none():
+    frame = pd.DataFrame([{"mds": 2, "spare": False, "cache_inodes": 16384}])
+    assert list(pictures.with_arm(frame, "mds", "spare")["arm"]) == ["two metadata servers, no spare"]
+    assert list(pictures.with_cache(frame)["cache"]) == ["16,384 inodes"]
+    assert not len(pictures.with_arm(frame.iloc[:0], "mds")) and not len(pictures.with_cache(frame.iloc[:0]))
+
+
+def test_the_versions_are_those_of_the_last_record():
+    found = pictures.versions(pd.DataFrame({"ceph_version": ["16.2", "17.2"], "bonnie_version": ["2.00", math.nan]}))
+    assert found == {"ceph_version": "17.2", "fuse_version": "not measured", "bonnie_version": "2.00"}
