@@ -1,7 +1,7 @@
-"""The functions of a cloud's client, one by one, each as works or fails with what was seen.
+"""The functions of a cloud's client, tried one by one: each works or fails, with evidence.
 
-A function takes the Testbed and returns (works, evidence, numbers). What the system under test does
-wrong is a result; a wrong input is raised.
+A function takes the Testbed and returns (whether it works, evidence, numbers). A failure of the cloud
+is a result; a wrong input is raised.
 """
 
 import math
@@ -15,12 +15,12 @@ from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.clouds.testbed import Testbed
 
 NUMBERS = ("failed_to_run", "rebooted_share", "others_rebooted", "named_as_asked", "snapshot_booted", "other_works")
-# The report's four commands had problems; of the others it says nothing.
+# Four commands had problems in the report; it does not name the other functions.
 OF_THE_REPORT = ("run_all", "reboot_several", "attach_usual_name", "attach_other_name",
                  "snapshot_fresh", "installed_snapshot")
 SEVERAL = 3
 GB = 1
-LETTER = "f"            # the sixth disk, so that the next free name is not what was asked by chance
+LETTER = "f"            # the sixth disk: so that the next free name is not the one asked for by chance
 OTHER_NAME = "/dev/labbook"
 MARK = "/root/labbook-mark"
 SOFTWARE_S = 300
@@ -30,19 +30,19 @@ FILES = "find /opt/labbook -type f | wc -l"
 @dataclass(frozen=True)
 class Load:
     """`rows`: one row: started_s, seconds, ok, evidence. `metrics`: works (1 or 0), evidence (text),
-    and NUMBERS, NaN where they are none of the function's: failed_to_run, rebooted_share,
-    others_rebooted, named_as_asked, snapshot_booted, and other_works (works, of a function that the
-    report does not name)."""
+    and NUMBERS, NaN for those of other functions: failed_to_run, rebooted_share, others_rebooted,
+    named_as_asked, snapshot_booted, and other_works (works, of a function that the report does not
+    name)."""
 
     rows: pd.DataFrame
     metrics: dict
 
 
 def cloud_function(name: str, testbed: Testbed) -> Load:
-    """Try one function on the testbed: what the cloud fails at, or refuses, is a function that fails.
-    The next one is not tried on servers that one has failed on.
+    """Try one function on the testbed: it fails when the cloud fails at it, or refuses. After a
+    failure the servers are dropped, so that the next function gets others.
 
-    InputError for a name that is none; LabError when the cloud or the lab cannot be reached.
+    InputError for an unknown name; LabError when the cloud or the lab cannot be reached.
     """
     if name not in FUNCTIONS:
         raise InputError(f"no function {name!r}", key="function", allowed=sorted(FUNCTIONS))
@@ -65,7 +65,7 @@ def cloud_function(name: str, testbed: Testbed) -> Load:
 
 
 def _failed(name, testbed) -> dict:
-    """The numbers of a function that did not come to them."""
+    """The numbers of a function that failed before it had them."""
     if name == "run_all":
         return {"failed_to_run": testbed.fit}
     metric = {"snapshot": "snapshot_booted", "attach": "named_as_asked", "reboot": "rebooted_share"}
@@ -121,7 +121,7 @@ def run_several(testbed):
 
 
 def run_all(testbed):
-    """As many as fit at once. The testbed's own servers make room first."""
+    """As many as fit at once; the testbed's own servers are terminated first."""
     testbed.clear()
     made = testbed.run(testbed.fit, flavor=testbed.large)
     testbed.cloud.await_running(made, testbed.seconds)
@@ -193,7 +193,7 @@ def delete_volume(testbed):
 
 
 def attach_usual_name(testbed):
-    """Under a name as Linux gives to the guest's own disks."""
+    """With a device name such as the guest's Linux gives to its disks."""
     server, = testbed.servers(1)
     first = sorted(testbed.disks(server))[0]
     return _attached(testbed, server, f"/dev/{first[:-1]}{LETTER}")
@@ -205,7 +205,7 @@ def attach_other_name(testbed):
 
 
 def _attached(testbed, server, asked):
-    """Works when the guest sees a new disk, under whichever name."""
+    """It works when the guest sees a new disk, under any name."""
     with _volume(testbed, server, asked) as seen:
         as_asked = seen is not None and f"/dev/{seen}" == asked
         return (seen is not None, f"asked for {asked}, seen as {f'/dev/{seen}' if seen else 'nothing'}",
@@ -213,7 +213,7 @@ def _attached(testbed, server, asked):
 
 
 def write_volume(testbed):
-    """A file system on it, a file in that, and the same bytes again."""
+    """Make a file system and a file on it, and read the same bytes back after a new mount."""
     server, = testbed.servers(1)
     with _volume(testbed, server) as seen:
         if seen is None:
@@ -249,14 +249,14 @@ def snapshot_fresh(testbed):
 
 
 def installed_snapshot(testbed):
-    """After what makes many files in it."""
+    """Of a server with many files added."""
     server, = testbed.started(1)
     testbed.ask(server, f"{testbed.software} && sync", timeout=SOFTWARE_S)
     return _booted(testbed, server, FILES, testbed.ask(server, FILES, timeout=SOFTWARE_S))
 
 
 def _booted(testbed, server, command, wanted):
-    """Whether an image of the server boots, and has what the server had."""
+    """Whether an image of the server boots, and has the server's files."""
     image = testbed.cloud.snapshot(server)
     testbed.cloud.terminate([server])
     other, = testbed.started(1, image=image)
@@ -269,7 +269,7 @@ def _booted(testbed, server, command, wanted):
 
 @contextmanager
 def _volume(testbed, server, device=None):
-    """A volume attached to the server for a while; yields the name that the guest sees it under."""
+    """A volume, attached to the server within the block; yields its name in the guest, or None."""
     volume = testbed.cloud.create_volume(GB)
     try:
         before = testbed.disks(server)

@@ -1,6 +1,6 @@
-"""Servers of a cloud to try its client's functions on, and what they say of themselves over ssh.
+"""Servers of a cloud on which its client's functions are tried, and their state as seen over ssh.
 
-The cloud is handed in, whichever it is; this knows its calls only.
+The cloud is an argument: any object with the calls of systems.cloud.
 """
 
 import re
@@ -22,12 +22,13 @@ ASK_S, LOOK_S = 20, 0.5
 
 @dataclass
 class Testbed:
-    """`reach(server)` gives something whose `run(command, timeout=, check=)` runs a shell command in
-    the guest as root and tells stdout, stderr and exit_code. `dial`: as for Cloud.await_answers.
-    `file`: a small raw image to upload, a file of this machine. `fit` servers of type `large` are
-    told to fit at once. `hard`: reboot as by the switch, for guests that do not listen. `software`:
-    what in the guest makes many files. The most that a boot may take: `seconds`, again
-    `reboot_seconds`.
+    """`reach(server)` returns an object whose `run(command, timeout=, check=)` runs a shell command in
+    the guest as root, with stdout, stderr and exit_code as its result. `dial`: as of
+    Cloud.await_answers. `file`: a small raw image to upload, a file of this machine. `fit`: how many
+    servers of type `large` should run at once. `hard`: reboot by power cycle, for guests that ignore
+    ACPI. `software`: a command that makes many files in the guest. `seconds`, `reboot_seconds`: how
+    long a boot and a reboot may take. `standing`: servers kept for further functions; `known`: ids of
+    images that the cloud's host has cached; `begun`: ids of all servers that were started.
     """
 
     __test__ = False    # no test of pytest's
@@ -47,16 +48,17 @@ class Testbed:
     reboot_seconds: float = 120
     standing: list = field(default_factory=list)
     known: set = field(default_factory=set)
-    begun: set = field(default_factory=set)     # ids of all servers that were started
+    begun: set = field(default_factory=set)
 
     def run(self, n: int, image=None, flavor=None) -> list:
-        """So many servers in one call, which is not waited for."""
+        """Start n servers in one call, without waiting for them."""
         made = self.cloud.run(n, image or self.image, flavor or self.flavor, self.key)
         self.begun |= {one.id for one in made}
         return made
 
     def started(self, n: int, image=None, flavor=None) -> list:
-        """Servers that answer on ssh, started in one call; SystemFailure when one does not."""
+        """Start n servers in one call and wait until they answer on ssh; SystemFailure when one does
+        not."""
         made = self.run(n, image, flavor)
         self.cloud.await_running(made, self.seconds)
         self.cloud.require_running(made)
@@ -65,14 +67,13 @@ class Testbed:
         return made
 
     def servers(self, n: int) -> list:
-        """So many that answer, kept for further functions."""
+        """n servers that answer, kept for further functions."""
         if len(self.standing) < n:
             self.standing += self.started(n - len(self.standing))
         return self.standing[:n]
 
     def only(self, n: int, flavor) -> list:
-        """So many of that type, and no other server of the testbed's: those that are there, if they
-        are just these."""
+        """n servers of that type, and no others: those that are kept, if they are just these."""
         if [one.flavor for one in self.standing] != [str(flavor)] * n:
             self.clear()
             self.standing += self.started(n, flavor=flavor)
@@ -85,8 +86,7 @@ class Testbed:
             self.standing.clear()
 
     def abandon(self) -> None:
-        """No longer keep servers that may be broken, nor such as a function has left; they are ended as
-        far as the cloud does it."""
+        """Drop all servers, since they may be broken, and terminate them as far as the cloud can."""
         self.standing.clear()
         with suppress(SystemFailure, LabError):
             left = [one for one in self.cloud.servers() if one.id in self.begun]
@@ -94,7 +94,7 @@ class Testbed:
                 self.cloud.terminate(left)
 
     def cached(self, image) -> None:
-        """Have the cloud's host keep the image, by a server that runs from it; once for each image."""
+        """Make the cloud's host cache the image, by running a server from it; once for each image."""
         if image.id not in self.known:
             made = self.run(1, image)
             self.cloud.await_running(made, self.seconds)
@@ -103,11 +103,11 @@ class Testbed:
             self.known.add(image.id)
 
     def destroy(self) -> None:
-        """All that was made on the cloud, and the cloud where it is the lab's."""
+        """Destroy all that was made on the cloud, and the cloud if it is the lab's."""
         self.cloud.destroy()
 
     def ask(self, server, command: str, timeout: float = ASK_S) -> str:
-        """What the command says in the guest; SystemFailure when it fails there, or nobody answers."""
+        """A command's output in the guest; SystemFailure when it fails, or the guest does not answer."""
         try:
             result = self.reach(server).run(command, timeout=timeout, check=False)
         except Lost:        # the lab's own host
@@ -120,12 +120,12 @@ class Testbed:
         return result.stdout.strip()
 
     def boots(self, servers) -> list[str]:
-        """The boot that each is in, "" for one that does not say it; asked all at a time."""
+        """The boot id of each, "" for one that does not answer; asked in parallel."""
         with ThreadPoolExecutor(len(servers) or 1) as pool:
             return list(pool.map(self._boot, servers))
 
     def rebooted(self, servers, before: list[str]) -> list[bool]:
-        """Whether each is in another boot than `before`, once all are or the time is up."""
+        """Whether each has another boot id than `before`, once all have or the time is up."""
         until = time.monotonic() + self.reboot_seconds
         while True:
             now = self.boots(servers)
@@ -139,7 +139,7 @@ class Testbed:
         return {name for name in self.ask(server, DISKS).split() if DISK.fullmatch(name)}
 
     def new_disk(self, server, before: set[str], seconds: float = ASK_S) -> str | None:
-        """The name of a disk that it had not `before`, None when none comes."""
+        """The name of a disk that it did not have `before`; None when none appears."""
         return next(iter(self._until(lambda: self.disks(server) - before, seconds)), None)
 
     def disk_gone(self, server, name: str, seconds: float = ASK_S) -> bool:
@@ -148,12 +148,12 @@ class Testbed:
     def _boot(self, server) -> str:
         try:
             return self.ask(server, BOOT_ID, timeout=ASK_S)
-        except (LabbookError, OSError, EOFError):     # it is down just now
+        except (LabbookError, OSError, EOFError):     # it is down at the moment
             return ""
 
     @staticmethod
     def _until(look, seconds):
-        """look()'s first true answer, or its last one."""
+        """look()'s first true result, or its last one."""
         until = time.monotonic() + seconds
         while not (seen := look()) and time.monotonic() < until:
             time.sleep(LOOK_S)

@@ -1,12 +1,12 @@
-"""bonnie++, and the line of numbers that it ends with, as bon_csv2html(1) tells its fields. Pure text."""
+"""bonnie++'s output: the line of CSV at its end, whose fields bon_csv2html(1) describes. Pure text."""
 
 import math
 
-PROGRAM = "/usr/sbin/bonnie++"      # not in the path of everybody who logs in
+PROGRAM = "/usr/sbin/bonnie++"      # not in every user's PATH
 REMEDY = "Type: apt-get install bonnie++; in the study's lab.yml name it: needs: {packages: [bonnie++]}"
 FORMAT = "1.98"         # of bonnie++ 2.00
-TOO_FAST = "+"          # it fills with these what took less than half a second
-# Where each phase's rate is; the processor's share of it, in percent, is the field after.
+TOO_FAST = "+"          # stands for what took less than half a second
+# The field of each phase's rate; the next field is its CPU percentage.
 BLOCKS = {"put_c": 9, "put_block": 11, "rewrite": 13, "get_c": 15, "get_block": 17, "seeks": 19}
 FILES = {"sequential_create": 26, "sequential_stat": 28, "sequential_delete": 30,
          "random_create": 32, "random_stat": 34, "random_delete": 36}
@@ -14,7 +14,7 @@ FIELDS = 50
 
 
 def line(printed: str) -> str:
-    """The line among what it printed; ValueError when there is none of the known format, or more."""
+    """The line of CSV in the output; ValueError unless there is exactly one of the known format."""
     found = [each for each in printed.splitlines() if each.startswith(f"{FORMAT},")]
     if len(found) != 1 or len(found[0].split(",")) != FIELDS:
         raise ValueError(f"no line of its format {FORMAT}")
@@ -22,7 +22,7 @@ def line(printed: str) -> str:
 
 
 def numbers(csv: str, phases: dict[str, int]) -> dict[str, tuple[float, float]]:
-    """{phase: (rate, percent of the processor)}; NaN where it was not asked, or too fast to tell."""
+    """{phase: (rate, CPU percentage)}; NaN where it was not run, or too fast to be measured."""
     fields = csv.split(",")
     return {phase: (_number(fields[at]), _number(fields[at + 1])) for phase, at in phases.items()}
 

@@ -1,4 +1,4 @@
-"""bonnie++'s tests of a disk: bytes and blocks written and read in order, seeks, and files."""
+"""bonnie++'s tests of a disk: sequential bytes and blocks, seeks, and files."""
 
 import math
 import shlex
@@ -12,7 +12,7 @@ from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.workloads.machines import bonnie_csv
 
 PACKAGES = ("bonnie++",)
-TIMES_MEMORY = 2        # bonnie++'s own rule: what fits the page cache measures that and no disk
+TIMES_MEMORY = 2        # bonnie++'s own rule: smaller files measure the page cache, not the disk
 LEAST_MB = 16
 # Its K/sec is KiB.
 UNITS = {**{phase: "kib_per_s" for phase in bonnie_csv.BLOCKS}, "seeks": "per_s",
@@ -24,9 +24,9 @@ class Load:
     """`rows`: a row a phase: phase, unit, rate, cpu_percent. `metrics`: {phase}_kib_per_s (of
     put_c, put_block, rewrite, get_c, get_block; of 1024 bytes), seeks_per_s, {phase}_per_s (of
     sequential_create, _stat, _delete and random_ alike, where files were asked for),
-    {phase}_cpu_percent of all, {phase}_kib_per_cpu (KiB/s a percent of the processor), and wall_s.
-    NaN for what took less than half a second, which bonnie++ does not tell, and for what took no
-    percent. `csv`: its own line. `started`: seconds since the epoch, by our clock.
+    {phase}_cpu_percent of all, {phase}_kib_per_cpu (KiB/s for each CPU percent), and wall_s. NaN for
+    what took less than half a second, which bonnie++ does not print, and for what took 0 % CPU.
+    `csv`: its own line. `started`: seconds since the epoch, by our clock.
     """
 
     rows: pd.DataFrame
@@ -37,15 +37,15 @@ class Load:
 
 def bonnie_disk(machine, path, *, size_mb: int, byte_mb: int, files: int = 0, direct: bool = False,
                 seconds_at_most: float) -> Load:
-    """Let bonnie++ go through its tests in the folder `path` of the machine, which may be a mounted one.
+    """Run bonnie++ in the folder `path` of the machine, which may be on a mount.
 
-    size_mb: of what is written and read in blocks: twice the machine's memory or more, unless `direct`
-    passes the page cache by. byte_mb: of what is written and read byte by byte, which cannot pass it
-    by; 0 leaves these out. bonnie++ 2.00 makes a system call for each byte (counted), where its
-    readme has C's putc() and getc(), as earlier ones had: these rates are of system calls. files: so
-    many times 1024 empty ones are made, looked up and deleted. SystemFailure when it fails or is not
-    done in time; its files are gone then too, if the machine still answers. It has the kernel write out
-    all file systems of its machine (sync) now and again.
+    size_mb: of the file written and read in blocks: twice the machine's memory or more, unless `direct`
+    bypasses the page cache. byte_mb: of the file written and read byte by byte, which cannot bypass
+    it; 0 leaves these tests out. bonnie++ 2.00 makes a system call for each byte (as counted), where
+    its readme and earlier versions have C's putc() and getc(): its rates are of system calls. files:
+    that many times 1024 empty files are created, looked up and deleted. SystemFailure when it fails or
+    does not end in time; its files are removed then, if the machine still answers. It calls sync() now
+    and then, which writes out all file systems of its machine.
     """
     _check(machine, size_mb, byte_mb, files, direct)
     if machine.run(f"test -x {bonnie_csv.PROGRAM}", check=False).exit_code:
@@ -55,30 +55,31 @@ def bonnie_disk(machine, path, *, size_mb: int, byte_mb: int, files: int = 0, di
     words = command(str(path), size_mb, byte_mb, files, direct, "root" if user == "root" else "")
     started, began = time.time(), time.monotonic()
     try:
-        said = machine.finish(f"bonnie-{machine.name}", f"LC_ALL=C {shlex.join(words)}", seconds_at_most,
-                            f"bonnie++ in {path}")
+        output = machine.finish(f"bonnie-{machine.name}", f"LC_ALL=C {shlex.join(words)}",
+                                seconds_at_most, f"bonnie++ in {path}")
     except BaseException:
-        with suppress(LabbookError):  # what went wrong first is what must be told
+        with suppress(LabbookError):  # the first error is the one to report
             machine.run(f"rm -rf {folder}/Bonnie.*")
         raise
     wall = time.monotonic() - began
     try:
-        csv = bonnie_csv.line(said)
+        csv = bonnie_csv.line(output)
         rows = phases(csv, files)
     except ValueError as error:
-        raise SystemFailure(f"{machine.name}: bonnie++ printed no rates: {error}", log=said[-2000:]) from None
+        raise SystemFailure(f"{machine.name}: bonnie++ printed no rates: {error}", log=output[-2000:]) from None
     return Load(rows, metrics(rows) | {"wall_s": wall}, csv, started)
 
 
 def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
-    """Its words; `user`: root must say it."""
+    """bonnie++'s command line; `user`: it must be named when root runs it."""
     words = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files),
              "-r", "0", "-m", "lab"]
     return words + (["-D"] if direct else []) + (["-u", user] if user else [])
 
 
 def phases(csv: str, files: int) -> pd.DataFrame:
-    """phase, unit, rate, cpu_percent: a row a phase that was asked for; ValueError for no number."""
+    """phase, unit, rate, cpu_percent: a row for each phase that was run; ValueError for a field that is
+    no number."""
     asked = bonnie_csv.BLOCKS | (bonnie_csv.FILES if files else {})
     return pd.DataFrame([(phase, UNITS[phase], rate, cpu)
                          for phase, (rate, cpu) in bonnie_csv.numbers(csv, asked).items()],
@@ -93,7 +94,7 @@ def metrics(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def memory_mb(machine) -> int:
-    """What may be page cache there: the lab host's limit if it has one, else the memory."""
+    """How large the page cache may be: the lab host's memory limit if it has one, else its memory."""
     limit = (machine.via.limits or {}).get("memory") if machine.here else None
     if limit:
         return limit >> 20
@@ -101,7 +102,7 @@ def memory_mb(machine) -> int:
 
 
 def _check(machine, size_mb, byte_mb, files, direct):
-    if direct and byte_mb:  # it fails: the kernel takes no single byte past its cache
+    if direct and byte_mb:  # direct I/O is in blocks, and bonnie++ would fail
         raise InputError(f"{byte_mb!r} MB byte by byte and direct", key="byte_mb", allowed="0 where direct")
     if size_mb < LEAST_MB or not 0 <= byte_mb <= size_mb:
         raise InputError(f"{size_mb!r} MB in blocks, {byte_mb!r} MB in bytes", key="size_mb, byte_mb",

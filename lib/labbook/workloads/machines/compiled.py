@@ -1,4 +1,4 @@
-"""Programs in C, compiled on a host once: made anew when their sources or the compiler changed."""
+"""Programs in C, compiled on a host once, and again when their sources or the compiler change."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
 
-TOLD = "built.json"     # written last, so that a folder with it is whole
+STAMP = "built.json"    # written last, so that a folder with it is complete
 SECONDS = 120
 
 
@@ -15,34 +15,34 @@ def compiled(host, folder, sources: list[Path], programs: dict[str, list[str]], 
              flags: tuple[str, ...], packages: tuple[str, ...]) -> dict[str, str]:
     """{program: its path on the host}.
 
-    sources: put into the folder under their names. programs: what follows `compiler FLAGS -o NAME`
-    for each. On a user's own host the packages are installed where that is allowed. LabError, with
-    what to do, without the compiler or where nothing may be put; with its words when it fails.
+    sources: copied into the folder under their names. programs: the arguments after `compiler FLAGS
+    -o NAME`, of each. On a user's own host the packages are installed if that is allowed. LabError,
+    with a remedy, when there is no compiler or nothing may be copied; with its output when it fails.
     """
     folder = PurePosixPath(host.root / folder)
     if host.is_remote and host.may("packages"):
         from labbook.lab.remote.packages import provide
 
         provide(host, packages)
-    told = {"digest": _digest(sources, programs), "compiler": _version(host, compiler, packages),
+    built = {"digest": _digest(sources, programs), "compiler": _version(host, compiler, packages),
             "flags": " ".join(flags)}
-    if facts(host, folder) != told:
+    if facts(host, folder) != built:
         if not host.may("software"):
-            raise LabError(f"{host.name}: {folder} has not what would be compiled now, and nothing "
-                           "allows to put it there", remedy="Add software to the host's `allow`")
+            raise LabError(f"{host.name}: {folder} is not up to date, and nothing may be "
+                           "compiled there", remedy="Add software to the host's `allow`")
         host.run(f"rm -rf {_quoted(folder)} && mkdir -p {_quoted(folder)}")
         for source in sources:
             host.put(source, folder / source.name)
         for name, words in programs.items():
             line = shlex.join([compiler, *flags, "-o", name, *words])
             host.run(f"cd {_quoted(folder)} && {line}", timeout=SECONDS)
-        host.put(json.dumps(told), folder / TOLD)
+        host.put(json.dumps(built), folder / STAMP)
     return {name: str(folder / name) for name in programs}
 
 
 def facts(host, folder) -> dict:
-    """digest, compiler and flags of what was compiled in the folder; none if nothing was."""
-    seen = host.run(f"cat {_quoted(PurePosixPath(host.root / folder) / TOLD)}", check=False)
+    """digest, compiler and flags of what was compiled in the folder; {} without."""
+    seen = host.run(f"cat {_quoted(PurePosixPath(host.root / folder) / STAMP)}", check=False)
     try:
         return json.loads(seen.stdout) if seen.exit_code == 0 else {}
     except ValueError:
@@ -50,7 +50,7 @@ def facts(host, folder) -> dict:
 
 
 def facts_of(host, folder, name: str) -> dict:
-    """{name_compiler: as it names itself, name_flags}; nothing where nothing was compiled."""
+    """{name_compiler: its version line, name_flags}; {} when nothing was compiled."""
     found = facts(host, folder)
     return {f"{name}_{key}": found[key] for key in ("compiler", "flags") if key in found}
 

@@ -1,4 +1,4 @@
-"""MPI programs over machines: what mpirun is told, and what the program says."""
+"""Run MPI programs on machines: mpirun's command line, and the program's output."""
 
 import ipaddress
 import json
@@ -6,78 +6,78 @@ import shlex
 from contextlib import suppress
 
 from labbook.errors import InputError, LabError, SystemFailure
-from labbook.workloads.machines.machine import GRACE_SECONDS, Machine, finished, run_on_all
+from labbook.workloads.machines.machine import GRACE_SECONDS, Machine, output_of, run_on_all
 
-# Ethernet between machines and memory within one; else it looks for other networks first. A process that
-# waits lets others go on, since machines may share cores.
+# TCP between machines and shared memory within one; by default it tries other networks first. Processes
+# that wait yield the core, since machines may share cores.
 ALWAYS = ["--allow-run-as-root", "--bind-to", "none", "--map-by", "slot",
           "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
           "--mca", "mpi_yield_when_idle", "1"]
 SHARED = ("via", "folder")
 VERSION = "mpirun --version | head -n 1"
-SHARED_WAY = ("user", "key", "known_hosts")     # of those that are reached over ssh
+SHARED_LOGIN = ("user", "key", "known_hosts")     # of machines that are reached over ssh
 
 
 def run(machines, ranks: int, command: list[str], seconds: float, what: str) -> str:
-    """All that an MPI program and mpirun said; `command` is the program and its words.
+    """Run an MPI program: its output and mpirun's. `command`: the program and its arguments.
 
-    Ranks are spread evenly, neighbours together. One machine runs its mpirun itself, one process
-    does without; for several, mpirun runs on the host from which they are reached, and starts
-    them there over ssh. SystemFailure when it fails or takes too long; LabError, if so, where Open MPI
-    is not the same everywhere.
+    Ranks are spread evenly, consecutive ones together. On one machine mpirun runs there, and a single
+    process runs without it; for several, mpirun runs on the host from which they are reached, and
+    starts the ranks over ssh. SystemFailure when it fails or takes too long; LabError instead when
+    the machines' versions of Open MPI differ.
     """
     check(machines, ranks)
     name = f"mpi-{machines[0].name}"
     if len(machines) == 1:
-        words = command if ranks == 1 else [*words_at_one(ranks), *command]
+        words = command if ranks == 1 else [*on_one(ranks), *command]
         return machines[0].finish(name, shlex.join(words), seconds, what)
     subnet = common_network([machine.data or machine.address for machine in machines], machines[0].via)
     words = ["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
-             *words_at_several(machines, ranks, subnet), *command]
+             *on_several(machines, ranks, subnet), *command]
     try:
-        return finished(machines[0].via, name, shlex.join(words), seconds, what)
+        return output_of(machines[0].via, name, shlex.join(words), seconds, what)
     except SystemFailure:
         versions = _versions(machines)
         if len(versions) > 1:
-            raise LabError(f"{what} failed, and Open MPI is not the same on all: {', '.join(versions)}",
-                           remedy=f"Have the same one on {machines[0].via.name} and in its machines") from None
+            raise LabError(f"{what} failed, and the versions of Open MPI differ: {', '.join(versions)}",
+                           remedy=f"Install the same on {machines[0].via.name} and on its machines") from None
         raise
 
 
 def _versions(machines) -> list[str]:
-    """Of Open MPI in machines and on the host that reaches them, each once; none when that cannot be asked,
-    since what went wrong first is what must be told."""
+    """The versions of Open MPI on the machines and on the host that reaches them, each once; none when
+    they cannot be asked."""
     via = machines[0].via
     with suppress(LabError):
         return sorted(set(run_on_all([Machine(via.name, via, via.address), *_away(machines)], VERSION)))
     return []
 
 
-def words_at_one(ranks: int) -> list[str]:
+def on_one(ranks: int) -> list[str]:
     return ["mpirun", *ALWAYS, "--oversubscribe", "-np", str(ranks)]
 
 
-def words_at_several(machines, ranks: int, subnet: str) -> list[str]:
+def on_several(machines, ranks: int, subnet: str) -> list[str]:
     each = ranks // len(machines)
     return ["mpirun", *ALWAYS, "-np", str(ranks),
             "--host", ",".join(f"{machine.address}:{each}" for machine in machines),
             "--mca", "btl_tcp_if_include", subnet, "--mca", "oob_tcp_if_include", subnet,
-            "--mca", "plm_rsh_no_tree_spawn", "1",      # they have no keys for one another
+            "--mca", "plm_rsh_no_tree_spawn", "1",      # they have no keys for each other
             "--mca", "plm_rsh_args", " ".join(_away(machines)[0].ssh_options())]
 
 
 def check(machines, ranks: int) -> None:
     if not machines:
-        raise InputError("no machine to run on", key="machines", allowed="one or more")
+        raise InputError("no machines", key="machines", allowed="one or more")
     if ranks < 1 or ranks % len(machines):
         raise InputError(f"{ranks!r} ranks on {len(machines)} machines", key="ranks",
                          allowed=f"a multiple of {len(machines)}")
     if len({machine.address for machine in machines}) < len(machines):
-        raise InputError("a machine is named twice", key="machines")
+        raise InputError("two machines have one address", key="machines")
     for name, where in [*((name, machines) for name in SHARED),
-                        *((name, _away(machines)) for name in SHARED_WAY)]:
+                        *((name, _away(machines)) for name in SHARED_LOGIN)]:
         if len({str(getattr(machine, name)) for machine in where}) > 1:
-            raise InputError(f"machines that run together have more than one {name}", key="machines")
+            raise InputError(f"machines of one run must have the same {name}", key="machines")
 
 
 def _away(machines) -> list:
@@ -85,7 +85,7 @@ def _away(machines) -> list:
 
 
 def common_network(addresses, host) -> str:
-    """The network of one of the host's interfaces in which all these addresses lie: a.b.c.d/n."""
+    """The network (a.b.c.d/n) of one of the host's interfaces that has all these addresses."""
     listed = host.run("ip -o -4 addr show").stdout
     found = network_of(addresses, listed)
     if found is None:
@@ -95,7 +95,7 @@ def common_network(addresses, host) -> str:
 
 
 def network_of(addresses, listed: str) -> str | None:
-    """From what `ip -o -4 addr show` says: the narrowest network that holds all the addresses."""
+    """From the output of `ip -o -4 addr show`: the narrowest network with all the addresses."""
     words = [line.split() for line in listed.splitlines()]
     networks = {ipaddress.ip_interface(line[line.index("inet") + 1]).network
                 for line in words if "inet" in line}
@@ -104,12 +104,12 @@ def network_of(addresses, listed: str) -> str | None:
     return str(max(holding, key=lambda network: network.prefixlen)) if holding else None
 
 
-def parse(said: str, what: str) -> dict:
-    """The program's line of JSON among what was said; SystemFailure without one."""
-    for line in said.splitlines():
+def parse(output: str, what: str) -> dict:
+    """The program's line of JSON among the output; SystemFailure without one."""
+    for line in output.splitlines():
         if line.startswith("{"):
             try:
                 return json.loads(line)
             except ValueError:
                 continue
-    raise SystemFailure(f"{what} told nothing", log=said[-2000:])
+    raise SystemFailure(f"{what} printed no results", log=output[-2000:])

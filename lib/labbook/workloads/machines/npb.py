@@ -20,20 +20,20 @@ from labbook.workloads.machines.machine import run_on_all
 KERNELS = ("ep", "is", "cg", "mg", "ft")
 SIZES = ("S", "W", "A", "B", "C")
 MOST_RANKS = 64
-# Names of the numbers that are verified, where they are few.
+# Names of the verified values, of kernels that have few.
 VALUES = {"ep": ("sum_x", "sum_y"), "cg": ("zeta", "residual"), "mg": ("norm",)}
 LONG_ROUNDS = 50
 SOURCES = ("common.h", "ep.c", "is.c", "cg.c", "mg.c", "ft.c", "pingpong.c")
 PROGRAMS = ("ep", "is", "cg", "mg", "ft", "pingpong")
 FOLDER = "npb"
 COMPILER = "mpicc"
-# No -march=native: a guest's processor need not be the one that compiled.
+# No -march=native: a guest's processor may be another one than the compiling host's.
 FLAGS = ("-O3", "-std=gnu11")
 PACKAGES = ("gcc", "libc6-dev", "libopenmpi-dev", "openmpi-bin")
 UPSTREAM_KERNELS = ("lu", "sp", "bt")       # that only an upstream build has
 NUMBER = r"\s*=\s*([-+0-9.eE]+)"
 UPSTREAM_NUMBERS = {"seconds": re.compile("Time in seconds" + NUMBER),
-        "mops": re.compile("Mop/s total" + NUMBER)}
+                    "mops": re.compile("Mop/s total" + NUMBER)}
 VERIFIED = re.compile(r"Verification\s*=\s*(\w+)")
 SWAPPED_PAGES = "grep pswpout /proc/vmstat"
 PAGE_BYTES = 4096       # of x86 and of most others
@@ -41,13 +41,12 @@ PAGE_BYTES = 4096       # of x86 and of most others
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: a row an iteration: iteration, started_s, seconds, ok (whether it came to the
-    published values, of all iterations alike). `metrics`: verified (1 or 0), seconds (of the
-    slowest rank, setting up not counted), mops (millions of operations a second, as NPB counts
-    them), swapped_out_mb (by the kernels of all machines meanwhile), these three NaN where the run is
-    not verified; start_s (starting and setting up), error (the largest, relative; NaN where a number
-    is none), and the values themselves where they are few. `started`: seconds since the epoch, by
-    our clock.
+    """`rows`: a row an iteration: iteration, started_s, seconds, ok (whether the run's results are the
+    published ones: the same for all iterations). `metrics`: verified (1 or 0); seconds (of the slowest
+    rank, without set-up), mops (millions of operations a second, as NPB counts them) and
+    swapped_out_mb (by the kernels of all machines during the run), NaN when the run is not verified;
+    start_s (starting and set-up); error (the largest, relative; NaN when a value is no number); and
+    the verified values themselves, named in VALUES. `started`: seconds since the epoch, by our clock.
     """
 
     rows: pd.DataFrame
@@ -59,9 +58,9 @@ def npb(machines, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
         programs: str = "") -> Load:
     """Run one kernel over the machines, `ranks` processes spread evenly: a power of two.
 
-    The programs lie in `npb` below the machines' folder, as `build` makes them; `programs` names the
-    folder of an upstream build of NPB there, which is run instead, and whose lu, sp and bt are then
-    kernels too. SystemFailure when it fails or is not done within `seconds_at_most`; a wrong result
+    The programs lie in `npb` below the machines' folder, as `build` makes them; `programs`: the folder
+    of an upstream build of NPB on the machines, which is run instead and also has the kernels lu, sp
+    and bt. SystemFailure when the run fails or does not end within `seconds_at_most`; a wrong result
     is no failure but verified = 0.
     """
     kernels = KERNELS + (UPSTREAM_KERNELS if programs else ())
@@ -75,29 +74,29 @@ def npb(machines, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
         command = [machines[0].program(FOLDER, kernel), size]
     what = f"{kernel} {size} of {ranks}"
     before, started, began = swapped_out_mb(machines), time.time(), time.monotonic()
-    said = mpirun.run(machines, ranks, command, seconds_at_most, what)
+    output = mpirun.run(machines, ranks, command, seconds_at_most, what)
     wall, swapped = time.monotonic() - began, swapped_out_mb(machines) - before
-    told = upstream_result(said, what) if programs else mpirun.parse(said, what)
-    rows, metrics = load(kernel, told, wall)
+    result = upstream_result(output, what) if programs else mpirun.parse(output, what)
+    rows, metrics = load(kernel, result, wall)
     return Load(rows, metrics | {"swapped_out_mb": swapped if metrics["verified"] else nan}, started)
 
 
-def load(kernel: str, told: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:
-    """(rows, metrics) of what a kernel told; in how long it came to a wrong result is no metric."""
-    seconds = pd.Series(told["iterations"], dtype=float)
+def load(kernel: str, result: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:
+    """(rows, metrics) of a kernel's result; the time that a wrong result took is no metric."""
+    seconds = pd.Series(result["iterations"], dtype=float)
     rows = pd.DataFrame({"iteration": range(1, len(seconds) + 1),
                          "started_s": seconds.cumsum() - seconds, "seconds": seconds,
-                         "ok": bool(told["verified"])})
-    error = told["error"]
-    metrics = {**{name: told[name] if told["verified"] else nan for name in ("seconds", "mops")},
-                "verified": int(told["verified"]), "error": nan if error is None else error,
-                "start_s": max(0.0, wall_s - told["seconds"])}
-    values = (nan if value is None else value for value in told["values"])
+                         "ok": bool(result["verified"])})
+    error = result["error"]
+    metrics = {**{name: result[name] if result["verified"] else nan for name in ("seconds", "mops")},
+                "verified": int(result["verified"]), "error": nan if error is None else error,
+                "start_s": max(0.0, wall_s - result["seconds"])}
+    values = (nan if value is None else value for value in result["values"])
     return rows, metrics | dict(zip(VALUES.get(kernel, ()), values))
 
 
 def latency(machines, *, rounds: int = 1000, seconds_at_most: float = 60) -> Load:
-    """A message to and fro between two processes: on two machines, or both on the one given.
+    """Time a message to and fro between two processes: on two machines, or both on one.
 
     metrics: latency_us (one way, a byte, the median), least_latency_us, p95_latency_us,
     bandwidth_mb_per_s (of messages of 1 MiB, the median). One row, of all rounds.
@@ -108,11 +107,11 @@ def latency(machines, *, rounds: int = 1000, seconds_at_most: float = 60) -> Loa
         raise InputError(f"{rounds!r} rounds", key="rounds", allowed="1 and more")
     command = [machines[0].program(FOLDER, "pingpong"), str(rounds), str(min(rounds, LONG_ROUNDS))]
     started, began = time.time(), time.monotonic()
-    said = mpirun.run(machines, 2, command, seconds_at_most, "pingpong")
-    told = mpirun.parse(said, "pingpong")
+    output = mpirun.run(machines, 2, command, seconds_at_most, "pingpong")
+    result = mpirun.parse(output, "pingpong")
     rows = pd.DataFrame([{"rounds": rounds, "started_s": 0.0, "seconds": time.monotonic() - began,
                           "ok": True}])
-    return Load(rows, {key: told[key] for key in told if key.endswith(("_us", "_per_s"))}, started)
+    return Load(rows, {key: result[key] for key in result if key.endswith(("_us", "_per_s"))}, started)
 
 
 def _check(**given) -> None:
@@ -122,7 +121,8 @@ def _check(**given) -> None:
 
 
 def build(host, folder=f"benchmarks/{FOLDER}", compiler: str = COMPILER) -> dict[str, str]:
-    """{kernel: path of its program on the host}, and that of `pingpong`; compiled if need be."""
+    """{kernel: path of its program on the host}, and `pingpong`'s; compiled when they are not up to
+    date."""
     here = Path(__file__).parent / "sources" / FOLDER
     return compiled.compiled(
         host, folder, [here / name for name in SOURCES],
@@ -131,12 +131,12 @@ def build(host, folder=f"benchmarks/{FOLDER}", compiler: str = COMPILER) -> dict
 
 
 def facts(host, folder=f"benchmarks/{FOLDER}") -> dict:
-    """The compiler, as it names itself, and its flags."""
+    """The compiler's version line and its flags."""
     return compiled.facts_of(host, folder, FOLDER)
 
 
 def upstream_command(machine, programs: str, kernel: str, size: str, ranks: int) -> list[str]:
-    """The program in the folder: of any number of ranks (NPB 3.4), or made for this one (before)."""
+    """The program in the folder: for any number of ranks (NPB 3.4), or built for this one (before)."""
     names = [str(PurePosixPath(programs) / f"{kernel}.{size}.{end}") for end in ("x", ranks)]
     tests = " || ".join(f"ls {shlex.quote(name)} 2> /dev/null" for name in names)
     found = machine.run(tests, check=False).stdout.split("\n")[0]
@@ -146,27 +146,27 @@ def upstream_command(machine, programs: str, kernel: str, size: str, ranks: int)
     return [found]
 
 
-def upstream_result(said: str, what: str) -> dict:
-    """What our own kernels tell in JSON, as far as NPB's report has it, which is to a hundredth of a
-    second."""
-    found = {name: pattern.search(said) for name, pattern in UPSTREAM_NUMBERS.items()}
-    verified = VERIFIED.search(said)
+def upstream_result(output: str, what: str) -> dict:
+    """The fields of our own kernels' JSON, as far as NPB's report has them; its times are rounded to a
+    hundredth of a second."""
+    found = {name: pattern.search(output) for name, pattern in UPSTREAM_NUMBERS.items()}
+    verified = VERIFIED.search(output)
     if not verified or not all(found.values()):
-        raise SystemFailure(f"{what} made no report", log=said[-2000:])
+        raise SystemFailure(f"{what} printed no report", log=output[-2000:])
     seconds = float(found["seconds"][1])
     if seconds == 0:
-        raise SystemFailure(f"{what} is too short for NPB to tell its time: take a larger size", log=said[-2000:])
+        raise SystemFailure(f"{what} is too short for NPB's clock: take a larger size", log=output[-2000:])
     return {"seconds": seconds, "mops": float(found["mops"][1]), "error": None, "values": [],
             "verified": verified[1] == "SUCCESSFUL", "iterations": [seconds]}
 
 
 def swapped_out_mb(machines) -> float:
-    """Megabytes since they booted, added up."""
+    """Megabytes that the machines have swapped out since they booted, summed."""
     return sum_mb(run_on_all(machines, SWAPPED_PAGES), len(machines))
 
 
 def sum_mb(lines: list[str], machines: int) -> float:
     pages = [int(line.split()[1]) for line in lines if line.startswith("pswpout ")]
     if len(pages) != machines:
-        raise LabError(f"only {len(pages)} of {machines} machines told what they have swapped out")
+        raise LabError(f"only {len(pages)} of {machines} machines reported what they have swapped out")
     return sum(pages) * PAGE_BYTES / 1e6

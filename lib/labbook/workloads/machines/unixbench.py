@@ -22,21 +22,22 @@ UPSTREAM = "UnixBench"
 RATED = 10              # the index of the baseline, a SPARCstation 20-61 of 1995
 MINUTE = 60
 SOURCES = ("main.c", "dhrystone.c", "whetstone.c", "kernel_calls.c", "shell.c")
-BESIDE = ("bench.h", "script.sh")
+OTHER_FILES = ("bench.h", "script.sh")
 PROGRAM = "unixbench_style"
 FOLDER = "unixbench"
 COMPILER = "gcc"
 FLAGS = ("-O2", "-std=gnu11")
 PACKAGES = ("gcc", "libc6-dev")
 MOST_COPIES, MOST_PASSES = 64, 10
-BESIDE_SECONDS = 300    # of what is not measured: files, the scripts' last rounds (of emulated guests)
-SLOWER = 1.5            # than its time a test may be at most, in the whole
+OTHER_SECONDS = 300     # for what is not measured: files, the scripts' last rounds on emulated guests
+SLOWDOWN = 1.5          # how much longer than their nominal time all tests may take
 NUMBER = r"\s+([0-9]+(?:\.[0-9]+)?)"
 
 
 @dataclass(frozen=True)
 class Test:
-    """`title` is UnixBench's name for it; `often`: of ten passes, else of three."""
+    """`title`: UnixBench's name for it; `often`: ten passes by default, else three; `seconds`: of a
+    pass; `baseline`: the score with index 10, in `unit`."""
 
     name: str
     title: str
@@ -52,17 +53,17 @@ class Test:
         return f"{self.name}_{self.unit.lower()}"
 
     def passes(self, passes: int) -> int:
-        """Three where the frequent ones have ten, and never none: as UnixBench divides them."""
+        """How many passes, of `passes` of the frequent tests: UnixBench's rule, three to ten."""
         return passes if self.often else max(1, (passes + 1) // 3)
 
-    def rate(self, told: dict) -> float:
-        """Of what all copies told of a pass, together, in the test's unit."""
-        per_second = sum(n / s for n, s in zip(told["counts"], told["took_s"]))
+    def rate(self, result: dict) -> float:
+        """All copies' rates in a pass, summed, in the test's unit."""
+        per_second = sum(n / s for n, s in zip(result["counts"], result["took_s"]))
         return per_second * (MINUTE if self.unit == "lpm" else 1)
 
 
-# Baselines: UnixBench 5's table, as also the report's table 8 prints it (which gives the last but
-# one as 42). Times and passes are UnixBench's own.
+# Baselines: UnixBench 5's table, also in table 8 of the report (which has 42 for shell_1). Times and
+# passes are UnixBench's own.
 TESTS = (
     Test("dhrystone", "Dhrystone 2 using register variables", "lps", 116700, 10, True),
     Test("whetstone", "Double-Precision Whetstone", "MWIPS", 55, 10, True),
@@ -95,22 +96,22 @@ def unixbench_style(machine, *, copies: int, passes: int = 10, share_of_time: fl
                     programs: str = "") -> Load:
     """Run the twelve tests, `copies` of each at a time.
 
-    passes: of the short tests; of the long ones three tenths. share_of_time: of the 10 to 60 s of
-    each. The program lies in `unixbench` below the machine's folder, as `build` makes it; `programs`
-    names the folder of an upstream UnixBench there, which is run instead, in its own time.
-    SystemFailure when a test fails or all of it takes half as long again as it should.
+    passes: of the short tests; the long ones have three tenths. share_of_time: of the 10 to 60 s of
+    each pass. The program lies in `unixbench` below the machine's folder, as `build` makes it;
+    `programs`: the folder of an upstream UnixBench on the machine, which is run instead, in its own
+    time. SystemFailure when a test fails or the suite takes half as long again as it should.
     """
     _check(copies, passes, share_of_time, programs)
     started = time.time()
     if programs:
-        said = machine.finish(f"unixbench-{machine.name}", upstream_command(programs, copies, passes),
-                            seconds(passes, 1), UPSTREAM)
-        scores, rows = upstream_scores(said), []
+        output = machine.finish(f"unixbench-{machine.name}",
+                                upstream_command(programs, copies, passes), seconds(passes, 1), UPSTREAM)
+        scores, rows = upstream_scores(output), []
     else:
-        said = machine.finish(f"unixbench-{machine.name}",
-                            command(machine.program(FOLDER, PROGRAM), copies, passes, share_of_time),
-                            seconds(passes, share_of_time), STYLE)
-        rows = passed(said, passes)
+        output = machine.finish(f"unixbench-{machine.name}",
+                                command(machine.program(FOLDER, PROGRAM), copies, passes, share_of_time),
+                                seconds(passes, share_of_time), STYLE)
+        rows = passes_of(output, passes)
         scores = {test.name: score([row["score"] for row in rows if row["test"] == test.name])
                   for test in TESTS}
     rows = pd.DataFrame(rows, columns=["test", "number", "score", "took_s"])
@@ -118,8 +119,8 @@ def unixbench_style(machine, *, copies: int, passes: int = 10, share_of_time: fl
 
 
 def command(program: str, copies: int, passes: int, share: float) -> str:
-    """The shell's words: every test's passes, in a scratch folder that is gone afterwards. Places have
-    one language, since that of sort decides how long the scripts take."""
+    """The shell command: every test's passes, in a scratch folder that is removed afterwards. The
+    locale is the same on all machines, since sort's decides how long the scripts take."""
     scratch = shlex.quote(str(PurePosixPath(program).with_name("scratch")))
     program = shlex.quote(program)
     runs = [f"{program} {test.name} {test.seconds * share:g} {copies}"
@@ -129,18 +130,18 @@ def command(program: str, copies: int, passes: int, share: float) -> str:
 
 
 def seconds(passes: int, share: float) -> float:
-    """How long all of it may take."""
-    return BESIDE_SECONDS + SLOWER * share * sum(t.seconds * t.passes(passes) for t in TESTS)
+    """How long the suite may take."""
+    return OTHER_SECONDS + SLOWDOWN * share * sum(t.seconds * t.passes(passes) for t in TESTS)
 
 
-def passed(said: str, passes: int) -> list[dict]:
+def passes_of(output: str, passes: int) -> list[dict]:
     """A row a pass; SystemFailure when some are missing."""
-    told = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     rows = []
     for test in TESTS:
-        mine = [each for each in told if each["test"] == test.name]
+        mine = [each for each in results if each["test"] == test.name]
         if len(mine) != test.passes(passes):
-            raise SystemFailure(f"{STYLE}: {len(mine)} passes of {test.name}", log=said[-2000:])
+            raise SystemFailure(f"{STYLE}: {len(mine)} passes of {test.name}", log=output[-2000:])
         rows += [{"test": test.name, "number": number, "score": test.rate(each),
                   "took_s": max(each["took_s"])} for number, each in enumerate(mine)]
     return rows
@@ -171,22 +172,22 @@ def metrics(scores: dict[str, float]) -> dict[str, float]:
 
 
 def geometric_mean(values) -> float:
-    """0 when one of them is."""
+    """0 when one of the values is."""
     values = np.asarray(values, dtype=float)
     return float(np.exp(np.log(values).mean())) if (values > 0).all() else 0.0
 
 
 def build(host, folder=f"benchmarks/{FOLDER}", compiler: str = COMPILER) -> str:
-    """Path of the program on the host; its script lies beside it. Compiled if need be."""
+    """Path of the program on the host, beside its script; compiled when it is not up to date."""
     here = Path(__file__).parent / "sources" / FOLDER
     made = compiled.compiled(
-        host, folder, [here / name for name in SOURCES + BESIDE],
+        host, folder, [here / name for name in SOURCES + OTHER_FILES],
         {PROGRAM: [*SOURCES, "-lm"]}, compiler=compiler, flags=FLAGS, packages=PACKAGES)
     return str(PurePosixPath(made[PROGRAM]))
 
 
 def facts(host, folder=f"benchmarks/{FOLDER}") -> dict:
-    """The compiler, as it names itself, and its flags."""
+    """The compiler's version line and its flags."""
     return compiled.facts_of(host, folder, FOLDER)
 
 
@@ -194,16 +195,16 @@ def upstream_command(folder: str, copies: int, passes: int) -> str:
     return f"cd {shlex.quote(folder)} && ./Run -c {copies} -i {passes}"
 
 
-def upstream_scores(said: str) -> dict[str, float]:
+def upstream_scores(output: str) -> dict[str, float]:
     """{test's name: its result} of the table of indices at the report's end.
 
     SystemFailure when a test is missing there, and when there are tables of several runs.
     """
     found = {}
     for test in TESTS:
-        lines = re.findall(rf"^{re.escape(test.title)}{NUMBER}{NUMBER}{NUMBER}\s*$", said, re.M)
+        lines = re.findall(rf"^{re.escape(test.title)}{NUMBER}{NUMBER}{NUMBER}\s*$", output, re.M)
         if len(lines) != 1:
             raise SystemFailure(f"{UPSTREAM}'s report has {len(lines)} results of {test.title}",
-                                log=said[-2000:])
+                                log=output[-2000:])
         found[test.name] = float(lines[0][1])
     return found
