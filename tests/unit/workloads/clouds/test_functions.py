@@ -254,5 +254,5 @@ def test_an_image_is_run_once_to_be_cached():
 def test_the_page_calls_each_by_words():
     names = load_yaml(papers("cloud_platforms") / "paper.yml")["names"]
     assert set(FUNCTIONS) <= set(names)
-    listed = load_yaml(papers("cloud_platforms") / "full.yml")["functions"]
+    listed = load_yaml(papers("cloud_platforms") / "full.yml")["functions"]["function"]
     assert sorted(listed) == sorted(FUNCTIONS)

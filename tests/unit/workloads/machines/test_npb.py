@@ -185,9 +185,9 @@ def test_machines_that_run_together_are_reached_alike(tmp_path):
         mpirun.check([*guests(host, 1), Machine("vm9", host, "10.0.0.9", key="/other")], 2)
     with pytest.raises(InputError, match="must have the same folder"):
         mpirun.check([*guests(host, 1), mine], 2)
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="two machines have one address"):
         mpirun.check([mine, mine], 2)
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="two machines have one address"):
         mpirun.check(guests(host, 1) * 2, 2)
     mpirun.check([mine, *guests(host, 1, folder=mine.folder)], 2)
 
@@ -200,7 +200,7 @@ OTHER_PROGRAMS = {   # what a host and a guest have of Open MPI; ssh runs what i
 
 
 @pytest.mark.parametrize("count, error, words", [
-    (2, LabError, "not the same on all: mpirun .* 4.1.4, mpirun .* 5.0.5"), (1, SystemFailure, "failed with")])
+    (2, LabError, "versions of Open MPI differ: mpirun .* 4.1.4, mpirun .* 5.0.5"), (1, SystemFailure, "failed with")])
 def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error, words):
     (tmp_path / "bin/other").mkdir(parents=True)
     for name, script in OTHER_PROGRAMS.items():
