@@ -1,11 +1,11 @@
-"""File systems in userspace (FUSE) on hosts: what is mounted, and the end of what hangs on it.
+"""FUSE file systems on hosts: which are mounted, and how to abort and unmount them.
 
-Who waits for such a file system's server waits for ever when that does not answer, and SIGKILL does
-not end it. The kernel ends all waiting when the connection to the server is aborted, or when the
-server itself has ended, which it cannot where it waits for its own file system. Connections are
-numbered, for the whole machine, as the devices of their mounts are.
+A process that waits for a FUSE server which does not answer waits for ever, even after SIGKILL. The
+kernel ends the waiting when the connection to the server is aborted or the server ends; a server
+that waits for its own file system cannot end. A connection's number is the minor device number of
+its mount, unique on the machine.
 
-Root's, with the standard library alone.
+Runs as root, with the standard library alone.
 """
 
 import re
@@ -15,26 +15,26 @@ from pathlib import Path
 
 from labbook.lab.local import kernel
 
-KIND = "fuse"       # of entries in a journal: {"made": "fuse", "pid": ..., "start": ..., "numbers": [...]}
+KIND = "fuse"       # in a journal: {"made": "fuse", "pid": ..., "start": ..., "numbers": [...]}
 DEVICE = "/dev/fuse"
 CONNECTIONS = "/sys/fs/fuse/connections"
-MOUNT = f"mount -t fusectl fusectl {CONNECTIONS} 2> /dev/null"    # fails where it is already
-# In a mount namespace of its own, so that nobody sees a mount more than before.
+MOUNT = f"mount -t fusectl fusectl {CONNECTIONS} 2> /dev/null"    # fails where it is mounted
+# To be run in a mount namespace, so that no mount becomes visible to others.
 ABORT = f"""{MOUNT}
 for number in "$@"; do
   [ ! -e {CONNECTIONS}/$number/abort ] || echo 1 > {CONNECTIONS}/$number/abort || exit 1
 done"""
-# Of FUSE file systems at or below the folder $1, the inner ones first: `number path`.
+# Prints `number path` of FUSE file systems at or below the folder $1, the innermost first.
 BELOW = r"""below() { while read -r _ _ device _ place rest; do
   case "$place/ $rest" in "$1"/*' - fuse'[.\ ]*) printf '%s %b\n' "${device#*:}" "$place";; esac
 done < /proc/self/mountinfo | sort -rk 2; }
 """
-# Nothing may look at their paths before: whoever looks may hang.
+# Nothing may touch their paths before the abort: it might hang.
 UNMOUNT = BELOW + f"""below @FOLDER@ | while read -r number place; do
   unshare --mount sh -c {shlex.quote(ABORT)} sh "$number"
   umount -l "$place" || exit 1
 done"""
-# The whole way: a file system without a server is mounted, seen, aborted and unmounted.
+# Mount, find, abort and unmount a file system without a server.
 TRY = f"""[ -c {DEVICE} ] || {{ echo "no {DEVICE}" >&2; exit 1; }}
 exec 3<> {DEVICE}
 mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 labbook-probe /mnt
@@ -46,19 +46,19 @@ echo 1 > {CONNECTIONS}/$number/abort; umount -l /mnt"""
 
 
 def mounted(mountinfo: str, below: str) -> list[int]:
-    """Numbers of the connections of FUSE file systems below a folder, of a process's mountinfo."""
-    found = []
+    """Connections' numbers of FUSE file systems below a folder, from a process's mountinfo."""
+    connections = []
     for line in mountinfo.splitlines():
         fields, _, kind = line.partition(" - ")
         fields = fields.split()
         place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         if place.startswith(f"{below}/") and re.match(r"fuse[. ]", kind):
-            found.append(int(fields[2].partition(":")[2]))
-    return found
+            connections.append(int(fields[2].partition(":")[2]))
+    return connections
 
 
 def numbers(pid: int, below: str) -> list[int]:
-    """Those that a process sees below a folder, without this process's own; [] of one that ended."""
+    """The same of a process by its pid, without those that this process sees; [] when it has ended."""
     try:
         theirs = mounted(_read(pid), below)
     except OSError:
@@ -71,9 +71,9 @@ def _read(pid) -> str:
 
 
 def abort(numbers) -> None:
-    """End all waiting on these connections, with an error for who waits; gone ones do no harm.
+    """Abort connections: whoever waits gets an error. Those that no longer exist are skipped.
 
-    OSError where the kernel does not let us.
+    OSError when the kernel refuses.
     """
     if not numbers:
         return
@@ -84,14 +84,15 @@ def abort(numbers) -> None:
 
 
 def unmount(folder) -> str:
-    """A script for root: what is mounted at or below the folder is no more, whatever hangs on it."""
+    """A shell script for root that aborts and unmounts all FUSE file systems at or below a folder."""
     return UNMOUNT.replace("@FOLDER@", shlex.quote(str(folder)))
 
 
 def note(journal, hosts: list[dict], below: str) -> None:
-    """Write down, before hosts are ended, the connections that only ending them would tell of.
+    """Write the connections of hosts that are about to be killed into the journal.
 
-    hosts: the journal's entries of their first processes.
+    Afterwards their mount tables cannot be read. `hosts`: the journal's entries of the hosts' first
+    processes.
     """
     for entry in hosts:
         found = numbers(entry["pid"], below)
@@ -100,7 +101,7 @@ def note(journal, hosts: list[dict], below: str) -> None:
 
 
 def release(journal) -> None:
-    """Abort what was noted of hosts that have not wholly ended yet: the numbers are still theirs."""
+    """Abort the noted connections of hosts that have not ended yet, whose numbers are still valid."""
     for entry in journal.of(KIND):
         if kernel.start_time(entry["pid"]) == entry["start"]:
             abort(entry["numbers"])

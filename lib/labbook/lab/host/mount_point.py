@@ -1,19 +1,22 @@
-"""A folder of a host where a program's file system (FUSE) is seen, which may hang: never looked at
-from here but by processes that can be left behind."""
+"""Mount points of FUSE file systems on hosts, which may hang.
+
+A call on a hung mount never returns, and SIGKILL does not end it. Therefore every call runs in a
+process of its own, which is abandoned when its time is up.
+"""
 
 import shlex
 
 from labbook.lab.host import fuse
 from labbook.lab.host.host import Result
 
-SLACK_S = 20    # to start it, and to read what it said
-# Only the process of its own comes near what may hang. What it said is read when it has ended.
+SLACK_S = 20    # to start the job and to read its output
+# Only the job itself touches what may hang; its output is read from files after its end.
 SCRIPT = """place=$(mktemp -d {where}/apart-XXXXXX) || exit 1
 setsid sh -c {job} > "$place/out" 2> "$place/err" < /dev/null &
 timeout {seconds} sh -c 'until [ -e "$0/code" ]; do sleep 0.02; done' "$place"
 code=$(cat "$place/code" 2> /dev/null) || { pkill -KILL -s $!; code=; }
 echo "code $code"; cat "$place/out"; cat "$place/err" >&2; rm -rf "$place" """
-# its exit code comes in one step, and not into a folder that is no more
+# its exit code appears atomically, and only if the folder still exists
 JOB = """( {command}
 )
 echo $? > {place}/code.new && mv {place}/code.new {place}/code"""
@@ -22,33 +25,34 @@ done < /proc/self/mountinfo; exit 1"""
 
 
 class MountPoint:
-    """`path` is one on the host."""
+    """A folder of the host, `path`, where a file system is or will be mounted."""
 
     def __init__(self, host, path):
         self.host, self._path = host, shlex.quote(str(path))
         self.path = path
 
     def mounted(self) -> bool:
+        """Whether something is mounted here, by the kernel's list: never hangs."""
         return not self.host.run(IS_MOUNTED.format(path=self._path), check=False).exit_code
 
     def call(self, command: str, seconds: float):
-        """The Result of a shell command run there; None when it had not ended after `seconds`."""
+        """Run a shell command in the folder: its Result, or None when it did not end in `seconds`."""
         return run_or_abandon(self.host, f"cd {self._path} || exit 1\n{command}", seconds)
 
     def give(self, user: str, seconds: float) -> bool:
-        """Make it a user's; whether that came to be in time."""
+        """Change the owner; False when that failed or took too long."""
         return self._done(f"chown {shlex.quote(user)} {self._path}", seconds)
 
     def unmount(self, seconds: float) -> bool:
-        """In order; whether that came to be in time. Not while somebody works there."""
+        """Unmount; False when it is in use, or that took too long."""
         return self._done(f"umount -i -c {self._path}", seconds)
 
     def abort(self) -> None:
-        """Whatever hangs: all who wait get an error, and nothing is mounted there."""
+        """Abort the file system's connection and unmount: whoever waits for it gets an error."""
         self.host.run(fuse.unmount(self.path), root=True)
 
     def remove(self) -> None:
-        """Take the folder away. It must be empty, so that nothing mounted is lost."""
+        """Remove the folder, which must be empty: nothing on a mounted file system is deleted."""
         self.host.run(f"[ ! -e {self._path} ] || rmdir {self._path}", root=True)
 
     def _done(self, command, seconds) -> bool:
@@ -57,12 +61,12 @@ class MountPoint:
 
 
 def run_or_abandon(host, command: str, seconds: float, root: bool = False) -> Result | None:
-    """The Result of a shell command on the host, in its root folder; None when it had not ended
-    after `seconds`. Then it has been sent SIGKILL, and ends when what it waits for lets it."""
+    """Run a shell command that may hang, in the host's root folder: its Result, or None when it did
+    not end in `seconds`. It was then sent SIGKILL and ends as soon as the kernel lets it."""
     job = JOB.replace("{place}", "$place").replace("{command}", command)
     script = (SCRIPT.replace("{where}", shlex.quote(str(host.root)))
               .replace("{seconds}", f"{seconds:.2f}").replace("{job}", shlex.quote(job)))
     done = host.run(f"export place; {script}", timeout=seconds + SLACK_S, root=root)
-    first, _, said = done.stdout.partition("\n")
+    first, _, output = done.stdout.partition("\n")
     code = first.removeprefix("code ")
-    return Result(said, done.stderr, int(code)) if code else None
+    return Result(output, done.stderr, int(code)) if code else None

@@ -1,4 +1,4 @@
-"""A process started on a host, detached from the connection that started it."""
+"""A process on a host, detached from the connection that started it."""
 
 import shlex
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from functools import cached_property
 
 from labbook.errors import LabError
 
-# Which of a process's fields in /proc; before the last `)` stands its name, which may have spaces.
+# field PID N: the Nth field of /proc/PID/stat. The name before the last `)` may have spaces.
 FIELD = """field() { sed -n '$s/.*) //p' "/proc/$1/stat" 2> /dev/null | cut -d' ' -f$(($2 - 2)); }
 """
-# The leader of the process's own session: starts it, waits for it, keeps its exit code.
+# The leader of the process's session: starts it, waits for it, writes its exit code.
 LEADER = """{field}trap : TERM INT HUP
 cd {cwd} || exit 1
 ( export {env}; exec {command} ) > {folder}/log 2>&1 < /dev/null &
@@ -25,19 +25,19 @@ BEGIN = """umask 022; rm -rf {folder} && mkdir -p {folder} && cat > {folder}/lea
 setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
 i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done
 cat {folder}/ids"""
-# The session's processes, as long as its leader or the child is the one that was started.
+# Load the ids; `is PID START` compares a start time, since a pid may have been reused.
 SAME = FIELD + """set -- $(cat {folder}/ids); is() { [ "$(field $1 22)" = "$2" ]; }
 """
 ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
 case "$(field $3 3)" in Z|X|'') exit 1;; esac"""
-# Of one that has ended; its leader, if that is not killed as well, comes to write it down soon.
+# The leader writes the exit code soon after the end, unless it was killed as well.
 EXIT = SAME + """leads() { is "$1" "$2" && case "$(field $1 3)" in Z|X|'') return 1;; esac; }
 i=0; while [ ! -e {folder}/exit ] && leads "$1" "$2" && [ $i -lt 1000 ]; do
   sleep 0.01; i=$((i+1))
 done
 cat {folder}/exit"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
-# A killed process's first thread may be a zombie while others still hold its files and ports.
+# A killed process's main thread may be a zombie while others still hold files and ports.
 LEFT = SAME + """left() {
   pgrep -r D,R,S,T,t -s "$1" > /dev/null || ps -L -s "$1" -o stat= | grep -qv '^[ZX]'
 }
@@ -49,7 +49,7 @@ i=0; while left "$1"; do
   [ $i -lt {most} ] || exit 1
   sleep 0.02; i=$((i+1))
 done"""
-# Again and again, since what is forked meanwhile is not hit; tells what does not go.
+# Repeated, since a child forked meanwhile is missed; prints the processes that do not go.
 KILL = LEFT + """now() { cut -d. -f1 /proc/uptime; }
 until=$(($(now) + {seconds})); while pkill -KILL -s "$1"; left "$1"; do
   [ $(now) -le $until ] || { ps -L -s "$1" -o pid=,stat=,comm=; exit 0; }
@@ -60,9 +60,10 @@ KILL_SECONDS = 10
 
 @dataclass
 class Process:
-    """`log` is a path on the host. The exit code is -9 when the whole session was killed.
+    """A program started by Host.start, in a session of its own; it outlives the connection.
 
-    With `root` it is root's, also where the host's user is not.
+    `log` is its output's path on the host. The exit code is -9 when the whole session was killed.
+    With `root` it runs as root, also where the host's user is not root.
     """
 
     host: object
@@ -82,8 +83,9 @@ class Process:
         return int(self._sh("cat {folder}/ids").stdout.split()[2])
 
     def begin(self, command, env=None, cwd=None) -> None:
+        """Start it; LabError when one of this name runs. Use Host.start."""
         self._clear()
-        if self.root:  # in a folder that stays the user's
+        if self.root:  # in a folder that belongs to the user
             self.host.run("mkdir -p processes")
         values = {"HOME": str(self.host.root), **(env or {})}
         leader = LEADER.format(
@@ -94,16 +96,16 @@ class Process:
         self.__dict__["pid"] = int(ids[2])
 
     def _clear(self):
-        """Nothing runs under this name, and what root left there the user can replace."""
+        """Require that none of this name runs; remove what root left, which the user cannot replace."""
         wanted, known = self.root, self.known()
-        if known and self.exit_code() is None:      # its leader, too, has done what it does here
+        if known and self.exit_code() is None:      # also waits for its leader
             raise LabError(f"{self.host.name}: {self.name} is running already")
         if known and self.root and not wanted:
             self._sh("rm -rf {folder}")
         self.root = wanted
 
     def known(self) -> bool:
-        """Whether it was ever started; by whom is then known too."""
+        """Whether it was ever started; sets `root` accordingly."""
         owner = self._sh("test -s {folder}/ids && stat -c %u {folder}", check=False).stdout.strip()
         self.root = self.root or owner == "0"
         return bool(owner)
@@ -119,13 +121,13 @@ class Process:
         return int(code) if code else -9
 
     def stop(self, timeout: float = 20) -> None:
-        """SIGTERM to the whole session, and SIGKILL to what is left of it after `timeout`."""
+        """SIGTERM to the whole session; SIGKILL to what is left of it after `timeout` seconds."""
         tries = int(timeout / 0.02)
         self._sh(STOP.replace("{tries}", str(tries)).replace("{most}", str(tries + 500)),
                  timeout=timeout + 30)
 
     def kill(self) -> None:
-        """SIGKILL to the whole session; returns when it is gone, LabError when it does not go."""
+        """SIGKILL to the whole session; return when it is gone, LabError when it does not go."""
         left = self._sh(KILL.replace("{seconds}", str(KILL_SECONDS))).stdout.split("\n")[0]
         if left:
             raise LabError(f"{self.host.name}: {self.name} is not gone {KILL_SECONDS} s after "
@@ -133,6 +135,7 @@ class Process:
                            remedy="see `ps` there for what it waits for, such as a disk")
 
     def signal(self, name: str) -> None:
+        """Send a signal, such as "STOP", to the whole session."""
         self._sh(SIGNAL.replace("{signal}", name))
 
     def log_tail(self, lines: int = 40) -> str:

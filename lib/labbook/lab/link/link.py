@@ -1,4 +1,4 @@
-"""The path between two sites: shaped at its ends, cut, healed and checked."""
+"""A link between two sites: shaped, cut and healed at its ends, and checked by pings."""
 
 import shlex
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +9,12 @@ from labbook.lab.link.endpoints import End, ends
 from labbook.lab.link.pings import PING_INTERVAL_S, Pings, ping_plan
 from labbook.lab.link.shaping import Shape
 
-TRIES = 3              # a busy machine holds pings up for a moment; the best of these counts
+TRIES = 3              # a busy machine delays pings for a moment: the first good round counts
 
 
 class Link:
-    """A wire between the routers of two sites, or else all that their hosts send each other.
-
-    The control path is never shaped.
+    """The link between two sites: a wire between their routers, or on a user's own hosts all traffic
+    between the sites' data addresses. SSH to the control addresses is never shaped.
     """
 
     def __init__(self, lab, site_a, site_b):
@@ -25,42 +24,45 @@ class Link:
 
     @property
     def asked(self) -> dict:
-        """rtt_ms, jitter_ms, loss, rate_mbit, cut: as set last, by whichever process."""
+        """rtt_ms, jitter_ms, loss, rate_mbit and cut as last set, by any process."""
         return dict(self._ends[0].asked)
 
     def shape(self, rtt_ms=0.0, jitter_ms=0.0, loss=0.0, rate_mbit=None) -> None:
-        """Set the link anew, whatever it was; half of delay and jitter at either end.
+        """Replace the link's settings; half of delay and jitter is added at either end.
 
-        The round trip lies within rtt_ms ± jitter_ms, order kept; `loss` is the share of packets
-        lost each way, `rate_mbit` the limit each way. InputError names key and range; LabError
-        when an end cannot be set: the link then stays closed.
+        The round trip lies within rtt_ms ± jitter_ms, in order; `loss` is the share of packets
+        lost each way, `rate_mbit` the limit each way (None: no limit). InputError names the key
+        and its range; LabError when an end cannot be set: the link then passes no packets.
         """
         shape = Shape(rtt_ms, jitter_ms, loss, rate_mbit)
         if shape == Shape() and all(self._each(lambda end: end.untouched)):
-            return  # which also hosts allow that may not be shaped
+            return  # needs no permission to shape
         self._change(lambda end: end.shape(shape))
 
     def cut(self) -> None:
-        """Let every packet vanish, also those on their way, until healed."""
+        """Drop every packet, including those under way, until `heal`."""
         self._change(lambda end: end.set_cut(True))
 
     def heal(self) -> None:
+        """End a cut; the settings of `shape` apply again."""
         self._change(lambda end: end.set_cut(False))
 
     def check(self) -> dict:
         """Asked and measured round trip, jitter and loss, by pings from site to site.
 
-        LabError when the link is not what was asked, within the tolerances of pings.py. Between a
-        user's own hosts a link of which nothing was asked is what it is.
+        A dict of site_a, site_b, asked_* and measured_* (rtt_ms, jitter_ms, loss), cut, pings, tries
+        and overflowed (packets that delay lines dropped for lack of room). LabError when the link is
+        not as asked, within the tolerances of pings.py. Between a user's own hosts a link without
+        settings may have any delay.
         """
         if self.asked["cut"]:
             return self._check_cut()
         shape = self._ends[0].asked_shape
         for tries in range(1, TRIES + 1):
-            found = self._ping(*ping_plan(shape), patience_s=1 + 2 * shape.rtt_ms / 1e3)
-            pair, pings = max(found, key=lambda one: one[1].strays(shape))
-            as_it_is = pings.back and shape == Shape() and self._ends[0].has_own_delay
-            deviation = None if as_it_is else pings.deviation(shape)
+            results = self._ping(*ping_plan(shape), patience_s=1 + 2 * shape.rtt_ms / 1e3)
+            pair, pings = max(results, key=lambda result: result[1].strays(shape))
+            unshaped = pings.back and shape == Shape() and self._ends[0].has_own_delay
+            deviation = None if unshaped else pings.deviation(shape)
             if not deviation:
                 return self._report(pings, tries)
             if not all(self._each(End.stands)):
@@ -69,18 +71,18 @@ class Link:
                        f"{deviation}", remedy=self._state_of_ends())
 
     def traffic(self) -> dict:
-        """{"a>b": {"bytes", "packets"}, "b>a": ...} that crossed since the lab came up, of a link
-        between sites a and b; None in place of the counts where the sites' hosts are a user's.
+        """{"a>b": {"bytes", "packets"}, "b>a": ...} since the lab came up, for sites a and b; None in
+        place of the counts between a user's own hosts.
 
-        Bytes are those of Ethernet frames. Large sends that the kernel has not cut up yet count
-        as one packet, with one header.
+        Bytes are those of Ethernet frames. A large send that the kernel has not segmented yet counts
+        as one packet with one header.
         """
         first, second = self._sides
         return {f"{self.site_a}>{self.site_b}": first[0].traffic(),
                 f"{self.site_b}>{self.site_a}": second[0].traffic()}
 
     def facts(self) -> dict:
-        """What was asked, by what means, and what the delay lines count since it was asked."""
+        """Settings, means ("nothing", "netem" or "delay line"), and the delay lines' counters by host."""
         means, counts = zip(*self._each(lambda end: (end.means, end.stats())))
         counted = dict(zip((end.host.name for end in self._ends), counts))
         return {"between": [self.site_a, self.site_b], **self.asked, "means": means[0],
@@ -106,24 +108,24 @@ class Link:
                 "overflowed": self._overflowed()}
 
     def _overflowed(self) -> int:
-        """Packets that delay lines lost for want of room, since the link was shaped."""
+        """Packets that delay lines dropped for lack of room since the link was shaped."""
         counts = self._each(End.stats)
         return sum(c["overflowed"] + c["overrun"] for c in counts if c)
 
     def _ping(self, count, interval_s, patience_s):
-        """[(words for a pair of hosts, its pings)]: as many pairs as it takes to pass all ends."""
+        """[("h1 to h2", its Pings)] for as many pairs of hosts as it takes to pass all ends."""
         sides = [[end.witness for end in side] for side in self._sides]
         pairs = list(islice(zip(*map(cycle, sides)), max(map(len, sides))))
-        # -U: the round trip up to the program. The kernel's own time of arrival, which ping takes
-        # else, is from before the hold of a host that holds what it receives.
+        # -U: until ping reads the reply. By default ping takes the kernel's time of arrival, which is
+        # before the delay on a host that delays what it receives.
         options = f"-q -n -U -c {count} -i {interval_s:.3f} -W {patience_s:.1f}"
         limit = count * interval_s + patience_s + 30
 
         def ping(pair):
             source, target = pair
-            said = source.run(f"LC_ALL=C ping {options} {shlex.quote(target.address)}",
+            done = source.run(f"LC_ALL=C ping {options} {shlex.quote(target.address)}",
                               timeout=limit, check=False)
-            return f"{source.name} to {target.name}", Pings.read(said.stdout, said.stderr)
+            return f"{source.name} to {target.name}", Pings.parse(done.stdout, done.stderr)
 
         with ThreadPoolExecutor(min(32, len(pairs))) as pool:
             return list(pool.map(ping, pairs))
@@ -131,12 +133,12 @@ class Link:
     def _state_of_ends(self):
         dead = [end for end in self._ends if not end.stands()]
         if dead:
-            return (f"The delay line on {dead[0].host.name} has ended, so the link is closed; "
+            return (f"The delay line on {dead[0].host.name} has ended, so the link passes nothing; "
                     f"shape it again. Its log ends: {dead[0].log_tail().strip()}")
         return self._ends[0].doubt
 
     def _change(self, action):
-        for end in self._ends:  # before any of them is another than it was
+        for end in self._ends:  # before any of them is changed
             end.require_allowed()
         self._each(action)
 

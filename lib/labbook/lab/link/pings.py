@@ -1,4 +1,4 @@
-"""Pings through a link, and whether they met what was asked of it."""
+"""Pings through a link, compared with its settings."""
 
 import re
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from labbook.errors import LabError
 from labbook.lab.link.shaping import Shape
 
-# A link is what was asked when its round trip lies this near: 2 % or 2 ms, the larger.
+# Tolerance of the round trip: 2 % or 2 ms, whichever is larger.
 RTT_TOLERANCE, RTT_TOLERANCE_MS = 0.02, 2.0
-# Chance adds to it: standard errors that a mean or a share of lost pings may be off by.
+# Standard errors that a mean or a share of lost pings may deviate by chance.
 STANDARD_ERRORS = 4
-# So many pings with jitter stray, by all but certain chance, by this share of it at least.
+# This many pings almost certainly show at least this share of the jitter.
 ENOUGH_FOR_JITTER, LEAST_JITTER = 20, 0.25
-LOST_BY_CHANCE = 1     # pings of a check that may go missing without being asked to
+LOST_BY_CHANCE = 1     # pings of a check that may get lost on any link
 
 PINGS, PINGS_FOR_JITTER, PINGS_FOR_LOSS = 10, 40, 200
 PING_INTERVAL_S = 0.01
-PING_MOST_SECONDS = 3  # of sending, also where jitter asks for wide intervals
+PING_MOST_SECONDS = 3  # of sending, however wide the intervals
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Pings:
     most_ms: float | None = None
 
     @classmethod
-    def read(cls, output: str, complaint: str = "") -> "Pings":
-        """From ping's summary. LabError when it could not send."""
+    def parse(cls, output: str, complaint: str = "") -> "Pings":
+        """Parse ping's summary. LabError when ping could not send."""
         counts = re.search(r"(\d+) packets transmitted, (\d+) received", output)
         if not counts:
             raise LabError(f"ping did not run: {(complaint or output).strip()[-300:]}")
@@ -39,26 +39,26 @@ class Pings:
         return cls(*map(int, counts.groups()), *map(float, times.groups() if times else ()))
 
     def rtt_ms(self, asked: Shape) -> float | None:
-        """The shortest round trip: busy hosts hold pings up, which is not the link's doing, and
-        nothing lets one through too early but the link. The mean where jitter is asked for."""
+        """The shortest round trip: busy hosts delay pings, but only the link can make one too fast.
+        The mean when jitter is asked for."""
         return self.mean_ms if asked.jitter_ms else self.least_ms
 
     @property
     def jitter_ms(self) -> float | None:
-        """How far the round trip strays to either side."""
+        """Half of the range of round trips."""
         return round((self.most_ms - self.least_ms) / 2, 3) if self.back else None
 
     @property
     def loss(self) -> float:
-        """Share lost each way, when both ways lose alike."""
+        """Share lost each way, assuming both ways lose the same."""
         return round(1 - (self.back / self.sent) ** 0.5, 4)
 
     def strays(self, asked: Shape) -> float:
-        """How far from what was asked, to compare pairs by: beyond all others with no ping back."""
+        """Deviation of the round trip in ms, to compare pairs; infinite when no ping came back."""
         return abs(self.rtt_ms(asked) - asked.rtt_ms) if self.back else float("inf")
 
     def deviation(self, asked: Shape) -> str | None:
-        """What is not as asked, in words; None when all is."""
+        """A sentence about what is not as asked; None when everything is."""
         if not self.back:
             return f"none of {self.sent} pings came back"
         rtt_ms = self.rtt_ms(asked)
@@ -74,18 +74,18 @@ class Pings:
 
 
 def rtt_tolerance_ms(asked: Shape, pings: int) -> float:
-    """How far the mean of so many pings may lie from the round trip asked for."""
+    """How far the mean of this many pings may lie from the round trip asked for."""
     # Jitter is the sum of two uniform halves: its standard deviation is jitter/sqrt(6).
     chance = STANDARD_ERRORS * asked.jitter_ms / (6 * pings) ** 0.5
     return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * asked.rtt_ms) + chance
 
 
 def ping_plan(asked: Shape) -> tuple[int, float]:
-    """How many pings and seconds between them: more for what is left to chance."""
+    """(number of pings, seconds between them): more pings where loss or jitter is random."""
     if asked.loss:
         count = PINGS_FOR_LOSS
     else:
         count = PINGS_FOR_JITTER if asked.jitter_ms else PINGS
-    # Nearer together than the jitter is wide, pings would push each other back to keep the order.
+    # At shorter intervals than the jitter, pings would delay each other to keep their order.
     interval_s = max(PING_INTERVAL_S, asked.jitter_ms / 1e3)
     return max(PINGS, min(count, int(PING_MOST_SECONDS / interval_s))), interval_s

@@ -1,6 +1,6 @@
-"""What a link is asked to be, and the command lines that make the two ends of its wire so.
+"""A link's settings, and the shell commands that apply them at the two ends of its wire.
 
-Each router shapes what it sends into the wire: half of the round trip at either end, by `tc netem`
+Each router shapes what it sends into the wire, half of the round trip at either end: by `tc netem`
 where the kernel has it, else by a delay line (delayline.py) that holds the packets of an NFQUEUE.
 """
 
@@ -18,19 +18,19 @@ RANGES = {
     "loss": (0.0, 0.9, "0 to 0.9, the share of packets lost each way; to lose all, cut the link"),
     "rate_mbit": (0.1, 10_000.0, "0.1 to 10000 Mbit/s each way, or nothing for no limit"),
 }
-BUFFER_MS = 50          # of queue before a rate limit: what comes on top of it is lost
-BURST_MS = 1            # that a rate limit lets pass at full speed, but at least
-BURST_BYTES = 15_000    # ten full packets, since one must fit and few would slow the timer down
+BUFFER_MS = 50          # queue before a rate limit; more is dropped
+BURST_MS = 1            # of traffic that a rate limit passes at full speed, but at least
+BURST_BYTES = 15_000    # ten full packets: with fewer the timer becomes the limit
 
-# Exit code 0 where the kernel has netem (loading its module if need be); touches nothing.
+# Exit code 0 where the kernel has netem, loading its module if need be. Changes nothing.
 TRY_NETEM = "unshare --net tc qdisc add dev lo root netem delay 1ms"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A link's delay, jitter (± around the round trip), loss (share, each way) and rate (each way).
+    """A link's round trip, jitter (± around it), loss (share, each way) and rate (each way).
 
-    All zero and no rate: packets pass untouched.
+    The default is an unshaped link. InputError for values that are not possible.
     """
 
     rtt_ms: float = 0.0
@@ -53,7 +53,7 @@ class Shape:
 
     @property
     def holds(self) -> bool:
-        """Whether packets are held or lost: whether netem or a delay line is needed."""
+        """Whether packets are delayed or lost, which takes netem or a delay line."""
         return bool(self.rtt_ms or self.loss)
 
 
@@ -62,27 +62,28 @@ def _is_number(value):
 
 
 def delay_line(python: str, program: str, queue: int, shape: Shape, seed: int) -> str:
-    """Command line of the delay line of one end. It reads no environment and no packages."""
+    """Command line of one end's delay line, for a bare Python."""
     return " ".join(map(shlex.quote, [
         python, "-I", "-S", program, f"--queue={queue}", f"--delay-ms={shape.rtt_ms / 2:g}",
         f"--jitter-ms={shape.jitter_ms / 2:g}", f"--loss={shape.loss:g}", f"--seed={seed}"]))
 
 
 def set_up(wire: str, shape: Shape, netem: bool, queue: int) -> list[str]:
-    """Shell commands that shape what leaves by `wire`, whatever it was shaped to before."""
+    """Shell commands that replace the shaping of packets that leave by `wire`."""
     queued = shape.holds and not netem
     rule = f"POSTROUTING -o {wire} -j NFQUEUE --queue-num {queue}"
     clear = f"tc qdisc del dev {wire} root 2> /dev/null || true"
-    # No --queue-bypass: without its delay line the link is closed, not fast.
+    # No --queue-bypass: without its delay line the link passes nothing, rather than undelayed.
     return [_ensure(rule) if queued else _remove(rule), clear, *_qdiscs(wire, shape, netem)]
 
 
 def cut(wire: str) -> list[str]:
-    """Packets of the wire vanish, as in a cut fibre: no interface goes down, nobody is told."""
+    """Shell commands that drop the wire's packets silently, as a cut fibre does; interfaces stay up."""
     return [_ensure(rule, first=True) for rule in _cut_rules(wire)]
 
 
 def heal(wire: str) -> list[str]:
+    """Shell commands that undo `cut`."""
     return [_remove(rule) for rule in _cut_rules(wire)]
 
 
@@ -112,7 +113,7 @@ def _qdiscs(wire, shape, netem):
 
 
 def _netem(shape):
-    """Loss hits whole offload packets here, which the delay line has cut up first."""
+    """Loss drops whole offloaded packets here; the delay line has them segmented first."""
     words = [f"netem limit {MAX_HELD} delay {shape.rtt_ms / 2:g}ms"]
     if shape.jitter_ms:
         # A rate, however high, makes netem keep the order of packets (netem_enqueue, sch_netem.c).

@@ -85,7 +85,7 @@ def summary(back, *times):
 
 
 def test_pings_that_busy_hosts_held_up_do_not_count():
-    pings = Pings.read(summary(5, 100.4, 108.4, 140.4))
+    pings = Pings.parse(summary(5, 100.4, 108.4, 140.4))
     assert pings.rtt_ms(Shape(100)) == 100.4 and pings.jitter_ms == 20
     assert pings.deviation(Shape(rtt_ms=100)) is None
     assert pings.rtt_ms(Shape(100, jitter_ms=20)) == 108.4
@@ -96,14 +96,14 @@ def test_pings_that_busy_hosts_held_up_do_not_count():
     (500, 509, True), (500, 511, False), (0, 0.1, True),
 ])
 def test_two_percent_or_two_ms_the_larger(asked, mean, fine):
-    pings = Pings.read(summary(5, mean, mean, mean))
+    pings = Pings.parse(summary(5, mean, mean, mean))
     assert (pings.deviation(Shape(rtt_ms=asked)) is None) is fine
 
 
 def test_lost_pings():
-    assert Pings.read(summary(4, 9, 10, 11)).deviation(Shape(10)) is None     # chance
-    assert "lost 2 of 5" in Pings.read(summary(3, 9, 10, 11)).deviation(Shape(10))
-    assert "none of 5" in Pings.read(summary(0)).deviation(Shape(10))
+    assert Pings.parse(summary(4, 9, 10, 11)).deviation(Shape(10)) is None     # chance
+    assert "lost 2 of 5" in Pings.parse(summary(3, 9, 10, 11)).deviation(Shape(10))
+    assert "none of 5" in Pings.parse(summary(0)).deviation(Shape(10))
     assert Pings(200, 196, 10, 10, 10).deviation(Shape(10, loss=0.01)) is None
     assert "loss of 0.1" in Pings(200, 200, 10, 10, 10).deviation(Shape(10, loss=0.1))
     assert Pings(200, 128, 10, 10, 10).loss == pytest.approx(0.2)
@@ -116,7 +116,7 @@ def test_missing_jitter_is_noticed():
 
 def test_a_ping_that_cannot_run_is_the_place_s_fault():
     with pytest.raises(LabError, match="Operation not permitted"):
-        Pings.read("", "ping: socket: Operation not permitted")
+        Pings.parse("", "ping: socket: Operation not permitted")
 
 
 def test_pings_are_further_apart_than_jitter_is_wide():
