@@ -9,7 +9,7 @@ points are marked, never too few.
 from concurrent.futures import ThreadPoolExecutor
 
 from labbook.errors import SystemFailure
-from labbook.targets import processes
+from labbook.targets import Server, processes
 
 # The share of the clients' ceiling, or of their CPU, above which a result may be the clients'.
 THRESHOLD = 0.7
@@ -40,7 +40,7 @@ def cpus_together(hosts) -> float:
     return len(every) if all(host.cores for host in hosts) else max(map(cpus, hosts))
 
 
-def server_cpu(target) -> float | None:
+def server_cpu(target: Server) -> float | None:
     """CPU seconds that the servers have used so far, to 10 ms each; None without their processes.
 
     `target` has a `process` or several `processes`.

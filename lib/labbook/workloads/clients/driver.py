@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 
 from labbook.errors import LabbookError
+from labbook.targets import Server
 from labbook.workloads.clients.cpu import server_cpu
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.clients.on_host.runner import results
@@ -44,7 +45,7 @@ class Clients:
             self.started = start
         return start
 
-    def run(self, seconds: float, target=None) -> list:
+    def run(self, seconds: float, target: Server | None = None) -> list:
         """Start, and wait for the clients' end, up to `seconds` after the start: `results` of each
         host. `target`: servers whose CPU is measured meanwhile."""
         offsets, notice = self._clocks()

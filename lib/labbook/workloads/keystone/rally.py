@@ -9,9 +9,10 @@ import pandas as pd
 
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab.cache.python_packages import PythonPackages
+from labbook.targets import KEYSTONE, IdentityServer
 from labbook.workloads.clients.driver import clocks
 from labbook.workloads.clients.rows import Load
-from labbook.workloads.keystone.users import PROTOCOL, SCENARIOS
+from labbook.workloads.keystone.users import SCENARIOS
 
 PACKAGES = PythonPackages("rally", "5.1.1", ("rally==5.1.1", "rally-openstack==4.1.0"),
                           Path(__file__).with_name("rally.txt"))
@@ -29,7 +30,7 @@ rally task report --json --out report.json --uuid "$(rally task list --env {envi
 """
 
 
-def rally(crew, target, *, scenario: str, concurrency: int, times: int,
+def rally(crew, target: IdentityServer, *, scenario: str, concurrency: int, times: int,
           seconds_at_most: float) -> Load:
     """Let Rally on the crew's first host make `times` calls from `concurrency` threads.
 
@@ -55,8 +56,8 @@ def rally(crew, target, *, scenario: str, concurrency: int, times: int,
     return _load(rows(report), host, offsets[0])
 
 
-def _check(target, scenario, concurrency, times):
-    for key, value, allowed in (("protocol", target.protocol, (PROTOCOL,)),
+def _check(target: IdentityServer, scenario, concurrency, times):
+    for key, value, allowed in (("protocol", target.protocol, (KEYSTONE,)),
                                 ("scenario", scenario, SCENARIOS)):
         if value not in allowed:
             raise InputError(f"{value!r} is not allowed", key=key, allowed=allowed)

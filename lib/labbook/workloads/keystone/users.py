@@ -8,13 +8,13 @@ random but the user's name, which no other call has.
 import pandas as pd
 
 from labbook.errors import InputError
+from labbook.targets import KEYSTONE, IdentityServer
 from labbook.workloads.clients.driver import Clients, Stream, shares
 from labbook.workloads.clients.rows import Load, call_metrics
 from labbook.workloads.keystone.on_host import runner
 from labbook.workloads.keystone.on_host.calls import STEPS
 
 SCENARIOS = tuple(STEPS)
-PROTOCOL = "keystone"
 CALL_SECONDS = 60   # a call of a load that takes longer is an error
 FORK_SECONDS = 60   # for all clients of a host to be forked
 END_SECONDS = 10    # for clients that are done to write their results
@@ -22,7 +22,7 @@ COLUMNS = {"call": "int32", "step": object, "started_s": float, "seconds": float
            "user": object}
 
 
-def keystone_users(crew, target, *, scenario: str, concurrency: int, times: int,
+def keystone_users(crew, target: IdentityServer, *, scenario: str, concurrency: int, times: int,
                    seconds_at_most: float) -> Load:
     """Let `concurrency` clients, spread evenly over the crew's hosts, make `times` calls in all.
 
@@ -45,7 +45,7 @@ def keystone_users(crew, target, *, scenario: str, concurrency: int, times: int,
     return _load(clients, found, float(made < times))
 
 
-def begin_users(crew, target, *, scenario: str, concurrency: int, seconds_at_most: float,
+def begin_users(crew, target: IdentityServer, *, scenario: str, concurrency: int, seconds_at_most: float,
                 call_seconds: float = CALL_SECONDS) -> Stream:
     """The same clients, who call until `end()`: returns when all have started.
 
@@ -68,7 +68,7 @@ def host_specs(spec: dict, hosts: int) -> list[dict]:
 
 
 def _prepare(crew, target, scenario, concurrency, seconds_at_most, call_seconds, times) -> Clients:
-    for key, value, allowed in (("protocol", target.protocol, (PROTOCOL,)),
+    for key, value, allowed in (("protocol", target.protocol, (KEYSTONE,)),
                                 ("scenario", scenario, SCENARIOS)):
         if value not in allowed:
             raise InputError(f"{value!r} is not allowed", key=key, allowed=allowed)

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from labbook.targets import DOTS, RANDOM, addresses
+from labbook.targets import DOTS, RANDOM, Servers, addresses
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.load import keyvalue
 from labbook.workloads.keyvalue.on_host import contents as on_host
@@ -13,7 +13,7 @@ ROWS_A_SECOND = 50      # at least
 MANY, ONE = 10, 1       # clients that warm a server: hot code under load, and one call at a time
 
 
-def fill(crew, target, *, rows: int, value_bytes: int, values: str = DOTS,
+def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DOTS,
          consistency: str | None = None) -> None:
     """Write every row of the table once at that level, and read all back.
 
@@ -26,7 +26,7 @@ def fill(crew, target, *, rows: int, value_bytes: int, values: str = DOTS,
              timeout=FIRST_SECONDS + rows / ROWS_A_SECOND)
 
 
-def fill_and_warm(crew, target, *, rows: int, value_bytes: int, rounds: int, requests: int,
+def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds: int, requests: int,
                   seconds: float) -> None:
     """Write all rows to every replica; then warm a server that has just started, until its hot code
     is compiled and its caches are full.
@@ -42,7 +42,7 @@ def fill_and_warm(crew, target, *, rows: int, value_bytes: int, rounds: int, req
                  seconds_at_most=seconds, seed=0, **table)
 
 
-def readable(crew, target, *, rows: int, value_bytes: int, values: str = RANDOM,
+def readable(crew, target: Servers, *, rows: int, value_bytes: int, values: str = RANDOM,
              consistency: str | None = None) -> dict:
     """Read every row once and check its value: `readable`, the share that is there and right;
     `wrong`, how many are not; `first_wrong`, why the first of these is not ("" without one)."""
@@ -53,7 +53,7 @@ def readable(crew, target, *, rows: int, value_bytes: int, values: str = RANDOM,
     return {"readable": 1 - wrong / rows, "wrong": wrong, "first_wrong": first}
 
 
-def shared_pages(crew, target, pages: int = 20) -> float:
+def shared_pages(crew, target: Servers, pages: int = 20) -> float:
     """The share of `pages` pages, saved through one of the target's web servers after the other,
     that every other one returns at once and unaltered. The pages are removed again."""
     found = crew.run(on_host.count_shared, [list(target.addresses)], [target.port], [pages],
@@ -61,5 +61,5 @@ def shared_pages(crew, target, pages: int = 20) -> float:
     return found[0] / pages
 
 
-def _strongest_level(target) -> str | None:
+def _strongest_level(target: Servers) -> str | None:
     return protocols.protocol(target.protocol).STRONGEST

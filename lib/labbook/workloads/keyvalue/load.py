@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from labbook.targets import DOTS
+from labbook.targets import DOTS, Servers
 from labbook.workloads.clients.driver import Clients, Stream, shares
 from labbook.workloads.clients.rows import Load, call_metrics, together
 from labbook.workloads.keyvalue.on_host import callers
@@ -15,7 +15,7 @@ LAST_SECONDS = 3 * CALL_SECONDS  # a last call may connect, say where to, and as
 CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("error", "u1")])  # callers.ROW
 
 
-def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,
+def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,
              values: str = DOTS, consistency: str | None = None, warmup_requests: int, seed: int,
              seconds_at_most: float) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, make `requests` calls each.
@@ -39,7 +39,7 @@ def keyvalue(crew, target, *, op: str, clients: int, requests: int, rows: int, v
     return Load(rows, made | {"truncated": float(len(rows) < clients * requests)}, ready.started)
 
 
-def begin_pairs(crew, target, *, op: str, clients: int, rows: int, value_bytes: int,
+def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, value_bytes: int,
                 values: str = DOTS, rate_per_s: float | None = None, warmup_requests: int = 0,
                 seconds_at_most: float, seed: int, consistency: str | None = None) -> Stream:
     """The clients of `keyvalue`, who call until `end()`: returns when all call.

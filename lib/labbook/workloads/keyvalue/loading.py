@@ -7,7 +7,7 @@ import pandas as pd
 
 from labbook.errors import LabbookError, SystemFailure
 from labbook.lab.ssh.transfer import say
-from labbook.targets import RANDOM
+from labbook.targets import RANDOM, Servers
 from labbook.workloads.clients.cpu import cpus, server_cpu
 from labbook.workloads.clients.driver import Clients, shares
 from labbook.workloads.clients.rows import Load
@@ -25,8 +25,8 @@ LOOK_SECONDS, SAY_SECONDS = 1, 5
 END_SECONDS, READ_BACK_SECONDS = 60, 300
 
 
-def load_pairs(crew, target, *, rows: int, value_bytes: int, values: str = RANDOM, seed: int = 0,
-               clients: int = CLIENTS, consistency: str | None = None,
+def load_pairs(crew, target: Servers, *, rows: int, value_bytes: int, values: str = RANDOM,
+               seed: int = 0, clients: int = CLIENTS, consistency: str | None = None,
                most_mb_per_s: float | None = None) -> Load:
     """Write every row of the table once, as fast as the store takes them, and read a sample back;
     SystemFailure when a row cannot be written in several tries, or has another value.
@@ -60,7 +60,7 @@ def load_pairs(crew, target, *, rows: int, value_bytes: int, values: str = RANDO
     return Load(table, made, loaders.started)
 
 
-def _spec(target, rows, value_bytes, values, seed, clients, consistency) -> dict:
+def _spec(target: Servers, rows, value_bytes, values, seed, clients, consistency) -> dict:
     check_among("protocol", target.protocol, protocols.that(BATCHES=True))
     spec = spec_of(target, op="write", rows=rows, value_bytes=value_bytes, values=values, seed=seed,
                    clients=clients, consistency=consistency)
@@ -87,7 +87,7 @@ def _watch(loaders: Clients, rows: int, what: str) -> None:
             say(f"loading {what}: {100 * sum(done) / rows:.0f} %")
 
 
-def _with_log(error: SystemFailure, target) -> SystemFailure:
+def _with_log(error: SystemFailure, target: Servers) -> SystemFailure:
     """The clients' error with the end of the server's log."""
     process = getattr(target, "process", None)
     if process is not None:

@@ -1,7 +1,7 @@
 """What clients of a store need to know; InputError for what the protocol has no way to ask for."""
 
 from labbook.errors import InputError
-from labbook.targets import DOTS, MAX_ROWS, RANDOM, VALUES, addresses, key_of
+from labbook.targets import DOTS, MAX_ROWS, RANDOM, VALUES, Servers, addresses, key_of
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.on_host.pairs import MOST_RANDOM_BYTES
 
@@ -31,7 +31,7 @@ def check_load(*, op: str, clients: int = 1, requests: int = 1, rows: int, value
     _check_protocol(protocol, op, values, consistency)
 
 
-def spec_of(target, *, seed: int = 0, op: str = "write", values: str = DOTS,
+def spec_of(target: Servers, *, seed: int = 0, op: str = "write", values: str = DOTS,
             consistency: str | None = None, **load) -> dict:
     """A client's spec: of the target, and of the load as check_load takes it."""
     check_among("protocol", target.protocol, protocols.modules())
