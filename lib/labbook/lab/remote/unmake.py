@@ -112,4 +112,4 @@ class _Unmaking:
                            ("@ID@", self.lab_id)):
             script = script.replace(mark, shlex.quote(word))
         script = script.replace("@MADE@", shlex.join(self.taken.new_folders))
-        return self.host.run(script, timeout=SECONDS, root=sudo).stdout
+        return self.host.run(script, timeout=SECONDS, root=root).stdout
