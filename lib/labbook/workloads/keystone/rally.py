@@ -1,4 +1,4 @@
-"""The same calls of Keystone by Rally, the tool of the paper's time, in its release of today."""
+"""The calls of keystone_users made by Rally, the paper's tool, in its current release."""
 
 import json
 import shlex
@@ -18,8 +18,8 @@ PACKAGES = PythonPackages("rally", "5.1.1", ("rally==5.1.1", "rally-openstack==4
                           Path(__file__).with_name("rally.txt"))
 NAME = "rally"
 ENVIRONMENT, SCENARIO = "labbook", "KeystoneBasic.{}"
-# What Rally keeps (its settings, a database, with the administrator's password in both) is below its
-# folder and for nobody else to read; `env create` says all it was told, which is for no log.
+# Rally's settings and database, both with the administrator's password, lie in a folder that nobody
+# else may read; `env create` prints its input, which must not get into a log.
 SCRIPT = """umask 077
 cd {home} || exit 1
 rally() {{ HOME={home} {python} -m rally.cli.main --config-file rally.conf "$@"; }}
@@ -34,10 +34,10 @@ def rally(crew, target: IdentityServer, *, scenario: str, concurrency: int, time
           seconds_at_most: float) -> Load:
     """Let Rally on the crew's first host make `times` calls from `concurrency` threads.
 
-    `target` is as for keystone_users, and so are the rows, but that `client` is 0 and `user` ""
-    for all, since Rally does not tell. The only metric is rate_per_s. Rally removes its users when
-    the calls are done. SystemFailure when that is not within `seconds_at_most`, or when Rally
-    comes to no calls at all. Its packages are fetched when they are needed first.
+    `target` and the rows are as of keystone_users, except that `client` is 0 and `user` "" in all
+    rows, since Rally does not report them. The only metric is rate_per_s. Rally removes its users
+    after the calls. SystemFailure when it does not end within `seconds_at_most`, or makes no calls.
+    Its packages are downloaded on first use.
     """
     _check(target, scenario, concurrency, times)
     host = crew.hosts[0]
@@ -51,7 +51,7 @@ def rally(crew, target: IdentityServer, *, scenario: str, concurrency: int, time
             host.put(text, home / name, 0o600)
         report = _report(host, home, seconds_at_most)
     finally:
-        with suppress(LabbookError):  # what went wrong first is what must be told
+        with suppress(LabbookError):  # the first error is the one to report
             host.run(f"rm -rf {NAME}")
     return _load(rows(report), host, offsets[0])
 
@@ -91,7 +91,7 @@ def _load(rows, host, offset: float) -> Load:
 
 
 def files(home: str, python: str, credentials: dict, task: dict) -> dict[str, str]:
-    """{name: text} of what is in Rally's folder before it starts."""
+    """{name: text} of the files that Rally starts with."""
     return {
         "rally.conf": f"[DEFAULT]\nlog_file = rally.log\n"
                       f"[database]\nconnection = sqlite:///{home}/rally.sqlite\n",
@@ -101,10 +101,10 @@ def files(home: str, python: str, credentials: dict, task: dict) -> dict[str, st
 
 
 def cloud(credentials: dict) -> dict:
-    """Rally's words for a cloud that is there.
+    """Rally's description of an existing cloud.
 
-    The administrator is named as a user too: else Rally makes users of its own, whose first logins
-    all come at once and end in deadlocks where several databases take their writes.
+    The administrator is its user too: otherwise Rally creates users, whose first logins come all at
+    once and end in deadlocks when several databases take writes.
     """
     who = {"username": credentials["username"], "password": credentials["password"],
            "project_name": credentials["project"], "user_domain_name": credentials["domain"],
@@ -119,8 +119,8 @@ def task(scenario: str, concurrency: int, times: int) -> dict:
 
 
 def rows(report: dict) -> pd.DataFrame:
-    """call, step, started_s (by the host's clock, since the epoch), seconds, ok, error: a row a
-    call with the step "", and one a step of it."""
+    """A row for each call, with the step "", and for each of its steps: call, step, started_s (since
+    the epoch, by the host's clock), seconds, ok, error."""
     found = []
     for number, call in enumerate(_calls(report)):
         error = ": ".join(call["error"][:2]) if call["error"] else ""
@@ -131,11 +131,11 @@ def rows(report: dict) -> pd.DataFrame:
 
 
 def _steps(call):
-    """(step, started, seconds, whether it failed) of each of Rally's atomic actions, and of what
-    came before the first: the client finds its way and authenticates, as no action of its own."""
+    """(step, started, seconds, whether it failed) of each of Rally's atomic actions, and of the time
+    before the first one, "authenticate": discovery and login, which Rally counts as no action."""
     actions, began = call["atomic_actions"], call["timestamp"]
-    there = actions[0]["started_at"] if actions else began + call["duration"]
-    yield "authenticate", began, there - began, not actions
+    first = actions[0]["started_at"] if actions else began + call["duration"]
+    yield "authenticate", began, first - began, not actions
     for action in actions:
         yield (action["name"].rpartition(".")[2], action["started_at"],
                action["finished_at"] - action["started_at"], bool(action.get("failed")))

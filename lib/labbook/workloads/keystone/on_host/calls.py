@@ -1,10 +1,10 @@
 """One call to Keystone, step by step, as Rally makes it in an iteration of its KeystoneBasic.
 
-The requests are those of rally-openstack 4.1.0, in its order: a client of no stated version finds
-out which there is and authenticates; then one of version 3 does so once more, looks the domain up
-(in vain by id, then by name), creates the user and, as the answer has no `project_id`, reads it
-back. Rally counts all of it, what comes before the second client as no step of its own; here that
-is "authenticate".
+The requests are those of rally-openstack 4.1.0, in its order: a client without a version discovers
+the API's and authenticates; a second one, of version 3, does the same again, looks the domain up
+(first by id, which fails, then by name), creates the user and, as the answer has no `project_id`,
+reads it back. Rally counts all of this in the call; the first client's part, which it counts in no
+step, is "authenticate" here.
 """
 
 import uuid
@@ -20,10 +20,10 @@ STEPS = {"create_user": ("authenticate", "create_user"),
 
 
 class KeystoneCall:
-    """A call of one's own: nothing is kept from one to the next.
+    """One call, with a connection and a token of its own.
 
-    `credentials`: auth_url (with or without its /v3), username, password, project, domain. `user`
-    is the name of the user it created, "" as long as Keystone has not said that it did.
+    `credentials`: auth_url (with or without /v3), username, password, project, domain. `user`: the
+    name of the user it created, "" until Keystone has confirmed it.
     """
 
     def __init__(self, credentials: dict):

@@ -1,10 +1,10 @@
-"""Calls whose bytes a driver made once: cheap for the client, whatever the row.
+"""Prepared calls: a driver encodes a call once, which makes further calls cheap for the client.
 
-A driver encodes a call for one row and decodes its answer. For another row only the key differs,
-and for a later write the time; these are put into the same bytes. An answer that equals the one
-decoded before in all but the key that was asked for, and the time its value was written, needs no
-second decoding. So every value is checked, at a fraction of the client's CPU that the driver's own
-calls take, and a client keeps no more for thousands of rows than for one.
+A driver encodes a call for one row and decodes its answer. A call for another row differs only in
+the key, and a later write in the time: these are replaced in the same bytes. An answer that equals
+a decoded one, except for the key that was asked for and the time its value was written, needs no
+decoding. So every value is checked at a fraction of the CPU that the driver's own calls take, and a
+client's memory does not grow with the number of rows.
 """
 
 import re
@@ -14,7 +14,7 @@ import struct
 from labbook.targets import DOTS, key_of
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue, noise_bytes, noise_of, value_of
 
-MOST_BYTES = 65536  # asked for at once; an answer that comes in pieces is put together
+MOST_BYTES = 65536  # received at once; an answer that comes in parts is put together
 
 
 class PreparedCalls:
@@ -63,7 +63,7 @@ class PreparedCalls:
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:
-        """Whether the error is an answer, after which the connection goes on."""
+        """Whether the error is an answer, after which the connection can be used again."""
         return isinstance(error, WrongValue)
 
     def _store(self, op, row) -> None:
@@ -89,47 +89,47 @@ class PreparedCalls:
         return answer
 
     def _now(self) -> bytes:
-        """The time as this protocol's writes carry it."""
+        """The time in the format of this protocol's writes."""
         raise NotImplementedError
 
     def _checked(self, answer: bytes, row: int) -> "Template":
-        """Decode a read's answer, raise what is wrong with it, and make it known."""
+        """Decode a read's answer, raise what is wrong with it, and return its template."""
         raise NotImplementedError
 
     def _done(self, op: str, answer: bytes) -> bytes:
-        """Decode a write's answer, raise what is wrong with it, and give all its bytes."""
+        """Decode a write's answer, raise what is wrong with it, and return all its bytes."""
         raise NotImplementedError
 
 
 class Template:
-    """Bytes made for one row, to be had for every other.
+    """Bytes encoded for one row, from which those of every other row are made.
 
-    `time`: what in them tells the time; `noise`: so many bytes of it follow the last key.
+    `time`: the time in them, as bytes; `noise`: how many bytes of noise follow the last key.
     """
 
     def __init__(self, made: bytes, row: int, time: bytes = b"", noise: int = 0):
         self._bytes, self._row = bytearray(made), row
-        self._keys = _places(made, key_of(row))
-        self._time = _places(made, time)[-1] if time else None
+        self._keys = _positions(made, key_of(row))
+        self._time = _positions(made, time)[-1] if time else None
         self._noise = slice(self._keys[-1].stop, self._keys[-1].stop + noise) if noise else None
 
     def of(self, row: int) -> bytearray:
         if row != self._row:
             key = key_of(row)
-            for place in self._keys:
-                self._bytes[place] = key
+            for part in self._keys:
+                self._bytes[part] = key
             if place := self._noise:
                 self._bytes[place] = noise_of(row, place.stop - place.start)
             self._row = row
         return self._bytes
 
     def at_time(self, time: bytes) -> bytearray:
-        """`time` is as long as the one it takes the place of."""
+        """`time` is as long as the one it replaces."""
         self._bytes[self._time] = time
         return self._bytes
 
     def fits(self, answer: bytes, row: int) -> bool:
-        """Whether it is the same for this row, the time set aside."""
+        """Whether the answer is that of this row, except for the time."""
         if answer == self.of(row):
             return True
         if self._time is None or len(answer) != len(self._bytes):
@@ -152,5 +152,5 @@ def limit_waits(connection: socket.socket, call_seconds: float) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
-def _places(made: bytes, part: bytes) -> list[slice]:
+def _positions(made: bytes, part: bytes) -> list[slice]:
     return [slice(*found.span()) for found in re.finditer(re.escape(part), made)]

@@ -1,8 +1,8 @@
 """Prepared statements to Cassandra (5.0) over one connection, by cassandra-driver's protocol code.
 
-Native protocol v4, as the driver itself sends it: the answer without the metadata that the
-statement's preparation gave, writes with the client's time. The driver's sessions, with their
-threads and pools, stay out of it.
+Native protocol v4, as the driver sends it: answers without the metadata that the statement's
+preparation returned, writes with the client's time. The driver's sessions, with their threads and
+pools, are not used.
 """
 
 import struct
@@ -19,8 +19,8 @@ from labbook.workloads.keyvalue.on_host.prepared import (
 
 VERSION, CQL_VERSION = 4, "3.0.0"
 HEADER = struct.Struct(">BBhBi")  # version, flags, stream, opcode, length of the body
-STREAM, NO_STREAM = slice(2, 4), b"\0\0"  # which of the requests under way a frame is about
-STAMP = 0x0123456789ABCDEF  # stands in a write's template where its time goes
+STREAM, NO_STREAM = slice(2, 4), b"\0\0"  # the request that a frame belongs to
+STAMP = 0x0123456789ABCDEF  # marks the place of the time in a write's template
 STATEMENTS = {
     "read": f"SELECT value FROM {DATABASE}.{TABLE} WHERE name=?",
     "write": f"INSERT INTO {DATABASE}.{TABLE} (name, value) VALUES (?, ?)",
@@ -44,7 +44,7 @@ class Calls(PreparedCalls):
         self._talk_through(connected(address, self.spec["call_seconds"]))
         started = self._ask(self._cql.StartupMessage(cqlversion=CQL_VERSION, options={}))
         if not isinstance(started, self._cql.ReadyMessage):
-            raise ConnectionError(f"the server asks for more: {started!r}")
+            raise ConnectionError(f"the server requires more than a startup message: {started!r}")
         prepared = {op: self._ask(self._cql.PrepareMessage(text))
                     for op, text in STATEMENTS.items()}
         self._columns = prepared["read"].column_metadata
@@ -53,8 +53,8 @@ class Calls(PreparedCalls):
                           "write": self._execute(prepared["write"], pair, timestamp=STAMP)}
 
     def write_many(self, rows, microseconds) -> None:
-        """A statement a row, as a batch of many partitions is refused as shipped; all are sent
-        before the first answer is awaited. Raises the first error once all have answered."""
+        """One statement a row, since batches of many partitions are refused by default; all are sent
+        before the first answer is awaited. Raises the first error once all are answered."""
         template, messages = self._requests["write"], []
         template.at_time(_stamp(microseconds))
         for number, row in enumerate(rows):
@@ -64,7 +64,7 @@ class Calls(PreparedCalls):
         self._await(len(rows))
 
     def _await(self, count) -> None:
-        """So many writes' answers, in any order."""
+        """Receive `count` answers to writes, in any order."""
         unread, failed = b"", None
         for _ in range(count):
             unread = self._completed(unread or self._receive(MOST_BYTES))
@@ -79,7 +79,7 @@ class Calls(PreparedCalls):
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:
-        """Not where a statement is no longer prepared: the next connection prepares it anew."""
+        """False when a statement is no longer prepared: the next connection prepares it again."""
         from cassandra import protocol
 
         if isinstance(error, protocol.ErrorMessage):
@@ -124,7 +124,7 @@ class Calls(PreparedCalls):
         return answer
 
     def _decode(self, answer, columns=None):
-        """The driver's message and its whole frame; raises an error that the server sent."""
+        """(the driver's message, its whole frame); raises an error that the server sent."""
         answer = self._completed(answer)
         version, flags, stream, opcode, _ = HEADER.unpack_from(answer)
         message = self._cql.ProtocolHandler.decode_message(

@@ -1,4 +1,4 @@
-"""HTTP to the wiki over one connection that is kept open: a read gets a page, a write saves one."""
+"""HTTP to the wiki over one persistent connection: a read gets a page, a write saves one."""
 
 import re
 from html import unescape
@@ -26,7 +26,7 @@ POST = ("POST /{key} HTTP/1.1\r\nHost: {host}\r\n"
 
 
 class Refused(Exception):
-    """The server answered, but not with what was asked for."""
+    """The server answered with another status or page than expected."""
 
 
 class Calls(PreparedCalls):
@@ -36,10 +36,10 @@ class Calls(PreparedCalls):
         super().__init__(spec)
         key = key_of(0)
         form = f"text={quote_plus(value_of(key, spec['value_bytes']))}"
-        given = {"key": key.decode(), "host": f"{spec['address']}:{spec['port']}", "form": form,
-                 "length": len(form)}
-        self._requests = {"read": Template(GET.format(**given).encode(), 0),
-                          "write": Template(POST.format(**given).encode(), 0)}
+        fields = {"key": key.decode(), "host": f"{spec['address']}:{spec['port']}", "form": form,
+                  "length": len(form)}
+        self._requests = {"read": Template(GET.format(**fields).encode(), 0),
+                          "write": Template(POST.format(**fields).encode(), 0)}
         self._saved = None
 
     def connect(self) -> None:
@@ -69,13 +69,13 @@ class Calls(PreparedCalls):
         return _template(answer, row)
 
     def _whole(self, size: int) -> bytes:
-        """One answer with its body; ConnectionError when the server closes, before it or after."""
+        """One answer with its body; ConnectionError when the server closes before or after it."""
         answer = self._more(b"", size)
         while (head := answer.find(HEAD_END)) < 0:
             answer = self._more(answer, size)
         length = LENGTH.search(answer, 0, head + 2)
         if length is None:
-            raise ConnectionError(f"no length is given with {_status(answer)!r}")
+            raise ConnectionError(f"no content length with {_status(answer)!r}")
         whole = head + len(HEAD_END) + int(length[1])
         while len(answer) < whole:
             answer = self._more(answer, size)

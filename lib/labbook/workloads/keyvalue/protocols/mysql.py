@@ -24,7 +24,7 @@ class Calls(PreparedCalls):
     NULL_SERVER = "mysql"
 
     def __init__(self, spec: dict):
-        import pymysql  # here, so that clients made by a fork need not each do it
+        import pymysql  # once, before clients are forked
 
         super().__init__(spec)
         self._connect, self._connection = pymysql.connect, None
@@ -51,7 +51,7 @@ class Calls(PreparedCalls):
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:
-        """PyMySQL's own errors, which no server sent, have numbers of 2000 and more."""
+        """PyMySQL's own errors, which no server sent, have numbers from 2000 on."""
         import pymysql
 
         if isinstance(error, pymysql.MySQLError):
@@ -81,7 +81,7 @@ class Calls(PreparedCalls):
         return answer
 
     def _decode(self, answer):
-        """PyMySQL's result and the whole of its bytes; raises what the server raised."""
+        """(PyMySQL's result, all of its bytes); raises the server's errors."""
         source = _Source(answer, self._socket)
         self._connection._rfile = io.BufferedReader(source)
         self._connection._next_seq_id = 1
@@ -94,7 +94,7 @@ def packet(statement: bytes) -> bytes:
 
 
 class _Source(io.RawIOBase):
-    """What was received, and after it the socket."""
+    """A raw stream of what was received, and then of the socket."""
 
     def __init__(self, received, connection):
         self.read_so_far, self._unread, self._socket = b"", received, connection

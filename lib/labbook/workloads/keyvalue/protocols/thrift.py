@@ -14,8 +14,8 @@ from labbook.workloads.keyvalue.on_host.prepared import (
     connected,
 )
 
-STAMP = 0x0123456789ABCDEF  # stands in a write's template where its time goes
-COUNT_BYTES = 4  # of a length, and of the number of a map's entries
+STAMP = 0x0123456789ABCDEF  # marks the place of the time in a write's template
+COUNT_BYTES = 4  # of a length, and of a map's number of entries
 
 
 @cache
@@ -75,8 +75,8 @@ class Calls(PreparedCalls):
         return Template(message, row, _stamp(STAMP), self._noise_bytes)
 
     def _mutations(self) -> tuple[bytes, Template, bytes]:
-        """Of a batch_mutate's frame: what comes after its length and before the number of its
-        entries, one entry (a row's key and its mutations), and what comes after the last."""
+        """(head, entry, tail) of a batch_mutate's frame: the bytes between its length and the number
+        of its entries; one entry (a row's key and its mutations); the bytes after the last one."""
         types = idl()
         mutation = types.Mutation(types.ColumnOrSuperColumn(self._column(0)))
         none, one = (self._encode("batch_mutate", mutation_map=entries,
@@ -125,7 +125,7 @@ def _stamp(microseconds: int) -> bytes:
 
 
 class _Tape:
-    """Stands under thriftpy2's transport in place of a socket."""
+    """Takes the place of a socket under thriftpy2's transport."""
 
     sent = unread = b""
 
