@@ -29,7 +29,7 @@ def needs(study: str) -> dict[str, HostNeeds]:
 def _add(wants, what, wanted):
     wants.packages |= {package: f"{what} runs on it" for package in wanted.packages}
     wants.commands |= {command: f"{what} needs it" for command in wanted.commands}
-    wants.folders |= {folder: f"{what} is in it" for folder in wanted.brought}
+    wants.folders |= {folder: f"{what} is in it" for folder in wanted.pushed}
 
 
 def seen(studies, environment):

@@ -23,24 +23,24 @@ class Needs:
     """What a system needs: Debian packages (`a | b`: either) and commands on its host, and
     artifacts (of Maven, or Python packages), which are fetched here and copied to the host.
 
-    `made` names the folders that are built from the artifacts and copied to hosts instead of them.
+    `built` names the folders that are built from the artifacts and copied to hosts instead of them.
     """
 
     packages: tuple[str, ...] = ()
     artifacts: tuple[Artifact | PythonPackages, ...] = ()
     commands: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
+    built: tuple[str, ...] = ()
 
     @property
-    def brought(self) -> tuple[str, ...]:
+    def pushed(self) -> tuple[str, ...]:
         """Names of the folders that `lab.cache.push` copies to a host."""
-        return self.made or tuple(a.folder for a in self.artifacts)
+        return self.built or tuple(a.folder for a in self.artifacts)
 
     @classmethod
     def union(cls, *needs: "Needs") -> "Needs":
         """Everything that any of them needs, each thing once."""
         return cls(*(tuple(dict.fromkeys(one for need in needs for one in getattr(need, kind)))
-                     for kind in ("packages", "artifacts", "commands", "made")))
+                     for kind in ("packages", "artifacts", "commands", "built")))
 
 
 class Described:

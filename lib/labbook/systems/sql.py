@@ -117,7 +117,7 @@ class MySQL(SQLServer):
     SETTINGS = {"version": {"enum": [MYSQL_VERSION], "default": MYSQL_VERSION}, **SQLServer.SETTINGS}
     # The libraries that mysqld is linked with (ldd); libaio is not among them.
     NEEDS = Needs(packages=("zlib1g", "libcrypt1", "libstdc++6", "libgcc-s1", "iproute2", "procps"),
-                  artifacts=(MYSQL_FILES,), commands=("ss", "ps"), made=(f"mysql-{MYSQL_VERSION}",))
+                  artifacts=(MYSQL_FILES,), commands=("ss", "ps"), built=(f"mysql-{MYSQL_VERSION}",))
 
     def deploy(self) -> None:
         server = push(self.host, mysql_files())
@@ -183,7 +183,7 @@ def mysql_files() -> Path:
     """The folder of MySQL in the cache: bin/mysqld, share/ and the empty data/ that it starts from."""
     if platform.machine() != "x86_64":
         raise LabError(f"MySQL {MYSQL_VERSION} exists for x86_64 only, this is {platform.machine()}")
-    return build_once(MySQL.NEEDS.made[0], lambda folder: unpack(fetch(MYSQL_FILES), folder))
+    return build_once(MySQL.NEEDS.built[0], lambda folder: unpack(fetch(MYSQL_FILES), folder))
 
 
 def unpack(fetched: Path, folder: Path) -> None:
