@@ -81,7 +81,7 @@ class Ceph(Cluster):
 
     @property
     def addresses(self) -> list[str]:
-        """The monitor's, of whom clients learn the others'."""
+        """The monitor's, which tells clients the other daemons' addresses."""
         return [self.address]
 
     def up(self) -> "Ceph":
@@ -96,7 +96,7 @@ class Ceph(Cluster):
         return self
 
     def deploy(self) -> None:
-        """The monitor's files. The other daemons need a running monitor already for theirs."""
+        """Write the monitor's files. Those of the other daemons need a running monitor; see `start`."""
         self._identity.renew(daemon.name for daemon in self.nodes)
         self.mon.deploy()
 

@@ -36,10 +36,11 @@ def packages() -> Path:
 def wanted() -> dict:
     """{files: file names of all packages, kernel: name of the newest kernel's package}.
 
-    apt takes seconds to tell, so it is asked once for each state of its lists.
+    apt takes seconds for this, so it runs once for each state of its lists.
     """
     digest = hashlib.sha256(repr((PACKAGES, KERNEL, _state())).encode()).hexdigest()[:8]
-    folder = build_once(f"guest-wanted-{digest}", lambda folder: (folder / WANTED).write_text(json.dumps(_ask(folder))))
+    folder = build_once(f"guest-wanted-{digest}",
+                        lambda folder: (folder / WANTED).write_text(json.dumps(_ask(folder))))
     return json.loads((folder / WANTED).read_text())
 
 
