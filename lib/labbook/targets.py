@@ -69,12 +69,6 @@ class IdentityServer(Server, Protocol):
     credentials: dict
 
 
-class FileSystem(Server, Protocol):
-    """A file system that client hosts mount: `mount(host, **settings)` gives a mount, not yet up."""
-
-    def mount(self, host, **settings): ...
-
-
 def addresses(target: Server) -> list[str]:
     """All addresses at which a target is called: one for a target without `addresses`."""
     return [str(address) for address in getattr(target, "addresses", None) or [target.address]]
