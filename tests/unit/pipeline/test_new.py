@@ -45,7 +45,9 @@ def test_what_it_writes_is_whole(checkout, capsys):
     cells = notebooks.read(paths.notebook("slow_disks"))["cells"]
     for text in [notebooks.source(c) for c in cells if c["cell_type"] == "code"] + [
             (checkout.root / place).read_text() for place in printed if place.endswith(".py")]:
-        ast.parse(text)
+        imports = [node for node in ast.parse(text).body if isinstance(node, (ast.Import, ast.ImportFrom))
+                   and "slow_disks" not in ast.unparse(node)]
+        exec("\n".join(map(ast.unparse, imports)), {})
     assert "${" not in "".join((checkout.root / place).read_text() for place in printed)
 
 
