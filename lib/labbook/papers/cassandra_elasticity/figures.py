@@ -81,6 +81,11 @@ def loader(summary: pd.DataFrame) -> str:
             "for each second of a client core")
 
 
+def throttle(stream_mbit: int | None) -> str:
+    """Streaming's limit, for the table of differences; None: as Cassandra ships."""
+    return "as shipped" if stream_mbit is None else f"{stream_mbit} Mbit/s, 0 being none"
+
+
 def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Table:
     """The paper's main results beside ours; each frame has points of the paper's Cassandra."""
     paper = printed.set_index("what")

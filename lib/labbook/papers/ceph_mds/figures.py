@@ -27,6 +27,8 @@ WIDE_INCHES = (2 * PANEL_INCHES[0], 1.15 * PANEL_INCHES[1])
 LEAST_SHARE = 0.01      # of all that is cached at most; smaller moves are not marked
 SHIPPED_INODES = 16384      # that a client caches
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
+# Where the OSDs keep objects, for the table of differences.
+STORES = {"memory": "the OSDs' objects are in memory", "disk": "BlueStore in a file of each OSD's host"}
 # What section 3 says of the rate with two servers over that with one (figures 6 to 8).
 STATED = {"create": "no large difference", "stat": "no large difference", "delete": "0.1 to 0.5"}
 
