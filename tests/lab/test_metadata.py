@@ -7,7 +7,7 @@ from small_labs import new_id
 
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.papers.ceph_mds.crash_outcomes import failed_migrations, outcome
-from labbook.papers.ceph_mds.recovery import recovery, through
+from labbook.papers.ceph_mds.recovery import metrics_through, recovery_metrics
 from labbook.systems.ceph.cluster import Ceph
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import bonnie
@@ -114,9 +114,9 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
         pass
     load = stream.end()
     assert load.rows.ok.any() and load.metrics["blocked"] == 0
-    came = recovery(ceph.fault_log(killed_s).states, 1, killed_s)
+    came = recovery_metrics(ceph.fault_log(killed_s).states, 1, killed_s)
     assert 0 < came["detection_s"] < came["recovery_s"] and came["takeover_s"] > 0
-    had = through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)
+    had = metrics_through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)
     assert had["longest_blocked_s"] > came["takeover_s"] and had["errors"] == 0
     fresh = ceph.mount(host, name="fresh").up()
     try:
