@@ -16,7 +16,7 @@ def page(tmp_path_factory):
     return TinyPage.of(STUDY, tmp_path_factory.mktemp("page")).run(TINY)
 
 
-def test_both_tools_tell_the_rates_of_one_server_and_of_two(page):
+def test_both_tools_measure_the_rates_of_one_server_and_of_two(page):
     found = {(point["mds"], point["tool"]): point for point in page.recorded("rates")}
     assert set(found) == {(mds, tool) for mds in (1, 2) for tool in ("bonnie", "own")}
     for (_, tool), point in found.items():
@@ -28,14 +28,14 @@ def test_both_tools_tell_the_rates_of_one_server_and_of_two(page):
     assert all(point["errors"] == point["blocked"] == 0 for (_, tool), point in found.items() if tool == "own")
 
 
-def test_what_is_cached_is_told_through_the_phases(page):
+def test_cached_metadata_are_recorded_through_the_phases(page):
     point, = page.recorded("cached")
     assert point["phase_name"] == PHASES and point["phase_from_s"][0] == 0
     assert set(point["cached_rank"]) == {0, 1} and max(point["cached_inodes"]) > 2000
     assert 0.4 < point["one_has_after_create"] <= 1 and point["sequential_over_random"] > 0
 
 
-def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_again_at_last(page):
+def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_in_the_end(page):
     point, = page.recorded("crash")
     words = ("right", "wrong", "missing", "unobtainable")
     assert sum(point[f"survivor_{word}"] for word in (*words, "unasked")) == point["names"]
@@ -54,7 +54,7 @@ def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_ag
     assert point["load_names"] > 0 == point["load_off"]
 
 
-def test_a_recovery_is_told_in_its_parts(page):
+def test_a_recovery_is_recorded_in_its_parts(page):
     point, = page.recorded("recovery")
     assert point["how"] == "mds_fail" and point["kept"] == point["came_back"] == 1
     assert point["failed_calls"] == 0

@@ -32,14 +32,14 @@ def test_each_join_has_its_bytes_and_its_parts(page):
     assert found["read"]["during_ms"] > 0
 
 
-def test_gets_are_told_before_while_and_after_a_node_joins(page):
+def test_gets_have_times_before_while_and_after_a_node_joins(page):
     point, = page.recorded("response")
     assert point["errors"] == 0 and point["n"] > 100
     assert 0 < point["join_starts_s"][0] < point["join_ends_s"][0] < len(point["mean_ms_per_bin"])
     assert {"before_ms", "during_ms", "after_ms", "swing", "shared_cores_busy"} <= set(point)
 
 
-def test_what_the_disk_was_asked_for_is_told_of_stream_and_gets(page):
+def test_requests_to_the_disk_are_of_the_stream_and_of_gets(page):
     found = {point["load"]: point for point in page.recorded("disk")}
     assert "stream" in found["none"]["request_group"]
     # Gets bring so few data into memory before they are streamed, so it is gets that the disk sees.

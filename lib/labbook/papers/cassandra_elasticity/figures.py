@@ -168,16 +168,16 @@ def _panel(point, title, of, y, path, groups, limits):
     axes.tick_params(length=0)
     head(figure, title, [entry(name(group), PALETTE[groups.index(group)],
                                MARKERS[groups.index(group)]) for group in there])
-    return panel(figure, _told(title, t, values, who, there, y))
+    return panel(figure, _requests_alt(title, t, values, who, there, y))
 
 
-def _told(title, t, values, who, there, y) -> str:
+def _requests_alt(title, t, values, who, there, y) -> str:
     unit = AXES[y].rpartition(", ")[2]
-    told = [f"{name(group)}: {plural(int((who == group).sum()), 'request')} from "
+    parts = [f"{name(group)}: {plural(int((who == group).sum()), 'request')} from "
             f"{number(float(values[who == group].min()))} to "
             f"{number(float(values[who == group].max()))} {unit}" for group in there]
     return (f"Dot chart through {number(float(t.max() - t.min()))} s, {title}: "
-            f"{AXES[y].rpartition(', ')[0]} of each request. " + "; ".join(told) + ".")
+            f"{AXES[y].rpartition(', ')[0]} of each request. " + "; ".join(parts) + ".")
 
 
 def _floats(values) -> np.ndarray:
@@ -204,7 +204,7 @@ def _through(point, title, what, top):
             Line2D([], [], color=HIGH, linewidth=1.2, label="95 % are faster")]
     keys += [Patch(facecolor=JOINING, label="a node joins")] * bool(joins)
     head(figure, title, keys)
-    return panel(figure, _described(title, what, point, joins))
+    return panel(figure, _calls_alt(title, what, point, joins))
 
 
 def _mark(axes, at, letter, i):
@@ -215,10 +215,10 @@ def _mark(axes, at, letter, i):
                   in_layout=False)
 
 
-def _described(title, what, point, joins) -> str:
-    told = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
-    told += [f"{number(point[metric])} ms {when}" for metric, when in
+def _calls_alt(title, what, point, joins) -> str:
+    parts = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
+    parts += [f"{number(point[metric])} ms {when}" for metric, when in
              (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
              if joins and not pd.isna(point.get(metric))]
-    told += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
-    return f"Chart through time, {title}: time of {what}. " + "; ".join(told) + "."
+    parts += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
+    return f"Chart through time, {title}: time of {what}. " + "; ".join(parts) + "."

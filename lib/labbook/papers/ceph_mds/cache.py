@@ -37,9 +37,9 @@ def cache_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
     """
     found = migrations(seen)
     largest = found.loc[found["inodes"].idxmax()] if len(found) else None
-    told = {f"moved_{word}": _moved(seen, phases, ends) for word, ends in
+    metrics = {f"moved_{word}": _moved(seen, phases, ends) for word, ends in
             (("creating", "create"), ("reading", "stat"), ("deleting", "delete"))}
-    return told | {
+    return metrics | {
         "one_has_after_create": _one_has(seen, phases), "migrations": float(len(found)),
         "moved_at_once": (float(largest["inodes"]) / _files(phases, largest["from_s"])
                           if len(found) else 0.0),

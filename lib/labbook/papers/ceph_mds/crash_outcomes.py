@@ -143,16 +143,16 @@ def crash_metrics(evidence: dict, last: dict) -> dict:
     """
     found = classify(evidence)
     marks = (*WAYS, "rank_unserved", "unexplained")
-    told = {mark: float(found[mark]) for mark in marks}
+    metrics = {mark: float(found[mark]) for mark in marks}
     for client in CLIENTS:
-        told |= {f"{client}_{name}": value for name, value in _of_client(evidence[client]).items()}
-        told |= {f"{client}_outcome_{word}": float(found[client] == word) for word in OUTCOMES}
+        metrics |= {f"{client}_{name}": value for name, value in _of_client(evidence[client]).items()}
+        metrics |= {f"{client}_outcome_{word}": float(found[client] == word) for word in OUTCOMES}
     looks = [together(parts) for parts in (*(evidence[client] for client in CLIENTS), *last.values())
              if parts]
-    return told | {
+    return metrics | {
         **{f"outcome_{word}": float(found["outcome"] == word) for word in OUTCOMES},
         "not_as_before": float(sum(look["wrong"] + look["missing"] for look in looks)),
-        "ways_seen": sum(told[way] for way in WAYS),
+        "ways_seen": sum(metrics[way] for way in WAYS),
         "fresh_mounted": float(evidence["fresh"] is not None),
         "right_again": float(all(parts is not None and outcome(together(parts)) == "right"
                                  for parts in last.values())),

@@ -87,8 +87,8 @@ def by_phase(summary: pd.DataFrame, op: str) -> pd.DataFrame:
     columns = [metric for metric in (f"sequential_{op}_per_s", f"random_{op}_per_s") if metric in summary]
     if not columns:
         return summary
-    kept = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
-    long = summary.melt(kept, columns, "phase", "phase_per_s")
+    columns_kept = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
+    long = summary.melt(columns_kept, columns, "phase", "phase_per_s")
     return long.assign(phase=long["phase"].str.removesuffix("_per_s"))
 
 
@@ -140,7 +140,7 @@ def versions(summary: pd.DataFrame) -> dict:
 
 
 def cached_metadata(summary: pd.DataFrame, *, by: list[str], most=2) -> Picture:
-    """A panel for each setting of `by`, of its first repeat that kept the lists: a line for each
+    """A panel for each setting of `by`, of its first repeat with the lists: a line for each
     rank's cached inodes over time, bands for the phases, an arrow where inodes migrated.
 
     `summary` has the lists of labbook.papers.ceph_mds.cache.drawn. Panels of the first `most` settings.
@@ -195,7 +195,7 @@ def _panel(point, title):
 
 
 def _bands(axes, phases):
-    """Each second phase lies on a band; its words stand upright at its begin."""
+    """A band for every second phase; each phase's name stands upright at its start."""
     for i, (phase, since, to) in enumerate(phases):
         axes.axvspan(since, to, color=WASH if i % 2 else "none", linewidth=0, zorder=0)
         axes.axvline(since, color=FAINT, linewidth=0.6, linestyle=(0, (1, 2)))
@@ -204,8 +204,8 @@ def _bands(axes, phases):
 
 
 def _alt(title, t, rank, inodes, phases, moved) -> str:
-    told = [f"rank {one}: at most {number(inodes[rank == one].max())} inodes, "
+    parts = [f"rank {one}: at most {number(inodes[rank == one].max())} inodes, "
             f"{number(inodes[rank == one][-1])} at the end" for one in sorted(set(rank))]
-    told += [f"{name(phase)} from {number(since)} to {number(to)} s" for phase, since, to in phases]
-    told += [f"{number(count)} inodes migrate at {number(at)} s" for at, count in moved]
-    return f"Chart through time, {title}: metadata cached by each metadata server. " + "; ".join(told) + "."
+    parts += [f"{name(phase)} from {number(since)} to {number(to)} s" for phase, since, to in phases]
+    parts += [f"{number(count)} inodes migrate at {number(at)} s" for at, count in moved]
+    return f"Chart through time, {title}: metadata cached by each metadata server. " + "; ".join(parts) + "."

@@ -1,4 +1,4 @@
-"""Numbers of made-up traces: what is sequential, how long runs are, how far seeks go, who asked."""
+"""Statistics of made-up traces: sequential requests, lengths of runs, seeks, and requesters."""
 
 import math
 
@@ -110,7 +110,7 @@ def test_another_s_request_ends_a_run_on_the_disk_though_it_lies_in_the_way():
     assert of(frame)["run_on_disk_requests"] == 4
 
 
-def test_seeks_are_told_of_each_group():
+def test_each_group_has_its_seeks():
     frame = trace(*reads("a", 0, 11, size=512), *reads("b", 112, size=512), *reads("a", 13, size=512))
     groups = request_statistics(frame, {"a": "^a$", "b": "^b$"}).set_index("group")["seek_median_bytes"]
     assert groups["b"] == 100 * 512 and groups["a"] == (10 + 100) / 2 * 512
@@ -160,7 +160,7 @@ def test_who_asked_is_found_through_merges_and_splits():
     assert of(found, "mine", mine="^stream$")["requests"] == 2
 
 
-def test_a_write_asked_for_where_another_reads_is_told_apart():
+def test_a_write_queued_where_another_reads_is_its_own_request():
     frame = trace(("writer", 0, 4096, True, "queue"), ("reader", 0, 4096, False, "queue"),
                   ("k", 0, 4096, False), ("k", 0, 4096, True))
     assert list(attribute_requests(frame)["asked_by"]) == ["reader", "writer"]
@@ -171,7 +171,7 @@ def requests(number):
                          "size_bytes": 4096, "write": False, "group": ["stream", "gets"] * (number // 2)})
 
 
-def test_of_many_requests_some_are_kept_from_first_to_last():
+def test_samples_of_many_requests_are_even_from_first_to_last():
     found = sample_evenly(requests(1000), 90, 11)
     assert len(found["request_t_s"]) == 11
     assert (found["request_t_s"][0], found["request_t_s"][-1]) == (10, 1009)
@@ -181,7 +181,7 @@ def test_of_many_requests_some_are_kept_from_first_to_last():
     assert sample_evenly(requests(0), 0, 5)["request_t_s"] == []
 
 
-def test_of_a_moment_all_requests_are_kept():
+def test_consecutive_samples_are_all_requests_of_a_moment():
     found = sample_consecutive(requests(100), 100, 10)
     assert found["close_t_s"] == list(range(50, 60))
     assert len(sample_consecutive(requests(6), 100, 10)["close_t_s"]) == 6

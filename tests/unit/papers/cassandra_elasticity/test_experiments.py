@@ -143,7 +143,7 @@ def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
     assert experiments.is_repetition(point(how="one_after_another", number=1))
 
 
-def test_calls_during_joins_and_their_streaming_are_told_apart():
+def test_calls_during_joins_and_during_their_streaming_have_times_of_their_own():
     capped = point(load="read_capped")
     rows = [(9, 0.001, True), (11, 0.002, True), (19, 0.004, True), (25, 0.001, True)]    # a join from 10 to 20 s
     metrics = experiments.load_metrics(capped, calls(*rows), [join(100, 10)])
@@ -205,7 +205,7 @@ def test_how_many_tries_a_second_join_takes_is_a_result():
     assert experiments.join_again(ring, 0.2, 180, 3) == {"tries": 3, "joined_again": 0}
 
 
-def test_bytes_that_a_leaving_node_sends_are_not_told_under_writes():
+def test_bytes_that_a_leaving_node_sends_are_unknown_under_writes():
     left = {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6}
     found = experiments.leave_metrics(left, join(0, 10), "read")
     assert found["leaving_s"] == 4 and found["left_mb"] == 3 and found["left_over_joined"] == 1

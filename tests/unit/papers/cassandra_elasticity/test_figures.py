@@ -58,7 +58,7 @@ def lists(load, repeat=1, number=40):
             "request_group": ["stream" if i % 2 else "gets" for i in range(number)]}
 
 
-def test_requests_are_told_by_their_groups():
+def test_requests_are_described_by_their_groups():
     frame = pd.DataFrame([lists("read"), lists("none", number=2), lists("read", 2, 6)])
     picture = figures.disk_requests(frame, by="load", groups=["stream", "gets", "other"])
     assert [panel.alt for panel in picture.panels] == [

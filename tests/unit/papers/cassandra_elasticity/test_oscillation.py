@@ -1,4 +1,4 @@
-"""Made-up courses: an oscillation is one, and noise, trends and steps are none."""
+"""Made-up series: a wave is an oscillation; noise, trends and steps are not."""
 
 import math
 
@@ -58,7 +58,7 @@ def test_bins_without_a_value_are_passed_over_and_keep_their_time():
     assert oscillation_metrics(course, 1)["period_s"] == pytest.approx(12, rel=0.05)
 
 
-def test_of_too_few_nothing_is_told():
+def test_too_few_bins_give_nothing():
     found = oscillation_metrics([1.0, 3.0, 2.0, None] * (FEWEST // 4), 1)
     assert set(found) == {"swing", "period_s", "regularity", "oscillates"}
     assert all(math.isnan(value) for value in found.values())

@@ -1,4 +1,4 @@
-"""What metadata servers cached and gave to each other, by looks that a run could have given."""
+"""Cached and migrated metadata, from made-up looks at metadata servers."""
 
 import math
 
@@ -40,7 +40,7 @@ def run(moved=950, at_s=114.0, directories=8):
     return pd.DataFrame(rows)
 
 
-def test_a_counter_is_told_of_between_looks():
+def test_a_counter_is_interpolated_between_looks():
     seen = pd.DataFrame([look(t, "a", 0, requests=10 * t) for t in (0.0, 1.0, 2.0)]
                         + [look(t, "b", 0, requests=100) for t in (0.0, 2.0)])
     assert counter_growth(seen, "requests", 0.5, 1.5) == pytest.approx(10)
@@ -61,7 +61,7 @@ def test_looks_that_follow_one_another_are_one_migration_and_others_are_two():
     assert list(migrations(seen)["inodes"]) == [30, 20]
 
 
-def test_what_is_left_is_told_right_after_and_not_once_a_benchmark_has_deleted_more():
+def test_what_the_source_still_caches_is_read_right_after_a_migration():
     seen = run()
     gone = (seen["daemon"] == "a") & (seen["t_s"] > 114.6)
     seen.loc[gone, "inodes"] = 0
@@ -69,7 +69,7 @@ def test_what_is_left_is_told_right_after_and_not_once_a_benchmark_has_deleted_m
 
 
 @pytest.mark.parametrize("trees, each", [(1, 8), (4, 2), (8, 1)])
-def test_directories_that_move_as_one_tree_are_told_from_those_that_move_one_by_one(trees, each):
+def test_directories_that_move_as_one_tree_differ_from_those_that_move_one_by_one(trees, each):
     seen = run()
     seen.loc[seen["exported"] > 0, "exported"] = trees
     one, = migrations(seen).to_dict("records")
@@ -149,7 +149,7 @@ def test_rates_of_a_benchmark_without_orders_are_left_as_they_are():
     assert measured | of_both_orders(measured) == measured
 
 
-def test_operations_in_a_migration_are_told_from_the_others():
+def test_operations_in_a_migration_are_compared_with_the_others():
     rows = pd.DataFrame([{"started_s": t, "seconds": s} for t, s in
                          ((112.0, 0.1), (113.4, 0.9), (113.6, 0.3), (115.0, 0.1))])
     assert migrating_over_quiet(rows, run()) == pytest.approx(6)

@@ -1,4 +1,4 @@
-"""A crash's outcome, from made-up evidence that each leaves nothing else to say."""
+"""A crash's outcome, from made-up evidence."""
 
 import math
 
@@ -129,7 +129,7 @@ OWNED = {0: ["/", "/tree/d0"], 1: ["/tree/d1"]}
 @pytest.mark.parametrize("killed, dead, below, living", [
     (1, ["tree/d1", "tree/d1/f"], [], ["tree", "tree/d0/f", "tree/d10/f"]),
     (0, ["tree", "tree/d0/f", "tree/d10/f"], ["tree/d1", "tree/d1/f"], [])])
-def test_names_are_told_apart_by_who_had_them(killed, dead, below, living):
+def test_names_are_divided_by_the_server_that_owned_them(killed, dead, below, living):
     """What lies in a living server's directory is reached through those above."""
     names = ["tree", "tree/d0/f", "tree/d1", "tree/d1/f", "tree/d10/f"]
     assert parts_of(names, OWNED, killed) == {"dead": dead, "below": below, "held": [], "living": living}
@@ -158,7 +158,7 @@ def test_a_run_in_numbers():
     assert all(isinstance(value, (float, str)) for value in found.values())
 
 
-def test_what_is_told_of_does_not_depend_on_what_came_of_it():
+def test_the_same_metrics_are_given_for_every_outcome():
     """A claim is judged by a metric that is there in each run."""
     numbers = [{name for name, value in crash_metrics(evidence(fresh=fresh), {"survivor": fresh}).items()
                 if isinstance(value, float)} for fresh in (None, parts())]

@@ -115,7 +115,7 @@ def test_own_clients_pause_for_two_looks_and_work_in_pinned_folders(monkeypatch)
     assert pinned["homes"] == ["rank0", "rank1"] and pinned["phase_s"] == 20 and pinned["shared"]
 
 
-def test_requests_of_both_orders_are_told_of_each_run():
+def test_each_run_has_the_requests_of_both_orders():
     rates = {f"{order}_create_per_s": 10.0 for order in ("sequential", "random")}
     found = experiments.server_metrics(rates, SEEN, PHASES)
     assert found["create_per_s"] == 10 and found["sequential_create_asked"] == pytest.approx(0.8)

@@ -28,7 +28,7 @@ def lists(repeat=1, moved=(900,), **more):
             "phase_to_s": [10.0, 20.0], "move_t_s": [15.0][:len(moved)], "move_inodes": list(moved), **more}
 
 
-def test_what_is_cached_is_told_by_rank_phase_and_migration():
+def test_cached_metadata_is_described_by_rank_phase_and_migration():
     picture = cached_metadata(pd.DataFrame([lists(2, ()), lists()]), by=["mds"])
     assert [panel.alt for panel in picture.panels] == [
         "Chart through time, two metadata servers: metadata cached by each metadata server. rank 0: at "
@@ -47,7 +47,7 @@ def test_small_migrations_and_none_are_not_marked_and_published_lists_are_arrays
 
 @pytest.mark.parametrize("frame", [pd.DataFrame(columns=["mds", "repeat"]),
                                    pd.DataFrame([lists(cached_t_s=math.nan)])])
-def test_where_nothing_was_cached_that_is_told(frame):
+def test_without_cached_metadata_there_is_no_picture(frame):
     assert cached_metadata(frame, by=["mds"]) is NOT_MEASURED
 
 
@@ -63,7 +63,7 @@ def test_runs_are_counted_by_their_outcome():
                           ("all", "", "4", "2", "–"))
 
 
-def test_without_runs_that_is_told():
+def test_without_runs_the_table_says_so():
     for lacking in (pd.DataFrame(), pd.DataFrame(columns=["spare", "right"])):
         table = figures.outcome_table(lacking, by={"spare": "Spare"}, outcomes=OUTCOMES, label="runs")
         assert table.rows == (("Not measured in this profile.", "–", "–", "–"),)

@@ -28,7 +28,7 @@ SPARE = states((990, "mds2", "active"), (1012, "mds3", "replay"), (1012.5, "mds3
                (1013, "mds3", "reconnect"), (1013.5, "mds3", "rejoin"), (1014, "mds3", "active"))
 
 
-def test_detection_and_takeover_are_told_apart():
+def test_detection_ends_where_takeover_begins():
     found = recovery_metrics(SPARE, 1, KILLED)
     assert found["detection_s"] == 12 and found["takeover_s"] == 2 and found["recovery_s"] == 14
     assert found["replay_s"] == found["rejoin_s"] == 0.5 and found["clientreplay_s"] == 0
