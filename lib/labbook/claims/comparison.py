@@ -144,13 +144,31 @@ def _select(rows, wanted, place, profile, known_words):
     for name, want in wanted.items():
         if any(matches(row[name], want) for row in rows):
             continue
-        known = sorted({row[name] for row in rows}, key=str)
-        others = [one for one in known if not _extends(want, one)]
-        near = did_you_mean(want, others) if _is_word(want) and want not in known_words else ""
-        if near:
-            raise InputError(f"no point has {name} {want!r}{near}", file=place, allowed=known)
+        check_value(name, want, rows, known_words, place)
         raise NotTestable(f"this run of the {profile} profile measured no {name} {_wanted(want)}")
     return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
+
+
+def check_value(name, want, rows, known_words, file, key=None) -> None:
+    """InputError where no row has this value of a parameter and it is a mistake: a word that looks
+    like one of the rows' and is none of `known_words`, or text among numbers and the reverse."""
+    known = sorted({row[name] for row in rows if not is_missing(row[name])}, key=str)
+    if not known or any(matches(row[name], want) for row in rows):
+        return
+    near = ""
+    if _is_word(want) and want not in known_words:
+        near = did_you_mean(want, [one for one in known if not _extends(want, one)])
+    kinds = {_kind(one) for one in known}
+    if near or (_kind(want) not in kinds | {""} and "" not in kinds):
+        raise InputError(f"no point has {name} {want!r}{near}", file=file, key=key, allowed=known)
+
+
+def _kind(value) -> str:
+    """"text" or "number"; nothing for what may stand beside either."""
+    if isinstance(value, str):
+        return "text"
+    is_number = isinstance(value, (int, float, dict)) and not isinstance(value, bool)
+    return "number" if is_number else ""
 
 
 def _is_word(want) -> bool:

@@ -37,12 +37,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.comparison import Chosen, NotTestable, is_missing
+from labbook.claims.comparison import Chosen, NotTestable, check_value, is_missing
 from labbook.claims.rule_numbers import RULES, crossing, ends
 from labbook.claims.statistics import Interval, median_interval, share_interval
 from labbook.errors import InputError
 
-__all__ = ["Outcome", "crossing", "decide", "numbers"]
+__all__ = ["Outcome", "check_grid", "crossing", "decide", "numbers"]
 
 REPLICATED, NOT_REPLICATED = "replicated", "not replicated"
 TOO_NOISY, NOT_TESTABLE = "too noisy", "not testable here"
@@ -65,7 +65,7 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
     rule, metric = claim["rule"], claim.get("metric")
     if rule["name"] == "not_testable":
         return Outcome(NOT_TESTABLE, rule["reason"])
-    _check_parameters(rule, parameters, file, claim["id"])
+    check_parameters(rule, parameters, file, claim["id"])
     try:
         chosen = Chosen(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
         found, (low, high), unit = _compare(rule, chosen)
@@ -106,7 +106,7 @@ def _wanted(low, high, unit="") -> str:
 
 def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
     """What the claim's rule makes of each repeat, as in `decide`; none where that cannot be."""
-    _check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
+    check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
     try:
         chosen = Chosen(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
         return _compare(claim["rule"], chosen)[0]
@@ -171,7 +171,21 @@ def _bounds(low, high, unit):
     return f"between {low:.4g} and {high:.4g} {unit}"
 
 
-def _check_parameters(rule, parameters, file, claim_id):
+def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -> None:
+    """Check a claim against the grid of its experiment, before anything is measured.
+
+    points: the parameters of each point; parameters: their names. InputError for a parameter that
+    the experiment has not, and for a value that is of another kind than the grid's or looks like a
+    misspelt one. A value that this profile leaves out is no error.
+    """
+    rule = claim["rule"]
+    check_parameters(rule, parameters, file, claim["id"])
+    for part in ("of", "than", "where"):
+        for name, want in rule.get(part, {}).items():
+            check_value(name, want, points, known, file, f"{claim['id']}.rule.{part}.{name}")
+
+
+def check_parameters(rule, parameters, file, claim_id):
     named = [(f"{part}.{name}", name) for part in ("of", "than", "where")
              for name in rule.get(part, {})]
     named += [("along", rule["along"])] if "along" in rule else []

@@ -6,11 +6,13 @@ import traceback
 from labbook.errors import InputError, LabbookError, Stopped
 from labbook.study import provenance
 from labbook.study.experiment import COLUMNS
+from labbook.study.judging import check_metrics
 from labbook.study.record import SERIES_NAME
 from labbook.study.summary import summarise
 
-# Wrong for every point alike, so the study ends instead of failing point by point.
-HOPELESS = (InputError, NameError, ImportError)
+# Wrong for every point alike, so the study ends instead of failing point by point: what was given,
+# and mistakes in the code that measures.
+HOPELESS = (InputError, TypeError, AttributeError, NameError, ImportError)
 
 
 class Attempt:
@@ -106,7 +108,7 @@ class Attempt:
                 return False
         self._write_failure(error)
         run, session = self.study.run, self.study.session
-        if isinstance(error, HOPELESS) or run.hopeless or session.failed_to_rise > 1:
+        if isinstance(error, HOPELESS) or run.is_hopeless(self.point.experiment) or session.failed_to_rise > 1:
             raise error
         session.down()
         return True
@@ -116,6 +118,7 @@ class Attempt:
         self.study.records(point.experiment).write(point.key, recorded["table"], meta,
                                                    recorded["series"])
         self.study.run.came_out(point, meta["took_s"])
+        check_metrics(self.study, point, meta["summary"])
 
     def _write_failure(self, error):
         took = time.time() - self._start["time"]

@@ -1,8 +1,16 @@
-"""Claims beside what a study measures: each claim's verdict from the experiment that it names."""
+"""Claims beside what a study measures: checked against its experiments before the first point,
+against the metrics after an experiment's first record, and judged at the end."""
 
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
 from labbook.errors import InputError
+
+LIBRARY = Path(__file__).resolve().parents[1]
 
 
 def judge(study, claim: dict):
@@ -11,7 +19,7 @@ def judge(study, claim: dict):
     from labbook.study import results
 
     rows, conditions, parameters = [], {}, ()
-    if claim["rule"]["name"] != "not_testable":
+    if _is_tested(claim):
         experiment = experiment_of(study, claim)
         rows, parameters = experiment.summary().to_dict("records"), experiment.parameters
         conditions = results.conditions(study, [experiment])
@@ -30,3 +38,78 @@ def experiment_of(study, claim: dict):
         raise InputError(f"no experiment {name!r} is declared{near}", file=claims.path(study.name),
                          key=f"{claim['id']}.experiment", allowed=list(study.experiments))
     return study.experiments[name]
+
+
+def check_grids(study, all_declared: bool) -> None:
+    """Check every claim against the experiments declared so far: InputError for a wrong parameter
+    or value, or an experiment that nothing declares. Without `all_declared` an experiment may be
+    declared later, if the paper's notebook or code has its name."""
+    from labbook.claims import rules
+
+    tested = [claim for claim in study.claims_given if _is_tested(claim)]
+    known = claims.full_words(study.name)
+    grids = {name: [point.params for point in experiment.points()]
+             for name, experiment in study.experiments.items()}
+    for claim in tested:
+        if claim["experiment"] in grids:
+            parameters = study.experiments[claim["experiment"]].parameters
+            rules.check_grid(claim, grids[claim["experiment"]], parameters,
+                             file=claims.path(study.name), known=known)
+        elif all_declared or not _is_in(claim["experiment"], _own_sources(study.name)):
+            experiment_of(study, claim)
+
+
+def check_metrics(study, point, summary: dict) -> None:
+    """Check the claims that read a point against the metrics recorded of it.
+
+    InputError for a metric that was not recorded and that no source names, so that no other point
+    can have it.
+    """
+    from labbook.claims.comparison import matches
+
+    for claim in study.claims_given:
+        if not _is_tested(claim) or claim["experiment"] != point.experiment:
+            continue
+        rule = claim["rule"]
+        arms = [rule.get("of", {}), *([rule["than"]] if "than" in rule else [])]
+        wanted = [{**rule.get("where", {}), **arm} for arm in arms]
+        params = point.params
+        if not any(all(matches(params[n], want) for n, want in one.items()) for one in wanted):
+            continue
+        for name, key in _metrics(claim):
+            if name not in summary and not _is_recorded_elsewhere(name, study.name):
+                raise InputError(
+                    f"no metric {name!r} was recorded{did_you_mean(name, summary)}",
+                    file=claims.path(study.name), key=key, allowed=sorted(summary))
+
+
+def _metrics(claim):
+    yield claim["metric"], f"{claim['id']}.metric"
+    for i, need in enumerate(claim.get("needs", ())):
+        yield need["metric"], f"{claim['id']}.needs.{i}.metric"
+
+
+def _is_tested(claim) -> bool:
+    return claim["rule"]["name"] != "not_testable"
+
+
+def _own_sources(study: str) -> list[Path]:
+    """The notebook and the paper's own modules."""
+    return [paths.notebook(study), *(LIBRARY / "papers" / study).rglob("*.py")]
+
+
+def _measuring() -> list[Path]:
+    return [path for room in ("workloads", "systems", "lab")
+            for path in (LIBRARY / room).rglob("*.py")]
+
+
+@lru_cache
+def _is_recorded_elsewhere(metric: str, study: str) -> bool:
+    """Whether code that other points run through may record a metric: whether it names it."""
+    return _is_in(metric, [*_own_sources(study), *_measuring()])
+
+
+def _is_in(word: str, files) -> bool:
+    """Whether a word stands in a file, outside of longer words."""
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    return any(file.is_file() and pattern.search(file.read_text()) for file in files)

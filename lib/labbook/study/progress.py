@@ -47,6 +47,8 @@ class Progress:
         self._tell("failed", point.experiment, point, seconds=seconds, message=message)
         if self._shown:
             print(f"\r{point.label} failed: {message}".ljust(WIDTH), file=sys.stderr)
+        elif self.failed == 1 and not os.environ.get("LABBOOK_PROGRESS"):
+            print(f"{point.label} failed: {message}", file=sys.stderr, flush=True)
 
     def pause(self, experiment: str) -> None:
         self._tell("paused", experiment)

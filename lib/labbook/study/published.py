@@ -36,12 +36,16 @@ def fingerprint_path(study: str):
 
 
 def changed(study) -> list[str]:
-    """What is not today's of what a Study's published summaries stand for (Fingerprint.differs)."""
+    """["code"] where a Study's published summaries do not stand for today's code, else nothing.
+
+    The versions beside it are those of the machine that published; where the summaries are only
+    read, other versions may be installed, or none.
+    """
     try:
         stands_for = json.loads(fingerprint_path(study.name).read_text())
     except FileNotFoundError:
         return ["code"]
-    return study.fingerprint.differs(stands_for["code"], stands_for["versions"])
+    return [] if stands_for["code"] == study.fingerprint.code else ["code"]
 
 
 def stamp(study, why: str):

@@ -6,10 +6,13 @@ import time
 
 from labbook.atomic_files import make_folder, write_whole
 from labbook.errors import InputError, LabbookError, Stopped
+from labbook.study.judging import check_grids
 from labbook.study.progress import Progress
 
 PROFILES = ("quick", "full")
-ALIKE = 10   # failures in a row with the same words, after which no other point is tried
+# Failures in a row with the same words, after which no other point is tried: of an experiment of
+# which points came out, and of one that never worked.
+ALIKE, ALIKE_AT_FIRST = 10, 2
 
 
 class PointsFailed(LabbookError):
@@ -39,9 +42,12 @@ class Run:
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
         self._alike = []        # messages of the failures since the last success
         self._open = set()      # keys of points that the plan counted as to do
+        self._works = set()     # names of experiments of which a point was ever recorded
 
     def begin(self, experiment) -> list:
-        """The points that remain, in order; none when only published records or a plan count."""
+        """The points that remain, in order; none when only published records or a plan count.
+        InputError for claims that do not fit the experiments."""
+        check_grids(self.study, all_declared=False)
         if self.published:
             self.progress.plan(experiment.name, [], len(experiment), 0.0)
             return []
@@ -49,6 +55,7 @@ class Run:
         if not self.plan_only:
             records.clean()
         metas = {p.key: records.meta(p.key) for p in experiment.points()}
+        self._works |= {experiment.name} if any(metas.values()) else set()
         todo = [p for p in experiment.points() if not self._valid(metas[p.key])]
         self._open |= {p.key for p in todo}
         self.progress.plan(experiment.name, todo, len(experiment), _estimate(metas, len(todo)))
@@ -79,6 +86,7 @@ class Run:
     def came_out(self, point, seconds: float) -> None:
         self._outcomes[point.key] = "done"
         self._alike = []
+        self._works.add(point.experiment)
         self.progress.done(point, seconds, new=point.key in self._open)
         self._open.discard(point.key)
 
@@ -87,10 +95,10 @@ class Run:
         self.progress.fail(point, seconds, message)
         self._alike = [m for m in self._alike if m == message] + [message]
 
-    @property
-    def hopeless(self) -> bool:
-        """The same failure again and again, with no success between: the rest would fail as well."""
-        return len(self._alike) >= ALIKE
+    def is_hopeless(self, experiment: str) -> bool:
+        """Whether the same failure came again and again with no success between, or twice where
+        nothing of the experiment was ever recorded: the rest would fail as well."""
+        return len(self._alike) >= (ALIKE if experiment in self._works else ALIKE_AT_FIRST)
 
     def failures(self, experiment) -> list[dict]:
         records = self.study.records(experiment.name)

@@ -13,7 +13,7 @@ from labbook.study import provenance
 from labbook.study.attempt import Attempt
 from labbook.study.experiment import Experiment
 from labbook.study.fingerprint import Fingerprint, fingerprint
-from labbook.study.judging import judge
+from labbook.study.judging import check_grids, judge
 from labbook.study.record import Records
 from labbook.study.run import PointsFailed, Run
 from labbook.study.session import Session
@@ -29,9 +29,8 @@ class Study:
         self.name, self.environment = name, Path(environment)
         self.folder = paths.papers(name)
         if not self.folder.is_dir():
-            known = sorted(p.name for p in self.folder.parent.glob("*") if p.is_dir())
-            raise InputError(f"no such study{did_you_mean(name, known)}", key=name, allowed=known)
-        self._claims = claims.load(name)
+            raise _no_study(name, self.folder)
+        self.claims_given = claims.load(name)
         self.run = Run(self)
         self.experiments = {}
         make = bring_up or _bring_up
@@ -53,6 +52,7 @@ class Study:
         """Take the lab down; raise when a point failed (PointsFailed, which and why) or is still
         to be measured (Stopped when the time was up or only a plan was asked for)."""
         self.close()
+        check_grids(self, all_declared=True)
         if not self.run.published:
             self.run.check_complete()
             self.run.write_grids()
@@ -68,7 +68,7 @@ class Study:
         in build/claims/NAME.json. InputError when no claim is of that section."""
         from labbook.claims.verdict import Verdicts
 
-        chosen = claims.of_section(self._claims, section, claims.path(self.name))
+        chosen = claims.of_section(self.claims_given, section, claims.path(self.name))
         return Verdicts(section, self._judged(chosen))
 
     def _judged(self, chosen: list[dict]) -> list:
@@ -77,7 +77,7 @@ class Study:
         return found
 
     def _claim(self, claim_id):
-        known = {claim["id"]: claim for claim in self._claims}
+        known = {claim["id"]: claim for claim in self.claims_given}
         if claim_id not in known:
             raise InputError(f"no such claim{did_you_mean(claim_id, known)}",
                              file=claims.path(self.name), key=claim_id, allowed=list(known))
@@ -132,6 +132,14 @@ class Study:
             known = sorted(f"environments/{p.name}" for p in path.parent.glob("*.yml"))
             raise InputError("no such environment", file=self.environment, allowed=known)
         return path
+
+
+def _no_study(name: str, folder: Path) -> InputError:
+    known = sorted(p.name for p in folder.parent.glob("*") if p.is_dir())
+    if paths.notebook(name).is_file():
+        return InputError(f"the notebook of this study is there, its folder {folder} is not",
+                          key=name, allowed=known)
+    return InputError(f"no such study{did_you_mean(name, known)}", key=name, allowed=known)
 
 
 def _bring_up(lab_yml: Path, environment: Path):

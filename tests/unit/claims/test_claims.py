@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from study_stand_ins import CLAIMS
+from study_stand_ins import CLAIMS, notebook
 
 from labbook import paths
 from labbook.claims import claims
@@ -217,16 +217,68 @@ def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root)
     assert [c["id"] for c in claims.board("demo")] == ["slower"]
 
 
+FILE = "demo/claims.yml: slower"
+
+
 @pytest.mark.parametrize("change, words", [
-    ({"experiment": "sped"}, "no experiment 'sped'.*did you mean 'speed'"),
-    ({"metric": "mean_s"}, "mean_ms"),
-    ({"metric": "outcome"}, "no metric 'outcome'"),
+    ({"experiment": "sped"}, f"{FILE}.experiment: no experiment 'sped'.*did you mean 'speed'"),
+    ({"rule": {"name": "above", "value": 1, "where": {"systm": "a"}}},
+     f"{FILE}.rule.where.systm: no parameter 'systm', did you mean 'system'.*system, clients"),
+    ({"rule": {"name": "grows_with", "along": "client"}}, f"{FILE}.rule.along: no parameter"),
+    ({"rule": {"name": "above", "value": 1, "where": {"clients": "1"}}},
+     f"{FILE}.rule.where.clients: no point has clients '1'.*allowed: 1, 2"),
+    ({"rule": {"name": "above", "value": 1, "of": {"system": 1}}},
+     f"{FILE}.rule.of.system: no point has system 1"),
 ])
-def test_a_claim_on_what_was_not_measured_is_refused(make, measure, change, words):
-    first = yaml.safe_load(claims.path("demo").read_text())[0]
-    study, speed = make(claims=[first | change])
-    measure(study, speed, metrics={"outcome": "right"})
+def test_a_claim_is_checked_against_the_grid_before_the_first_point(make, labs, change, words):
+    study, speed = make(claims=[CLAIMS[0] | change])
     with pytest.raises(InputError, match=words):
+        list(speed.remaining())
+    assert not labs.made
+
+
+def test_misspelt_words_are_found_and_words_of_the_full_profile_are_not_misspelt(make):
+    rule = {"name": "above", "value": 1, "where": {"pattern": "sequental"}}
+    _, speed = make(claims=[CLAIMS[0] | {"rule": rule}], vary={"pattern": ["sequential", "hot"]})
+    with pytest.raises(InputError, match="did you mean 'sequential'"):
+        list(speed.remaining())
+    (paths.papers("demo") / "full.yml").write_text("speed: {patterns: [sequental]}\n")
+    assert list(speed.remaining())
+
+
+def test_an_experiment_may_be_declared_after_the_first_has_run(make, measure, root):
+    later = CLAIMS[0] | {"id": "later", "experiment": "late"}
+    study, speed = make(claims=[*CLAIMS, later])
+    with pytest.raises(InputError, match="later.experiment: no experiment 'late'"):
+        list(speed.remaining())
+    notebook(root, "demo", "study.experiment('late', vary=dict(clients=[1]))")
+    assert measure(study, speed)
+    with pytest.raises(InputError, match="later.experiment: no experiment 'late'"):
+        study.complete()
+    late = study.experiment("late", setup={"system": ["a", "b"]})
+    measure(study, late)
+    study.complete()
+
+
+@pytest.mark.parametrize("metric", ["mean_s", "outcom"])
+def test_metrics_are_checked_after_the_first_record(make, measure, metric):
+    study, speed = make(claims=[CLAIMS[0] | {"metric": metric}])
+    with pytest.raises(InputError, match=f"slower.metric: no metric '{metric}' was recorded, did you "
+                                         "mean.*mean_ms"):
+        measure(study, speed, metrics={"outcome": "right"})
+    assert len(speed.summary()) == 1, "it is kept, and measuring goes on once claims.yml is right"
+
+
+def test_a_metric_that_other_points_have_is_no_mistake(make, measure, root):
+    notebook(root, "demo", "more = {'seen': 1}")
+    study, speed = make(claims=[CLAIMS[0] | {"metric": "seen"}])
+    assert len(measure(study, speed)) == 4
+
+
+def test_what_cannot_be_judged_is_named(make, measure):
+    study, speed = make(claims=[CLAIMS[0] | {"metric": "outcome"}])
+    measure(study, speed, metrics={"outcome": "right"})
+    with pytest.raises(InputError, match="no metric 'outcome' was recorded.*mean_ms"):
         study.judge("slower")
     with pytest.raises(InputError, match="did you mean 'slower'"):
         study.judge("slowr")

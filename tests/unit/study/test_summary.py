@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -43,3 +44,11 @@ def test_steps_without_times_are_left_out():
     nothing = summarise(pd.DataFrame({"step": [], "seconds": [], "ok": []}))
     assert nothing == {"n": 0, "errors": 0}
     assert not any(math.isnan(v) for v in nothing.values())
+
+
+def test_the_quantiles_are_those_of_their_names():
+    """Of 1 to 1000 ms, by linear interpolation."""
+    found = summarise(pd.DataFrame({"seconds": np.arange(1, 1001) / 1000, "ok": True}))
+    assert found["p50_ms"] == pytest.approx(500.5)
+    assert found["p95_ms"] == pytest.approx(950.05) and found["p99_ms"] == pytest.approx(990.01)
+    assert (found["mean_ms"], found["max_ms"]) == (pytest.approx(500.5), pytest.approx(1000))

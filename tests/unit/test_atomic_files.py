@@ -1,0 +1,47 @@
+"""Files that are whole or absent after a crash."""
+
+import os
+
+import pytest
+
+from labbook.atomic_files import make_folder, write_whole
+from labbook.errors import LabError
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is synced and renamed, in order: ("sync", path) and ("rename", path)."""
+    calls, sync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (
+        calls.append(("sync", os.readlink(f"/proc/self/fd/{handle}"))), sync(handle)))
+    monkeypatch.setattr(os, "replace", lambda old, new: (
+        calls.append(("rename", str(new))), replace(old, new)))
+    return calls
+
+
+def test_a_file_is_synced_before_its_rename_and_its_folder_after(tmp_path, calls):
+    path = tmp_path / "a" / "file"
+    write_whole(path, lambda out: out.write(b"text"))
+    partial = str(path.parent / f".tmp-{os.getpid()}-file")
+    assert calls == [("sync", str(tmp_path)), ("sync", partial), ("rename", str(path)),
+                     ("sync", str(path.parent))]
+    assert path.read_bytes() == b"text" and list(path.parent.iterdir()) == [path]
+
+
+def test_each_new_folder_is_synced_into_its_parent(tmp_path, calls):
+    make_folder(tmp_path / "a" / "b")
+    assert calls == [("sync", str(tmp_path)), ("sync", str(tmp_path / "a"))]
+    make_folder(tmp_path / "a" / "b")
+    assert len(calls) == 2
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("before")
+
+    def fails(_):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(LabError, match="the disk is full: file"):
+        write_whole(path, fails)
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
