@@ -80,7 +80,7 @@ class Testbed:
         return self.standing
 
     def clear(self) -> None:
-        """End the servers that were kept."""
+        """Terminate the kept servers."""
         if self.standing:
             self.cloud.terminate(self.standing)
             self.standing.clear()

@@ -69,7 +69,7 @@ def _spec(target: Servers, rows, value_bytes, values, seed, clients, consistency
 
 
 def _watch(loaders: Clients, rows: int, what: str) -> None:
-    """Returns when the loaders have ended; SystemFailure when they no longer get on."""
+    """Returns when the loaders have ended; SystemFailure when they no longer make progress."""
     done, moved, said = [0] * len(loaders.hosts), time.monotonic(), time.monotonic()
     while True:
         found = loaders.progress(LOOK_SECONDS, 3 * CALL_SECONDS)

@@ -22,15 +22,15 @@ class Phases:
     """Phases of bonnie++, from its progress messages; `tell` is called at the end of each."""
 
     def __init__(self, tell):
-        self.said, self.tell, self.began, self.told = "", tell, {}, set()
+        self.said, self.tell, self.began, self.ended = "", tell, {}, set()
 
     def hear(self, words: str, at_s: float) -> None:
         self.said += words
         for op, order, done in PHASE.findall(self.said):
             name = f"{order}_{op.lower()}"
             self.began.setdefault(name, at_s)
-            if done and name not in self.told:
-                self.told.add(name)
+            if done and name not in self.ended:
+                self.ended.add(name)
                 self.tell(phase=name, began_s=self.began[name], ended_s=at_s)
 
 

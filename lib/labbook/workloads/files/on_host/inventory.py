@@ -170,7 +170,7 @@ class Inventory:
 
 
 def asked(path: str, name: str) -> dict:
-    """The row of a name: lstat and what else there is to ask."""
+    """The row of a name: the results of lstat and the other calls, or the error."""
     began = time.monotonic()
     try:
         row = {"state": THERE, "error": "", **attributes(os.path.join(path, name))}

@@ -69,7 +69,7 @@ class Clients(Runner):
             pass
 
     def _over(self, forks, of_clients) -> bool:
-        """Whether nobody leads any more, or that many clients have ended, which is printed."""
+        """Whether the input was closed, or any or all clients have ended, which is printed."""
         ended, closed = forks.watch(LOOK_SECONDS)
         ended = ended or of_clients(sheet.done for sheet in self._sheets.values())
         if ended and not closed:

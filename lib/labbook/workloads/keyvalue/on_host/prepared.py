@@ -18,8 +18,7 @@ MOST_BYTES = 65536  # received at once; an answer that comes in parts is put tog
 
 
 class PreparedCalls:
-    """One client's connection: `read(row)`, `write(row)` and, where there is one, `update(row)`;
-    what goes wrong is raised.
+    """One client's connection: `read(row)`, `write(row)` and what else is in OPS; errors are raised.
 
     A subclass sets `_requests` (a Template by operation) and the socket in `connect`, and defines
     `_checked` (the template of a read's answer), `_done` (a write's answer) and `_now`;
