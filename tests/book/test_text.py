@@ -11,14 +11,16 @@ from labbook.lab.description import LabDescription
 
 
 def blocks(page: str, language: str) -> list[str]:
+    """The page's blocks of a language, plain or with a caption."""
     text = (paths.checkout() / "book" / page).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```(?:{language}|\{{code-block\}} {language}\n:caption: [^\n]+)\n(.*?)^```", text,
+                      re.MULTILINE | re.DOTALL)
 
 
 def test_the_example_of_claims_and_lab_would_be_accepted():
-    example, lab, _ = map(yaml.safe_load, blocks("add_a_paper.md", "yaml"))
+    example, _, lab, _ = map(yaml.safe_load, blocks("add_a_paper.md", "yaml"))
     check(example, claims.SCHEMA, "the book's example")
-    assert [h.name for h in LabDescription.parse(lab).hosts] == ["server", "client1", "client2"]
+    assert [h.name for h in LabDescription.parse(lab).hosts] == ["server", "client"]
 
 
 def test_the_table_of_rules_has_all_of_them():
@@ -37,7 +39,7 @@ def test_commands_in_the_prose_are_commands():
     from labbook.cli import parser
 
     told = {line for page in (paths.checkout() / "book").glob("*.md")
-            for line in re.findall(r"(?<!/)labbook ([a-z]+)", page.read_text())}
+            for line in re.findall(r"(?:^|`|bin/)labbook ([a-z]+)", page.read_text(), re.MULTILINE)}
     known = next(a.choices for a in parser()._actions if a.choices and "run" in a.choices)
     assert told & set(known) >= {"run", "book", "doctor", "up", "ssh", "down"}
     assert told <= set(known), told - set(known)

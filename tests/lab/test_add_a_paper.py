@@ -1,0 +1,91 @@
+"""The tutorial *Add a paper*, typed word for word in a clean clone: its files, cells and commands."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout_copy import CHECKOUT, copy_checkout
+
+NAME = "durable_redis"
+PAGE = (CHECKOUT / "book" / "add_a_paper.md").read_text()
+TUTORIAL = PAGE[:PAGE.index("\n(rules)=\n")]
+BLOCK = re.compile(r"^```(?:bash|\{code-block\} \w+\n:caption: (?P<place>[^\n]+))\n(?P<text>.*?)^```$", re.M | re.S)
+SECONDS = 400       # of one command, at most
+PAPERS = (f"data/papers/{NAME}/", f"lib/labbook/papers/{NAME}/", f"notebooks/{NAME}.ipynb",
+          f"tests/unit/papers/{NAME}/")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """A repository with this checkout's files in it, and nothing built or measured."""
+    folder = copy_checkout(tmp_path_factory.mktemp("tutorial") / "labbook")
+    git = ("git", "-C", folder, "-c", "user.name=A", "-c", "user.email=a@example.org")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "all")):
+        subprocess.run([*git, *words], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def type_in(clone, tmp_path_factory):
+    """Type one command in the clone, with its own library; what it printed."""
+    programs = tmp_path_factory.mktemp("bin")
+    for name, words in (("labbook", "-m labbook.cli"), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
+        (programs / name).chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LABBOOK_")}
+    environ = kept | {"PYTHONPATH": str(clone / "lib"), "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def typed(command: str) -> str:
+        done = subprocess.run(["sh", "-c", command], cwd=clone, env=environ, text=True, timeout=SECONDS,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, f"{command}\n{done.stdout}"
+        return done.stdout
+
+    return typed
+
+
+def write(clone: Path, place: str, text: str) -> None:
+    """A file of the page, or the source of a cell of its notebook."""
+    file, _, cell = place.partition(", cell ")
+    path = clone / file
+    if not cell:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return
+    notebook = json.loads(path.read_text())
+    found, = [one for one in notebook["cells"] if one["id"] == cell]
+    found["source"] = text.rstrip("\n").splitlines(keepends=True)
+    path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+
+
+@pytest.mark.timeout(1200)
+def test_the_tutorial_leads_to_verdicts_and_adds_new_files_only(clone, type_in):
+    printed, written = {}, set()
+    for block in BLOCK.finditer(TUTORIAL):
+        if block["place"]:
+            write(clone, block["place"], block["text"])
+            written.add(block["place"])
+            continue
+        for command in block["text"].splitlines():
+            printed.setdefault(command, []).append(type_in(command))
+    assert len(written) > 10
+
+    first, last = printed[f"labbook claims {NAME}"]
+    assert first.startswith(f"REPLICATED  {NAME} clients-wait")     # what `labbook new` wrote
+    verdicts = dict(reversed(line.split(f"  {NAME} ")) for line in last.splitlines() if f"  {NAME} " in line)
+    assert set(verdicts) == {"always-writes-slower", "always-reads-alike"}
+    assert set(verdicts.values()) <= {"REPLICATED", "NOT REPLICATED", "TOO NOISY"}
+    assert "20 points" not in printed[f"labbook run {NAME} --dry-run"][0]
+
+    changed = type_in("git status --porcelain --untracked-files=all").splitlines()
+    assert " M _toc.yml" in changed
+    others = [line for line in changed if line != " M _toc.yml"]
+    assert others and all(line.startswith("?? ") and line[3:].startswith(PAPERS) for line in others), others
+    type_in(f"python -m pytest -q tests/unit/papers tests/unit/test_floors.py -k '{NAME} or contracts'")
+    page = (clone / "build/html/notebooks" / f"{NAME}.html").read_text()
+    assert "What a flush costs".lower() in page.lower()
