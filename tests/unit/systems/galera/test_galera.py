@@ -210,3 +210,41 @@ def test_only_the_last_node_to_stop_leads(monkeypatch):
     able["db2"] = False
     with pytest.raises(SystemFailure, match="no node of galera was the last to stop"):
         cluster._leader()
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """(host, method, arguments) of what nodes are told to do."""
+    log = []
+    for method in ("deploy", "begin", "await_answer", "put", "kill"):
+        monkeypatch.setattr(GaleraNode, method, lambda self, *given, _m=method, **_: log.append(
+            (self.host.name, _m, given)))
+    monkeypatch.setattr(GaleraNode, "may_lead", lambda node: node.host.name == "db2")
+    monkeypatch.setattr(Galera, "synced", lambda self: log.append(("all", "synced", ())))
+    return log
+
+
+def test_nodes_with_copied_data_start_together_once_and_later_after_the_last_to_stop(started):
+    cluster = Galera(hosts(3), data=Path("/cache/seed/data"))
+    cluster.nodes[1].host.process = lambda name: None
+    cluster.nodes[1].host.wait_for = lambda *_: started.append(("db2", "listens", ()))
+    cluster.deploy()
+    assert {call[2] for call in started} == {(Path("/cache/seed/data"),)}
+    started.clear()
+    cluster.start()
+    views = [given[0] for _, method, given in started if method == "put"]
+    assert len(set(views)) == 3 and all("member: " in view for view in views)
+    assert [given for _, method, given in started if method == "begin"] == [()] * 3
+    started.clear()
+    cluster.start()
+    begun = [(host, given) for host, method, given in started if method == "begin"]
+    assert begun[0] == ("db2", (galera_cluster.NEW_CLUSTER,)) and sorted(begun[1:]) == [("db1", ()), ("db3", ())]
+    assert started.index(("db2", "listens", ())) == 1 and started[-1] == ("all", "synced", ())
+
+
+def test_a_cluster_that_does_not_start_is_killed(started, monkeypatch):
+    cluster = Galera(hosts(2))
+    monkeypatch.setattr(GaleraNode, "may_lead", lambda node: False)
+    with pytest.raises(SystemFailure, match="no node of galera was the last to stop"):
+        cluster.start()
+    assert sorted(started) == [("db1", "kill", ()), ("db2", "kill", ())]

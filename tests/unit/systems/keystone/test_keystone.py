@@ -12,6 +12,8 @@ from here import here_host
 
 from labbook.errors import InputError, SystemFailure
 from labbook.systems import find, haproxy, over_several
+from labbook.systems.galera.cluster import Galera
+from labbook.systems.galera.node import GaleraNode
 from labbook.systems.haproxy import HAProxy
 from labbook.systems.keystone import state
 from labbook.systems.keystone.config import Secrets, configuration, gunicorn
@@ -201,3 +203,58 @@ def test_a_refused_request_is_not_repeated():
     keystone.request = lambda *_: SimpleNamespace(status=403, text="Forbidden", json=None)
     with pytest.raises(SystemFailure, match="answered POST /users with 403: Forbidden"):
         state.ask(keystone, "POST", "/users", {})
+
+
+def recorded(monkeypatch, part, log, *methods):
+    for method in methods:
+        monkeypatch.setattr(part, method, lambda self, *_, _m=method, **__: log.append((self.NAME, _m)))
+
+
+@pytest.fixture
+def cloud_log(monkeypatch):
+    """(name of the part, method) of all calls, and a cloud whose parts only record them."""
+    log = []
+    recorded(monkeypatch, Keystone, log, "destroy", "provide", "put_files", "begin", "await_answer", "kill", "stop")
+    recorded(monkeypatch, HAProxy, log, "destroy", "provide", "deploy", "start", "kill", "stop")
+    recorded(monkeypatch, GaleraNode, log, "destroy", "provide", "kill")
+    recorded(monkeypatch, Galera, log, "deploy", "start", "stop")
+    cloud = KeystoneCloud(HOSTS, users=7, projects=2, revocations=4)
+    secrets = Secrets()
+    seed = SimpleNamespace(asked=None)
+
+    def made(*hosts, **content):
+        log.append(("seed", "made"))
+        seed.asked = hosts, content
+        return Path("/cache/seed"), secrets
+
+    monkeypatch.setattr(state, "seed", made)
+    return log, cloud, seed, secrets
+
+
+def test_a_cloud_starts_from_its_seed_with_keystone_loading_beside_the_databases(cloud_log):
+    log, cloud, seed, secrets = cloud_log
+    assert cloud.up() is cloud
+    assert seed.asked == ((HOSTS[0], HOSTS[4]), {"users": 7, "projects": 2, "revocations": 4})
+    assert cloud.galera.data == Path("/cache/seed") and cloud.keystone.secrets is secrets
+    assert {name for name, method in log[:5]} == {"galera", "haproxy", "keystone"}
+    made = log.index(("seed", "made"))
+    assert {("keystone", "provide"), ("galera", "provide")} <= set(log[:made]) & set(log[made:])
+    assert log[-7:] == [("galera", "deploy"), ("haproxy", "deploy"), ("keystone", "put_files"),
+                        ("keystone", "begin"), ("galera", "start"), ("haproxy", "start"),
+                        ("keystone", "await_answer")]
+    log.clear()
+    cloud.stop()
+    assert log == [("keystone", "stop"), ("haproxy", "stop"), ("galera", "stop")]
+    assert cloud.address == HOSTS[4].address and cloud.addresses == [HOSTS[4].address]
+
+
+def test_a_cloud_that_does_not_come_up_is_killed(cloud_log, monkeypatch):
+    log, cloud, *_ = cloud_log
+
+    def fails(_):
+        raise SystemFailure("no quorum")
+
+    monkeypatch.setattr(Galera, "start", fails)
+    with pytest.raises(SystemFailure, match="no quorum"):
+        cloud.up()
+    assert sorted(log[-5:]) == [("galera", "kill")] * 3 + [("haproxy", "kill"), ("keystone", "kill")]
