@@ -36,7 +36,8 @@ call of a function on each host, which must end within 60 s or the call's `timeo
         found = crew.run(pings, [url] * len(crew.hosts), [count] * len(crew.hosts), timeout=10 + 5 * count)
         rows = pd.DataFrame([row for of_host in found for row in of_host],
                             columns=["started_s", "seconds", "ok"])
-        return Load(rows.assign(started_s=rows.started_s - rows.started_s.min()), {}, 0)
+        first = rows.started_s.min()    # Load: of workloads.clients.rows
+        return Load(rows.assign(started_s=rows.started_s - first), metrics={}, started=first)
 
 Many clients on a host, which start together on all hosts, are a subclass of Runner
 (clients.on_host.runner) and clients.driver.Clients; keystone is the shortest example.
