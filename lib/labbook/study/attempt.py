@@ -135,6 +135,8 @@ class Attempt:
         if self._recorded is None:
             raise LabbookError("the attempt ended without record()")
         links, failed = {}, self.study.records(self.point.experiment).failure(self.point.key)
+        if failed and self.study.run.is_stale(failed):
+            failed = None       # of earlier code or versions: a failure that was mended
         if self._lab:
             links = {"before": self._links_before, "after": self._lab.check_links()}
         about = self._about() | {"summary": self._recorded["summary"],

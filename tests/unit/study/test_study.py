@@ -13,6 +13,7 @@ from study_stand_ins import checkout
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, SystemFailure
 from labbook.study import PointsFailed, Study, published
+from labbook.study.fingerprint import Fingerprint
 from labbook.study.record import Records
 
 
@@ -186,6 +187,16 @@ def test_a_point_keeps_how_it_failed_before_it_came_out(make):
     assert study.conditions()["failed_first"] == 1
     other = study.records("speed").meta(speed.points()[1].key)["provenance"]
     assert "failed_first" not in other
+
+
+def test_a_failure_of_earlier_code_is_not_among_the_conditions(make):
+    study, speed = make()
+    study.fingerprint = Fingerprint("with a mistake", {})
+    failing(study, speed, {0, 2}, SystemFailure("it died"))
+    assert len(speed.failures()) == 1
+    again, speed = make()
+    failing(again, speed, (), None)
+    assert speed.failures() == [] and "failed_first" not in again.conditions()
 
 
 def test_a_point_that_fails_twice_fails_the_study_which_says_why(make):
