@@ -1,4 +1,4 @@
-"""The ends of a link: the places where packets of one direction are held back, lost or cut."""
+"""The ends of a link: where packets of one direction are delayed, lost or cut."""
 
 import json
 import shlex
@@ -19,21 +19,21 @@ NOTHING_ASKED = {**asdict(Shape()), "cut": False}
 
 
 def ends(lab, site: str, far: str) -> list["End"]:
-    """The ends of a link on the side of `site`: its router, or each of its hosts without one."""
+    """The ends of a link on the side of `site`: its router's, or where it has none each host's."""
     if site in lab.routers:
         return [WireEnd(lab.routers[site], site, far, lab.site(site)[0])]
     return [HostEnd(host, far, _machines(lab, far), lab.id) for host in _machines(lab, site)]
 
 
 def _machines(lab, site):
-    """The site's hosts, but one of each data address: a real host may be several of the lab."""
+    """One host of each data address of a site: a user's host may serve as several lab hosts."""
     return list({host.address: host for host in reversed(lab.site(site))}.values())[::-1]
 
 
 class End:
-    """One host's side of a link. It asks its host, so that any process that attaches may use it.
+    """One host's side of a link. Its state is kept on the host, for any process that attaches.
 
-    `wire` names the link among those of this host; `witness` is the host whose pings pass it.
+    `wire` names the link on this host; `witness` is a host whose pings pass this end.
     """
 
     has_own_delay = False
@@ -47,7 +47,7 @@ class End:
 
     @property
     def asked(self) -> dict:
-        """As noted on the host, so that another process that attaches knows it too."""
+        """The settings and `cut`, from a note on the host, where any process finds them."""
         if self._asked is None:
             noted = self.host.run(f"cat {self._note} 2> /dev/null", check=False).stdout
             self._asked = json.loads(noted or "{}") or dict(NOTHING_ASKED)
@@ -59,20 +59,21 @@ class End:
 
     @property
     def means(self) -> str:
-        """How packets are held back."""
+        """How packets are delayed: "nothing", "netem" or "delay line"."""
         if not self.asked_shape.holds:
             return "nothing"
         return "netem" if self._netem else "delay line"
 
     @property
     def untouched(self) -> bool:
-        """Whether it was never shaped or cut, or is as if it had not been."""
+        """Whether its settings are those of a link that was never shaped or cut."""
         return self.asked == NOTHING_ASKED
 
     def require_allowed(self) -> None:
-        """LabError when the end's host may not be made to delay or to cut."""
+        """LabError when the host's owner does not allow to delay or cut."""
 
     def shape(self, shape: Shape) -> None:
+        """Replace the settings; start a delay line if need be."""
         commands = self._shaping(shape)
         line = self.host.process(self.name)
         if line:
@@ -82,32 +83,34 @@ class End:
             self._start(shape)
 
     def set_cut(self, cut: bool) -> None:
+        """Drop all packets, or stop dropping them."""
         self._apply(self._cutting(cut), {**self.asked, "cut": cut})
 
     def traffic(self) -> dict | None:
-        """Bytes and packets that entered here, ever since; None where nothing counts them."""
+        """Bytes and packets that entered the link here; None where nothing counts them."""
         return None
 
-    def stands(self) -> bool:
-        """False when packets need a delay line and there is none."""
+    def is_working(self) -> bool:
+        """False when packets need a delay line and none runs."""
         if self.means != "delay line":
             return True
         line = self.host.process(self.name)
         return bool(line) and line.alive()
 
     def stats(self) -> dict | None:
-        """What the delay line counts; None when there is none."""
-        if self.means != "delay line" or not self.stands():
+        """The delay line's counters; None when there is none."""
+        if self.means != "delay line" or not self.is_working():
             return None
         line = self.host.process(self.name)
         log = shlex.quote(line.log)
-        said = self.host.run(
+        done = self.host.run(
             f"n=$(grep -c ^stats {log}); kill -USR1 {line.pid}; i=0; "
             f"while [ $(grep -c ^stats {log}) -le $n ] && [ $i -lt 100 ]; "
             f"do sleep 0.01; i=$((i+1)); done; grep ^stats {log} | tail -n 1", root=True)
-        return json.loads(said.stdout.partition(" ")[2] or "null")
+        return json.loads(done.stdout.partition(" ")[2] or "null")
 
     def log_tail(self) -> str:
+        """The end of the delay line's log."""
         line = self.host.process(self.name)
         return line.log_tail(5) if line else "(it was never started)"
 
@@ -127,7 +130,7 @@ class End:
 
     @cached_property
     def _program(self) -> str:
-        """The delay line's own path on the host, put there once."""
+        """Path of the delay line's program on the host; copies it there."""
         self.host.put(DELAY_LINE, DELAY_LINE.name)
         return str(self.host.root / DELAY_LINE.name)
 
@@ -139,10 +142,10 @@ class WireEnd(End):
         super().__init__(router, f"w-{far}", f"{site}>{far}", witness)
 
     def traffic(self):
-        """Counted by the wire itself, behind all that holds packets back or loses them."""
+        """From the wire's own counters, after all shaping."""
         counts = f"/sys/class/net/{self.wire}/statistics"
-        said = self.host.run(f"cat {counts}/tx_bytes {counts}/tx_packets").stdout
-        return dict(zip(("bytes", "packets"), map(int, said.split())))
+        output = self.host.run(f"cat {counts}/tx_bytes {counts}/tx_packets").stdout
+        return dict(zip(("bytes", "packets"), map(int, output.split())))
 
     def _shaping(self, shape):
         return shaping.set_up(self.wire, shape, self._netem, self._queue)
@@ -156,18 +159,18 @@ class WireEnd(End):
 
     @cached_property
     def _queue(self) -> int:
-        """The interface's index: a number that no other wire of this router has."""
+        """The number of the wire's NFQUEUE: its interface index, unique on this router."""
         return int(self.host.run(f"cat /sys/class/net/{self.wire}/ifindex").stdout) % 65536
 
 
 class HostEnd(End):
-    """A real host's side: it shapes what comes from the data addresses of the far site's hosts.
+    """A user's host's side: it shapes what arrives from the data addresses of the far site's hosts.
 
-    A wire is shaped where packets enter it, which a real host cannot do as well: see firewall.py.
+    A wire is shaped where packets enter it; why not here, see firewall.py.
     """
 
-    # netem would take the place of the queueing discipline of an interface that is the host's own
-    # and carries more than the link, so the delay line is the means, whatever the kernel has.
+    # netem would replace the queueing discipline of the user's interface, which carries more than
+    # the link. So always use the delay line.
     _netem = False
     has_own_delay = True
     doubt = ("The hosts may be too busy for exact delays, or that far apart without any: "
@@ -180,7 +183,7 @@ class HostEnd(End):
                                  tuple(firewall.ssh_exemptions(host, peers)))
 
     def require_allowed(self) -> None:
-        if not self.host.may("shape"):  # that it may be root there for other things is no leave
+        if not self.host.may("shape"):  # even where other permissions give root
             raise LabError(f"{self.host.name}: links cannot be delayed or cut there: shape is not "
                            "allowed", remedy="Add shape to the host's `allow` if you agree, and "
                                              "bring the lab up anew")
@@ -203,7 +206,7 @@ class HostEnd(End):
 
     @cached_property
     def _queue(self) -> int:
-        """A number that nothing on this host uses, chosen once and noted there."""
+        """The number of an NFQUEUE that nothing on this host uses; chosen once and noted there."""
         note = f"queue-{self.wire}"
         noted = self.host.run(f"cat {note} 2> /dev/null", check=False).stdout.strip()
         if noted:

@@ -1,26 +1,26 @@
-"""Links between real hosts: the firewall's rules that hand a site's packets to the delay line.
+"""Links between a user's own hosts: firewall rules that queue a site's packets for the delay line.
 
-A link takes packets in hand where they arrive, unlike a wire, where they leave: each host holds
-what comes to its data address from the data addresses of the far site's hosts. Where they leave
-they would still be their socket's, and TCP puts no more on the way than the queue of a network
-card should hold ("TCP small queues"): 0.8 Mbit/s at 100 ms of round trip, against 285. And a
-sender is told of a packet dropped in its own kernel, as it is not of a cut fibre.
-What measures by the kernel's time of arrival, as ping does without -U, sees none of that hold.
+Packets are delayed where they arrive, unlike on a wire, where they are delayed on leaving: each host
+queues what comes to its data address from the data addresses of the far site's hosts. On leaving,
+packets still count against their socket, and TCP sends no more than fits a network card's queue
+("TCP small queues"): 0.8 Mbit/s at 100 ms of round trip instead of 285. Also, a sender learns of a
+packet that its own kernel drops, which is unlike a cut fibre. A program that measures by the
+kernel's time of arrival, such as ping without -U, does not see this delay.
 
-Everything else on the host's network goes its way, the SSH connections of the driver too.
-All text, for a shell of root's; undone from the journal alone.
+All other traffic of the host is unaffected, including the driver's SSH connections. The module only
+makes shell text for root; `undo` needs the journal's entry alone.
 """
 
 import ipaddress
 import re
 from dataclasses import dataclass
 
-KIND = "chain"      # of entries in a host's journal
-# A rate of a link is one of all its hosts together, and none of them sees what the others send.
+KIND = "chain"      # in a host's journal
+# A link's rate would be shared by all its hosts, and no host sees what the others send.
 NO_RATE = "no rate_mbit where the environment's provider is ssh: leave it out"
-ALL_QUEUES = range(30_000, 65_536)  # above those that people choose
+ALL_QUEUES = range(30_000, 65_536)  # above the numbers that people usually choose
 
-# What says which queues have a program, and which are named by a rule and wait for theirs.
+# Lists queues that a program has bound and queues that a rule names.
 QUEUES_IN_USE = """echo programs; cat /proc/net/netfilter/nfnetlink_queue 2> /dev/null
 echo notes; cat queue-* 2> /dev/null
 echo rules; iptables-save 2> /dev/null; ip6tables-save 2> /dev/null; nft list ruleset 2> /dev/null
@@ -29,9 +29,9 @@ true"""
 
 @dataclass(frozen=True)
 class Chain:
-    """The rules of one link on one host: `far` is the other site, `peers` its data addresses.
+    """One link's chain of rules on one host: `far` is the other site, `peers` its data addresses.
 
-    `exempt` are words of rules for packets that are never held: (peer, words).
+    `exempt` are (peer, match) pairs for packets that are never delayed or cut.
     """
 
     lab: str
@@ -42,32 +42,32 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """Of the lab's own; 27 characters at most, of the 28 that the kernel takes."""
+        """At most 27 characters; the kernel takes 28."""
         return f"lb-{self.lab}-{self.far}"
 
     @property
     def entry(self) -> dict:
-        """For the host's journal, before the chain is made; `undo` takes it."""
+        """The journal's entry, to be written before the chain is made; `undo` takes it."""
         return {"made": KIND, "chain": self.name}
 
     def commands(self, queue: int | None, cut: bool) -> list[str]:
-        """Shell commands (root's, `set -e`) that make the chain so, whatever it was.
+        """Shell commands (as root, `set -e`) that replace the chain's rules.
 
-        `queue`: packets wait there for a delay line; None: they need not wait. No chain at all
-        where nothing is asked.
+        `queue`: the NFQUEUE of the delay line; None: no delay. Without a delay and a cut there is
+        no chain.
         """
         if queue is None and not cut:
             return undo(self.entry)
         made = [f"iptables-restore -w --noflush <<'RULES'\n{self.rules(queue, cut)}RULES",
                 _jump("PREROUTING", self.name)]
-        # What a delay line lets go of comes by INPUT: a cut is for packets on their way, too.
+        # Packets that a delay line releases pass INPUT next: a cut drops those under way as well.
         if cut:
             return [*made, _jump("INPUT", self.name)]
         return [_no_jump("INPUT", self.name), *made]
 
     def rules(self, queue, cut) -> str:
         """Input of iptables-restore, which replaces the chain in one step."""
-        # No --queue-bypass: without its delay line the link is closed, not fast.
+        # No --queue-bypass: without its delay line the link passes nothing, rather than undelayed.
         target = "DROP" if cut else f"NFQUEUE --queue-num {queue}"
         exempt = [f"{self._from(peer)} {words} -j RETURN" for peer, words in self.exempt]
         held = [f"{self._from(peer)} -j {target}" for peer in self.peers]
@@ -78,9 +78,9 @@ class Chain:
 
 
 def undo(entry: dict) -> list[str]:
-    """Shell commands (root's) that take away the chain of a journal's entry; twice does no harm.
+    """Shell commands (as root) that remove the chain of a journal's entry, if it is there.
 
-    They fail when something of it stays. The rules' queue goes with its delay line, a process.
+    They fail when something of it stays.
     """
     name, quiet = entry["chain"], "2> /dev/null || true"
     return [_no_jump("PREROUTING", name), _no_jump("INPUT", name),
@@ -90,9 +90,9 @@ def undo(entry: dict) -> list[str]:
 
 
 def ssh_exemptions(host, peers) -> list[tuple[str, str]]:
-    """(peer's address, words of a rule) of SSH connections between a host and far ones, both ways.
+    """(peer's address, match) pairs for SSH connections between a host and far ones, both ways.
 
-    Only where SSH goes to the data address: one of the hosts may be the other's jump host.
+    Only where SSH uses the data address: one of the hosts may be the other's jump host.
     """
     out = []
     for peer in peers:
@@ -104,17 +104,17 @@ def ssh_exemptions(host, peers) -> list[tuple[str, str]]:
 
 
 def _shared(host) -> bool:
-    """Whether control is on the data address; a name may stand for any address."""
+    """Whether SSH goes to the data address; assumed for a host name, which may resolve to it."""
     try:
         return ipaddress.ip_address(host.login.address) == ipaddress.ip_address(host.address)
     except ValueError:
         return True
 
 
-def free_queue(said: str) -> int:
-    """A queue's number that is not in use, from what QUEUES_IN_USE said."""
+def free_queue(listing: str) -> int:
+    """The number of a queue that is not in use, from the output of QUEUES_IN_USE."""
     used = set()
-    _, programs, notes, rules = re.split(r"^(?:programs|notes|rules)$", said, maxsplit=3, flags=re.M)
+    _, programs, notes, rules = re.split(r"^(?:programs|notes|rules)$", listing, maxsplit=3, flags=re.M)
     used |= {int(line.split()[0]) for line in programs.splitlines() if line.strip()}
     used |= set(map(int, notes.split()))
     # iptables: --queue-num 5, --queue-balance 0:3; nft: queue num 5, queue flags bypass to 0-3
@@ -124,7 +124,7 @@ def free_queue(said: str) -> int:
 
 
 def _jump(hook, name):
-    """First of all rules there, since another may let a packet go at once."""
+    """Insert the jump as the first rule, before rules that accept packets."""
     command = "iptables -w -t mangle"
     return f"{command} -C {hook} -j {name} 2> /dev/null || {command} -I {hook} -j {name}"
 

@@ -65,7 +65,7 @@ class Link:
             deviation = None if unshaped else pings.deviation(shape)
             if not deviation:
                 return self._report(pings, tries)
-            if not all(self._each(End.stands)):
+            if not all(self._each(End.is_working)):
                 break
         raise LabError(f"the link {self.site_a}-{self.site_b} is not what was asked ({pair}): "
                        f"{deviation}", remedy=self._state_of_ends())
@@ -131,7 +131,7 @@ class Link:
             return list(pool.map(ping, pairs))
 
     def _state_of_ends(self):
-        dead = [end for end in self._ends if not end.stands()]
+        dead = [end for end in self._ends if not end.is_working()]
         if dead:
             return (f"The delay line on {dead[0].host.name} has ended, so the link passes nothing; "
                     f"shape it again. Its log ends: {dead[0].log_tail().strip()}")

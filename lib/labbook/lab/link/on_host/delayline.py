@@ -1,12 +1,11 @@
-"""The delay line: holds each packet of one NFQUEUE until its time has come.
+"""The delay line: delays each packet of one NFQUEUE, for kernels without `tc netem`.
 
-Stands in for `tc netem` on kernels without it. It needs Python and nothing else, so that it can be
-put on any host: `python3 -I -S delayline.py --queue 7 --delay-ms 50`, run as root in the network
-namespace whose firewall sends packets to that queue. It fails closed: the firewall rule has no
-`--queue-bypass`, so packets stop when this program does.
+Standard library only, so that it runs on any host with Python: `python3 -I -S delayline.py --queue 7
+--delay-ms 50`, as root in the network namespace whose firewall sends packets to that queue. It
+fails closed: the firewall rule has no `--queue-bypass`, so that packets stop when this program ends.
 
-It prints `ready ...` when it holds the queue, and `stats {...}` when asked by SIGUSR1. On SIGTERM
-it lets go of what it holds and ends.
+It prints `ready ...` when it has bound the queue, and `stats {...}` upon SIGUSR1. Upon SIGTERM it
+releases the packets that it holds and ends.
 """
 
 import argparse
@@ -24,9 +23,9 @@ from collections import deque
 from contextlib import suppress
 
 MAX_HELD = 500_000           # packets; beyond it the kernel drops and counts
-RECEIVE_BYTES = 64 << 20     # room for bursts that come while this program is not running
+RECEIVE_BYTES = 64 << 20     # socket buffer, for bursts while this program is not scheduled
 TOGETHER_S = 20e-6           # packets due within this time of each other share one verdict
-BURST = 128                  # packets taken in before looking at the clock's other side
+BURST = 128                  # packets received before due packets are released
 
 # linux/netlink.h, linux/netfilter/nfnetlink.h and nfnetlink_queue.h
 _SOL_NETLINK, _NETLINK_NETFILTER, _NO_ENOBUFS, _SO_RCVBUFFORCE = 270, 12, 5, 33
@@ -38,15 +37,15 @@ DROP, ACCEPT = 0, 1
 
 
 class Schedule:
-    """Which packet goes when: arrival + delay (± jitter, uniform), order kept, seeded loss.
+    """When each packet is released: arrival + delay ± uniform jitter, in order, with seeded loss.
 
-    Packets are their queue's ids, which grow; times are seconds of one clock.
+    A packet is its id in the queue; ids increase. Times are seconds of one clock.
     """
 
     def __init__(self, delay_s, jitter_s=0.0, loss=0.0, seed=0):
         self.delay_s, self.jitter_s, self.loss = delay_s, jitter_s, loss
         self._random = random.Random(seed).random
-        self._held = deque()    # [due, last packet of those that go together, lost]
+        self._held = deque()    # [due, last packet of a group with one verdict, lost]
 
     def arrive(self, packet, now):
         due = now + self.delay_s
@@ -62,11 +61,11 @@ class Schedule:
         self._held.append([due, packet, lost])
 
     def next_due(self):
-        """Time of the next release, or None when nothing is held."""
+        """Time of the next release; None when no packet is held."""
         return self._held[0][0] if self._held else None
 
     def release(self, now):
-        """[(packet, verdict)] due by now; ACCEPT speaks for all packets held up to that one."""
+        """[(packet, verdict)] due by `now`; ACCEPT applies to all held packets up to that one."""
         verdicts, accepted = [], None
         while self._held and self._held[0][0] <= now:
             _, packet, lost = self._held.popleft()
@@ -83,10 +82,10 @@ class Schedule:
 
 
 class Queue:
-    """One NFQUEUE of this network namespace. OSError when it is taken, missing or not permitted."""
+    """One NFQUEUE of this network namespace. OSError when it is in use, missing or not permitted."""
 
     def __init__(self, number, segments=False, max_held=MAX_HELD):
-        """`segments`: have the kernel cut large send-offload packets up before they are queued."""
+        """`segments`: the kernel segments large offloaded packets before it queues them."""
         self.number = number
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
         self.socket.bind((0, 0))
@@ -104,7 +103,7 @@ class Queue:
         self._packet_type = struct.pack("=H", _PACKET)
 
     def receive(self):
-        """The next packet's id; None for another message; BlockingIOError when none is there."""
+        """The next packet's id; None for another kind of message; BlockingIOError when there is none."""
         message = self._message
         self.socket.recv_into(message)
         if message[4:6] != self._packet_type:
@@ -112,13 +111,13 @@ class Queue:
         return self._id.unpack_from(message, 24)[0]
 
     def give(self, packet, verdict):
-        """ACCEPT lets every packet up to this one go, DROP drops this one."""
+        """Send a verdict: ACCEPT for all packets up to this one, DROP for this one."""
         kind = _VERDICT_BATCH if verdict == ACCEPT else _VERDICT
         header = _attribute(_VERDICT_HDR, struct.pack(">II", verdict, packet))
         self.socket.send(_message(kind, self.number, header))
 
     def counts(self):
-        """Packets held; dropped by the kernel for want of room: in the queue, on the way here."""
+        """Packets (held, dropped because the queue was full, dropped because the socket was full)."""
         with open("/proc/self/net/netfilter/nfnetlink_queue") as lines:
             for fields in map(str.split, lines):
                 if int(fields[0]) == self.number:
@@ -145,7 +144,7 @@ def _message(kind, queue, attributes, flags=0):
 
 
 class Line:
-    """A queue and its schedule, and what happened so far."""
+    """A queue, its schedule, and counters."""
 
     def __init__(self, queue, schedule):
         self.queue, self.schedule = queue, schedule
@@ -153,7 +152,7 @@ class Line:
         self.late_s, self.priority = 0.0, "ordinary"
 
     def run(self):
-        """Hold and release until an exception (SIGTERM raises SystemExit) ends it."""
+        """Delay packets until an exception, such as SystemExit upon SIGTERM."""
         clock, queue, schedule = time.monotonic, self.queue, self.schedule
         waiting_for = [queue.socket]
         while True:
@@ -167,7 +166,7 @@ class Line:
                 self._give(schedule.release(now))
 
     def let_go(self):
-        """Release what is held at once, so that a new shape loses nothing that is on its way."""
+        """Release all held packets now, so that a change of the settings loses none."""
         self._give(self.schedule.release(float("inf")))
 
     def stats(self):
@@ -201,12 +200,12 @@ def _settings(arguments):
     parser.add_argument("--loss", type=float, default=0.0, help="share of packets, 0 to 1")
     parser.add_argument("--seed", type=int, default=0, help="of jitter and loss")
     parser.add_argument("--try", dest="only_try", action="store_true",
-                        help="take the queue and end: is it possible here?")
+                        help="bind the queue and end: does it work here?")
     return parser.parse_args(arguments)
 
 
 def _hurry():
-    """Run before anything else that wants a core: says whether the system lets us.
+    """Get real-time priority if permitted; return "real-time" or "ordinary".
 
     With four busy loops on two cores a round trip of 5 ms was 5.5 ms (at most 5.8) in real time,
     and 14 ms (at most 105) at the best ordinary priority.
@@ -222,14 +221,14 @@ def _hurry():
 
 def main(arguments=None):
     asked = _settings(arguments)
-    # Loss must hit packets as they are on a wire, not 64 KiB bundles of them.
+    # Loss must drop single packets, as on a wire, not offloaded bundles of 64 KiB.
     queue = Queue(asked.queue, segments=asked.loss > 0)
     schedule = Schedule(asked.delay_ms / 1e3, asked.jitter_ms / 1e3, asked.loss, asked.seed)
     line = Line(queue, schedule)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGUSR1, lambda *_: print("stats", json.dumps(line.stats()), flush=True))
     line.priority = _hurry()
-    gc.disable()    # nothing here makes cycles, and a collection would hold packets up
+    gc.disable()    # nothing here makes reference cycles, and a collection would delay packets
     print(f"ready queue={asked.queue} delay_ms={asked.delay_ms:g} jitter_ms={asked.jitter_ms:g} "
           f"loss={asked.loss:g} seed={asked.seed} priority={line.priority}", flush=True)
     if asked.only_try:
