@@ -1,4 +1,4 @@
-"""Folders of this machine's cache: made once, safe to kill, whole or not there."""
+"""Folders in this machine's cache: built once, atomically, safe to kill at any moment."""
 
 import fcntl
 import json
@@ -10,23 +10,23 @@ from pathlib import Path
 
 from labbook.paths import cache_dir
 
-COMPLETE = "complete.json"  # written last: each file of the folder and its size
+COMPLETE = "complete.json"  # written last: {file: size} of the folder
 
 
 def build_once(name: str, fill: Callable[[Path], None]) -> Path:
-    """The cached folder `name`, filled by `fill(folder)` when it is missing or not whole.
+    """The cached folder `name`; `fill(folder)` fills it when it is missing or incomplete.
 
-    Runs in parallel wait for one another; what a killed run leaves is never taken for whole.
+    Parallel runs wait for one another; what a killed run leaves is never used.
     """
-    shelf = cache_dir() / "artifacts"
-    folder, drafts = shelf / name, shelf / ".drafts" / name
+    cache = cache_dir() / "artifacts"
+    folder, drafts = cache / name, cache / ".drafts" / name
     if is_whole(folder):
         return folder
-    with _alone(shelf / ".locks" / name):
+    with _locked(cache / ".locks" / name):
         if is_whole(folder):
             return folder
         shutil.rmtree(drafts, ignore_errors=True)
-        _clear_left_drafts(shelf)
+        _delete_stale_drafts(cache)
         drafts.mkdir(parents=True)
         draft = Path(tempfile.mkdtemp(dir=drafts))
         draft.chmod(0o755)
@@ -41,7 +41,7 @@ def build_once(name: str, fill: Callable[[Path], None]) -> Path:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether every file that was there at the end is there in its size."""
+    """Whether every file listed in complete.json is there and has its size."""
     try:
         wanted = json.loads((folder / COMPLETE).read_text())
         return all((folder / file).stat().st_size == size for file, size in wanted.items())
@@ -54,16 +54,16 @@ def _sizes(folder: Path) -> dict[str, int]:
             for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
-def _clear_left_drafts(shelf: Path):
-    """Those of killed runs, also of folders that nobody makes any more; not of runs at work."""
-    for left in (shelf / ".drafts").glob("*"):
-        with suppress(BlockingIOError), _alone(shelf / ".locks" / left.name, fcntl.LOCK_NB):
+def _delete_stale_drafts(cache: Path):
+    """Delete drafts of killed runs, whatever their folder; not of runs in progress."""
+    for left in (cache / ".drafts").glob("*"):
+        with suppress(BlockingIOError), _locked(cache / ".locks" / left.name, fcntl.LOCK_NB):
             shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
-def _alone(lock: Path, how=0):
-    """Hold `lock`; the kernel gives it up when its holder dies."""
+def _locked(lock: Path, how=0):
+    """Hold a file lock; the kernel releases it when its holder dies."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX | how)

@@ -1,4 +1,4 @@
-"""Folders of this machine's cache, brought to hosts once and checked whenever they are used."""
+"""Copy folders of this machine's cache to hosts, once; check the copy at each use."""
 
 import shlex
 from pathlib import Path, PurePosixPath
@@ -13,18 +13,18 @@ sys.exit(any(os.path.getsize(f) != n for f, n in json.load(open("{COMPLETE}")).i
 
 
 def push(host, folder: Path) -> PurePosixPath:
-    """Where `folder`, from `shelf.made`, is on the host: copied if it is not there.
+    """Path on the host of a `folder` from build_once; copies it if it is not there.
 
-    A user's own host may have it ready below its root folder, and must if no software may be
-    copied there: LabError.
+    On a user's own host a copy below its root folder is used if it is complete. LabError when there
+    is none and no software may be copied there.
     """
-    kept, place = _places(host, folder)
+    prepared, place = _places(host, folder)
     with transfer.alone(host, place):
-        if _is_there(host, kept, folder, sizes=host.is_remote):
-            return kept
+        if _is_there(host, prepared, folder, sizes=host.is_remote):
+            return prepared
         if not host.may("software"):
             raise LabError(
-                f"{host.name}: {kept} is not there or not whole, and nothing allows to copy it",
+                f"{host.name}: {prepared} is not there or not whole, and nothing allows to copy it",
                 remedy=f"Copy {folder} there, or add software to the host's `allow`")
         if not _is_there(host, place, folder):
             transfer.send(host, folder, place)
@@ -32,7 +32,7 @@ def push(host, folder: Path) -> PurePosixPath:
 
 
 def _places(host, folder):
-    """Where the host may have it ready, and where it is copied to."""
+    """(where the host's owner may have put it, where it is copied to)"""
     if not host.is_remote:
         return PurePosixPath(folder), host.root / "artifacts" / folder.name
     lab = host.root.parent
@@ -40,10 +40,10 @@ def _places(host, folder):
 
 
 def _is_there(host, place, folder, sizes=False) -> bool:
-    """By the list of its files; with `sizes`, which whoever copied it may have got wrong, by these."""
+    """Compare complete.json; with `sizes` also the sizes of the files, for copies made by hand."""
     mark = shlex.quote(str(place / COMPLETE))
-    seen = host.run(f"cat {mark}", check=False)
-    if seen.exit_code or seen.stdout.strip() != (folder / COMPLETE).read_text().strip():
+    listing = host.run(f"cat {mark}", check=False)
+    if listing.exit_code or listing.stdout.strip() != (folder / COMPLETE).read_text().strip():
         return False
     check = shlex.join([host.python, "-c", SAME_SIZES, str(place)])
     return not sizes or host.run(check, check=False).exit_code == 0

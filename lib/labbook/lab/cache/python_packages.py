@@ -1,6 +1,6 @@
-"""Python programs with packages of their own, for the Python that a host has.
+"""Python programs with their own packages, such as a server of OpenStack, for a host's Python.
 
-Such as a server of OpenStack: its packages are kept apart from labbook's, and from the host's.
+The packages are isolated from labbook's and from the host's.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from labbook.lab.remote import software, wheels
 from labbook.lab.remote.on_host import probe_python
 from labbook.lab.ssh.transfer import say
 
-# What nothing imports at run time but what is a good part of the files.
+# Not imported at run time, but a large part of the files.
 UNUSED = ("bin", "share", *(f"**/{name}" for name in ("test", "tests", "locale/*", "*.c", "*.h", "*.pyx")))
 COMPILE = ("-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash")
 COMPILE_SECONDS = 600
@@ -25,8 +25,8 @@ COMPILE_SECONDS = 600
 
 @dataclass(frozen=True)
 class PythonPackages:
-    """`requirements` in pip's words; `pins`: a file with the version of each package, theirs too;
-    `built`: those that are no wheels there but plain Python, made here."""
+    """`requirements` as pip takes them; `pins`: a file with the version of every package, dependencies
+    included; `built`: packages without wheels, in plain Python, which are built here."""
 
     name: str
     version: str
@@ -34,29 +34,30 @@ class PythonPackages:
     pins: Path
     built: tuple[str, ...] = ()
 
-    tools = "none"  # no group of pipeline/needs.yml: what fetches them came with labbook
+    tools = "none"  # no group of pipeline/needs.yml: pip or uv came with labbook
 
     def __str__(self):
         return f"Python packages of {self.name} {self.version}"
 
     @property
     def folder(self) -> str:
-        """Its name in the cache and on hosts, for this machine's Python."""
+        """Name of the folder in the cache and on hosts, for this machine's Python."""
         return self._folder("{}.{}".format(*sys.version_info), platform.machine())
 
-    def fetch(self, seen: dict | None = None) -> Path:
-        """The cached folder for the Python that `look` has seen on a host, or for this one."""
-        seen = seen or probe_python.look(())
-        wheels.check_kind(seen.get("host", "this machine"), seen)
-        python, machine = "{}.{}".format(*seen["version"]), seen["machine"]
-        return build_once(self._folder(python, machine), lambda folder: self._fill(folder, python, machine))
+    def fetch(self, python: dict | None = None) -> Path:
+        """The cached folder for a Python as probe_python describes it, or for this machine's."""
+        python = python or probe_python.look(())
+        wheels.check_kind(python.get("host", "this machine"), python)
+        version, machine = "{}.{}".format(*python["version"]), python["machine"]
+        return build_once(self._folder(version, machine),
+                          lambda folder: self._fill(folder, version, machine))
 
     def python_on(self, host) -> str:
-        """The command line, for a shell, of the host's Python with these packages and no others."""
-        seen = {**software.ask(host, host.python), "host": host.name}
-        folder = push(host, self.fetch(seen))
+        """Shell words of the host's Python with these packages and no others; copies them there."""
+        python = {**software.ask(host, host.python), "host": host.name}
+        folder = push(host, self.fetch(python))
         return (f"env PYTHONPATH={shlex.quote(str(folder))} PYTHONNOUSERSITE=1 "
-                f"{shlex.quote(seen['python'])} -S")
+                f"{shlex.quote(python['python'])} -S")
 
     def _folder(self, python, machine) -> str:
         recipe = self.pins.read_bytes() + repr((self.requirements, UNUSED)).encode()
@@ -68,6 +69,6 @@ class PythonPackages:
         wheels.into(folder, self.requirements, self.pins, python, machine, f"{self.name} {self.version} "
                     f"(Python {python} on {machine})", self.built)
         wheels.drop(folder, UNUSED)
-        if "{}.{}".format(*sys.version_info) == python:  # another one's bytecode its host makes
+        if "{}.{}".format(*sys.version_info) == python:  # bytecode for other versions is made on the host
             subprocess.run([sys.executable, *COMPILE, "-s", folder, folder], timeout=COMPILE_SECONDS,
                            capture_output=True, stdin=subprocess.DEVNULL)

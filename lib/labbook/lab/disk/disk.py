@@ -1,4 +1,8 @@
-"""A host's own disk: its scheduler and read-ahead, its requests traced, what a seek costs on it."""
+"""A host's own disk: its scheduler and read-ahead, a trace of its requests, the cost of a seek.
+
+The cost of a seek is the time of random reads over that of sequential ones, by fio. Verdicts that
+need a disk that seeks depend on it: a ratio near 1 says that this one does not.
+"""
 
 import json
 import os
@@ -9,16 +13,15 @@ from labbook.errors import InputError, LabError
 from labbook.lab.disk.trace import Trace
 
 DEVICES = "/sys/dev/block"      # a folder each, by major:minor
-SLOWEST = 5e6       # bytes a second: a disk that lays its file out more slowly is an error
+SLOWEST = 5e6       # bytes a second: fio gets a time limit by it
 FIO = "Type: apt-get install fio; in the study's lab.yml name it: needs: {packages: [fio]}"
 PAGE_KB = 4         # the kernel reads ahead by whole pages
 MOST_READ_AHEAD_KB = 1 << 20
-# Schedulers that may be modules: the kernel names them only once they are loaded, which giving
-# one to a disk does by itself.
+# Schedulers that may be kernel modules: listed only once loaded, and loaded when a disk gets one.
 MODULES = {"bfq": "bfq", "kyber-iosched": "kyber", "mq-deadline": "mq-deadline"}
 OFFERED = f"""cat queue/scheduler; PATH=$PATH:/usr/sbin:/sbin
 for module in {' '.join(MODULES)}; do modprobe -nq $module 2> /dev/null && echo $module; done; true"""
-# What lies below a loop device, where its file can be seen from the host.
+# Facts of the device, and of the disk below it where its file is visible from the host.
 LOOK = """tell() { printf '%s\\t%s\\n' "$1" "$(cat "$2" 2> /dev/null)"; }
 of() { for name in scheduler read_ahead_kb rotational; do tell $1$name $2/queue/$name; done; }
 of '' .; tell size size; tell dio loop/dio
@@ -29,15 +32,15 @@ below=@DEVICES@/$((number >> 8 & 0xfff)):$((number & 0xff | number >> 12 & 0xfff
 [ ! -e $below/queue ] || of below_ $below"""
 
 
-BLOCK_BYTES = 128 << 10     # the kernel's usual read-ahead
-ROUNDS = 2                  # of each kind, in turns, so that a slow moment does not hit one alone
+BLOCK_BYTES = 128 << 10     # the kernel's default read-ahead
+ROUNDS = 2                  # of each kind, in turns, so that a slow moment does not hit one kind only
 MEBIBYTE = 1 << 20
 LEAST_BYTES, MOST_BYTES = 64 * MEBIBYTE, 1024 * MEBIBYTE
 KINDS = {"sequential": "read", "random": "randread"}
 
 
 class Disk:
-    """`write_down(host)` gives the name of the tracing instance that may be made for it."""
+    """`write_down(host)` notes a tracing instance for the host in the journal and returns its name."""
 
     def __init__(self, host, write_down):
         if not (host.limits or {}).get("disk"):
@@ -54,18 +57,18 @@ class Disk:
         return self._numbers
 
     def schedulers(self) -> list[str]:
-        """All that the kernel has for this disk."""
+        """Schedulers that the kernel offers for this disk."""
         listed, *modules = self._here(OFFERED).splitlines()
         names = [name.strip("[]") for name in listed.split()]
         return list(dict.fromkeys([*names, *(MODULES[module] for module in modules)]))
 
     def set(self, scheduler: str | None = None, read_ahead_kb: int | None = None) -> None:
-        """Change what is given; the rest stays. Both go back to what they were with the lab.
+        """Set the scheduler, the read-ahead or both. They are restored when the lab goes down.
 
-        A read-ahead holds for files that are opened from then on: set it before a server starts.
+        A read-ahead applies to files that are opened afterwards: set it before a server starts.
 
-        InputError for a scheduler that the kernel does not have, and for a read-ahead that is not
-        whole pages; LabError when the kernel does not keep it.
+        InputError for a scheduler that the kernel does not offer, and for a read-ahead that is not
+        whole pages; LabError when the kernel does not apply it.
         """
         if scheduler is not None and scheduler not in (offered := self.schedulers()):
             raise InputError(f"no scheduler {scheduler!r} on {self.host.name}", key="scheduler",
@@ -82,15 +85,15 @@ class Disk:
                 raise LabError(f"{self.host.name}: {name} {value} was set and is {found[name]}")
 
     def facts(self) -> dict:
-        """scheduler, read_ahead_kb, rotational (as the kernel takes it to be), size_bytes,
-        free_bytes, direct_io (past the memory of the machine below); `below`, where it can be
-        told: the first three of the disk that it is a file on."""
+        """scheduler, read_ahead_kb, rotational (as the kernel assumes), size_bytes, free_bytes,
+        direct_io (past the machine's page cache) and, where it is visible, `below`: the first three
+        of the disk that holds its file."""
         place = shlex.quote(str(self.host.root))
-        said = dict(line.split("\t", 1) for line in
+        facts = dict(line.split("\t", 1) for line in
                     self._here(LOOK.replace("@PLACE@", place)).splitlines())
-        below = {"below": _queue(said, "below_")} if "below_scheduler" in said else {}
-        return {**_queue(said), "size_bytes": int(said["size"]) * 512,
-                "free_bytes": int(said["free"]), "direct_io": said["dio"] == "1", **below}
+        below = {"below": _queue(facts, "below_")} if "below_scheduler" in facts else {}
+        return {**_queue(facts), "size_bytes": int(facts["size"]) * 512,
+                "free_bytes": int(facts["free"]), "direct_io": facts["dio"] == "1", **below}
 
     def trace(self) -> Trace:
         """`with disk.trace() as trace: ...`, then `trace.requests`; or `begin()` and `end()`."""
@@ -116,7 +119,7 @@ class Disk:
                 "block_bytes": BLOCK_BYTES}
 
     def _here(self, script, **options) -> str:
-        """Run in the device's folder of /sys."""
+        """Run a script in the device's folder in /sys."""
         place = f"cd {DEVICES}/{self.number} && {{ {script}\n}}"
         return self.host.run(place.replace("@DEVICES@", str(DEVICES)), **options).stdout
 
@@ -128,15 +131,15 @@ def _check_read_ahead(kb):
                          allowed=f"multiples of {PAGE_KB} from 0 to {MOST_READ_AHEAD_KB}")
 
 
-def _queue(said, before="") -> dict:
-    listed = said[f"{before}scheduler"].split()
+def _queue(facts, prefix="") -> dict:
+    listed = facts[f"{prefix}scheduler"].split()
     current = next((name.strip("[]") for name in listed if name.startswith("[")), "none")
-    return {"scheduler": current, "read_ahead_kb": int(said[f"{before}read_ahead_kb"]),
-            "rotational": said[f"{before}rotational"] == "1"}
+    return {"scheduler": current, "read_ahead_kb": int(facts[f"{prefix}read_ahead_kb"]),
+            "rotational": facts[f"{prefix}rotational"] == "1"}
 
 
 def seek_file_bytes(free_bytes: int) -> int:
-    """Of the file that is read: large, so that the seeks are long, but half of what is free at most."""
+    """Size of the file that fio reads: large, for long seeks, but at most half of the free space."""
     size = min(MOST_BYTES, free_bytes // 2) // MEBIBYTE * MEBIBYTE
     if size < LEAST_BYTES:
         raise LabError(f"{free_bytes / 1e6:.0f} MB are free, and {2 * LEAST_BYTES / 1e6:.0f} MB are "
@@ -145,7 +148,7 @@ def seek_file_bytes(free_bytes: int) -> int:
 
 
 def seek_command(file: str, size: int, seconds: float) -> str:
-    """fio's command line: the file is written, then read for `seconds` in all, one read at a time."""
+    """fio's command line: write the file, then read it for `seconds` in total, one read at a time."""
     each_ms = max(1, round(seconds * 1000 / (ROUNDS * len(KINDS))))
     words = ["fio", "--output-format=json", f"--filename={file}", f"--size={size}", "--direct=1",
              "--ioengine=psync", "--name=layout", "--rw=write", f"--bs={MEBIBYTE}", "--end_fsync=1"]
@@ -157,17 +160,15 @@ def seek_command(file: str, size: int, seconds: float) -> str:
     return shlex.join(words)
 
 
-def seek_times(said: str) -> dict:
-    """sequential_ms, random_ms (of one read, the mean), ratio, and the `ratios` of the rounds.
-
-    LabError when fio did not read.
-    """
+def seek_times(output: str) -> dict:
+    """From fio's output: sequential_ms and random_ms (mean time of a read), their `ratio`, and the
+    `ratios` of the rounds. LabError when fio did not read."""
     try:
-        jobs = {job["jobname"]: job for job in json.loads(said[said.index("{"):])["jobs"]}
+        jobs = {job["jobname"]: job for job in json.loads(output[output.index("{"):])["jobs"]}
         times = {kind: [jobs[f"{kind}-{i}"]["read"]["lat_ns"]["mean"] / 1e6 for i in range(ROUNDS)]
                  for kind in KINDS}
     except (ValueError, KeyError, TypeError):
-        raise LabError(f"fio gave no times: {said.strip()[-300:] or 'nothing'}") from None
+        raise LabError(f"fio gave no times: {output.strip()[-300:] or 'nothing'}") from None
     if not all(value > 0 for values in times.values() for value in values):
         raise LabError("fio read nothing: the disk is slower than the time it was given")
     sequential, random = mean(times["sequential"]), mean(times["random"])

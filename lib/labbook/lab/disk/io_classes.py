@@ -1,6 +1,6 @@
-"""Linux I/O priorities of a process's threads, told apart by their names.
+"""Set the Linux I/O priority of a process's threads, selected by their names.
 
-The schedulers bfq and mq-deadline go by them; none and kyber do not.
+The schedulers bfq and mq-deadline honour it; none and kyber do not.
 """
 
 import re
@@ -16,25 +16,25 @@ CLASSES = tuple(iowatch.CLASSES)
 LEVELS = range(8)
 READY_SECONDS = 20
 NAMES = {number: name for name, number in iowatch.CLASSES.items()}
-# All of the session that a process leads: what was started may be a shell around the server.
+# All processes of the session: the one that was started may be a shell around the server.
 SESSION = 'pgrep -s "$(cut -d" " -f1 {folder}/ids)"'
 
 
 def io_class(process, threads: str, klass: str, level: int = 4) -> "IoClass":
-    """Give the threads of a running process whose names (15 characters at most) have the regular
-    expression `threads` in them an I/O class, now and whenever such a thread comes.
+    """Give an I/O class to the threads of a running process whose names match `threads`.
 
-    klass: one of CLASSES ("none" is what they had); level: 0, which goes first, to 7, for realtime
-    and best-effort. A small program on the host sees to it, in a tenth of a second, until `end()`
-    or the lab's end. Several such with names apart may run beside each other. InputError for what
-    cannot be; LabError where the host does not allow it: realtime takes root.
+    threads: a regular expression, searched in the name (at most 15 characters); klass: one of
+    CLASSES ("none": the default); level: 0 (first) to 7, for realtime and best-effort. A program on
+    the host applies it within a tenth of a second, also to threads that start later, until `end()`
+    or the lab's end. Several may run with different names. InputError for invalid values; LabError
+    where the host's owner does not allow it: realtime needs root.
     """
     _check(threads, klass, level)
     return IoClass(process, threads, klass, level).begin()
 
 
 class IoClass:
-    """Use `io_class`. In a `with` block it ends with the block."""
+    """Returned by `io_class`. As a context manager it ends with the block."""
 
     def __init__(self, process, threads, klass, level):
         self.process, self.host = process, process.host
@@ -42,6 +42,7 @@ class IoClass:
         self._watch = None
 
     def begin(self) -> "IoClass":
+        """Start the program on the host; return when it has looked at all threads once."""
         host, root = self.host, self.process.root or self.klass == "realtime"
         if root and not host.may("limits"):
             raise LabError(f"{host.name}: the I/O class {self.klass} takes root, and nothing allows it",
@@ -57,43 +58,43 @@ class IoClass:
         return self
 
     def end(self) -> None:
-        """Threads get back the class that they had by themselves."""
+        """Stop; the threads lose the class."""
         self._watch.stop()
 
     def now(self) -> list[dict]:
-        """tid (as the host numbers it), name, klass, level of every thread of the process."""
-        said = self.host.run(f"{self._command()} --show", root=self.process.root).stdout
-        rows = (line.split(" ", 2) for line in said.splitlines())
+        """A dict of tid (the host's number), name, klass and level for every thread of the process."""
+        output = self.host.run(f"{self._command()} --show", root=self.process.root).stdout
+        rows = (line.split(" ", 2) for line in output.splitlines())
         return [{"tid": int(tid), "name": name, **_words(int(priority))}
                 for tid, priority, name in rows]
 
     def seen(self) -> list[dict]:
-        """Each klass and level that threads of the process had at once, at that look since `begin()`
-        at which they had the most of them; also after the end, and of threads that are gone."""
-        told = self._watch.log_tail().splitlines()
-        most = [line for line in told if line.startswith("most ")][-1]
+        """The largest set of (klass, level) that threads of the process had at one moment since
+        `begin()`, as dicts. Works after `end()` too."""
+        lines = self._watch.log_tail().splitlines()
+        most = [line for line in lines if line.startswith("most ")][-1]
         return [_words(int(priority)) for priority in most.split()[1:]]
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
-        with suppress(LabbookError) if kind else nullcontext():     # it would hide what went wrong
+        with suppress(LabbookError) if kind else nullcontext():     # it would hide the error of the block
             self.end()
 
     def _command(self) -> str:
         host = self.host
-        found = host.run(SESSION.format(folder=shlex.quote(self.process.folder)), check=False,
+        pids = host.run(SESSION.format(folder=shlex.quote(self.process.folder)), check=False,
                          root=self.process.root).stdout.split()
-        if not found:
+        if not pids:
             raise SystemFailure(f"{self.process.name} on {host.name} does not run",
                                 log=self.process.log_tail())
         return shlex.join([host.python, "-I", "-S", str(host.root / WATCH.name),
-                           *(f"--pid={pid}" for pid in found), f"--threads={self.threads}",
+                           *(f"--pid={pid}" for pid in pids), f"--threads={self.threads}",
                            f"--class={self.klass}", f"--level={self.level}"])
 
     def _free_name(self) -> str:
-        """Of the watch, beside those of others of this process that run."""
+        """A process name that no other watch of this process uses."""
         for number in range(1, 100):
             name = f"{self.process.name}-io-{number}"
             left = self.host.process(name)

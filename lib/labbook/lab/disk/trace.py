@@ -1,4 +1,4 @@
-"""A trace of a disk's requests: the tracer put on the host, ended, and what it wrote read."""
+"""Trace a disk's requests: run the tracer on the host, and parse its file into a DataFrame."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SECTOR_BYTES = 512      # the kernel's, whatever the disk's own
 CHUNK_BYTES = 16 << 20
 TEXTS = ("thread", "event", "io_class")
 EVENTS = {"rq_issue": "issue", "bio_queue": "queue"}
-# The I/O class (none,0,0) is told by newer kernels only:
+# The I/O class (none,0,0) is printed by newer kernels only:
 #  java-812 [001] d..1. 46.135: block_rq_issue: 7,0 RA 131072 () 2048 + 256 none,0,0 [ReadStage:1]
 #  java-812 [001] ..... 46.134: block_bio_queue: 7,0 RA 2048 + 256 [ReadStage:1]
 LINE = re.compile(
@@ -28,14 +28,15 @@ LINE = re.compile(
 
 
 class Trace:
-    """Every request of one disk from `begin()` to `end()`, which gives it as `requests`, a DataFrame
-    (columns: see frame). Times are seconds since 1970: the trace's clock is the kernel's
-    CLOCK_MONOTONIC, and what it was behind is measured on the host when it begins.
+    """Every request of one disk from `begin()` to `end()`; then `requests` is a DataFrame.
 
-    `facts` after the end: requests (rows), lost (events for which the kernel had no room; told when
-    there are any), clock, offset_moved_s (how far the host's clock was set meanwhile), full_s (when
-    the tracer's file was full and it stopped; None). The tracer takes one core for some 3 us a
-    request and memory of the host for its file, 1 MB for 50 000 requests or so.
+    Columns: see frame. Times are seconds since 1970 by the host's clock; the kernel records
+    CLOCK_MONOTONIC, whose offset is measured when the trace begins.
+
+    `facts` after the end: requests (rows), lost (events that the kernel dropped, which are also
+    reported to the user), clock, offset_moved_s (how far the host's clock was set meanwhile), full_s
+    (when the file was full and the tracer stopped, else None). The tracer costs about 3 us of one
+    core a request, and memory of the host for its file, about 1 MB for 50 000 requests.
     """
 
     def __init__(self, host, number: str, write_down):
@@ -43,8 +44,10 @@ class Trace:
         self.requests, self.facts, self._process = None, {}, None
 
     def begin(self) -> "Trace":
-        """Returns when requests are recorded. LabError where the host does not take it; what an
-        earlier trace left running ends."""
+        """Start to trace; return when requests are recorded. Ends an earlier trace that still runs.
+
+        LabError when the host's owner does not allow it or the kernel cannot do it.
+        """
         host = self.host
         if not host.may("trace"):
             raise LabError(f"{host.name}: requests cannot be traced there: trace is not allowed",
@@ -57,7 +60,7 @@ class Trace:
         instance = self._write_down(host)
         self._process = host.start(NAME, self._command(instance), root=True)
         try:
-            host.wait_for(lambda: self._said("ready"), "the tracer", READY_SECONDS,
+            host.wait_for(lambda: self._report("ready"), "the tracer", READY_SECONDS,
                           process=self._process, interval=0.02)
         except SystemFailure as error:
             raise LabError(f"{error.message}: {error.log}",
@@ -65,17 +68,17 @@ class Trace:
         return self
 
     def end(self):
-        """The requests. LabError when the tracer ended before it was asked to."""
+        """Stop to trace; return the requests. LabError when the tracer ended before."""
         self._process.stop(END_SECONDS)
-        said, file = self._said("done"), self._file
-        if said is None:
+        report, file = self._report("done"), self._file
+        if report is None:
             raise LabError(f"{self.host.name}: the tracer ended early: {self._process.log_tail(5)}")
-        self.requests = frame(self.host.get(file), said.pop("offset_s"))
-        self._forget()
-        self.facts = {"requests": len(self.requests), **said}
-        if said["lost"]:
-            say(f"{self.host.name}: the trace lacks {said['lost']} events: too many for its buffer")
-        if said["full_s"]:
+        self.requests = frame(self.host.get(file), report.pop("offset_s"))
+        self._remove_file()
+        self.facts = {"requests": len(self.requests), **report}
+        if report["lost"]:
+            say(f"{self.host.name}: the trace lacks {report['lost']} events: too many for its buffer")
+        if report["full_s"]:
             say(f"{self.host.name}: the trace stopped before its end: its file was full")
         return self.requests
 
@@ -86,18 +89,18 @@ class Trace:
         if kind is None:
             self.end()
             return
-        with suppress(LabbookError):    # which would hide what went wrong
+        with suppress(LabbookError):    # it would hide the error of the block
             self._process.stop(END_SECONDS)
-            self._forget()
+            self._remove_file()
 
     @property
     def _file(self) -> PurePosixPath:
-        """Not on the traced disk: in memory, or beside the disk's own file on a user's host."""
+        """The tracer's file, not on the traced disk: in memory, or on a user's host beside the disk's file."""
         if not self.host.is_remote:
             return PurePosixPath("/tmp/trace")
         return self.host.root.parent / f"{self.host.name}.trace"
 
-    def _forget(self):
+    def _remove_file(self):
         self.host.run(f"rm -f {shlex.quote(str(self._file))}", root=True)
 
     def _command(self, instance) -> str:
@@ -107,21 +110,21 @@ class Trace:
         return shlex.join(["unshare", "--mount", "sh", "-c",
                            f"{{ {tracefs.MOUNT}; }} && exec {tracer}"])
 
-    def _said(self, word) -> dict | None:
-        """What followed a word of the tracer's own."""
+    def _report(self, word) -> dict | None:
+        """The JSON after the tracer's last `word`; None when it has not printed that."""
         lines = self._process.log_tail(5).splitlines()
-        found = [line for line in lines if line.startswith(f"{word} ")]
-        return json.loads(found[-1].partition(" ")[2]) if found else None
+        reports = [line for line in lines if line.startswith(f"{word} ")]
+        return json.loads(reports[-1].partition(" ")[2]) if reports else None
 
 
 def frame(packed: bytes, offset_s: float = 0.0):
-    """DataFrame of requests in the order of their times, one row an event.
+    """Parse the tracer's compressed file: a DataFrame of requests, one row an event, in time order.
 
-    t_s (the trace's clock + offset_s), event ("issue": given to the disk; "queue": asked for, which
-    is before it was merged with others or split), sector (of 512 bytes), size_bytes, write, ahead
-    (a read that nobody waits for yet), thread (its name, at most 15 characters; on an issue often
-    one of the kernel's own), tid (as the machine numbers it), io_class ("rt", "be", which is
-    also who has none of their own, "idle" or "none"; "" on a queue or where the kernel does not tell). Flushes and discards are left out.
+    t_s (the trace's clock + offset_s), event ("issue": sent to the disk; "queue": requested, before
+    requests are merged or split), sector (of 512 bytes), size_bytes, write, ahead (a read-ahead),
+    thread (its name, at most 15 characters; on an issue often one of the kernel's), tid (the
+    machine's number), io_class ("rt"; "be", also for threads without a class; "idle" or "none"; ""
+    on a queue, or where the kernel does not print it). Flushes and discards are left out.
     """
     import numpy as np
     import pandas as pd
@@ -130,17 +133,17 @@ def frame(packed: bytes, offset_s: float = 0.0):
     joined = {name: [value for part in parts for value in part[name]] if name in TEXTS
               else np.concatenate([part[name] for part in parts]) for name in parts[0]}
     joined["t_s"] = joined["t_s"] + offset_s
-    made = pd.DataFrame(joined).astype(dict.fromkeys(TEXTS, object))
-    made = made.astype(dict.fromkeys(TEXTS, "category"))
-    # processors' buffers are read one page after the other, so that two events may be the wrong way
-    return made.sort_values("t_s", kind="stable", ignore_index=True)
+    requests = pd.DataFrame(joined).astype(dict.fromkeys(TEXTS, object))
+    requests = requests.astype(dict.fromkeys(TEXTS, "category"))
+    # pages of the processors' buffers are read in turns, so that events may be out of order
+    return requests.sort_values("t_s", kind="stable", ignore_index=True)
 
 
 def _columns(text: str) -> dict:
     import numpy as np
 
-    found = [line for line in LINE.findall(text) if _moves(line[3], line[5])]
-    tid, t, event, flags, sector, count, io_class, thread = zip(*found) if found else [()] * 8
+    lines = [line for line in LINE.findall(text) if _moves_data(line[3], line[5])]
+    tid, t, event, flags, sector, count, io_class, thread = zip(*lines) if lines else [()] * 8
     return {
         "t_s": np.array(t, float), "event": [EVENTS[one] for one in event],
         "sector": np.array(sector, np.int64),
@@ -151,12 +154,12 @@ def _columns(text: str) -> dict:
     }
 
 
-def _moves(flags, count):
+def _moves_data(flags, count):
     return count != "0" and ("R" in flags or "W" in flags)
 
 
 def _texts(packed):
-    """The file's text in pieces that end with a line."""
+    """The file's text in chunks that end with a line."""
     unpacker, rest = zlib.decompressobj(), b""
     while packed or unpacker.unconsumed_tail:
         piece = unpacker.decompress(packed, CHUNK_BYTES)

@@ -1,5 +1,5 @@
-"""The namespaces provider: hosts are sandboxes over this machine's own root file system.
+"""The namespaces provider: hosts are sandboxes over this machine's root file system.
 
-Everything but `provider` is used by the small privileged helper (`root`), imports only the
-standard library, and makes or unmakes what the lab's journal names.
+`provider` and `access` run in the driver. All other modules run as root in the privileged helper
+(`root`), import the standard library only, and make or unmake what the lab's journal names.
 """

@@ -1,11 +1,11 @@
-"""Limits of a host by control groups, version 1 or 2, whichever the machine has."""
+"""Limits of a host by control groups, version 1 or 2, whichever the machine uses."""
 
 import os
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
-PERIOD_US = 10_000  # short, so that a host over its quota stalls for milliseconds, not for a tenth
-LEAST_US = 1_000  # the kernel's least quota in a period
+PERIOD_US = 10_000  # short, so that a host over its quota stalls for milliseconds, not for 0.1 s
+LEAST_US = 1_000  # the kernel's minimum quota in a period
 CONTROLLER = {"cores": "cpuset", "quota": "cpu", "memory": "memory", "io": "io"}
 
 
@@ -14,7 +14,7 @@ def version(root: Path = ROOT) -> int:
 
 
 def folders(lab: str, host: str, wanted: set[str], root: Path = ROOT) -> dict[str, Path]:
-    """Folder of each wanted limit (keys of CONTROLLER)."""
+    """{limit: folder} for the wanted limits, which are keys of CONTROLLER."""
     if version(root) == 2:
         return {limit: root / f"labbook-{lab}" / host for limit in wanted}
     return {limit: root / _v1(CONTROLLER[limit]) / f"labbook-{lab}" / host for limit in wanted}
@@ -25,6 +25,7 @@ def _v1(controller):
 
 
 def wanted(limits: dict) -> set[str]:
+    """Keys of CONTROLLER that a host with these limits needs."""
     disk = limits.get("disk") or {}
     throttled = {"io"} if {"iops", "mb_per_s"} & set(disk) else set()
     cores = {"cores"} if {"cores", "cores_of"} & set(limits) else set()
@@ -32,6 +33,7 @@ def wanted(limits: dict) -> set[str]:
 
 
 def make(places: dict[str, Path], root: Path = ROOT) -> None:
+    """Make the folders, with their controllers enabled."""
     for limit, folder in places.items():
         folder.mkdir(parents=True, exist_ok=True)
         if version(root) == 2:
@@ -44,8 +46,8 @@ def make(places: dict[str, Path], root: Path = ROOT) -> None:
 
 
 def needs(limit: str) -> tuple[str, ...]:
-    """Controllers of version 2 that a limit takes."""
-    # without memory's controller, dirty pages are written back in the root group's name
+    """Controllers of version 2 that a limit needs."""
+    # without the memory controller, writeback is charged to the root group
     return {"io": ("io", "memory")}.get(limit, (CONTROLLER[limit],))
 
 
@@ -73,12 +75,12 @@ def settings(limits: dict, cores: list[int] | None, device: str | None, v: int) 
 
 
 def quota(share: float | None, v: int) -> list[tuple]:
-    """What gives a host `share` CPUs' time, or (None) all it can get."""
+    """Settings for a quota of `share` CPUs' time, or (None) for no quota."""
     period = PERIOD_US if share is None else max(PERIOD_US, int(LEAST_US / share))
     if v == 2:
         return [("quota", "cpu.max", f"{'max' if share is None else int(share * period)} {period}")]
     left = -1 if share is None else int(share * period)
-    lift = [("quota", "cpu.cfs_quota_us", -1)]  # any period goes with no quota
+    lift = [("quota", "cpu.cfs_quota_us", -1)]  # first, since a quota restricts the period
     return [*lift, ("quota", "cpu.cfs_period_us", period), ("quota", "cpu.cfs_quota_us", left)]
 
 
@@ -96,22 +98,22 @@ def apply(places: dict[str, Path], values: list[tuple], root: Path = ROOT) -> No
     for limit, name, value in values:
         (places[limit] / name).write_text(str(value))
         if name.startswith("blkio.throttle.write"):
-            # version 1 writes dirty pages back in the root group's name
+            # version 1 charges writeback to the root group
             (root / "blkio" / name).write_text(str(value))
 
 
 def ended_for_memory(lab: str, host: str, root: Path = ROOT) -> int:
-    """How many processes of a host the kernel has ended at the host's limit of memory."""
+    """How many processes of a host the kernel has killed at the host's memory limit."""
     name = "memory.events" if version(root) == 2 else "memory.oom_control"
     try:
-        told = (folders(lab, host, {"memory"}, root)["memory"] / name).read_text()
+        events = (folders(lab, host, {"memory"}, root)["memory"] / name).read_text()
     except OSError:     # it has no such limit
         return 0
-    return sum(int(line.split()[1]) for line in told.splitlines() if line.startswith("oom_kill "))
+    return sum(int(line.split()[1]) for line in events.splitlines() if line.startswith("oom_kill "))
 
 
 def unthrottle(device: str, root: Path = ROOT) -> None:
-    """Take a device's limits out of version 1's root group."""
+    """Remove a device's limits from version 1's root group."""
     for kind in ("bps", "iops"):
         place = root / "blkio" / f"blkio.throttle.write_{kind}_device"
         if place.exists():
@@ -119,7 +121,7 @@ def unthrottle(device: str, root: Path = ROOT) -> None:
 
 
 def remove(folder: Path) -> None:
-    """A host's folder, and the lab's when it was the last."""
+    """Remove a host's folder, and the lab's when it is empty."""
     for place in (folder, folder.parent):
         try:
             os.rmdir(place)

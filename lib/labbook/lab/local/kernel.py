@@ -1,4 +1,4 @@
-"""The few system calls that Python's standard library lacks, by ctypes."""
+"""System calls that Python's standard library lacks, by ctypes, and facts from /proc."""
 
 import ctypes
 import os
@@ -36,7 +36,7 @@ def umount(target, flags=DETACH):
 
 
 def fork_into(namespaces: int) -> int:
-    """Like os.fork, with the child the first process of new namespaces. One thread only."""
+    """Like os.fork; the child is the first process of new namespaces. Needs a single thread."""
     number = _CLONE.get(platform.machine())
     if number is None:
         raise OSError(f"no clone call known for {platform.machine()}")
@@ -47,12 +47,13 @@ def fork_into(namespaces: int) -> int:
 
 
 def find_tools() -> None:
-    """Also where root has the caller's PATH, as after a plain `su`: ip, tc, losetup, mkfs, ..."""
+    """Add the folders of ip, tc, losetup and mkfs to PATH, which may be a normal user's."""
     os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks since boot at which the process started: with the pid, its identity."""
+    """Clock ticks since boot at which a process started, which with its pid identifies it; None when
+    it has ended."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             fields = stat.read().rpartition(")")[2].split()

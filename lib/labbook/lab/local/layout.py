@@ -1,16 +1,19 @@
-"""From a plan to addresses, names, cores and files. Pure: makes nothing."""
+"""From a plan to a lab's addresses, names, cores and configuration files.
+
+Makes nothing, except for `block_route` and `routes`, which run `ip`.
+"""
 
 import ipaddress
 import json
 import subprocess
 
-NEVER = 4278198272  # a metric that every other route goes before
-SPLIT = 8  # wider ones are a default route in parts, as VPNs set 0.0.0.0/1 and 128.0.0.0/1
+LAST_METRIC = 4278198272  # every other route is preferred
+SPLIT = 8  # wider networks are a split default route, such as 0.0.0.0/1 and 128.0.0.0/1 of a VPN
 FIRST_HOST = 10  # below: 1 is the machine (control network) or the site's router (data networks)
 
 
 def layout(plan: dict, block: str) -> dict:
-    """All that the helper is to make. `plan`: lab, hosts, sites, links; `block`: the lab's /20."""
+    """The plan with all addresses, for the helper. `plan`: lab, hosts, sites, links; `block`: a /20."""
     nets = list(ipaddress.IPv4Network(block).subnets(new_prefix=24))
     sites = {site: str(nets[i + 1]) for i, site in enumerate(plan["sites"])}
     wires = _wires(plan["links"], sites, nets[-1])
@@ -41,14 +44,14 @@ def router_name(site: str) -> str:
 
 
 def _routes(site, links, sites):
-    """A host reaches the sites that its own is linked to, through its site's router."""
+    """Routes of a host to the sites linked to its own, through its site's router."""
     gateway = ipaddress.IPv4Network(sites[site])[1]
     others = [b if a == site else a for a, b in links if site in (a, b)]
     return [{"to": sites[other], "via": f"{gateway}"} for other in others]
 
 
 def _wires(links, sites, net):
-    """Both ends of every wire between two routers, a /30 each."""
+    """Both ends of every wire between two routers; each wire is a /30."""
     ends = []
     for (a, b), pair in zip(links, net.subnets(new_prefix=30)):
         for site, other, mine, yours in ((a, b, pair[1], pair[2]), (b, a, pair[2], pair[1])):
@@ -58,7 +61,7 @@ def _wires(links, sites, net):
 
 
 def share_cores(hosts: list[dict], cpus: list[int]) -> dict[str, list[int]]:
-    """Cores for the hosts that ask for some, no core twice but where a host shares another's.
+    """{host: cores} for hosts with `cores` or `cores_of`; only the latter share cores.
 
     ValueError when there are too few.
     """
@@ -87,7 +90,7 @@ def network_commands(host: dict) -> str:
 
 
 def switch_commands(plan: dict) -> str:
-    """Input of `ip -batch` inside the switch: bridges, and a cable to each host and network."""
+    """Input of `ip -batch` inside the switch: the bridges, and each host's veth pairs to them."""
     lines = [f"link add {b} up type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
              for b in ("ctl", *(f"s-{s}" for s in plan["sites"]))]
     lines.append("link set up0 master ctl up")
@@ -107,20 +110,20 @@ def switch_commands(plan: dict) -> str:
 
 
 def names_file(plan: dict) -> str:
-    """/etc/hosts of every host: names stand for data addresses."""
+    """/etc/hosts of every host: names resolve to data addresses."""
     lines = ["127.0.0.1 localhost"]
     return "\n".join([*lines, *(f"{h['address']} {h['name']}" for h in plan["hosts"]), ""])
 
 
 def passwd_file(machine: str, home: str) -> str:
-    """The machine's accounts, with root at home in the host's own folder."""
+    """/etc/passwd: the machine's accounts, with root's home in the host's own folder."""
     lines = [line for line in machine.splitlines() if not line.startswith("root:")]
     return "\n".join([f"root:x:0:0:root:{home}:/bin/bash", *lines, ""])
 
 
 def shadow_file(machine: str) -> str:
-    """The machine's accounts with no password: sshd would refuse a root locked by `!`, as it is
-    where sudo is used, and nobody's hash is copied."""
+    """/etc/shadow: the machine's accounts without a password. No hash is copied, and sshd would refuse
+    a root locked by `!`, as it is on machines with sudo."""
     names = [line.partition(":")[0] for line in machine.splitlines()]
     return "".join(f"{name}:*:::::::\n" for name in names)
 
@@ -161,15 +164,15 @@ def choose_block(whole: str, taken: list[str], routes: list[str]) -> str:
 
 
 def routes() -> list[str]:
-    """Networks that this machine has routes to, the default and our own guard left out."""
+    """Networks that this machine routes to, without the default route and our own block's."""
     done = subprocess.run(["ip", "-j", "-4", "route", "show", "table", "all"],
                           capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout or "[]")
-    return [r["dst"] for r in found
+    listed = json.loads(done.stdout or "[]")
+    return [r["dst"] for r in listed
             if r["dst"] != "default" and r.get("type") not in ("local", "broadcast", "unreachable")]
 
 
 def block_route(whole: str) -> None:
-    """Nothing for the range leaves this machine, whether a lab is up or not; stays until reboot."""
-    subprocess.run(["ip", "route", "replace", "unreachable", whole, "metric", str(NEVER)],
+    """Route the whole range to nowhere until reboot: no packet for it ever leaves this machine."""
+    subprocess.run(["ip", "route", "replace", "unreachable", whole, "metric", str(LAST_METRIC)],
                    check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Bring a lab up: every thing is in the journal before it is made."""
+"""Make a lab on this machine; everything is written into the journal before it is made."""
 
 import os
 import subprocess
@@ -20,9 +20,9 @@ SWITCH = "(switch)"
 
 
 def make(plan: dict, state: Path, journal) -> None:
-    """Make what the layout `plan` says: each host gets `cores`, `pid` and `start`.
+    """Make the hosts and networks of the layout `plan`; adds `cores`, `pid` and `start` to each host.
 
-    OSError or ValueError when it fails.
+    OSError or ValueError when it fails; the journal then names what to undo.
     """
     cores = share_cores(plan["hosts"], sorted(os.sched_getaffinity(0)))
     files = _write_files(plan, state)
@@ -40,7 +40,7 @@ def make(plan: dict, state: Path, journal) -> None:
 
 
 class _Makers:
-    """Sandboxes under way, each recorded before it does anything."""
+    """Starts sandboxes; each is in the journal before it does anything."""
 
     def __init__(self, journal):
         self.journal, self.sandboxes = journal, []
@@ -53,7 +53,7 @@ class _Makers:
         return made.pid
 
     def finish(self):
-        """All at once; the kernel has their addresses when this returns."""
+        """Let all continue, and wait until their networks are configured."""
         for made in self.sandboxes:
             made.go()
         for made in self.sandboxes:
@@ -65,7 +65,7 @@ def _write_files(plan, state) -> dict[str, str]:
              "/etc/passwd": passwd_file(Path("/etc/passwd").read_text(), sandbox.ROOT)}
     if os.path.exists("/etc/shadow"):
         texts["/etc/shadow"] = shadow_file(Path("/etc/shadow").read_text())
-    if not os.path.lexists("/etc/resolv.conf"):  # none is as good as an empty one
+    if not os.path.lexists("/etc/resolv.conf"):  # a missing file serves as well as an empty one
         del texts["/etc/resolv.conf"]
     penalties = os.path.exists(SSHD_SESSION)
     files = {}
@@ -89,7 +89,7 @@ def _spec(host, state, device):
 
 
 def _limit(lab, host, cores, journal) -> dict[str, Path]:
-    """The host's disk and control groups; its folder otherwise."""
+    """Make the host's folder, disk and control groups; return the groups."""
     folder = Path(host["folder"])
     folder.mkdir(parents=True, mode=0o755)
     limits, number = host["limits"], None

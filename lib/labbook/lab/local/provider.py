@@ -1,4 +1,4 @@
-"""The driver's side of the namespaces provider: asks the privileged helper, batch by batch."""
+"""The driver's side of the namespaces provider: sends requests to the privileged helper."""
 
 import json
 import os
@@ -18,27 +18,27 @@ NAME = "namespaces"
 LIB = Path(__file__).resolve().parents[3]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
            "from labbook.lab.local.root import main; main()")
-LIMIT = 300  # seconds for a batch; one of 200 hosts takes a few
+LIMIT = 300  # seconds for a request; 200 hosts take a few
 SUDO = "labbook needs root or passwordless sudo: `labbook doctor` tells more"
 
 
 def helper(do: str, **request) -> dict:
-    """One batch of the privileged helper; LabError with its words when it fails."""
+    """Run the privileged helper for one request: its answer. LabError with its message."""
     command = [sys.executable, "-S", "-E", "-c", PROGRAM, str(LIB)]
     if os.geteuid() != 0:
         command = ["sudo", "-n", *command]
-    code, said, complaint = _ask(command, json.dumps({"do": do, **request}))
+    code, output, complaint = _ask(command, json.dumps({"do": do, **request}))
     if code:
         raise LabError(f"the privileged helper failed: {complaint.strip() or code}",
                        remedy=SUDO if os.geteuid() != 0 else None)
-    answer = json.loads(said)
+    answer = json.loads(output)
     if "error" in answer:
         raise LabError(answer["error"])
     return answer
 
 
 def _ask(command, request):
-    """Exit code, output, errors. Ctrl-C waits for the batch's end: it is not cut in two."""
+    """(exit code, stdout, stderr). Ctrl-C takes effect after the helper's end."""
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -46,20 +46,20 @@ def _ask(command, request):
         raise LabError(f"no command {error.filename}", remedy=SUDO) from None
     try:
         try:
-            said, complaint = process.communicate(request, timeout=LIMIT)
+            output, complaint = process.communicate(request, timeout=LIMIT)
         except KeyboardInterrupt:
             process.communicate(timeout=LIMIT)
             raise
     except subprocess.TimeoutExpired:
-        with suppress(PermissionError):  # sudo's is root's, and is left to end by itself
+        with suppress(PermissionError):  # under sudo it runs as root, and is left to end
             process.kill()
         raise LabError(f"the privileged helper did not end within {LIMIT} s",
                        remedy="see `ps` for what it waits for, then try again") from None
-    return process.returncode, said, complaint
+    return process.returncode, output, complaint
 
 
 def open_state(lab_id: str) -> Path:
-    """The lab's state folder, made if it is not there, owned by this user."""
+    """Make the lab's state folder, owned by this user, if need be."""
     request = {"lab": lab_id, "uid": os.getuid(), "gid": os.getgid()}
     if os.geteuid() != 0:
         return Path(helper("open", **request)["folder"])
@@ -70,6 +70,7 @@ def open_state(lab_id: str) -> Path:
 
 
 def state_folder(lab_id: str) -> Path:
+    """Where the lab's state is kept; it may not exist."""
     return STATE / lab_id
 
 
@@ -86,7 +87,7 @@ def _owner(folder):
 
 
 def up(lab_id: str, description, environment) -> dict:
-    """What was made, once every host answers over SSH."""
+    """Make a lab; return the facts of its hosts once every host answers over SSH."""
     folder = state_folder(lab_id)
     access.make_keys(folder)
     made = _make(lab_id, description, environment)
@@ -118,7 +119,7 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
 
 
 def trace(lab_id: str, host: Host) -> str:
-    """The name of the tracing instance that may be made for the host: it is in the journal."""
+    """Write a tracing instance for a host's disk into the journal; return its name."""
     return helper("trace", lab=lab_id, uid=os.getuid(), host=host.name)["instance"]
 
 
@@ -127,7 +128,7 @@ def ended_for_memory(lab_id: str, host: Host) -> int:
 
 
 def down(lab_id: str) -> None:
-    """Unmake all that the lab's journal names; LabError says what is left, to be tried again."""
+    """Undo all that the lab's journal names; LabError says what is left."""
     problems = helper("down", lab=lab_id, uid=os.getuid())["problems"]
     if problems:
         raise LabError(f"lab {lab_id} is not wholly down: " + "; ".join(problems),

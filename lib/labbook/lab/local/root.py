@@ -1,8 +1,8 @@
-"""The privileged helper: reads one request (JSON) from standard input, answers with one.
+"""The privileged helper: reads one request (JSON) from standard input and prints one answer.
 
-`open` gives a lab its state folder, `up` makes what a plan says, `limit` sets a host's share of
-CPU time anew, `trace` writes down that a host's disk is traced, `down` unmakes what the journal
-names. It runs as root, by `sudo -n` for other users, and does nothing else.
+`open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `trace`
+notes a tracing instance, `down` undoes what the journal names. It runs as root, by `sudo -n` for
+other users.
 """
 
 import fcntl
@@ -21,13 +21,13 @@ from labbook.lab.local import kernel
 from labbook.lab.local.layout import block_route, choose_block, layout, routes
 
 STATE = Path("/run/labbook")
-MARK = ".labbook"  # lies in every folder that we made
+MARK = ".labbook"  # a file in every folder that a lab made
 ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
 
 
 def main():
     request = json.load(sys.stdin)
-    os.umask(0o022)  # users and servers in hosts read what is made here, whatever the caller's mask
+    os.umask(0o022)  # users and servers in hosts must be able to read what is made
     kernel.find_tools()
     try:
         answer = DOES[request.pop("do")](**request)
@@ -42,7 +42,7 @@ def open_state(lab: str, uid: int, gid: int) -> dict:
         place.mkdir(exist_ok=True)
         place.chmod(0o755)  # not left to the caller's mask
     owner = folder.stat().st_uid
-    if owner != uid and (owner != 0 or any(folder.iterdir())):  # root's and empty: made just now
+    if owner != uid and (owner != 0 or any(folder.iterdir())):  # owned by root and empty: just made
         raise ValueError(f"lab {lab} belongs to another user")
     os.chown(folder, uid, gid)
     return {"folder": str(folder)}
@@ -56,14 +56,14 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         journal = Journal(folder)
         if journal.entries():
             raise ValueError(f"lab {lab} is there already")
-        if kernel.start_time(owner["pid"]) is None:  # killed before we began: nobody wants it now
+        if kernel.start_time(owner["pid"]) is None:  # killed meanwhile
             raise ValueError(f"the command that asked for lab {lab} has ended")
-        home = Path(state).resolve() / lab  # as the kernel will name files in it
+        home = Path(state).resolve() / lab  # as the kernel names files in it
         with _alone(STATE):
             block_route(range)
             block = choose_block(range, _taken(), routes())
             _clear_orphans(home.parent)
-            if home.exists():  # before it is in the journal, by which it would be deleted
+            if home.exists():  # checked before it is in the journal, by which it would be deleted
                 raise ValueError(f"{home} is in the way: it is no lab's folder")
             journal.write("lab", boot=kernel.boot_id(), block=block, **owner)
         journal.write("folder", path=str(home))
@@ -117,7 +117,7 @@ def _check_owner(folder: Path, uid: int) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """In one step for everybody else, so that nobody finds half a folder."""
+    """Delete atomically: rename first, so that no process sees half a folder."""
     gone = folder.with_name(f".gone-{folder.name}-{os.getpid()}")
     folder.rename(gone)
     for trash in STATE.glob(".gone-*"):
@@ -125,7 +125,7 @@ def _remove(folder: Path) -> None:
 
 
 def _clear_orphans(state: Path) -> None:
-    """Folders of labs that the machine's last reboot ended; only those that carry our mark."""
+    """Delete hosts' folders of labs from before a reboot; only those with our mark."""
     for mark in state.glob(f"*/{MARK}"):
         if not Journal(STATE / mark.parent.name).entries():
             shutil.rmtree(mark.parent)
@@ -144,7 +144,7 @@ def _folder(lab: str) -> Path:
 
 @contextmanager
 def _alone(folder):
-    """One helper at a time; the lock dies with its holder. OSError when the folder has gone."""
+    """One helper at a time, by a file lock. OSError when the folder is gone."""
     path = folder / "helper.lock"
     while True:
         with open(path, "w") as file:

@@ -1,7 +1,7 @@
-"""A host: a process tree with namespaces of its own over the machine's root file system.
+"""A local host: a process tree in namespaces of its own, over the machine's root file system.
 
-Its first process is sshd, so that ending it ends every process of the host, and the kernel then
-takes the host's mounts and network devices away by itself.
+Its first process is sshd. Killing that ends every process of the host, and the kernel then removes
+the host's mounts and network devices.
 """
 
 import os
@@ -20,13 +20,13 @@ QUIET = ("net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6")
 
 
 class Sandbox:
-    """A child that makes itself a place: it waits for `go`, and says when it is ready."""
+    """A child process that sets up its namespaces step by step: it waits for `go` before each step."""
 
     def __init__(self, name: str, job, log: str):
         self.name, self.log = name, log
         wait, self._go = os.pipe()
         self._ready, ready = os.pipe()
-        # opened here: a file open for writing in the child's own view would keep that view writable
+        # opened here: a file opened for writing in the child's mount namespace would prevent read-only
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self.pid = kernel.fork_into(kernel.SANDBOX)
         if self.pid == 0:
@@ -36,17 +36,17 @@ class Sandbox:
             os.close(end)
 
     def go(self) -> None:
-        """Let it take its next step; it ends by itself when its maker died before that."""
+        """Let it take its next step. It ends by itself when this process dies before."""
         os.write(self._go, b"x")
 
     def await_ready(self) -> None:
-        """OSError with the end of its log when it died on the way."""
+        """Wait until it is ready; OSError with the end of its log when it died before."""
         if not os.read(self._ready, 1):
             raise OSError(f"{self.name} did not start: {Path(self.log).read_text()[-1500:].strip()}")
 
 
 def _become(job, wait, ready, output):
-    """In the child, which must never return into its maker's code."""
+    """Runs in the child, and must never return into the parent's code."""
     try:
         os.setsid()
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -60,7 +60,7 @@ def _become(job, wait, ready, output):
 
 
 def idle(wait, ready):
-    """The switch: holds the lab's bridges."""
+    """The job of the switch, a sandbox whose network namespace has the lab's bridges."""
     wait()
     _sysctls({path: "1" for path in QUIET}, mount=True)
     wait()
@@ -69,7 +69,7 @@ def idle(wait, ready):
 
 
 def host(spec: dict, files: dict[str, str], cgroups: list[str]):
-    """The job of a host's first process. `files`: what lies where in /etc, by source path."""
+    """The job of a host's first process. `files`: {path in /etc: path of its content}."""
     def job(wait, ready):
         wait()
         for folder in cgroups:
@@ -85,7 +85,7 @@ def host(spec: dict, files: dict[str, str], cgroups: list[str]):
 
 
 def own_view(spec, files):
-    """The machine's root file system read-only, with what is the host's own over it."""
+    """Make the machine's root file system read-only, and mount the host's own folders over it."""
     kernel.mount(None, "/", flags=kernel.REC | kernel.PRIVATE)
     covered = {place: os.open(place, os.O_PATH) for place in _covered(spec["sees"])}
     sources = {place: os.open(path, os.O_PATH) for place, path in files.items()}
@@ -102,7 +102,7 @@ def own_view(spec, files):
     else:
         kernel.mount(f"/proc/self/fd/{folder}", ROOT, flags=kernel.BIND)
         kernel.mount(None, ROOT, flags=kernel.REMOUNT | kernel.BIND | kernel.NOATIME)
-    for place, source in covered.items():  # the host's own folder may be on the way there
+    for place, source in covered.items():  # the host's own folder may be above it
         os.makedirs(place, exist_ok=True)
         kernel.mount(f"/proc/self/fd/{source}", place, flags=kernel.BIND)
     os.makedirs("/run/sshd", 0o755)
@@ -114,7 +114,7 @@ def own_view(spec, files):
 
 
 def _covered(places):
-    """Those that the host's own mounts would hide: Python and this library, in a checkout there."""
+    """Those of `places` (Python, this library) that the host's own mounts would hide."""
     both = {path for place in places for path in (place, os.path.realpath(place))}
     return sorted(path for path in both
                   if any(path.startswith(f"{own}/") for own in (*PRIVATE, "/srv")))
@@ -129,7 +129,7 @@ def _cover(place, source):
 
 
 def _own_kernel_views():
-    """proc, sys and terminals of these namespaces instead of the machine's."""
+    """Mount /proc, /sys and /dev/pts of these namespaces."""
     kernel.mount("proc", "/proc", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
     kernel.mount("sysfs", "/sys", "sysfs", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
     kernel.mount("devpts", "/dev/pts", "devpts", kernel.NOSUID | kernel.NOEXEC,
@@ -139,6 +139,7 @@ def _own_kernel_views():
 
 
 def _all_readonly():
+    """Remount every mount read-only, keeping its other flags."""
     with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
         mounts = [line.split() for line in file]
     for fields in mounts:
@@ -148,7 +149,7 @@ def _all_readonly():
             kernel.mount(None, place, flags=kernel.REMOUNT | kernel.BIND | kernel.RDONLY | flags)
         except OSError:
             if place == "/":
-                raise  # a mount hidden below another cannot be reached, by the host neither
+                raise  # hidden below another mount: the host cannot reach it either
 
 
 def _join(folder):

@@ -1,4 +1,4 @@
-"""Take a lab down from its journal alone: what is not in it is not touched."""
+"""Take down a lab by its journal; what is not in it is not touched."""
 
 import os
 import shutil
@@ -17,12 +17,12 @@ PATIENCE = 20  # seconds that the kernel may take to end a host's processes
 
 
 def unmake(journal) -> list[str]:
-    """Undo everything recorded; returns what could not be undone (then the journal stays)."""
+    """Undo all entries; return messages about what could not be undone (the journal then stays)."""
     problems = []
     if journal.this_boot():
         _end(journal, problems)
-        for kind, undo in (("link", _link), (tracefs.KIND, _trace), ("queue", queue),
-                           ("loop", loop), ("cgroup", _cgroup)):
+        for kind, undo in (("link", _link), (tracefs.KIND, _trace), ("queue", restore_queue),
+                           ("loop", remove_loop), ("cgroup", _cgroup)):
             for entry in reversed(journal.of(kind)):
                 _try(undo, entry, problems)
     for entry in journal.of("folder"):
@@ -38,7 +38,7 @@ def _try(undo, entry, problems):
 
 
 def _end(journal, problems):
-    """End the first process of each host, and with it the host; pids are checked by start time."""
+    """Kill the first process of each host, which ends the host; start times identify processes."""
     mine = [e for e in journal.of("process") if e["start"] is not None
             and kernel.start_time(e["pid"]) == e["start"]]
     fuse.note(journal, mine, ROOT)
@@ -66,24 +66,24 @@ def _trace(entry):
 
 
 def traces(names: list[str]) -> dict:
-    """Remove tracing instances; who read one has ended."""
-    patiently(lambda: tracefs.undo(*names))
+    """Remove tracing instances, whose readers have ended."""
+    retry(lambda: tracefs.undo(*names))
     return {}
 
 
-def queue(entry):
-    """Leave the next disk on an entry's loop devices the scheduler and read-ahead that `was`."""
+def restore_queue(entry):
+    """Restore scheduler and read-ahead of a loop device to what an entry says they were."""
     for device in loop_device.devices(entry["file"]):
-        with suppress(OSError):  # a scheduler that the kernel has no more
+        with suppress(OSError):  # the kernel no longer has that scheduler
             loop_device.tune(device, entry["was"])
 
 
-def loop(entry):
-    """Undo the disk of an entry: the loop devices that stand on its `file`. OSError when in use."""
+def remove_loop(entry):
+    """Detach the loop devices of an entry's `file`. OSError when one stays in use."""
     for device in loop_device.devices(entry["file"]):
-        cgroups.unthrottle(loop_device.number(device))  # while it is ours: the next lab may get it
-        patiently(lambda device=device: loop_device.detach(device))
-    patiently(lambda: _gone(entry["file"]))
+        cgroups.unthrottle(loop_device.number(device))  # before another lab gets the device
+        retry(lambda device=device: loop_device.detach(device))
+    retry(lambda: _gone(entry["file"]))
 
 
 def _gone(file):
@@ -92,7 +92,7 @@ def _gone(file):
 
 
 def _cgroup(entry):
-    patiently(lambda: cgroups.remove(Path(entry["folder"])))
+    retry(lambda: cgroups.remove(Path(entry["folder"])))
 
 
 def _folder(entry):
@@ -104,8 +104,8 @@ def _unless_missing(_, path, error):
         raise error[1]
 
 
-def patiently(action):
-    """The kernel lets go of an ended host's things a moment later."""
+def retry(action):
+    """Retry on OSError: the kernel releases a killed host's resources a moment later."""
     until = time.monotonic() + PATIENCE
     while True:
         try:

@@ -50,11 +50,11 @@ def undo_disk(file: str) -> dict:
     file = os.path.realpath(file)
     for entry in reversed(Journal(Path(file).parent).of(QUEUE)):
         if entry["file"] == file:
-            unmake.queue(entry)
+            unmake.restore_queue(entry)
     for device in loop_device.devices(file):
         for place in _mounted(loop_device.number(device)):
-            unmake.patiently(lambda place=place: _run("umount", place))
-    unmake.loop({"file": file})
+            unmake.retry(lambda place=place: _run("umount", place))
+    unmake.remove_loop({"file": file})
     Path(file).unlink(missing_ok=True)
     return {}
 
@@ -109,7 +109,7 @@ def change_quota(lab: str, name: str, groups: list[str], share: float | None) ->
 def undo_limits(folders: list[str], controllers: list[str], root: str = str(cgroups.ROOT)) -> dict:
     """Remove the groups of a journal, and switch off what was off; twice does no harm."""
     for folder in reversed(folders):
-        unmake.patiently(lambda folder=folder: cgroups.remove(Path(folder)))
+        unmake.retry(lambda folder=folder: cgroups.remove(Path(folder)))
     for controller in controllers:
         try:
             Path(root, "cgroup.subtree_control").write_text(f"-{controller}")

@@ -80,7 +80,7 @@ def test_what_comes_is_copied_and_packed(tmp_path, pipe):
         copy = tracer.Copy(pipe[0], file, 1e9)
         for part in (b"one\n", b"two\n"):
             os.write(pipe[1], part)
-            copy.all_there_is()
+            copy.drain()
         copy.close()
     assert zlib.decompress((tmp_path / "t").read_bytes()) == b"one\ntwo\n" and not copy.full
 
@@ -90,10 +90,10 @@ def test_a_full_file_takes_no_more(tmp_path, pipe):
         copy = tracer.Copy(pipe[0], file, 1)
         while not copy.full:
             os.write(pipe[1], os.urandom(4096))
-            copy.all_there_is()
+            copy.drain()
         written = copy.written
         os.write(pipe[1], b"more")
-        copy.all_there_is()
+        copy.drain()
         assert copy.written == written
 
 

@@ -1,13 +1,12 @@
-"""Keeps the Linux I/O priority of a process's threads by their names, as long as it runs.
+"""Keep the Linux I/O priority of a process's threads, selected by name, while this runs.
 
-It needs Python and nothing else: `python3 -I -S iowatch.py --pid 812 --threads '^Stream' --class
-idle`. A priority is a thread's own, and so is its name, which a server's thread may change; so all
-threads are looked at again and again, those to come too. A thread that no longer has such a name,
-or that got the priority from the one that made it, loses it.
+Standard library only: `python3 -I -S iowatch.py --pid 812 --threads '^Stream' --class idle`. Threads
+start, end and change their names, so all are checked periodically. A thread whose name no longer
+matches, or that inherited the priority from its creator, loses it.
 
-It prints `ready` after the first look, and `most` with the kernel's numbers of the priorities that the
-threads had at once, whenever these are more than before. It ends with its processes. On SIGTERM it takes the
-priorities away again.
+It prints `ready` after the first check, and `most` with the kernel's numbers of the priorities that
+threads have at one moment, whenever these are more than before. It ends when the processes end. Upon
+SIGTERM it resets the priorities.
 """
 
 import argparse
@@ -29,12 +28,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def value(klass, level):
-    """As the kernel has it; classes idle and none have no levels."""
+    """The kernel's number; classes idle and none have no levels."""
     return CLASSES[klass] << CLASS_SHIFT | (level if klass in ("realtime", "best-effort") else 0)
 
 
 def set_priority(tid, priority):
-    """OSError when it is not permitted, ProcessLookupError when the thread has gone."""
+    """OSError when it is not permitted, ProcessLookupError when the thread has ended."""
     _call(0, OF_A_THREAD, tid, priority)
 
 
@@ -53,29 +52,29 @@ def _call(which, *arguments):
 
 
 def threads(pid):
-    """{tid: name} of a process; empty when it has gone."""
-    found = {}
+    """{tid: name} of a process; {} when it has ended."""
+    names = {}
     try:
         tids = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return found
+        return names
     for tid in tids:
         try:
             with open(f"/proc/{pid}/task/{tid}/comm") as name:
-                found[int(tid)] = name.read().rstrip("\n")
+                names[int(tid)] = name.read().rstrip("\n")
         except OSError:
             continue    # it ended meanwhile
-    return found
+    return names
 
 
 class Watch:
     def __init__(self, pids, names, priority):
         self.pids, self.names, self.priority = pids, re.compile(names), priority
-        self._seen = {}     # tid: name, of threads that are as they should be
-        self._most = set()  # priorities that threads had at once
+        self._seen = {}     # tid: name at the last check
+        self._most = set()  # the largest set of priorities at one check
 
     def look(self):
-        """Whether any of the processes still runs; its threads are as they should be then."""
+        """Check all threads once; False when no process runs any more."""
         there = {}
         for pid in self.pids:
             there |= threads(pid)
@@ -87,11 +86,12 @@ class Watch:
         return bool(there)
 
     def give_back(self):
+        """Reset the priority of all threads."""
         for tid in self._seen:
             self._settle(tid, None)
 
     def _note(self, tids):
-        """Tell of the priorities that these threads have where they are more than at any time before."""
+        """Print the priorities that these threads have, if they are more than at any earlier check."""
         found = set()
         for tid in tids:
             with contextlib.suppress(ProcessLookupError):
@@ -116,7 +116,7 @@ def _settings(arguments):
     parser.add_argument("--threads", required=True, help="a regular expression, found in the name")
     parser.add_argument("--class", dest="klass", choices=CLASSES, required=True)
     parser.add_argument("--level", type=int, choices=range(8), default=4, help="0 goes first")
-    parser.add_argument("--show", action="store_true", help="tell what it is now, and end")
+    parser.add_argument("--show", action="store_true", help="print the current priorities, and end")
     return parser.parse_args(arguments)
 
 

@@ -1,11 +1,11 @@
-"""The tracer: writes down what the kernel says of every request of one disk, in a file.
+"""The tracer: records the kernel's events for every request of one disk in a file.
 
-It needs Python and nothing else, so that it can be put on any host: run as root, where tracefs is
-mounted, `python3 -I -S tracer.py --instance NAME --device 7:0 --out FILE`. The kernel's words go into
-the file as they are, packed, and are read later elsewhere: it is the measured machine's time.
+Standard library only, so that it runs on any host with Python: as root, where tracefs is mounted,
+`python3 -I -S tracer.py --instance NAME --device 7:0 --out FILE`. The kernel's text goes into the
+file compressed but unparsed: parsing would cost time on the measured machine.
 
-It prints `ready {...}` when requests are recorded, and on SIGTERM, once all that was recorded is in
-the file, `done {...}`. Its tracing instance goes with it, unless it is killed.
+It prints `ready {...}` when requests are recorded and, upon SIGTERM, `done {...}` once the file is
+complete. It removes its tracing instance, unless it is killed.
 """
 
 import argparse
@@ -19,21 +19,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 INSTANCES = Path("/sys/kernel/tracing/instances")
-EVENTS = ("block_rq_issue", "block_bio_queue")   # given to the disk; asked for, by whom
+EVENTS = ("block_rq_issue", "block_bio_queue")   # sent to the disk; requested, with the thread
 CLOCK = "mono"          # CLOCK_MONOTONIC, which Python can read too
-PAUSE_S = 0.05          # between two looks: the kernel's buffer holds what comes meanwhile
+PAUSE_S = 0.05          # between two reads of the kernel's buffer
 READ_BYTES = 1 << 16
 LOST = ("overrun", "commit overrun", "dropped events")
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Instance:
-    """One instance of the kernel's tracing. OSError when it cannot be had."""
+    """One instance of the kernel's tracing. OSError when it cannot be made."""
 
     def __init__(self, name, device, buffer_kb):
         """`device`: (major, minor); `buffer_kb` for each processor."""
         self.folder = INSTANCES / name
-        self.remove()       # of a tracer that was killed
+        self.remove()       # left by a tracer that was killed
         self.folder.mkdir()
         try:
             self._set_up(device, buffer_kb)
@@ -56,7 +56,7 @@ class Instance:
         self._set("tracing_on", 0)
 
     def lost(self):
-        """Events that found no room; told by the kernel for each processor."""
+        """Events that the kernel dropped, on all processors."""
         lines = [line for stats in self.folder.glob("per_cpu/cpu*/stats")
                  for line in stats.read_text().splitlines()]
         counts = (line.split(": ") for line in lines)
@@ -64,7 +64,7 @@ class Instance:
 
     @contextmanager
     def opened(self):
-        """What is recorded, as text, to be read once."""
+        """A pipe of the recorded events as text."""
         pipe = os.open(self.folder / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
         try:
             yield pipe
@@ -83,7 +83,7 @@ class Instance:
 
 
 class Copy:
-    """What comes out of a pipe goes into a file, packed, up to `most_bytes` of it."""
+    """Copies a pipe into a file, compressed, up to `most_bytes`."""
 
     def __init__(self, pipe, file, most_bytes):
         self.pipe, self.file, self.most_bytes = pipe, file, most_bytes
@@ -94,8 +94,8 @@ class Copy:
     def full(self):
         return self.written >= self.most_bytes
 
-    def all_there_is(self):
-        """Returns when nothing more is there."""
+    def drain(self):
+        """Copy until the pipe is empty."""
         while not self.full:
             try:
                 text = os.read(self.pipe, READ_BYTES)
@@ -115,22 +115,22 @@ class Copy:
 
 
 def offset_s():
-    """What is to be added to the trace's clock for seconds since 1970."""
-    found = []
+    """Seconds to be added to the trace's clock to get seconds since 1970."""
+    readings = []
     for _ in range(20):
         before, now, after = time.monotonic(), time.time(), time.monotonic()
-        found.append((after - before, now - (before + after) / 2))
-    return min(found)[1]    # the reading that took least
+        readings.append((after - before, now - (before + after) / 2))
+    return min(readings)[1]    # the quickest reading
 
 
 def record(instance, copy):
-    """Copy until told to end, or full; when it was full (seconds since 1970), or None."""
+    """Copy until a signal or a full file; return when it was full (seconds since 1970), or None."""
     while not signal.sigtimedwait(ENDINGS, PAUSE_S):
-        copy.all_there_is()
+        copy.drain()
         if copy.full:
             return time.time()
     instance.stop()
-    copy.all_there_is()
+    copy.drain()
     return None
 
 
@@ -151,22 +151,22 @@ def _settings(arguments):
 
 def main(arguments=None):
     asked = _settings(arguments)
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)   # waited for, so that none cuts a line
-    told = {"clock": CLOCK, "offset_s": offset_s()}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)   # so that no signal cuts a line
+    facts = {"clock": CLOCK, "offset_s": offset_s()}
     instance = Instance(asked.instance, asked.device, asked.buffer_kb)
     try:
         with instance.opened() as pipe, open(asked.out, "wb") as file:
             copy = Copy(pipe, file, asked.most_mb * 1e6)
-            print("ready", json.dumps(told), flush=True)
-            told["full_s"] = record(instance, copy)
+            print("ready", json.dumps(facts), flush=True)
+            facts["full_s"] = record(instance, copy)
             instance.stop()
             copy.close()
-        told["lost"] = instance.lost()
+        facts["lost"] = instance.lost()
     finally:
         instance.remove()
-    told["offset_moved_s"] = offset_s() - told["offset_s"]
-    print("done", json.dumps(told), flush=True)
-    if told["full_s"]:      # what was recorded waits to be asked for
+    facts["offset_moved_s"] = offset_s() - facts["offset_s"]
+    print("done", json.dumps(facts), flush=True)
+    if facts["full_s"]:      # keep the file until it is asked for
         signal.sigwait(ENDINGS)
 
 
