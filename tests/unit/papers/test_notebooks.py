@@ -9,7 +9,6 @@ from labbook import paths
 from labbook.pipeline import notebooks, parameters
 
 LONG_TO_COME_UP = {"cloud_platforms"}   # a platform anew for each repeat of each release
-NOT_YET_SHORT = {"cloud_platforms"}  # measures in its cells
 STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))
 
 
@@ -96,8 +95,6 @@ def test_no_notebook_catches_errors_to_look_well(study):
 
 
 def test_a_page_has_few_short_cells_and_shows_most_of_them(study):
-    if study in NOT_YET_SHORT:
-        pytest.skip("measures in its cells")
     code = cells(study, "code")
     longest = {c["id"]: len(notebooks.source(c).splitlines()) for c in code
                if "parameters" not in notebooks.tags(c)}    # a table, folded on the page

@@ -45,6 +45,28 @@ def report_commands(printed: pd.DataFrame) -> figures.Table:
                          label="the report's four commands", numbers=False)
 
 
+def boot_ratios(printed: pd.DataFrame, summary: pd.DataFrame) -> figures.Table:
+    """Boot time of the newer release over the older one's, by number at once: the paper's and ours.
+
+    The paper's is the range over its images, ours the median over the repeats of the largest image.
+    """
+    theirs = printed.dropna(subset=["all_running_s"]).pivot_table(
+        index=["at_once", "image_gb"], columns="release", values="all_running_s").dropna()
+    ratio = (theirs["newer"] / theirs["older"]).groupby("at_once")
+    largest = summary["image_gb"].max() if len(summary) else None
+    rows = []
+    for at_once in sorted({*theirs.index.get_level_values("at_once"), *summary.get("at_once", ())}):
+        known = at_once in ratio.groups
+        rows.append((str(at_once),
+                     f"{ratio.min()[at_once]:.2f} to {ratio.max()[at_once]:.2f} times" if known else "–",
+                     figures.times(summary, "all_running_s", {"release": "newer"}, {"release": "older"},
+                                   at_once=at_once, image_gb=largest)))
+    here = f"Here, from {largest:g} GB" if largest else "Here"
+    return figures.Table(("Servers at once", "In the report, 2 to 20 GB", here), tuple(rows),
+                         label="boot time of the newer release over the older one's",
+                         caption="Boot time of the newer release over the older one's.")
+
+
 def boot_times(summary: pd.DataFrame):
     """Time until all servers run, over the size of the image, a panel for each number at once."""
     numbered = summary.assign(number=[f"{n} at once" for n in summary["at_once"]]) if len(summary) else summary
