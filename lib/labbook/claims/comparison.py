@@ -1,4 +1,4 @@
-"""The points that a rule compares: which of them count, and what they give for each repeat."""
+"""A comparison: the points that a rule compares, and their values in each repeat."""
 
 import math
 
@@ -6,14 +6,14 @@ from labbook.checks import did_you_mean
 from labbook.claims.statistics import geometric_mean, slope
 from labbook.errors import InputError
 
-BY_POINT = ("always", "sometimes")  # rules that take whatever points there are
+BY_POINT = ("always", "sometimes")  # rules that use every point, paired or not
 
 
 class NotTestable(Exception):
-    """This profile's points cannot decide the claim; the message says why."""
+    """The measured points cannot decide the claim; the message says why."""
 
 
-class Chosen:
+class Comparison:
     """The metric's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
 
     def __init__(self, rule, metric, rows, parameters, place, profile, known=()):
@@ -43,7 +43,7 @@ class Chosen:
                               f"no repeat has {metric} of all that is compared")
 
     def _rest(self, row, arm):
-        """No value is None here, since the NaN of a table is not even equal to itself."""
+        """A missing value is None here, since NaN is not equal to itself."""
         return tuple((p, None if is_missing(row[p]) else row[p])
                      for p in self.parameters if p not in arm)
 
@@ -54,7 +54,7 @@ class Chosen:
                 self.failed += int(row["errors"])
 
     def left_out(self) -> str:
-        """What the numbers do not stand on: points without a value, settings limited by the clients,
+        """What is excluded, in words: points without a value, settings limited by the clients,
         failed operations."""
         words = ""
         if self.without:
@@ -84,7 +84,7 @@ class Chosen:
         return [self.arms[0][repeat, rest] for rest in self.rests]
 
     def all(self, repeat) -> list[float]:
-        """The first arm's values, of whatever this repeat has."""
+        """All values of the first arm in this repeat."""
         return [value for (one, _), value in self.arms[0].items() if one == repeat]
 
     def ratios(self, repeat, rests) -> list[float]:
@@ -97,12 +97,12 @@ class Chosen:
                               for curve in self.curves(along))
 
     def exponent(self, repeat, along) -> float:
-        """The power of `along` that the first arm's values go with; the mean of its curves'."""
+        """The exponent of a power law of the first arm's values over `along`, averaged over curves."""
         found = []
         for curve in self.curves(along):
             values = [self.arms[0][repeat, rest] for _, rest in curve]
             if curve[0][0] <= 0 or min(values) <= 0:
-                raise NotTestable(f"no power of {along} can be told where one of both is 0")
+                raise NotTestable(f"a power law of {along} is undefined where a value is 0")
             found.append(slope([math.log(x) for x, _ in curve], list(map(math.log, values))))
         return sum(found) / len(found)
 
@@ -116,7 +116,7 @@ class Chosen:
         if len(means) < 2:
             raise NotTestable(f"fewer than two values of {along} to compare" + self.left_out())
         if min(map(min, means.values())) <= 0:
-            raise NotTestable("a ratio to nothing says nothing")
+            raise NotTestable("a ratio to zero is undefined")
         ordered = sorted(means, key=lambda value: geometric_mean(means[value]))
         return ordered[-1], ordered[0]
 
@@ -172,12 +172,12 @@ def _kind(value) -> str:
 
 
 def _is_word(want) -> bool:
-    """Names with numbers and abbreviations are near to others that mean something else."""
+    """Whether a value is a plain word: similar names with digits often mean different things."""
     return isinstance(want, str) and want.islower() and want.replace("_", "").isalpha()
 
 
 def _extends(want, other) -> bool:
-    """Whether one is the other and a word more, as standby_replay is standby: no slip of the pen."""
+    """Whether one extends the other by a word (standby, standby_replay), so that neither is a typo."""
     short, long = sorted((str(want), str(other)), key=len)
     return long.startswith(f"{short}_")
 
@@ -201,5 +201,5 @@ def is_missing(value) -> bool:
 
 def _ratio(of, than) -> float:
     if of <= 0 or than <= 0:
-        raise NotTestable(f"a ratio of {of:g} to {than:g} says nothing")
+        raise NotTestable(f"a ratio of {of:g} to {than:g} is undefined")
     return of / than

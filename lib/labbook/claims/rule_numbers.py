@@ -1,7 +1,7 @@
-"""What each rule makes of one repeat: a number, the bounds that it shall lie within, its unit.
+"""Each rule as a number for one repeat, the bounds it is claimed to lie within, and its unit.
 
-A rule here is a function of the claim's rule and of what was chosen for it (labbook.claims.comparison),
-which gives (number(repeat), (low, high), unit).
+A rule is a function of the claim's `rule` and its Comparison that returns
+(number(repeat), (low, high), unit).
 """
 
 import math
@@ -11,52 +11,52 @@ from labbook.claims.comparison import NotTestable
 from labbook.claims.statistics import geometric_mean
 
 
-def _greater(rule, chosen):
-    return (lambda repeat: geometric_mean(chosen.ratios(repeat, chosen.rests)),
+def _greater(rule, compared):
+    return (lambda repeat: geometric_mean(compared.ratios(repeat, compared.rests)),
             (rule.get("margin", 1), math.inf), "times")
 
 
-def _equal_within(rule, chosen):
-    number, _, unit = _greater(rule, chosen)
+def _equal_within(rule, compared):
+    number, _, unit = _greater(rule, compared)
     return number, (1 / rule["margin"], rule["margin"]), unit
 
 
-def _ratio_between(rule, chosen):
-    number, _, unit = _greater(rule, chosen)
+def _ratio_between(rule, compared):
+    number, _, unit = _greater(rule, compared)
     return number, (rule["low"], rule["high"]), unit
 
 
-def _differs_over(rule, chosen):
-    """The two values are chosen once, by all repeats: were they chosen in each repeat, its noise
-    would be taken for a difference."""
-    of, than = chosen.extremes(rule["along"])
-    return (lambda repeat: geometric_mean(chosen.within(repeat, rule["along"], of, than)),
+def _differs_over(rule, compared):
+    """The two values of `along` are selected once, over all repeats: selecting them in each repeat
+    would turn its noise into a difference."""
+    of, than = compared.extremes(rule["along"])
+    return (lambda repeat: geometric_mean(compared.within(repeat, rule["along"], of, than)),
             (rule.get("margin", 1), math.inf), f"times, {of} over {than}")
 
 
-def _grows_with(rule, chosen):
-    return (lambda repeat: chosen.growth(0, repeat, rule["along"]),
+def _grows_with(rule, compared):
+    return (lambda repeat: compared.growth(0, repeat, rule["along"]),
             (rule.get("margin", 1), math.inf), "times")
 
 
-def _scales_with(rule, chosen):
-    return (lambda repeat: chosen.exponent(repeat, rule["along"]), ends(rule), "as the exponent")
+def _scales_with(rule, compared):
+    return (lambda repeat: compared.exponent(repeat, rule["along"]), ends(rule), "as the exponent")
 
 
-def _grows_alike(rule, chosen):
+def _grows_alike(rule, compared):
     along, margin = rule["along"], rule.get("margin", 1)
-    return (lambda repeat: chosen.growth(0, repeat, along) / chosen.growth(1, repeat, along),
+    return (lambda repeat: compared.growth(0, repeat, along) / compared.growth(1, repeat, along),
             (1 / margin, margin), "times")
 
 
-def _grows_less(rule, chosen):
-    number, _, unit = _grows_alike(rule, chosen)
+def _grows_less(rule, compared):
+    number, _, unit = _grows_alike(rule, compared)
     return number, (-math.inf, 1 / rule.get("margin", 1)), unit
 
 
-def _grows_slower(rule, chosen):
+def _grows_slower(rule, compared):
     def number(repeat):
-        of, than = (chosen.slope(arm, repeat, rule["along"]) for arm in (0, 1))
+        of, than = (compared.slope(arm, repeat, rule["along"]) for arm in (0, 1))
         if than <= 0:   # no growth to stay below
             return math.inf if of > than else 1.0
         return of / than
@@ -64,31 +64,31 @@ def _grows_slower(rule, chosen):
     return number, (-math.inf, 1 / rule.get("margin", 1)), "times"
 
 
-def _above(rule, chosen):
-    return (lambda repeat: fmean(chosen.values(repeat)), (rule["value"], math.inf),
+def _above(rule, compared):
+    return (lambda repeat: fmean(compared.values(repeat)), (rule["value"], math.inf),
             rule.get("unit", ""))
 
 
-def _below(rule, chosen):
-    number, _, unit = _above(rule, chosen)
+def _below(rule, compared):
+    number, _, unit = _above(rule, compared)
     return number, (-math.inf, rule["value"]), unit
 
 
-def _between(rule, chosen):
-    return lambda repeat: fmean(chosen.values(repeat)), ends(rule), rule.get("unit", "")
+def _between(rule, compared):
+    return lambda repeat: fmean(compared.values(repeat)), ends(rule), rule.get("unit", "")
 
 
-def _always(rule, chosen):
+def _always(rule, compared):
     """Each repeat stands with its worst point: the one that lies farthest out."""
     low, high = ends(rule)
-    return (lambda repeat: max(chosen.all(repeat), key=lambda one: max(low - one, one - high)),
+    return (lambda repeat: max(compared.all(repeat), key=lambda one: max(low - one, one - high)),
             (low, high), rule.get("unit", ""))
 
 
-def _sometimes(rule, chosen):
+def _sometimes(rule, compared):
     """1 of a repeat with a point that lies there, else 0."""
     low, high = ends(rule)
-    return (lambda repeat: float(any(low <= one <= high for one in chosen.all(repeat))),
+    return (lambda repeat: float(any(low <= one <= high for one in compared.all(repeat))),
             (low, high), "of all repeats")
 
 
@@ -97,16 +97,16 @@ def ends(rule, low="low", high="high") -> tuple[float, float]:
     return rule.get(low, -math.inf), rule.get(high, math.inf)
 
 
-def _crosses_near(rule, chosen):
+def _crosses_near(rule, compared):
     along, at, within = rule["along"], rule["at"], rule["within"]
-    curves = chosen.curves(along)
+    curves = compared.curves(along)
     if len(curves) > 1:
         raise NotTestable(f"more than one curve over {along}: the rule leaves parameters open")
     xs = [x for x, _ in curves[0]]
     if not xs[0] <= at <= xs[-1]:
         raise NotTestable(f"{along} was measured from {xs[0]:g} to {xs[-1]:g} only, and the claim "
                           f"is about {at:g}")
-    return (lambda repeat: crossing(xs, chosen.ratios(repeat, [rest for _, rest in curves[0]])),
+    return (lambda repeat: crossing(xs, compared.ratios(repeat, [rest for _, rest in curves[0]])),
             (at - within, at + within), along)
 
 

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.comparison import Chosen, NotTestable, check_value, is_missing
+from labbook.claims.comparison import Comparison, NotTestable, check_value, is_missing
 from labbook.claims.rule_numbers import RULES, crossing, ends
 from labbook.claims.statistics import Interval, median_interval, share_interval
 from labbook.errors import InputError
@@ -67,14 +67,14 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
         return Outcome(NOT_TESTABLE, rule["reason"])
     check_parameters(rule, parameters, file, claim["id"])
     try:
-        chosen = Chosen(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
-        found, (low, high), unit = _compare(rule, chosen)
+        compared = Comparison(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
+        found, (low, high), unit = _compare(rule, compared)
         interval = median_interval(found)
         if rule["name"] == "always":
             verdict, reason = _place_all(found, low, high, unit)
         elif rule["name"] == "sometimes":
             interval = share_interval(int(sum(found)), len(found))
-            verdict, reason = _place_some(chosen, low, high, rule.get("unit", ""))
+            verdict, reason = _place_some(compared, low, high, rule.get("unit", ""))
         else:
             verdict, reason = _place(interval, low, high, unit)
     except NotTestable as why:
@@ -82,7 +82,7 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
     lacking = _lacking(claim, rows)
     if lacking:
         verdict, reason = NOT_TESTABLE, lacking
-    return Outcome(verdict, reason + chosen.left_out(), interval, unit)
+    return Outcome(verdict, reason + compared.left_out(), interval, unit)
 
 
 def _lacking(claim, rows) -> str:
@@ -108,15 +108,15 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
     """What the claim's rule makes of each repeat, as in `decide`; none where that cannot be."""
     check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
     try:
-        chosen = Chosen(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
-        return _compare(claim["rule"], chosen)[0]
+        compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
+        return _compare(claim["rule"], compared)[0]
     except NotTestable:
         return []
 
 
-def _compare(rule, chosen):
-    number, bounds, unit = RULES[rule["name"]](rule, chosen)
-    return [number(repeat) for repeat in chosen.repeats], bounds, unit
+def _compare(rule, compared):
+    number, bounds, unit = RULES[rule["name"]](rule, compared)
+    return [number(repeat) for repeat in compared.repeats], bounds, unit
 
 
 def _place(interval, low, high, unit):
@@ -141,10 +141,10 @@ def _place_all(worst, low, high, unit):
     return REPLICATED, f"every point of {len(worst)} repeats is {wanted}"
 
 
-def _place_some(chosen, low, high, unit):
+def _place_some(compared, low, high, unit):
     """By any point; the ends belong to what is claimed."""
     wanted = _wanted(low, high, f" {unit}".rstrip())
-    points = [chosen.all(repeat) for repeat in chosen.repeats]
+    points = [compared.all(repeat) for repeat in compared.repeats]
     there = [sum(low <= one <= high for one in of_repeat) for of_repeat in points]
     n, every = len(points), sum(map(len, points))
     if any(there):

@@ -1,4 +1,4 @@
-"""How sure the repeats make us. What varies is the repeat (a block), never a row within one.
+"""Confidence intervals over repeats. The unit is the repeat (a block), never a row within one.
 
 One number a repeat goes in. The interval runs between two of them in order, and is exact for the
 median of any distribution: the median misses it only when at least n - k + 1 of n repeats fall on

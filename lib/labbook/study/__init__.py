@@ -1,4 +1,4 @@
-"""How a study is run and judged: points, records, statistics, claims. Names load when asked for."""
+"""Run a study: points, records, summaries, fingerprint. Names are imported on first use."""
 
 _HOMES = {
     "Study": "study", "PointsFailed": "study", "Point": "point", "Experiment": "experiment",

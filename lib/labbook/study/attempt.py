@@ -1,4 +1,4 @@
-"""One attempt at one point: a record when it comes out, a failure record when it does not."""
+"""One attempt to measure one point: writes a record, or a failure record."""
 
 import time
 import traceback
@@ -18,9 +18,9 @@ HOPELESS = (InputError, TypeError, AttributeError, NameError, ImportError)
 class Attempt:
     """Use as `with study.attempt(point) as attempt:` and call `record` inside.
 
-    A failure of the system or the place is written down, the lab is torn down, and the block ends
-    quietly, so that the next point goes on; `study.complete()` raises for it. An interruption is no
-    failure: the lab is torn down and it goes through.
+    A failure of the system or the lab is recorded, the lab is taken down, and the block ends
+    without an exception, so that the next point can run; `study.complete()` raises for it. An
+    interruption is no failure: the lab is taken down and the exception is passed on.
     """
 
     def __init__(self, study, point):
@@ -31,7 +31,7 @@ class Attempt:
 
     @property
     def lab(self):
-        """The study's lab, brought up when it is not there yet."""
+        """The study's lab; brought up on first use."""
         session = self.study.session
         if self._lab is None:
             new_block = session.enter(self.point)
@@ -41,34 +41,34 @@ class Attempt:
         return self._lab
 
     def setup(self, make):
-        """What `make(lab)` returns: made once a block and kept for the block's later points.
+        """The result of `make(lab)`, created once per block and reused by the block's later points.
 
-        When the block is over, `destroy()` of what was made is called where it has one; of a list
-        or tuple, each, the last first.
+        At the end of the block its `destroy()` is called if it has one; for a list or tuple, that
+        of each element in reverse order.
         """
         lab = self.lab
         self._setups += 1
         return self.study.session.made(self._setups, lambda: make(lab))
 
     def check_links(self) -> list[dict]:
-        """Measure the lab's links now, as they are shaped; kept as the check before the point."""
+        """Measure the lab's links now; recorded as the check before the point."""
         self._links_before = self.lab.check_links()
         return self._links_before
 
     def record(self, rows=None, metrics=None, facts=None, series=None) -> None:
-        """Give the point's outcome; it is written when the block ends well.
+        """Set the point's result; it is written when the block ends without an exception.
 
         rows: DataFrame or list of dicts, one operation a row (`started_s`, `seconds`, `ok`, ...).
-        metrics: {name: number, text or list of numbers} for the summary, over those computed.
+        metrics: {name: number, text or list of numbers}; they override computed metrics.
         facts: of the systems, versions and settings. series: {name: DataFrame}, stays on this
-        machine like the rows; what a figure needs of it belongs into the metrics.
+        machine like the rows; what a figure needs of it belongs in the metrics.
         """
-        self._during = provenance.during(self._start)   # before the work of writing it all down
+        self._during = provenance.during(self._start)   # before the work of writing
         import pandas as pd
         import pyarrow as pa
 
         if self._recorded is not None:
-            raise LabbookError("this attempt has recorded already")
+            raise LabbookError("record() was called twice in this attempt")
         frame = _veiled(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []),
                         self._veil)
         metrics = dict(metrics or {})
@@ -126,7 +126,7 @@ class Attempt:
         failure = self._about() | {
             "message": self._veil(message), "error": type(error).__name__,
             "logs": self._veil(_logs(error)),
-            "took_s": took, "provenance": self._provenance({})}     # nothing asked of a broken lab
+            "took_s": took, "provenance": self._provenance({})}     # a broken lab is not asked for facts
         trace = self._veil("".join(traceback.format_exception(error)))
         self.study.records(self.point.experiment).write_failure(self.point.key, failure, trace)
         self.study.run.failed(self.point, took, failure["message"])
@@ -161,7 +161,7 @@ class Attempt:
 
 
 def _veiled(frame, veil):
-    """The frame with the texts of its columns veiled (errors may name addresses)."""
+    """The frame with addresses and users removed from its text columns."""
     texts = frame.select_dtypes(("object", "string")).columns
     return frame.assign(**{column: frame[column].map(veil) for column in texts})
 
@@ -182,7 +182,7 @@ def _message(error) -> str:
 
 
 def _logs(error) -> list[str]:
-    """Tails of logs that the error, or one that it came from, carries."""
+    """Log tails of the error and of its causes."""
     logs = []
     while error is not None:
         if getattr(error, "log", None):

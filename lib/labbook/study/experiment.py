@@ -1,4 +1,4 @@
-"""An experiment: a named grid of points, in the order in which they are to be measured."""
+"""An experiment: a named grid of points, in the order of measurement."""
 
 import random
 import re
@@ -6,22 +6,23 @@ from itertools import groupby, product
 from keyword import iskeyword
 
 from labbook.errors import InputError
-from labbook.study.point import Point, digest
+from labbook.study.point import Point, digest, values
 from labbook.study.summary import COMPUTED
-from labbook.study.values import values
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,59}")
-# Columns of every summary; a parameter of such a name could not be told from them.
+# Columns of every summary; no parameter may have such a name.
 COLUMNS = ("point", "repeat", "block", "order", "stale")
 RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
     Point.__dataclass_fields__) | set(COMPUTED) | set(COLUMNS) | {"client_limited"}
 
 
 def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None) -> list[Point]:
-    """All points but those of which `leave_out(point)` is true (none with 0 repeats), in order:
-    each repeat is a sweep over the set-ups, forward and back in turn (two set-ups: A B B A ...), so
-    that a slow drift of the machine falls on all of them alike. In each block the points inside it come in
-    an order of their own, so that none is always first."""
+    """The points in the order of measurement, without those for which `leave_out(point)` is true.
+
+    Each repeat is one sweep over the set-ups, alternately forward and backward (A B B A ...), so
+    that a slow drift of the machine affects all set-ups alike. Within each block the points are in
+    random order, so that none is always first. The seed depends on the block alone. With 0 repeats
+    there are no points."""
     check(name, setup, vary, repeats)
     setups = _settings({n: values(n, v) for n, v in setup.items()})
     inner = _settings({n: values(n, v) for n, v in vary.items()})
@@ -46,13 +47,13 @@ def check(name, setup, vary, repeats) -> None:
                          allowed="a letter, then a-z, 0-9, - and _")
     if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 0:
         raise InputError(f"{repeats!r} repeats", key="repeats",
-                         allowed="a whole number from 0 up; with 0 the experiment is left out")
+                         allowed="a whole number from 0 up; 0 leaves the experiment out")
     for parameter in (*setup, *vary):
         key = f"experiment {name}: parameter {parameter}"
         if not isinstance(parameter, str) or not parameter.isidentifier() or iskeyword(parameter):
             raise InputError("not a name that Python can use", key=key)
         if parameter in RESERVED or parameter.startswith("_"):
-            raise InputError("every point or summary has something of that name", key=key,
+            raise InputError("this name is reserved", key=key,
                              allowed=f"any name but {', '.join(sorted(RESERVED))}")
     for parameter in set(setup) & set(vary):
         raise InputError("given both in setup and in vary",
@@ -60,7 +61,7 @@ def check(name, setup, vary, repeats) -> None:
 
 
 class Experiment:
-    """A grid of points of a study and what is known of each. Made by `study.experiment(...)`."""
+    """A study's grid of points and their records. Created by `study.experiment(...)`."""
 
     def __init__(self, study, name, setup=None, vary=None, repeats=1, leave_out=None):
         self.study, self.name = study, name
@@ -75,7 +76,7 @@ class Experiment:
 
     def remaining(self):
         """The points without a valid record, in blocks of one set-up. A point whose attempt fails
-        comes once more at the end of its block. Ends early when LABBOOK_UNTIL has passed."""
+        is repeated once at the end of its block. Ends early when LABBOOK_UNTIL has passed."""
         run = self.study.run
         todo = run.begin(self)
         for _, block in groupby(todo, key=lambda point: point.block):
@@ -100,7 +101,7 @@ class Experiment:
         return summary(self)
 
     def failures(self) -> list[dict]:
-        """The failure record of each point that has one and has no valid record."""
+        """The failure records of points without a valid record."""
         return self.study.run.failures(self)
 
     def rows(self, point):

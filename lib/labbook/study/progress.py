@@ -1,4 +1,4 @@
-"""What a study says while it measures: JSON lines to the press, or a line to whoever looks on."""
+"""Progress of a measuring study: JSON lines for the pipeline, or a line on a terminal or page."""
 
 import json
 import os
@@ -9,14 +9,14 @@ WIDTH = 100
 
 
 def interactive() -> bool:
-    """Whether somebody looks on: a terminal, or a notebook that is not run by the press."""
+    """Whether a person watches: on a terminal, or in a notebook that the pipeline does not run."""
     if os.environ.get("LABBOOK_PROGRESS"):
         return False
     return "ipykernel" in sys.modules or sys.stderr.isatty()
 
 
 class Progress:
-    """Counts points done over the study's experiments and tells every change."""
+    """Counts finished points over the study's experiments and reports every change."""
 
     def __init__(self, study: str):
         self.study = study
@@ -26,7 +26,7 @@ class Progress:
         self._shown = interactive()
 
     def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
-        """`seconds`: what `todo` may take, by earlier records; None: unknown."""
+        """`seconds`: estimate for `todo` from earlier records; None if unknown."""
         self.counts[experiment] = [total - len(todo), total]
         self._tell("plan", experiment, seconds=seconds, points=[p.label for p in todo])
 
@@ -35,7 +35,7 @@ class Progress:
         self._show(point.label)
 
     def done(self, point, seconds: float, new: bool) -> None:
-        """`new`: it was not counted as done before."""
+        """`new`: the point was not counted before."""
         self.counts.setdefault(point.experiment, [0, 1])[0] += new
         self._count(seconds)
         self._tell("done", point.experiment, point, seconds=seconds)
@@ -72,7 +72,7 @@ class Progress:
             told |= {"experiment": experiment, "done": done, "total": total}
         if point is not None:
             told |= {"point": point.label, "key": point.key}
-        with open(path, "a", encoding="utf-8") as file:     # one write, so that lines never mix
+        with open(path, "a", encoding="utf-8") as file:     # one write, so that lines of two processes never mix
             file.write(json.dumps(told | more) + "\n")
 
     def _show(self, label):

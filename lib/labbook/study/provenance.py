@@ -1,4 +1,4 @@
-"""Where, on what and with which code a point was measured."""
+"""Provenance of a point: machine, environment, load and commit."""
 
 import hashlib
 import os
@@ -48,7 +48,7 @@ def place(environment: Path) -> str:
 
 
 def veil(environment: Path):
-    """A function that takes addresses, users and paths of keys out of data for a record."""
+    """A function that removes addresses, users and key paths from data for a record."""
     from labbook.lab.environment.redact import redactor
 
     return redactor(_environment(environment))
@@ -61,13 +61,13 @@ def _environment(file: Path):
 
 
 def before() -> dict:
-    """The state of the machine as a point starts; give it to `during` when it ends."""
+    """Snapshot of the machine's counters at the start of a point, for `during`."""
     return {"time": time.time(), "load": list(os.getloadavg()), "cpu": _cpu_ticks(),
             "stall": _stalls(), "memory_free_gib": _free_gib()}
 
 
 def during(start: dict) -> dict:
-    """What the machine did since `start`: times (epoch s), load, steal and pressure as shares."""
+    """Times (epoch s), load, and steal and pressure as shares of the time since `start`."""
     now = time.time()
     elapsed = max(now - start["time"], 1e-9)
     ticks = [b - a for a, b in zip(start["cpu"], _cpu_ticks())]

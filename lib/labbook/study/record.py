@@ -1,4 +1,4 @@
-"""Records: one Parquet file a point, whole or not there at all, with its provenance inside."""
+"""Records: one Parquet file per point, whole or absent, with its provenance in the metadata."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ class Records:
         return self.folder / f"{key}.parquet"
 
     def meta(self, key: str) -> dict | None:
-        """What was recorded of a point, or None. A file that cannot be read is set aside."""
+        """A point's metadata, or None. An unreadable file is renamed to `.broken`."""
         path = self.path(key)
         try:
             meta = read_meta(path)
@@ -50,8 +50,8 @@ class Records:
                       "and the point will be measured again", stacklevel=4)
 
     def write(self, key: str, table, meta: dict, series: dict) -> None:
-        """Record a point: its series first, then the rows with `meta`. A record that was there
-        before moves to `superseded/` once the new one is safe on disk."""
+        """Write a point: its series first, then the rows with `meta`. An earlier record is moved
+        to `superseded/` once the new one is safe on disk."""
         text = json.dumps(meta, default=plain)
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), META: text})
         for name, frame in series.items():
@@ -117,7 +117,7 @@ class Records:
         return self.folder / f"{key}.failure.txt"
 
     def clean(self) -> None:
-        """Remove what a killed run left half written; a live writer holds its file's lock."""
+        """Remove half-written files of killed runs; a live writer holds a lock on its file."""
         for path in self.folder.glob(f"{UNFINISHED}*"):
             with contextlib.suppress(OSError), open(path, "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -143,7 +143,7 @@ def row(meta: dict, stale: bool) -> dict:
 
 
 def plain(value):
-    """What JSON does not know, for json.dumps(default=...): numpy's numbers, times, paths, sets."""
+    """Convert numpy numbers, times, paths and sets, for json.dumps(default=...)."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (set, frozenset)):

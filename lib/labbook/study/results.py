@@ -1,4 +1,4 @@
-"""Tables of what was measured: one row a point, from this machine's records or the published."""
+"""Results: a table with a row per point, from this machine's records or the published ones."""
 
 import json
 from collections import Counter
@@ -21,23 +21,22 @@ def summary(experiment):
 
 
 def metas(experiment) -> list[dict]:
-    """What was recorded of the experiment's points, in the order of the plan."""
+    """Metadata of the experiment's recorded points, in the order of the plan."""
     records = experiment.study.records(experiment.name)
     found = (records.meta(point.key) for point in experiment.points())
     return [meta for meta in found if meta is not None]
 
 
 def conditions(study, experiments) -> dict:
-    """What the points were measured on, in a few lines; empty when there are none.
+    """The conditions under which the points were measured; empty without points.
 
     machine, cpu, cores, memory_gib, kernel, system, python, environment, profile, commit, from, to
-    (local time), points, stale (how many by earlier code or versions), stale_because (what is not
-    as it was; left out when nothing is), failed_first (how many failed before; left out when none),
-    cpu_pressure and steal (the highest share of a point's time). Where points are of several
-    machines, what differs is told with the number of points of each.
-    Of hosts that are machines of their own also `hosts`: their names in the lab, of one kind
-    together -> cpu, cores, memory_gib, kernel, system; the rest is then of the machine that drove
-    them.
+    (local time), points, stale (how many by earlier code or versions), stale_because (what changed;
+    absent if nothing did), failed_first (how many failed before they succeeded; absent if none),
+    cpu_pressure and steal (the highest share of a point's time). Where points are from
+    several machines, differing values are listed with their number of points.
+    With remote hosts also `hosts`: {names of equal hosts: cpu, cores, memory_gib, kernel, system};
+    the other entries then describe the driver's machine.
     """
     told = []
     for experiment in experiments:
@@ -79,7 +78,7 @@ def _digest(told: list[dict]) -> dict:
 
 
 def _kinds(hosts: dict) -> dict[str, dict]:
-    """Hosts with a machine of their own, those of one kind under one key."""
+    """Remote hosts, equal ones under one key."""
     kinds = {}
     for name, facts in hosts.items():
         if "machine" in facts:
@@ -88,7 +87,7 @@ def _kinds(hosts: dict) -> dict[str, dict]:
 
 
 def _counted(values):
-    """What is the same of all points; where it is not, each with the number of points that have it."""
+    """The common value of all points, or each value with its number of points."""
     found = Counter(values)
     if len(found) == 1:
         return next(iter(found))

@@ -1,4 +1,4 @@
-"""One run of a study: what it was asked to do, what remains, what came out."""
+"""One run of a study: its options, the remaining points, and the outcomes."""
 
 import os
 import statistics
@@ -10,8 +10,8 @@ from labbook.study.judging import check_grids
 from labbook.study.progress import Progress
 
 PROFILES = ("quick", "full")
-# Failures in a row with the same words, after which no other point is tried: of an experiment of
-# which points came out, and of one that never worked.
+# Consecutive failures with the same message that end the run: in an experiment with records, and in
+# one without any.
 ALIKE, ALIKE_AT_FIRST = 10, 2
 
 
@@ -20,10 +20,10 @@ class PointsFailed(LabbookError):
 
 
 class Run:
-    """State of this process' run.
+    """State of this process's run.
 
-    The press asks by environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE
-    (stale points too), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (tell what
+    Options are environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE (measure
+    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (list what
     would be measured, and stop), LABBOOK_PUBLISHED (read data/published, measure nothing).
     """
 
@@ -40,12 +40,12 @@ class Run:
         self.progress = Progress(study.name)
         self.paused = False
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
-        self._alike = []        # messages of the failures since the last success
+        self._alike = []        # equal messages of consecutive failures
         self._open = set()      # keys of points that the plan counted as to do
         self._works = set()     # names of experiments of which a point was ever recorded
 
     def begin(self, experiment) -> list:
-        """The points that remain, in order; none when only published records or a plan count.
+        """The remaining points in order; none for published results or a plan.
         InputError for claims that do not fit the experiments."""
         check_grids(self.study, all_declared=False)
         if self.published:
@@ -96,8 +96,8 @@ class Run:
         self._alike = [m for m in self._alike if m == message] + [message]
 
     def is_hopeless(self, experiment: str) -> bool:
-        """Whether the same failure came again and again with no success between, or twice where
-        nothing of the experiment was ever recorded: the rest would fail as well."""
+        """Whether to give up: ALIKE equal failures in a row, or ALIKE_AT_FIRST in an experiment
+        without any record."""
         return len(self._alike) >= (ALIKE if experiment in self._works else ALIKE_AT_FIRST)
 
     def failures(self, experiment) -> list[dict]:
@@ -106,9 +106,9 @@ class Run:
         return [f for p, f in found if f and not self._valid(records.meta(p.key))]
 
     def check_complete(self) -> None:
-        """Raise when a planned point is not recorded: PointsFailed or Stopped, saying why."""
+        """Raise PointsFailed or Stopped when a planned point has no record."""
         if self.plan_only:
-            raise Stopped("only the plan was asked for")
+            raise Stopped("only the plan was requested")
         failures = [f for e in self.study.experiments.values() for f in self.failures(e)]
         if failures:
             raise PointsFailed(_listing(failures))
@@ -121,7 +121,7 @@ class Run:
                                "ended early; run it again to go on")
 
     def write_grids(self) -> None:
-        """Note which records this profile's last complete run stood on, for publishing."""
+        """Write which records this profile's last complete run used, for publishing."""
         for experiment in self.study.experiments.values():
             path = self.study.records(experiment.name).folder / f"{self.profile}.grid"
             text = "".join(f"{p.key}\n" for p in experiment.points())
@@ -142,7 +142,7 @@ def _listing(failures) -> str:
 
 
 def _estimate(metas: dict, todo: int) -> float | None:
-    """Seconds, from what earlier points of the experiment took."""
+    """Estimated seconds, from the duration of the experiment's earlier points."""
     took = [m["took_s"] for m in metas.values() if m and m.get("took_s") is not None]
     return statistics.median(took) * todo if took and todo else None if todo else 0.0
 

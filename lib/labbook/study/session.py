@@ -1,7 +1,7 @@
-"""The stage that points are measured on: the study's lab and what a block has set up in it.
+"""A session: the study's lab and what the current block has set up in it.
 
-The lab comes up when first asked for and goes down at the end, after a failure, on an interruption
-and when the interpreter exits, so that nothing of it outlives the study.
+The lab is brought up on first use and taken down at the end, after a failure, on an interruption
+and when the interpreter exits, so that it never outlives the study.
 """
 
 import atexit
@@ -17,13 +17,13 @@ class Session:
     def __init__(self, bring_up):
         self._bring_up = bring_up
         self._lab = self._block = self._facts = None
-        self._things = {}           # what the block's setup() calls made, in order
+        self._things = {}           # results of the block's setup() calls, in order
         self.failed_to_rise = 0     # times in a row
         self._process = None
         self._old_handler = None
 
     def up(self):
-        """The lab; made on the first call."""
+        """The lab; brought up on the first call."""
         if self._lab is None:
             self._watch()
             try:
@@ -35,26 +35,26 @@ class Session:
         return self._lab
 
     def facts(self) -> dict:
-        """The lab's own facts, asked once a lab; empty without a lab."""
+        """The lab's facts, queried once per lab; empty without a lab."""
         if self._facts is None and self._lab is not None:
             self._facts = self._lab.facts()
         return self._facts or {}
 
     def enter(self, point) -> bool:
-        """Clear away what another block set up. True when the point begins a block on this lab."""
+        """Destroy what another block set up. True when the point starts a block on this lab."""
         block = (point.experiment, point.block)
         if block == self._block:
             return False
         try:
             self._clear()
-        except Exception as error:      # a fresh lab is a clean stage as well
+        except Exception as error:      # a fresh lab is clean, too
             warnings.warn(f"the lab is made anew, since clearing it failed: {error}", stacklevel=3)
             self.down()
         self._block = block
         return True
 
     def made(self, number: int, make):
-        """The thing that this block's setup number `number` makes."""
+        """The result of this block's setup() call number `number`."""
         if number not in self._things:
             self._things[number] = make()
         return self._things[number]

@@ -22,7 +22,7 @@ __all__ = ["PointsFailed", "Study"]
 
 
 class Study:
-    """Reads data/papers/NAME/. `environment` is a file under environments/, from the checkout's
+    """The study of data/papers/NAME/. `environment` is a file under environments/, from the checkout's
     root. `bring_up(lab_yml, environment)` makes a lab: `labbook.lab.Lab` unless given."""
 
     def __init__(self, name: str, environment="environments/local.yml", *, bring_up=None):
@@ -40,7 +40,7 @@ class Study:
                    leave_out=None) -> Experiment:
         """A named grid of points: every combination of `setup` (a change means a restart) with
         every one of `vary`, `repeats` times, but for those of which `leave_out(point)` is true.
-        InputError for names and values that cannot be."""
+        InputError for invalid names and values."""
         self.experiments[name] = Experiment(self, name, setup, vary, repeats, leave_out)
         return self.experiments[name]
 
@@ -84,19 +84,19 @@ class Study:
         return known[claim_id]
 
     def claims(self):
-        """Board of this study's claims, each with the verdict of the last time it was judged."""
+        """Board of this study's claims, each with its latest verdict."""
         from labbook.claims.verdict import Board
 
         return Board(claims.board(self.name))
 
     def conditions(self, *experiments) -> dict:
-        """On what, when and with which code points were measured: of these or all experiments."""
+        """Conditions under which points of these (or all) experiments were measured."""
         from labbook.study.results import conditions
 
         return conditions(self, experiments or tuple(self.experiments.values()))
 
     def lab_up(self):
-        """The study's lab, brought up when it is not there yet; `close()` takes it down."""
+        """The study's lab; brought up on first use, taken down by `close()`."""
         return self.session.up()
 
     def close(self) -> None:
@@ -113,12 +113,12 @@ class Study:
 
     @cached_property
     def place(self) -> str:
-        """Id of what the records were measured on; records of two places never meet."""
+        """Id of the machine or hosts measured on; records of two places are never mixed."""
         return provenance.place(self._environment_file())
 
     @cached_property
     def veil(self):
-        """Takes out of data for a record what should not be told of hosts: addresses, users."""
+        """Removes addresses and users of hosts from data for a record."""
         return provenance.veil(self._environment_file())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A point's rows in a few numbers. Figures and verdicts see nothing else."""
+"""Metrics computed from a point's rows. Figures and verdicts use summaries only."""
 
 import math
 
@@ -9,10 +9,10 @@ COMPUTED = ("n", "errors", "mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "s
 def summarise(rows) -> dict:
     """Measures of a DataFrame of operations.
 
-    `seconds` (each operation's duration) and `ok` give the times and errors, of the operations
-    that came out; `started_s` gives `seconds`, from the first start to the last end, and the rate.
-    Rows without these columns are only counted. Rows with a `step` are no operations but parts of
-    them: each step that came out gives a mean_<step>_ms and nothing else.
+    `seconds` (duration of an operation) and `ok` give the times of successful operations and the
+    number of errors; `started_s` gives `seconds`, from the first start to the last end, and the
+    rate. Rows without these columns are only counted. Rows with a `step` are parts of operations:
+    successful ones give mean_<step>_ms and nothing else.
     """
     step = rows["step"].astype(object).fillna("") if "step" in rows else None
     if step is None:
