@@ -17,6 +17,7 @@ from pathlib import Path
 from labbook import paths
 
 PACKAGE = "labbook"
+PAGE = "labbook.notebook"   # the name of a notebook's own definitions
 LOOSE = ""          # the name under which a module's statements that define nothing are found
 MODULE_NAME = re.compile(rf"{PACKAGE}(\.\w+)+")
 PROGRAM_NAME = re.compile(r"\w+\.py")
@@ -53,7 +54,7 @@ def parse(source: str, name: str, path: Path, library: Path, is_package=False) -
 
 class _Parser:
     def __init__(self, name, path, library, is_package):
-        self.path, self.library = path, library
+        self.path, self.library, self.is_page = path, library, name == PAGE
         self.package = name if is_package else name.rpartition(".")[0]
         self.aliases = {}       # alias -> (module, name or None)
 
@@ -71,6 +72,8 @@ class _Parser:
         for node in tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node) or _is_passive(node):
                 continue
+            if self.is_page and self._only_shows(node):
+                continue
             one = self._definition(node, literals)
             defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
                                         ast.Assign, ast.AnnAssign, ast.AugAssign))
@@ -79,6 +82,17 @@ class _Parser:
             for name in () if defines else _bound(node):
                 found.definitions.setdefault(name, Definition()).refers.add(LOOSE)
         return found
+
+    def _only_shows(self, node) -> bool:
+        """Whether a statement calls display(), print(), glue() or a figure, and nothing else."""
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            return False
+        called = node.value.func
+        while isinstance(called, ast.Attribute):
+            called = called.value
+        name = getattr(called, "id", "")
+        return name in ("display", "print", "glue") or self.aliases.get(name, ("",))[0].startswith(
+            f"{PACKAGE}.figures")
 
     def _import(self, node):
         if isinstance(node, ast.Import):

@@ -22,7 +22,7 @@ import labbook
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
-from labbook.study.definitions import LOOSE, Cache, Definition, Module, module_file, parse
+from labbook.study.definitions import LOOSE, PAGE, Cache, Definition, Module, module_file, parse
 from labbook.study.point import digest
 
 LIBRARY = Path(labbook.__file__).parent
@@ -34,7 +34,6 @@ ROOTS = ("labbook.lab:Lab", "labbook.lab:Environment", "labbook.lab:LabDescripti
          "labbook.study.experiment:grid", "labbook.study.session:Session",
          "labbook.study.summary:summarise")
 REGISTRY = "labbook.systems"    # its REGISTRY says where each system is: no content to measure
-PAGE = "labbook.notebook"      # the name that a notebook's own definitions are found under
 # Tools that start, list and connect; no server, client or compiler that is measured.
 TOOLS = {"dpkg", "e2fsprogs", "iproute2", "mount", "openssh-client", "procps", "util-linux"}
 # Where a package's name on import is not that of its distribution.

@@ -12,7 +12,7 @@ from labbook.study.fingerprint import LIBRARY, Fingerprint, fingerprint, reached
 CELLS = [
     "# parameters\nrepeats = 3\n", "%matplotlib inline\nfrom labbook.study import Study\n"
     "from labbook.workloads.load import f\nfrom labbook.workloads import shapes as known\n",
-    "LOAD = 30\n\ndef drive(point):\n    return f(point, LOAD) + known.area(2)\n",
+    "from labbook import figures\nfigures.topology(study)\nLOAD = 30\n\ndef drive(point):\n    return f(point, LOAD) + known.area(2)\n",
     "study = Study('demo')\nspeed = study.experiment('speed', vary=dict(x=[1, 2]), repeats=repeats)\n"
     "for point in speed.remaining():\n    drive(point)\nstudy.complete()\n",
     "shown = 1\nprint(shown)\n",
@@ -134,6 +134,7 @@ def test_what_a_measurement_runs_through_counts(library, name, change):
     ("../notebooks/demo.ipynb", replace("repeats = 3", "repeats = 6")),
     ("../notebooks/demo.ipynb", replace("x=[1, 2]", "x=[1, 2, 3]")),
     ("../notebooks/demo.ipynb", replace("shown = 1", "shown = 2")),
+    ("../notebooks/demo.ipynb", replace("figures.topology(study)", "figures.lab(study, wide=True)")),
 ])
 def test_what_it_does_not_run_through_does_not(library, name, change):
     before = code(library)
