@@ -1,1 +1,1 @@
-"""Labs on hosts of the user's own, reached over SSH."""
+"""The ssh provider: labs on the user's own hosts."""

@@ -1,7 +1,7 @@
-"""Functions of labbook run as root on a real host, by `sudo`: what the local helper does, there.
+"""Run functions of labbook as root on a user's host, by `sudo`.
 
-The few modules that they need go along in one archive. They import the standard library and each
-other alone, so that the host's own Python will do.
+The modules that they need are sent in one archive. These import the standard library and one another
+only, so that the host's own Python runs them; a contract in pyproject.toml checks that.
 """
 
 import io
@@ -21,8 +21,8 @@ MODULES = ("labbook", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
            "labbook.lab.remote", "labbook.lab.remote.root")
 ARCHIVE = "as-root.zip"     # in the lab's folder on the host
-# In the lab's folder when it is being taken down. What a killed driver had under way there may
-# still run, or only begin: nothing more is made then, and what is being made is waited for.
+# A file in the lab's folder while it is taken down. Commands of a killed driver may still run or
+# arrive late: they make nothing more, and those that run are waited for.
 GOING = "going-down"
 SECONDS = 120
 MAIN = f"""import fcntl, importlib, json, os, subprocess, sys
@@ -44,28 +44,28 @@ json.dump(answer, sys.stdout)
 
 
 def going_down(lab: str) -> str:
-    """A shell command that has nothing more made in a lab's folder, and waits for what is."""
+    """A shell command that stops all making in a lab's folder and waits for what is in progress."""
     return f"[ ! -d {lab} ] || {{ touch {lab}/{GOING} && flock {lab} true; }}"
 
 
 def unless_going_down(lab: str) -> list[str]:
-    """Shell commands (`set -e`) before others that make something: see going_down."""
+    """Shell commands (`set -e`) to put before others that make something; see going_down."""
     return [f"exec 9< {lab}", "flock 9", f"[ ! -e {lab}/{GOING} ]"]
 
 
 def call(host, function, below=None, **arguments) -> dict | None:
-    """What `function`, of one of MODULES, returns when root calls it on `host`; all of it JSON.
+    """Call a function of one of MODULES as root on a host. Arguments and result are JSON.
 
-    `below`: the folder for the archive; the lab's, if not said. LabError with the words of an
-    OSError or a ValueError.
+    `below`: the folder for the archive, by default the lab's. LabError with the message of an OSError
+    or a ValueError.
     """
     remote = str((below or host.root.parent) / ARCHIVE)
     host.put(archive(), remote)
     request = json.dumps([function.__module__, function.__name__, arguments])
-    # not from the host's own folder, which may be what is mounted or unmounted
-    said = host.run(f"cd / && {host.python} -I -S {shlex.quote(remote)} {shlex.quote(request)}",
+    # not from the host's own folder, which may be about to be mounted or unmounted
+    output = host.run(f"cd / && {host.python} -I -S {shlex.quote(remote)} {shlex.quote(request)}",
                     timeout=SECONDS, root=True).stdout
-    answer = json.loads(said)
+    answer = json.loads(output)
     if isinstance(answer, dict) and "error" in answer:
         raise LabError(f"{host.name}: {answer['error']}")
     return answer
@@ -73,7 +73,7 @@ def call(host, function, below=None, **arguments) -> dict | None:
 
 @cache
 def archive() -> bytes:
-    """MODULES as a program that `python3 -I -S` runs."""
+    """A zip archive of MODULES that `python3 -I -S` runs."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("__main__.py", MAIN)

@@ -1,4 +1,4 @@
-"""Which of a user's hosts becomes which host of a lab."""
+"""Assign a lab's hosts to the user's hosts, and to their CPUs."""
 
 from collections import Counter
 
@@ -8,11 +8,11 @@ from labbook.lab.environment.inventory import RealHost
 
 
 def match(description, environment) -> dict[str, RealHost]:
-    """The real host of each lab host, by the lab host's name.
+    """{lab host's name: RealHost}.
 
-    A real host serves at most one lab host of each of its roles; the hosts of one site of the
-    study come from one site of the environment, of the same name if that can be, and no two sites
-    of the study from one. What is first in the files comes first. InputError names what lacks.
+    A real host serves at most one lab host of each of its roles. All hosts of a study's site come
+    from one site of the environment, if possible of the same name; two sites of the study never
+    share one. The order in the files decides. InputError says what is missing.
     """
     there = _sites(environment)
     wanted = {site: Counter(h.role for h in description.hosts if h.site == site)
@@ -33,7 +33,7 @@ def _sites(environment) -> dict[str, list[RealHost]]:
 
 
 def _assign(sites, wanted, there, taken=()) -> dict[str, str] | None:
-    """Site of the study -> site of the environment; back to another choice where the rest fails."""
+    """{site of the study: site of the environment} by backtracking; None when there is none."""
     if not sites:
         return {}
     first, *rest = sites
@@ -47,7 +47,7 @@ def _assign(sites, wanted, there, taken=()) -> dict[str, str] | None:
 
 
 def _lacks(roles: Counter, hosts) -> Counter:
-    """How many hosts of which role are too few."""
+    """How many hosts of which role are missing."""
     return roles - Counter(role for host in hosts for role in host.roles)
 
 
@@ -69,7 +69,7 @@ def _lacking(description, environment, wanted, there) -> InputError:
 
 
 def _meant(role, there) -> str:
-    """A role of a host that may be this one, misspelt."""
+    """A suggestion when the role looks like a misspelt one."""
     roles = {r for hosts in there.values() for host in hosts for r in host.roles}
     return "" if role in roles else did_you_mean(role, sorted(roles))
 
@@ -79,10 +79,10 @@ def _hosts(count) -> str:
 
 
 def share_cores(description, names: list[str], cpus: list[int], place: str) -> dict[str, list[int]]:
-    """CPUs of the lab hosts `names`, all on the real host `place`, that ask for some.
+    """{name: CPUs} for those of the lab hosts `names`, all on the real host `place`, that ask for some.
 
-    Those with `cores` have theirs for themselves. One with `cores_of` has as many as those hosts
-    have together: theirs, as far as they are here, then any that nobody has, then others'.
+    A host with `cores` has its CPUs for itself. One with `cores_of` gets as many CPUs as those hosts
+    have together: theirs, as far as they are on this real host, then free ones, then any others.
     LabError when there are too few.
     """
     free, given = list(cpus), {}

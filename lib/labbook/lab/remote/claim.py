@@ -1,6 +1,7 @@
-"""Taking a host for a lab: one lab at a time, and nothing is written outside its root folder.
+"""Claim a user's host for a lab: one lab at a time has it, and writes only below its root folder.
 
-Also what this machine writes down of the hosts that a lab has: enough to reach and clean them later.
+The claim is a file on the host. This machine notes claimed hosts in the lab's journal, with all that
+is needed to reach and clean them later.
 """
 
 import getpass
@@ -15,10 +16,10 @@ from labbook.errors import LabError
 from labbook.lab.host.host import Host, Login
 from labbook.lab.journal import Journal
 
-IN_USE = "in-use"       # in a host's root folder: which lab has it; .new-folders, beside it, tells
-                        # what the root folder took
-MARK = "LABBOOK_LAB"    # in the environment of all that runs in a lab's hosts
-WITHOUT_ROOT = {"software"}     # kinds of `allow` that take no sudo
+IN_USE = "in-use"       # in a host's root folder: which lab has it. Beside it, .new-folders lists
+                        # folders that were made for the root folder
+MARK = "LABBOOK_LAB"    # environment variable of all processes in a lab's hosts
+WITHOUT_ROOT = {"software"}     # permissions that need no sudo
 LOOK = r"""root=@ROOT@; lab=@ROOT@/@LAB@
 say() { printf '%s\t%s\n' "$1" "$2"; }
 say boot "$(cat /proc/sys/kernel/random/boot_id)"; say uid "$(id -u)"
@@ -47,7 +48,7 @@ ln in-use.@LAB@ in-use 2> /dev/null; rm -f in-use.@LAB@; cat in-use
 
 @dataclass
 class Looked:
-    """What a host says before it is taken. `made`: folders that its root folder will take."""
+    """A host before it is claimed. `made`: folders that have to be made for its root folder."""
 
     boot: str = ""
     uid: int = -1
@@ -60,7 +61,7 @@ class Looked:
 
     @property
     def machine(self) -> dict:
-        """As a reader is told of it: no name, no address."""
+        """Facts for the record, without name and address."""
         from labbook.lab.remote.assign import parse_cpus
 
         return {"cpu": self.facts.get("cpu") or self.facts.get("arch", ""),
@@ -70,10 +71,10 @@ class Looked:
 
 
 def look(host, root, lab_id: str) -> Looked:
-    """Changes nothing. LabError when the root folder cannot be one."""
-    said = host.run(_filled(LOOK, root, lab_id)).stdout
+    """Read the state of a host; changes nothing. LabError when the root folder is unsuitable."""
+    output = host.run(_filled(LOOK, root, lab_id)).stdout
     looked = Looked()
-    for line in said.splitlines():
+    for line in output.splitlines():
         key, _, value = line.partition("\t")
         if key == "made":
             looked.made.append(value)
@@ -95,11 +96,12 @@ def look(host, root, lab_id: str) -> Looked:
 
 
 def ours(in_use: dict | None, lab_id: str) -> bool:
+    """Whether a claim is of this lab, made by this user on this machine."""
     return in_use is not None and (in_use["lab"], in_use["by"]) == (lab_id, driver())
 
 
 def require_free(host, root, lab_id: str, looked: Looked) -> None:
-    """LabError when another lab has the host, or something is where the lab's folder would be."""
+    """LabError when another lab has the host, or the lab's folder exists already."""
     if looked.in_use is not None and not ours(looked.in_use, lab_id):
         raise _taken(host, root, looked.in_use)
     if looked.there and looked.in_use is None:
@@ -108,15 +110,15 @@ def require_free(host, root, lab_id: str, looked: Looked) -> None:
 
 
 def take(host, root, lab_id: str, new_folders=()) -> None:
-    """Make the mark `in-use`, in one step; LabError when another lab was first.
+    """Write the claim `in-use` atomically; LabError when another lab was first.
 
-    `new_folders`, which the root folder takes, are noted there: the last lab to go takes them away.
+    `new_folders` are noted beside it, and removed by the last lab that goes down.
     """
     claim = claim_text(lab_id, time.strftime("%Y-%m-%d %H:%M:%S %z"))
     script = _filled(TAKE, root, lab_id).replace("@NEW@", shlex.join(new_folders) or "''")
-    said = host.run(script.replace("@CLAIM@", shlex.quote(claim))).stdout
-    if not ours(claimed(said), lab_id):
-        raise _taken(host, root, claimed(said))
+    owner = claimed(host.run(script.replace("@CLAIM@", shlex.quote(claim))).stdout)
+    if not ours(owner, lab_id):
+        raise _taken(host, root, owner)
 
 
 def _taken(host, root, in_use) -> LabError:
@@ -128,7 +130,7 @@ def _taken(host, root, in_use) -> LabError:
 
 
 def claimed(text: str) -> dict:
-    """What an `in-use` file says; of a lab unknown when it says nothing that can be read."""
+    """Parse an `in-use` file; its values are "unknown" when it cannot be parsed."""
     try:
         read = json.loads(text)
         return {key: str(read[key]) for key in ("lab", "by", "time")}
@@ -142,8 +144,8 @@ def _filled(script, root, lab_id):
 
 @dataclass(frozen=True)
 class ClaimedHost:
-    """A host of the user's that a lab takes. `new_folders`: the lab's root folder took,
-    the innermost first; they go again when they are empty."""
+    """A user's host that a lab has claimed. `new_folders` were made for the root folder, the
+    innermost first; they are removed when they are empty."""
 
     name: str
     data: str
@@ -166,7 +168,7 @@ class ClaimedHost:
         return PurePosixPath(self.root) / lab_id
 
     def host(self) -> Host:
-        """For what is done to the host itself, outside of any lab host's folder and limits."""
+        """A Host for work on the machine itself, outside of any lab host's folder and limits."""
         return Host(self.name, "", "", self.data, self.login, PurePosixPath("/"), self.python,
                     sudo=self.sudo, allow=frozenset(self.allow))
 
@@ -180,7 +182,7 @@ def note_released(folder: Path, taken: ClaimedHost) -> None:
 
 
 def still_claimed(folder: Path) -> list[ClaimedHost]:
-    """Hosts on which something may be left, from the journal in the lab's state folder."""
+    """Hosts that may still have something of the lab, by the journal in its state folder."""
     left = {}
     for entry in Journal(folder).entries():
         kind = entry.pop("made")
@@ -194,7 +196,7 @@ def still_claimed(folder: Path) -> list[ClaimedHost]:
 
 
 def driver() -> str:
-    """Who takes hosts: user@machine, and what tells machines of one name apart."""
+    """Who claims hosts: user@machine, with a digest that distinguishes machines of one name."""
     import hashlib
 
     try:

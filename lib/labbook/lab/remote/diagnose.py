@@ -1,4 +1,4 @@
-"""Why a user's host cannot be reached: each cause told apart, with the key of the file to look at."""
+"""Why a user's host cannot be reached: the cause, the environment file's key, and the remedy."""
 
 import errno
 import socket
@@ -14,7 +14,7 @@ SILENT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOW
 
 
 def unreachable(place: Jump, error: Exception) -> Finding:
-    """What is wrong with the way to `place`, from what went wrong (or what that came from)."""
+    """A Finding about the connection to `place`, from the error or its cause."""
     key, found, remedy = _explained(place, _cause(error))
     return Finding(f"{place.entry}.{key}", "reachable", False, "SSH goes there", found, remedy)
 
@@ -30,7 +30,7 @@ def _cause(error):
 
 
 def _explained(place, error) -> tuple[str, str, str]:
-    """(key of the entry, what was found, remedy)."""
+    """(key of the entry, what was found, remedy)"""
     there = f"{place.address}, port {place.port}"
     if isinstance(error, socket.gaierror):
         return "address", f"no such name: {place.address}", (

@@ -1,4 +1,4 @@
-"""Bring a lab up on hosts of the user's own: on each, every thing is written down before it is made."""
+"""Make a lab on the user's hosts; everything is in the host's journal before it is made."""
 
 import json
 import secrets
@@ -24,7 +24,7 @@ from labbook.lab.remote.unmake import unmake_host
 from labbook.lab.ssh import config
 from labbook.lab.ssh.transfer import say
 
-# Not once the lab has been taken down: a killed driver's command may come late.
+# Refuses after the lab was taken down: a killed driver's command may arrive late.
 FOLDERS = """umask 077; grep -qsF @OURS@ @ROOT@/in-use || { echo 'taken down meanwhile' >&2; exit 1; }
 mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
 [ -e journal ] || { printf '%s\\n' @ENTRY@ > journal.new && mv journal.new journal; }
@@ -32,7 +32,7 @@ mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
 
 
 def make(lab_id: str, description, environment, folder: Path) -> dict:
-    """What is made: {"hosts": [...]} for provider.host(). InputError, LabError when it cannot be."""
+    """Make the lab: {"hosts": [...]}, each for provider.host(). InputError or LabError on failure."""
     matched = match(description, environment)
     reals = list({real.name: real for real in matched.values()}.values())
     say(f"looking at {_count(reals)}")
@@ -53,7 +53,7 @@ def make(lab_id: str, description, environment, folder: Path) -> dict:
 
 
 class _Work:
-    """What is done on one real host, for the lab hosts `names` that it serves."""
+    """The work on one real host, for the lab hosts `names` that it serves."""
 
     def __init__(self, lab_id, description, real, names):
         self.lab_id, self.description, self.real, self.names = lab_id, description, real, names
@@ -67,7 +67,7 @@ class _Work:
         return self.real.name
 
     def stop(self):
-        """What is under way here fails at once, and is not tried again."""
+        """Make commands in progress fail at once, and do not retry them."""
         self.stopped = True
         self.host.disconnect()
 
@@ -75,7 +75,7 @@ class _Work:
         return twice(self.host, action, lambda: self.stopped)
 
     def look(self):
-        """Nothing is changed, but that what an earlier lab of this id left is taken down."""
+        """Check the host; take down what an earlier lab of this id left. Changes nothing else."""
         self.looked = look(self.host, self.real.root, self.lab_id)
         if ours(self.looked.in_use, self.lab_id):
             unmake_host(self.taken, self.lab_id)
@@ -92,7 +92,7 @@ class _Work:
     def furnish(self):
         self._twice(self._make_folders)
         self._packages()
-        if self.real.may("software"):  # else it is there, which was looked at before
+        if self.real.may("software"):  # else preflight found it there
             self.python = self._twice(lambda: software.install(self.host, self.real, self.place))
         for name in self.names:
             plan = self.description.host(name)
@@ -114,9 +114,9 @@ class _Work:
                       .replace("@ENTRY@", shlex.quote(entry)))
 
     def _packages(self):
-        """Those that lab.yml names; systems see to theirs when they start."""
+        """Install packages that lab.yml names; systems install theirs when they start."""
         needed = self.description.needs.get("packages", ())
-        if needed and self.real.may("packages"):  # else they are there, which was looked at before
+        if needed and self.real.may("packages"):  # else preflight found them there
             host = replace(self.host, root=self.place / self.names[0])
             try:
                 provide(host, needed)
@@ -129,7 +129,7 @@ class _Work:
         say(f"{self.name}: making a disk for {name}")
         place = str(self.place / name)
 
-        def anew():  # a lost connection may have left it half made
+        def anew():  # a lost connection may have left half a disk
             as_root.call(self.host, root.undo_disk, self.place, file=f"{place}.disk")
             return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted)
         return self._twice(anew)["number"]

@@ -1,4 +1,4 @@
-"""What a lab asks of real hosts, beside what their owner allows."""
+"""What a lab needs of each of the user's hosts, and whether their owner allows it."""
 
 from dataclasses import dataclass, field
 
@@ -11,10 +11,10 @@ LIMITS = ("cores", "cores_of", "quota", "memory")
 
 @dataclass
 class HostRequest:
-    """Of one real host, by all lab hosts that it serves: `of` is kind of `allow` -> for what.
+    """What lab.yml asks of one real host, for all lab hosts that it serves.
 
-    cores: processors; memory_bytes: the largest limit, since not all of a host's lab hosts work
-    at once; disk_bytes: the sum of the disks that are made on it.
+    of: {permission: purposes}; cores: CPUs; memory_bytes: the largest limit, since not all lab hosts
+    of a real host work at once; disk_bytes: the sum of the disks that are made on it.
     """
 
     of: dict[str, list[str]] = field(default_factory=dict)
@@ -29,9 +29,12 @@ class HostRequest:
 
 @dataclass
 class HostNeeds:
-    """What one real host must have: `request` of its owner's leave; Debian `packages` (`a | b`:
-    either) and `commands`, each with why; `folders` of systems' files and Python programs
-    (`programs`: with the library and its packages), which are copied there or must be there."""
+    """What one real host must have.
+
+    `request`: what lab.yml asks for; Debian `packages` (`a | b`: either), `commands` and `folders` of
+    systems' files, each with the reason; `programs`: the library and its packages; `python`: any
+    Python; `disk_bytes` below its root folder.
+    """
 
     request: HostRequest = field(default_factory=HostRequest)
     packages: dict[str, str] = field(default_factory=dict)
@@ -43,13 +46,13 @@ class HostNeeds:
 
 
 def named_packages(description) -> dict[str, str]:
-    """Packages that a study's lab.yml names, for the `packages` of all its hosts' HostNeeds."""
+    """{package: reason} for the packages that a study's lab.yml names, which all its hosts need."""
     return {package: "named in the study's lab.yml"
             for package in description.needs.get("packages", ())}
 
 
 def host_requests(description, matched) -> dict[str, HostRequest]:
-    """What the lab asks of each real host, by the real host's name."""
+    """{real host's name: HostRequest}; `matched` is from assign.match."""
     found = {real.name: HostRequest() for real in matched.values()}
     for host in description.hosts:
         mine, limits = found[matched[host.name].name], host.limits
@@ -75,7 +78,7 @@ def host_requests(description, matched) -> dict[str, HostRequest]:
 
 
 def require_allowed(description, matched, environment) -> None:
-    """InputError for all that the lab asks of hosts and their owner does not allow."""
+    """InputError that names all permissions that the lab needs and the environment file lacks."""
     for link in description.links:
         if link.get("rate_mbit"):
             raise InputError(f"the link {' - '.join(link['between'])} of study {description.name} has "
@@ -94,8 +97,8 @@ def require_allowed(description, matched, environment) -> None:
 
 
 def _cores(description, matched) -> dict[str, int]:
-    """Processors that each real host must have: those that its lab hosts have for themselves, and
-    as many as any of them has together with others."""
+    """{real host's name: CPUs it must have}: the sum of its lab hosts' own cores, and at least as
+    many as any lab host on it shares with others."""
     own = {real.name: 0 for real in matched.values()}
     for host in description.hosts:
         own[matched[host.name].name] += host.limits.get("cores", 0)

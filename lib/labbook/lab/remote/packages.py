@@ -1,7 +1,7 @@
-"""Debian packages on a user's host: looked for, and installed by sudo where that is allowed.
+"""Debian packages on a user's host: find them, and install them by sudo where that is allowed.
 
-They stay when the lab goes. Installing goes on should the connection break, or we end: a package
-that is half installed helps nobody.
+Packages stay when the lab goes down. An installation continues when the connection breaks or this
+process ends, so that no package is half installed.
 """
 
 import shlex
@@ -32,11 +32,11 @@ _locks = defaultdict(threading.Lock)
 
 
 def provide(host, needs) -> dict[str, str]:
-    """Packages that were installed so that the host has all of `needs` (`a | b`: either), with
-    their versions, what they brought along included.
+    """Install what the host lacks of `needs` (`a | b`: either).
 
-    LabError when something is missing and may not or cannot be installed. What is installed is
-    written into the lab's journal on the host.
+    Returns {package: version} of all newly installed packages, dependencies included, which are also
+    written into the lab's journal on the host. LabError when something is missing and must not or
+    cannot be installed.
     """
     with _locks[host.login.address, host.login.port]:
         missing = _missing(host, needs)
@@ -59,7 +59,7 @@ def _either(need) -> list[str]:
 
 
 def _installed(host, names=()) -> dict[str, str]:
-    """Of these names, or of all packages: {name: version}."""
+    """{name: version} of the installed packages among `names`, or of all."""
     found = host.run(f"{INSTALLED} {shlex.join(sorted(names))} 2> /dev/null", check=False)
     if found.exit_code == 127:
         raise LabError(f"{host.name}: no dpkg-query: packages are looked for on Debian and its kin only",
@@ -69,7 +69,7 @@ def _installed(host, names=()) -> dict[str, str]:
 
 
 def _choose(host, need) -> str:
-    """The first alternative that the host's lists have; the first of all while it has no lists."""
+    """The first alternative in apt's lists on the host; the first of all when there are no lists."""
     names = _either(need)
     if len(names) == 1:
         return names[0]
@@ -81,7 +81,7 @@ def _choose(host, need) -> str:
 
 def _install(host, missing) -> dict[str, str]:
     lab = host.root.parent
-    # A host of its own: not slowed by the limits of the lab's host, and not ended with it.
+    # A separate Host: outside of the lab host's limits, and not killed with it.
     outside = replace(host, root=lab / "apt", groups=(), env={})
     host.run(f"mkdir -p {shlex.quote(str(outside.root))}")
     try:
@@ -91,7 +91,7 @@ def _install(host, missing) -> dict[str, str]:
         say(f"{host.name}: installing Debian packages: {' '.join(chosen)}")
         outside.put(Path(quiet_apt.__file__), "quiet_apt.py")
         work = WORK.format(python=shlex.quote(host.python), packages=shlex.join(chosen))
-        # Begun twice, the second waits for the first and finds all done.
+        # If it is started twice, the second waits for the first and finds everything done.
         twice(outside, lambda: outside.run(BEGIN.replace("@WORK@", shlex.quote(work)), root=True))
         _check(outside, _await_end(outside), chosen)
         after = _installed(outside)
@@ -104,7 +104,7 @@ def _install(host, missing) -> dict[str, str]:
 
 
 def _await_end(host) -> int:
-    """apt's exit code; a lost connection is waited for."""
+    """Wait for apt's exit code, across lost connections."""
     until, back = time.monotonic() + SECONDS, None
     while True:
         try:

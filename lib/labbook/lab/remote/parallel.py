@@ -1,4 +1,4 @@
-"""The same on many hosts at once, and once more where a connection was lost."""
+"""Run an action on many hosts in parallel, and retry it once after a lost connection."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,8 +8,11 @@ AT_ONCE = 32
 
 
 def each(items, action, stop=None) -> list:
-    """What `action` gives for each item. When one raises, or on Ctrl-C, `stop` is called for all, and
-    those that began have ended before this does: nobody works on a host that is then cleaned."""
+    """`action(item)` of all items, in parallel; a list of the results.
+
+    When one raises, or on Ctrl-C, `stop(item)` is called for all items. Returns or raises only after
+    all actions have ended, so that nothing still works on a host that is then cleaned.
+    """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         futures = [pool.submit(action, item) for item in items]
         try:
@@ -23,8 +26,8 @@ def each(items, action, stop=None) -> list:
 
 
 def twice(host, action, stopped=lambda: False):
-    """What `action` gives; called again, with a new connection, when the host's was lost and nobody
-    has said that this is to be left."""
+    """`action()`; once more, over a new connection, when the connection to the host was lost and
+    `stopped()` is false."""
     try:
         return action()
     except Lost:

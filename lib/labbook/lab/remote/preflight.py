@@ -1,4 +1,4 @@
-"""A look at all hosts of a study before anything starts on any of them. Nothing is changed there."""
+"""Check all hosts of a study before anything starts on any of them. Changes nothing there."""
 
 import shlex
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +22,8 @@ from labbook.lab.remote.wheels import check_kind
 from labbook.lab.ssh import connection as ssh
 
 AT_ONCE = 32
-CLOCK_SECONDS = 1.0     # an offset above it is told
-# Whether an address answers at all: a refused connection is an answer too.
+CLOCK_SECONDS = 1.0     # a larger offset is reported
+# Whether an address answers: a refused connection is an answer too.
 REACH = """reach() { ping -n -q -c 1 -W 2 "$1" > /dev/null 2>&1 && return 0
 said=$(LC_ALL=C timeout 3 bash -c "exec 3<> /dev/tcp/$1/$2" 2>&1) && return 0
 case "$said" in *refused*) return 0;; esac; return 1; }
@@ -33,8 +33,8 @@ wait; } 2> /dev/null
 
 
 def require(description, environment, needs=None) -> list[Finding]:
-    """What was seen; LabError with everything that is wrong, InputError for what the environment
-    file does not have or allow. `needs` as for `examine`."""
+    """Findings, when all are ok; LabError with all problems otherwise. InputError for what the
+    environment file does not have or allow. `needs` as for `examine`."""
     matched = match(description, environment)
     require_allowed(description, matched, environment)
     seen = examine(description, environment, needs)
@@ -46,17 +46,17 @@ def require(description, environment, needs=None) -> list[Finding]:
 
 
 def examine(description, environment, needs=None) -> list[Finding]:
-    """What each host of a study has and lacks, all of them asked at once.
+    """Findings about each host of a study; the hosts are asked in parallel.
 
-    needs: {lab host: HostNeeds} of what its systems and programs need, beside what lab.yml asks for.
-    InputError when no host of the environment can be one of the study's.
+    needs: {lab host: HostNeeds} of its systems and programs, in addition to lab.yml. InputError when
+    the environment's hosts cannot make up the study's lab.
     """
     matched = match(description, environment)
     wants = _wants(description, matched, needs or {})
     reals = list({real.name: real for real in matched.values()}.values())
     closed = _closed_jumps(reals)
     seen = list(closed.values())
-    open_to = [real for real in reals if not any(j in closed for j in _way(real))]
+    open_to = [real for real in reals if not any(j in closed for j in _jumps_to(real))]
     hosts = {real: _host(real) for real in open_to}
     try:
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -82,23 +82,23 @@ def _wants(description, matched, needs) -> dict[str, HostNeeds]:
         mine.commands |= more.commands
         mine.folders |= more.folders
         mine.programs |= more.programs
-        # what root does for limits, links and disks, it does in Python
+        # root's work for limits, links and disks is in Python
         mine.python |= more.python or mine.programs or bool(mine.request.of or mine.folders)
     return wants
 
 
-def _way(place: Jump) -> list[Jump]:
-    """The hosts on the way, the first one first."""
-    return [*_way(place.jump), place.jump] if place.jump else []
+def _jumps_to(place: Jump) -> list[Jump]:
+    """The jump hosts on the way, the first one first."""
+    return [*_jumps_to(place.jump), place.jump] if place.jump else []
 
 
 def _closed_jumps(reals) -> dict[Jump, Finding]:
-    """Hosts on the way that cannot be reached themselves: told once, not for each one behind."""
+    """Jump hosts that cannot be reached: reported once, not for each host behind."""
     closed = {}
-    rounds = max((len(_way(real)) for real in reals), default=0)
+    rounds = max((len(_jumps_to(real)) for real in reals), default=0)
     for depth in range(rounds):
-        there = {way[depth] for real in reals if len(way := _way(real)) > depth}
-        tried = sorted((j for j in there if not any(b in closed for b in _way(j))),
+        there = {way[depth] for real in reals if len(way := _jumps_to(real)) > depth}
+        tried = sorted((j for j in there if not any(b in closed for b in _jumps_to(j))),
                        key=lambda j: j.name)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             for jump, error in zip(tried, pool.map(_try, tried)):
@@ -121,7 +121,7 @@ def _host(real: RealHost) -> Host:
 
 
 def _look(host, real, wants) -> tuple[bool, list[Finding]]:
-    """(whether it can be worked with at all, what was seen)."""
+    """(whether commands can be run there, findings)."""
     try:
         host.connection()
     except LabError as error:
@@ -131,17 +131,17 @@ def _look(host, real, wants) -> tuple[bool, list[Finding]]:
         found = probe.parse(said.stdout)
     except (LabError, ValueError) as error:
         return False, [_no_shell(real, error)]
-    seen = check_host(real, found, wants) + _root(host, real) + _clock(host, real) + _ways_in(host, real)
+    seen = check_host(real, found, wants) + _root(host, real) + _clock(host, real) + _channels(host, real)
     if wants.programs:
         seen += _programs(host, real)
     return found.system == "Linux", seen
 
 
 def _programs(host, real) -> list[Finding]:
-    """Whether the host's Python can run them: with what is brought, or with what it has."""
+    """Whether the host's Python can run the library's programs, with packages copied or present."""
     try:
         there = software.ask(host, real.python)
-    except LabError:  # no Python, which has been told
+    except LabError:  # no Python, which is a finding already
         return []
     try:
         if real.may("software"):
@@ -151,30 +151,30 @@ def _programs(host, real) -> list[Finding]:
     except LabError as error:
         lacking, would_do = error.message, error.remedy
     return [Finding(f"{real.entry}.python", "the library and its packages", not lacking,
-                 "clients and stand-ins for servers are programs of it", lacking,
-                 lacking and f"Allow software, or have there: {would_do}")]
+                    "clients and stand-ins for servers are programs of it", lacking,
+                    lacking and f"Allow software, or have there: {would_do}")]
 
 
 def _no_shell(real, error) -> Finding:
     said = error.message if isinstance(error, LabError) else f"it began with {str(error)!r}"
     return Finding(f"{real.entry}.user", "a shell that takes commands", False,
-                "all is done by commands of sh over SSH", said,
-                f"Give {real.user} sh or bash as login shell, and see that `ssh {real.user}@"
-                f"{real.address} true` prints nothing (its .bashrc may)")
+                   "all is done by commands of sh over SSH", said,
+                   f"Give {real.user} sh or bash as login shell, and see that `ssh {real.user}@"
+                   f"{real.address} true` prints nothing (its .bashrc may)")
 
 
 def _root(host, real) -> list[Finding]:
-    """Whose the root folder is, and whether a lab has the host now: that one ends first."""
+    """The root folder's owner, and whether another lab uses the host now."""
     try:
         in_use = look(host, real.root, "none").in_use
     except LabError as error:
         return [Finding(f"{real.entry}.root", "a root folder of one's own", False,
-                     "what a lab leaves there is found again and taken away", error.message,
-                     error.remedy)]
+                        "what a lab leaves there is found again and taken away", error.message,
+                        error.remedy)]
     if in_use is None:
         return []
     return [Finding(real.entry, "in use", True, "it serves one lab at a time",
-                 f"lab {in_use['lab']} of {in_use['by']}, since {in_use['time']}")]
+                    f"lab {in_use['lab']} of {in_use['by']}, since {in_use['time']}")]
 
 
 def _clock(host, real) -> list[Finding]:
@@ -184,11 +184,11 @@ def _clock(host, real) -> list[Finding]:
         return []
     way = "ahead of" if offset > 0 else "behind"
     return [Finding(real.entry, "clock", True, "starts are corrected by it; logs are not",
-                 f"{abs(offset):.1f} s {way} this machine's")]
+                    f"{abs(offset):.1f} s {way} this machine's")]
 
 
-def _ways_in(host, real) -> list[Finding]:
-    """Files and connections go through SSH too."""
+def _channels(host, real) -> list[Finding]:
+    """Whether SFTP and forwarded connections work."""
     try:
         with ssh.sftp(host, "reach", "/") as files:
             files.stat("/")
@@ -196,18 +196,18 @@ def _ways_in(host, real) -> list[Finding]:
             "direct-tcpip", (real.data, real.port), ("127.0.0.1", 0), timeout=10).close()
     except LabError as error:
         return [Finding(f"{real.entry}.user", "files over SSH (SFTP)", False,
-                     "settings and programs are written with it", error.message,
-                     "Add to its sshd_config: Subsystem sftp internal-sftp")]
-    except paramiko.ChannelException as error:  # nobody may listen there: that is an answer
+                        "settings and programs are written with it", error.message,
+                        "Add to its sshd_config: Subsystem sftp internal-sftp")]
+    except paramiko.ChannelException as error:  # it may be that nothing listens there, which is fine
         if error.code == FORBIDDEN:
             return [Finding(f"{real.entry}.user", "connections through SSH", False,
-                         "servers are asked whether they are ready through it",
-                         "its sshd forbids it", "Set AllowTcpForwarding yes in its sshd_config")]
+                            "servers are asked whether they are ready through it",
+                            "its sshd forbids it", "Set AllowTcpForwarding yes in its sshd_config")]
     return []
 
 
 def _mutual(host, real, others) -> list[Finding]:
-    """Whether it reaches the data addresses of the others."""
+    """Whether it reaches the data addresses of the other hosts."""
     others = [other for other in others if other is not real]
     if not others:
         return []
@@ -219,6 +219,6 @@ def _mutual(host, real, others) -> list[Finding]:
         return [Finding(real.entry, "reaches the others", False, "", error.message)]
     lost = [other for other in others if other.data not in reached]
     return [Finding(f"{other.entry}.data", f"data address {other.data}, from {real.name}", False,
-                 "servers and clients of a study call one another", "no answer to ping nor TCP",
-                 "See that the hosts share this network and that no firewall lies between")
+                    "servers and clients of a study call one another", "no answer to ping nor TCP",
+                    "See that the hosts share this network and that no firewall lies between")
             for other in lost]

@@ -1,4 +1,4 @@
-"""One look at a host: a shell script that changes nothing there, and what it says."""
+"""Probe a host by one shell script, which changes nothing there, and parse its output."""
 
 import shlex
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from labbook.lab.host import fuse
 
 BEGIN = "labbook\tbegins"
 SECONDS = 60
-# What Host, Process, systems and workloads call, by the Debian package that has it.
+# Commands that Host, Process, systems and workloads run, by Debian package.
 TOOLS = {
     "coreutils": "cat cut date dirname head id mkdir mv nproc rm sleep sort tail test touch tr uname",
     "grep": "grep", "sed": "sed", "tar": "tar", "util-linux": "setsid",
     "procps": "pgrep pkill ps", "iproute2": "ip ss",
 }
-ROOTS_TOOLS = {   # by kind of `allow`: what root calls
+ROOTS_TOOLS = {   # by permission: commands that root runs
     "limits": {},
     "shape": {"iptables": "iptables iptables-restore"},
     "disk": {"mount": "losetup mount umount", "e2fsprogs": "mkfs.ext4"},
@@ -53,11 +53,11 @@ else
 fi
 [ -e /dev/loop-control ] && say loop yes
 """
-# In a network of its own, which is gone with the shell.
+# In a network namespace, which ends with the shell.
 TRY_SHAPE = r"""rule='iptables -w -t mangle -A PREROUTING -j NFQUEUE --queue-num 0'
 said=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_shape "$(echo $said)"
 """
-# With mounts of its own, which are gone with the shell.
+# In a mount namespace, which ends with the shell.
 TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracefs.TRY)} 2>&1) \\
   && say trace works || say no_trace "$(echo $said)"
 """
@@ -68,7 +68,10 @@ TRY_FUSE = f"""said=$(as_root unshare --mount sh -ec {shlex.quote(fuse.TRY)} 2>&
 
 @dataclass
 class Found:
-    """What a host said. `place` is the root folder or the nearest folder above it that is there."""
+    """What a probe found. `place` is the root folder, or the nearest existing folder above it.
+
+    `shape`, `trace` and `fuse` are error messages, empty when the feature works.
+    """
 
     system: str = ""
     arch: str = ""
@@ -90,13 +93,13 @@ class Found:
     root: bool = False
     controllers: set[str] = field(default_factory=set)
     loop: bool = False
-    shape: str = ""         # empty when it works
-    trace: str = ""         # the same
+    shape: str = ""
+    trace: str = ""
     fuse: str = ""
 
 
 def script(real, needs) -> str:
-    """The script for a RealHost that must have `needs`."""
+    """The script for a RealHost with these HostNeeds."""
     tools = [tool for package in TOOLS.values() for tool in package.split()]
     for kind in needs.request.of:
         tools += [tool for names in ROOTS_TOOLS[kind].values() for tool in names.split()]
@@ -118,12 +121,13 @@ def script(real, needs) -> str:
 
 
 def alternatives(need: str) -> list[str]:
+    """`a | b` -> [a, b]."""
     return [name.strip() for name in need.split("|")]
 
 
-def parse(said: str) -> Found:
-    """What the script said; ValueError when it did not run, or something spoke before it."""
-    lines = said.splitlines()
+def parse(output: str) -> Found:
+    """Parse the script's output; ValueError when it did not run, or other output precedes it."""
+    lines = output.splitlines()
     if not lines or lines[0] != BEGIN:
         raise ValueError(lines[0][:80] if lines else "nothing")
     found = Found()

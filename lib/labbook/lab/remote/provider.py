@@ -1,8 +1,8 @@
-"""Labs on hosts of the user's own: what is kept on this machine, and the way to what does the work.
+"""The ssh provider's interface, and the state that it keeps on this machine.
 
-The state folder of a lab holds `journal` (the hosts that it has or may have, how each is reached,
-and which of them are as they were again), `lab.json` and `ssh_config`. It needs no root, and outlives
-a reboot. What was done on a host is written down on that host.
+A lab's state folder has `journal` (hosts that it has or may have claimed, how to reach each, and
+which of them are clean again), `lab.json` and `ssh_config`. It needs no root and survives a reboot.
+What is made on a host is in a journal on that host.
 """
 
 import os
@@ -19,12 +19,12 @@ ID = r"[a-z0-9][a-z0-9-]{0,10}"
 
 
 def folders() -> list[Path]:
-    """State folders of all labs that this user made from this machine."""
+    """State folders of all labs of this user on this machine."""
     return sorted(f for f in ssh_labs_dir().glob("[a-z0-9]*") if f.is_dir())
 
 
 def open_state(lab_id: str) -> Path:
-    """The lab's state folder, made if it is not there, for this user's eyes alone."""
+    """Make the lab's state folder if need be; only this user can read it."""
     if not re.fullmatch(ID, lab_id):
         raise LabError(f"{lab_id!r} is not a lab's id (a-z, 0-9 and -, at most 11)")
     folder = state_folder(lab_id)
@@ -49,14 +49,14 @@ def up(lab_id: str, description, environment) -> dict:
 def limit(lab_id: str, host: Host, quota: float | None) -> None:
     from labbook.lab.remote import as_root, root
 
-    if not host.groups:  # root is not asked where limits may not be allowed at all
+    if not host.groups:  # without groups there may be no permission for root's work
         raise LabError(f"{host.name} came up without a quota, so it takes none now")
     as_root.call(host, root.change_quota, lab=lab_id, name=host.name, groups=list(host.groups),
                  share=quota)
 
 
 def trace(lab_id: str, host: Host) -> str:
-    """The name of the tracing instance that may be made for the host: it is in its journal."""
+    """Write a tracing instance for a host's disk into its journal; return its name."""
     from labbook.lab.disk import tracefs
     from labbook.lab.remote import as_root
 
@@ -65,12 +65,12 @@ def trace(lab_id: str, host: Host) -> str:
 
 
 def ended_for_memory(lab_id: str, host: Host) -> int:
-    """Not told: a host that has just failed is asked nothing more."""
+    """Always 0: a host that has just failed is not asked."""
     return 0
 
 
 def down(lab_id: str) -> None:
-    """Undo on every host what its journal names; LabError says what is left, to be tried again."""
+    """Undo on every host what its journal names; LabError says what is left."""
     folder = state_folder(lab_id)
     if not folder.exists():  # another process took it down first
         return
@@ -83,7 +83,7 @@ def down(lab_id: str) -> None:
             remedy=f"Try again: labbook down {lab_id}. If a host is gone for good, forget the "
                    f"lab: rm -r {folder}")
     gone = folder.with_name(f".gone-{lab_id}-{os.getpid()}")
-    folder.rename(gone)  # in one step, so that nobody finds half a folder
+    folder.rename(gone)  # atomically: no process sees half a folder
     for trash in ssh_labs_dir().glob(".gone-*"):
         shutil.rmtree(trash, ignore_errors=True)
 

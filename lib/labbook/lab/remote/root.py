@@ -1,7 +1,7 @@
-"""Root's functions on a user's host, for `as_root.call`: a lab host's own disk, and its limits.
+"""Functions for `as_root.call` on a user's host: a lab host's own disk, and its limits.
 
-On the host they see the standard library and the modules of as_root.MODULES alone. As on a local
-host, the host's own folder lies on the disk, past the cache of the host's memory.
+They may import the standard library and as_root.MODULES only. As on a local host, the disk is mounted
+on the host's own folder and bypasses the machine's page cache.
 """
 
 import os
@@ -19,11 +19,10 @@ GROUP, SWITCHED = "cgroup", "controller"     # of entries in a host's journal
 
 
 def make_disk(place: str, disk: dict) -> dict:
-    """Mount a new disk on the lab host's own folder `place`, which stays its owner's.
+    """Make a disk and mount it on the lab host's own folder `place`, whose owner stays the same.
 
-    `disk`: `limits.disk` of lab.yml, size in bytes. The answer's `number` is the device's
-    major:minor, which cgroups.settings() takes for `iops` and `mb_per_s`; `device` its path.
-    It is in the journal beside the folder before it is made.
+    `disk`: `limits.disk` of lab.yml, size in bytes. Returns the device's path as `device` and its
+    major:minor as `number`, for cgroups.settings(). Written into the journal beside the folder first.
     """
     folder = Path(place).resolve()  # as the kernel will name the file
     if any(folder.iterdir()):
@@ -32,7 +31,7 @@ def make_disk(place: str, disk: dict) -> dict:
     if file.exists():
         raise ValueError(f"{file} is in the way")
     Journal(folder.parent).write(DISK, file=str(file))
-    file.touch(0o600)  # what is on the disk is not for other users of the machine
+    file.touch(0o600)  # other users of the machine must not read the disk
     device = loop_device.make(file, disk["size"])
     Journal(folder.parent).write(QUEUE, file=str(file), was=loop_device.queue(device))
     loop_device.tune(device, disk)
@@ -43,7 +42,7 @@ def make_disk(place: str, disk: dict) -> dict:
 
 
 def undo_disk(file: str) -> dict:
-    """Unmount, detach and delete the disk of a journal's entry; twice does no harm.
+    """Unmount, detach and delete the disk of a journal's entry, as far as it exists.
 
     OSError when something still uses it.
     """
@@ -77,10 +76,10 @@ def _run(*command):
 
 def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] | None,
          number: str | None, uid: int, root: str = str(cgroups.ROOT)) -> dict:
-    """Folders of the groups of lab host `name`, in the journal of the lab's folder `place` beforehand.
+    """Make control groups for lab host `name`; written into the journal in `place` first.
 
-    `limits` as in lab.yml, sizes in bytes; `number`: of its disk, major:minor. User `uid` may
-    move processes into the groups where the kernel lets him (version 1).
+    `limits` as in lab.yml, sizes in bytes; `number`: its disk's major:minor. User `uid` may move
+    processes into the groups where the kernel permits it (version 1).
     """
     journal, root = Journal(Path(place)), Path(root)
     places = cgroups.folders(lab, name, cgroups.wanted(limits), root)
@@ -97,7 +96,7 @@ def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] 
 
 
 def change_quota(lab: str, name: str, groups: list[str], share: float | None) -> dict:
-    """Another quota for lab host `name`, or (None) none; ValueError when it came up without one."""
+    """Change the quota of lab host `name`, or (None) lift it; ValueError when it came up without one."""
     places = cgroups.folders(lab, name, {"quota"})
     has = places["quota"] / ("cpu.max" if cgroups.version() == 2 else "cpu.cfs_quota_us")
     if str(places["quota"]) not in groups or not has.exists():
@@ -107,19 +106,19 @@ def change_quota(lab: str, name: str, groups: list[str], share: float | None) ->
 
 
 def undo_limits(folders: list[str], controllers: list[str], root: str = str(cgroups.ROOT)) -> dict:
-    """Remove the groups of a journal, and switch off what was off; twice does no harm."""
+    """Remove the groups of a journal, as far as they exist, and disable controllers that were off."""
     for folder in reversed(folders):
         unmake.retry(lambda folder=folder: cgroups.remove(Path(folder)))
     for controller in controllers:
         try:
             Path(root, "cgroup.subtree_control").write_text(f"-{controller}")
         except OSError:
-            pass  # another has come to use it
+            pass  # in use by others by now
     return {}
 
 
 def _off(places, root) -> list[str]:
-    """Controllers of version 2 that have to be switched on for all groups of the machine."""
+    """Controllers of version 2 that have to be enabled for all groups of the machine."""
     if cgroups.version(root) == 1:
         return []
     needed = {c for limit in places for c in cgroups.needs(limit)}

@@ -1,8 +1,8 @@
-"""The Python of a user's host: its own interpreter with our packages and library brought along.
+"""A Python on a user's host that runs our programs: its interpreter, our packages and library.
 
-All lies in <root>/<lab>/software and goes with the lab, the bytecode of these modules included,
-which their first import writes there. Where nothing may be copied, the host's `python` must have
-the same packages and the same library already.
+Packages and library are copied to <root>/<lab>/software and deleted with the lab, including the
+bytecode that imports write there. Where nothing may be copied, the host's `python` must have the
+same packages and the same library already.
 """
 
 import json
@@ -30,10 +30,10 @@ TRY_SECONDS = 120
 
 
 def install(host, real, lab: PurePosixPath, file=None) -> str:
-    """The command of a Python on the host that has all that runs there; `lab` is the lab's folder.
+    """Command of a Python on the host with packages and library; `lab` is the lab's folder there.
 
-    LabError when the host's own Python will not do; InputError, with the environment's `file` and
-    key, when nothing may be copied and it lacks something.
+    LabError when the host's own Python is unsuitable; InputError, with the environment's `file` and
+    key, when nothing may be copied and something is missing.
     """
     seen = ask(host, real.python)
     if not real.may("software"):
@@ -47,7 +47,7 @@ def install(host, real, lab: PurePosixPath, file=None) -> str:
 
 
 def ask(host, python: str) -> dict:
-    """What probe_python finds on the host; LabError when there is no such Python."""
+    """What probe_python finds about a Python on the host; LabError when it does not run."""
     done = host.run(f"{shlex.join([python, '-', *PACKAGES])} <<'LABBOOK-END'\n"
                     f"{Path(probe_python.__file__).read_text()}\nLABBOOK-END", check=False)
     try:
@@ -60,7 +60,7 @@ def ask(host, python: str) -> dict:
 
 
 def lacks(seen) -> tuple[str, str] | None:
-    """What a Python as `ask` found it lacks when nothing may be brought, and what would do.
+    """(what a Python lacks when nothing may be copied, what is required); None when it has all.
 
     Versions must be those of this machine: others would measure something else.
     """

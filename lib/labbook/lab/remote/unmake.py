@@ -1,6 +1,6 @@
-"""Take a lab down from its hosts' journals alone: what is not in them is not touched.
+"""Take down a lab by the journals on its hosts; what is not in them is not touched.
 
-Of this machine only the ways to the hosts are needed, from the journal in the state folder.
+The journal in this machine's state folder only says how to reach the hosts.
 """
 
 import shlex
@@ -20,8 +20,8 @@ from labbook.lab.remote.parallel import each, twice
 SECONDS = 60
 READ = r"""cat @ROOT@/in-use 2> /dev/null || echo free; cat /proc/sys/kernel/random/boot_id
 cat @LAB@/journal 2> /dev/null; true"""
-# Sessions that were started there, told from others of their number by the start time; all that
-# has the lab's mark in its environment; and all in its control groups.
+# Kills processes of recorded sessions (identified by pid and start time), those with the lab's mark
+# in their environment, and those in its control groups.
 END = FIELD + r"""is() { [ "$(field "$1" 22)" = "$2" ]; }
 mine() {
   cat @LAB@/*/processes/*/ids 2> /dev/null | while read -r leader start child its; do
@@ -44,7 +44,7 @@ for folder in ${new:-@MADE@}; do rmdir "$folder" 2> /dev/null || break; done; tr
 
 
 def unmake(lab_id: str, folder: Path) -> list[str]:
-    """On all hosts at once; returns what could not be undone, each naming its host."""
+    """Clean all hosts in parallel; return messages about what could not be undone."""
     def undo(taken):
         try:
             unmake_host(taken, lab_id)
@@ -56,7 +56,7 @@ def unmake(lab_id: str, folder: Path) -> list[str]:
 
 
 def unmake_host(taken, lab_id: str) -> None:
-    """Leave the host as it was; twice does no harm. LabError says what stays."""
+    """Clean one host; may be repeated. LabError says what stays."""
     host = taken.host()
     try:
         twice(host, lambda: _Unmaking(taken, lab_id, host).all())
@@ -71,9 +71,9 @@ class _Unmaking:
 
     def all(self):
         in_use, boot, *journal = self._sh(READ).splitlines()
-        if ours(claimed(in_use), self.lab_id):  # else never taken, or released already
+        if ours(claimed(in_use), self.lab_id):  # else never claimed, or released already
             self._sh(as_root.going_down("@LAB@"))
-            _, boot, *journal = self._sh(READ).splitlines()  # what was under way is in it now
+            _, boot, *journal = self._sh(READ).splitlines()  # now complete
             self._undo(parse("\n".join(journal)), boot)
             self._sh(CLEAR, root=self.taken.sudo)
             self._sh(RELEASE)
@@ -87,10 +87,10 @@ class _Unmaking:
         same_boot = any(e["boot"] == boot for e in of["lab"])
         if same_boot:
             mark = next(e["mark"] for e in of["lab"])
-            self._unmount()  # what hangs on such a mount would not end
+            self._unmount()  # processes that hang on a mount would not end
             self._sh(END.replace("@MARK@", shlex.quote(f"{MARK}={mark}"))
                      .replace("@GROUPS@", shlex.join(groups)), root=sudo)
-            self._unmount()  # what was mounted meanwhile
+            self._unmount()  # mounts made meanwhile
         for entry in of[firewall.KIND]:
             self._sh("set -e\n" + "\n".join(firewall.undo(entry)), root=sudo)
         if of[tracefs.KIND]:
@@ -100,7 +100,7 @@ class _Unmaking:
             as_root.call(self.host, root.undo_disk, self.place, file=entry["file"])
         if groups:
             as_root.call(self.host, root.undo_limits, self.place, folders=groups,
-                         # after a reboot it was not the lab that switched them on
+                         # after a reboot the lab did not enable them
                          controllers=[e["name"] for e in of[root.SWITCHED] if same_boot])
 
     def _unmount(self):

@@ -1,4 +1,4 @@
-"""Third-party packages for a foreign host's Python: fetched here, at our pins, packed, kept."""
+"""Third-party packages for a user's host's Python: downloaded here at pinned versions, and cached."""
 
 import hashlib
 import shutil
@@ -12,14 +12,14 @@ from labbook.errors import LabError
 from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
 
-# What engines and servers import there; what these need comes with them.
+# Imported on hosts by engines and servers; dependencies are added.
 PACKAGES = ("cassandra-driver", "ipyparallel", "pymysql", "python-keystoneclient",
             "thriftpy2", "waitress")
-# Of these, what nothing there imports but what is the larger half: completion, a debugger, sources.
+# Not imported on hosts, but more than half of the size: completion, a debugger, sources.
 UNUSED = ("bin", "debugpy*", "jedi*", "parso*", "share",
           *(f"**/{name}" for name in ("test", "tests", "*.c", "*.h", "*.html", "*.pxd", "*.pyi", "*.pyx")))
 CONSTRAINTS = Path(__file__).resolve().parents[4] / "constraints.txt"
-CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # knows a company's own, where there is one
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # includes a company's own, where there is one
 MACHINES = ("x86_64", "aarch64")
 LEAST_PYTHON, LEAST_GLIBC = (3, 11), (2, 28)
 FETCH_SECONDS = 600
@@ -27,9 +27,9 @@ PACKED = "packages.tar.gz"
 
 
 def packages(name: str, seen: dict) -> Path:
-    """A .tar.gz of the packages for the Python that `look` has seen on the host `name`.
+    """A .tar.gz of the packages for the Python that probe_python found on the host `name`.
 
-    LabError when there are none for it, or they cannot be had.
+    LabError when there are none for it, or they cannot be downloaded.
     """
     check_kind(name, seen)
     python, machine = "{}.{}".format(*seen["version"]), seen["machine"]
@@ -39,7 +39,7 @@ def packages(name: str, seen: dict) -> Path:
 
 
 def check_kind(name: str, seen: dict) -> None:
-    """LabError when the host's Python is of a kind for which there are no packages."""
+    """LabError when there are no packages for this kind of Python."""
     version, libc = tuple(seen["version"]), seen["libc"]
     why = None
     if seen["implementation"] != "cpython" or seen["free_threaded"] or seen["bits"] != 64:
@@ -77,9 +77,11 @@ def _fill(folder, name, python, machine, libc):
 
 
 def into(target: Path, what, pins: Path, python: str, machine: str, whom: str, built=()) -> None:
-    """Wheels of `what`, and of all that it needs, at the versions in `pins`, for Python `python`
-    (3.11) on that kind of processor, unpacked into the folder `target`; of `built` there are only
-    sources, in plain Python. LabError with what the tools said when that cannot be."""
+    """Install wheels of `what` and of its dependencies into the folder `target`.
+
+    At the versions in `pins`, for Python `python` (such as 3.11) on the processor `machine`. Packages
+    in `built` are built from source, in plain Python. LabError with the tools' messages on failure.
+    """
     complaints = []
     for command in _commands(target, what, pins, python, machine, built):
         complaint = _said(command)
@@ -93,7 +95,7 @@ def into(target: Path, what, pins: Path, python: str, machine: str, whom: str, b
 
 
 def _commands(target, what, pins, python, machine, built=()):
-    """By uv, by the tag of the oldest C library that will do; by pip, which must be told all tags."""
+    """Commands to try: uv with the oldest supported glibc; pip, which needs every platform tag."""
     what = ["--only-binary", ":all:", *(word for one in built for word in ("--no-binary", one)),
             "-c", str(pins), *what]
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
@@ -110,7 +112,7 @@ def _commands(target, what, pins, python, machine, built=()):
 
 
 def _said(command) -> str | None:
-    """The end of what it said if it failed."""
+    """Run a command; the end of its output if it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS,
                               stdin=subprocess.DEVNULL)
@@ -122,7 +124,7 @@ def _said(command) -> str | None:
 
 
 def drop(target: Path, patterns) -> None:
-    """Take away what matches: files and whole folders."""
+    """Delete files and folders that match."""
     for pattern in patterns:
         for path in [*target.glob(pattern)]:
             if path.is_dir():

@@ -1,6 +1,6 @@
-"""Runs on a host, by the Python that is to be used there: what it is and has, as JSON.
+"""Describe the Python that runs this, and the packages that it has, as JSON.
 
-`python - PACKAGE...`. Standard library only, and nothing of labbook: that may not be there.
+Run on a host as `python - PACKAGE...`. Standard library only; labbook may not be there.
 """
 
 import hashlib
