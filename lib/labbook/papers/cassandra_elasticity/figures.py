@@ -94,11 +94,13 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
     rows = (
         ("The shortest join as shipped", f'{paper.loc["least_join", "value"]:g} s or more',
          measured(delays, "least_join_s", "s", ring_delay_ms=shipped_ms)),
-        ("A join under reads over one without load, without fixed waits", "much longer", times(joins, "moving_s", reads, none)),
+        ("A join under reads over one without load, without fixed waits", "much longer",
+         times(joins, "moving_s", reads, none)),
         ("A join under reads over one under writes", "much longer", times(joins, "moving_s", reads, writes)),
         ("A get while nodes join one by one, over before", "much longer",
          measured(gets, "during_over_before", "times", how="one_by_one")),
-        ("Stream's requests that continue the disk's last one, without load", "sequential", measured(disk, "stream_on_disk", "of all", **none)),
+        ("Stream's requests that continue the disk's last one, without load", "sequential",
+         measured(disk, "stream_on_disk", "of all", **none)),
         ("the same under reads", "cut into random access", measured(disk, "stream_on_disk", "of all", **reads)))
     return Table(("", "Paper", "Here"), rows, numbers=False, label="the paper's main results beside ours",
                  caption="Here: median of the repeats and its interval.")

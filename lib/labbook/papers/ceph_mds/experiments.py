@@ -146,7 +146,8 @@ def by_own(attempt, mounts):
     """The same of this study's clients, with their rows. Phases of phase_s, or as long as they take;
     a pause of two looks between them, so that the looks can be assigned to phases."""
     point, first = attempt.point, mounts[0][0]
-    homes = [first.ceph.pin_folder(first, f"rank{rank}", rank) for rank in PINS[point.params.get("pin", "none")](point.mds)]
+    ranks = PINS[point.params.get("pin", "none")](point.mds)
+    homes = [first.ceph.pin_folder(first, f"rank{rank}", rank) for rank in ranks]
     load = metadata(Crew.of(attempt.lab), paths(mounts), pattern=point.params.get("pattern", "bonnie"),
                     clients=_clients(point), directories=point.directories, files=point.files,
                     shared=point.params.get("shared", False), phase_s=point.params.get("phase_s", 0.0),

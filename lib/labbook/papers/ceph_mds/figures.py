@@ -44,11 +44,13 @@ CACHED = {"one_has_after_create": "Cached by one MDS after creating, of all",
           "left_after_move": "Left with the source after the largest"}
 _CLIENTS = {"survivor": "surviving client", "fresh": "fresh"}
 _WORDS = {"right": "Right", "wrong": "Wrong", "missing": "Missing", "unobtainable": "Not obtainable"}
-OUTCOMES = {f"{client}_outcome_{what}": f"{word}, {who}" for client, who in _CLIENTS.items() for what, word in _WORDS.items()}
+OUTCOMES = {f"{client}_outcome_{what}": f"{word}, {who}"
+            for client, who in _CLIENTS.items() for what, word in _WORDS.items()}
 SYMPTOMS = {"other_mds_died": "Other MDS died", "client_cut": "Client cut off", "migration_failed": "Migration failed",
             "map_not_updated": "Map not updated", "migration_under_way": "A migration in progress",
             "migration_waits": "and waiting for the dead", "map_keeps_dead": "Map names the dead",
-            "rank_unserved": "No server for the rank", "unexplained": "Not explained", "right_again": "Right at the end"}
+            "rank_unserved": "No server for the rank", "unexplained": "Not explained",
+            "right_again": "Right at the end"}
 NAMES = {"names": "Names", "names_on_the_dead": "of the dead server", **{
     f"{client}_{what}_{part}": f"{_WORDS[what]}, {who}, {server}" for client, who in _CLIENTS.items()
     for what in ("right", "unobtainable") for part, server in (("dead", "the dead's"), ("living", "the living's"))}}
@@ -87,8 +89,8 @@ def by_phase(summary: pd.DataFrame, op: str) -> pd.DataFrame:
     columns = [metric for metric in (f"sequential_{op}_per_s", f"random_{op}_per_s") if metric in summary]
     if not columns:
         return summary
-    columns_kept = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
-    long = summary.melt(columns_kept, columns, "phase", "phase_per_s")
+    others = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
+    long = summary.melt(others, columns, "phase", "phase_per_s")
     return long.assign(phase=long["phase"].str.removesuffix("_per_s"))
 
 
