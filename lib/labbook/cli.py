@@ -1,4 +1,4 @@
-"""The command line. What a command does is loaded only when it is asked for."""
+"""The command line. A command's code is imported when the command is used."""
 
 import argparse
 import importlib
@@ -10,13 +10,13 @@ import traceback
 from labbook import __version__
 
 _COMMANDS = "labbook.commands"
-_ALL, _JSON = "all when none is named", "for programs"
+_ALL, _JSON = "default: all", "as JSON, for programs"
 _LOCAL = "environments/local.yml"
 
 
 def main(argv=None) -> int:
-    """Run a command; its exit code. 0: all that was asked came out, 1: not all did, 2: what was
-    given is wrong, 3: the time of --for was up first, 130: Ctrl-C."""
+    """Run a command and return its exit code: 0 success, 1 failure, 2 wrong input, 3 the time of
+    --for was up first, 130 Ctrl-C."""
     given = parser().parse_args(argv)
     if not hasattr(given, "handler"):
         parser().print_help()
@@ -43,7 +43,7 @@ def _check_library():
 
 
 def _tell(error: Exception, command: str) -> int:
-    """One message for people on stderr, the traceback in a log; the exit code."""
+    """Print one message to stderr and write the traceback to a log; the exit code."""
     from labbook.errors import InputError, LabbookError
 
     log = _log(command)
@@ -56,7 +56,7 @@ def _tell(error: Exception, command: str) -> int:
 
 
 def _log(command):
-    """Where the traceback of the error being handled went, None when it could not be written."""
+    """Write the traceback of the error being handled to a file: its path, None if that failed."""
     from labbook import paths
     from labbook.errors import LabbookError
 
@@ -72,8 +72,8 @@ def _log(command):
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="labbook",
-        description="Published infrastructure experiments, run again on real servers.",
-        epilog="`labbook COMMAND --help` says more of a command.")
+        description="Replications of published infrastructure experiments on real servers.",
+        epilog="`labbook COMMAND --help` explains a command.")
     top.add_argument("--version", action="version", version=f"labbook {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _run(commands)
@@ -85,82 +85,82 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(commands):
-    run = _command(commands, "run", "press:run", "run notebooks whose pages are not today's", """
+    run = _command(commands, "run", "book:run", "run the notebooks whose pages are out of date", """
   labbook run                                  every study, quick profile
   labbook run cms_scalability --profile full   one study, the paper's own sizes
   labbook run cms_scalability -p clients.clients '[1, 70]' -p clients.repeats 5
-  labbook run --profile full --for 40m         stop between points after 40 minutes; again to go on
-  labbook run --dry-run                        only say what would be done""")
+  labbook run --profile full --for 40m         stop between points after 40 minutes; repeat to resume
+  labbook run --dry-run                        print the plan, measure nothing""")
     run.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
-    run.add_argument("--environment", metavar="FILE", help="where labs live: this machine or hosts "
-                     "of your own (default: what the notebook says, environments/local.yml)")
+    run.add_argument("--environment", metavar="FILE", help="where labs run: this machine or your own hosts "
+                     "(default: the notebook's, environments/local.yml)")
     run.add_argument("--profile", default="quick", choices=("quick", "full"),
                      help="quick: minutes; full: data/papers/STUDY/full.yml (default: quick)")
     run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], dest="given",
                      metavar=("NAME", "VALUE"), help="a parameter of the notebook, or GROUP.NAME of "
                      "a group; VALUE is YAML")
-    run.add_argument("--force", action="store_true", help="run also what is up to date")
+    run.add_argument("--force", action="store_true", help="run studies that are up to date, too")
     run.add_argument("--remeasure", action="store_true",
-                     help="measure again what was measured by earlier code")
+                     help="repeat measurements made by earlier code")
     run.add_argument("--dry-run", action="store_true",
-                     help="list points, time, memory, disk, hosts and what needs root; measure nothing")
+                     help="print points, time, memory, disk, hosts and actions as root; measure nothing")
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
 
 
 def _book(commands):
-    book = _command(commands, "book", "press:book", "build the book from the pages there are", """
+    book = _command(commands, "book", "book:book", "build the book from the executed notebooks", """
   labbook book               into build/html
-  labbook book --published   first make all pages from data/published, with no lab""")
-    book.add_argument("--published", action="store_true", help="pages from published summaries")
-    status = _command(commands, "status", "press:status", "state of each notebook and of labs")
+  labbook book --published   make the pages from data/published first, without a lab""")
+    book.add_argument("--published", action="store_true", help="make the pages from published summaries")
+    status = _command(commands, "status", "book:status", "show the state of notebooks, labs and clouds")
     status.add_argument("--json", action="store_true", help=_JSON)
-    claims = _command(commands, "claims", "press:claims", "the board of claims")
+    claims = _command(commands, "claims", "book:claims", "list the claims with their verdicts")
     claims.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     claims.add_argument("--json", action="store_true", help=_JSON)
-    publish = _command(commands, "publish", "press:publish",
-                       "put summaries of this machine's last full run into data/published")
+    publish = _command(commands, "publish", "book:publish",
+                       "write summaries of this machine's last full run to data/published")
     publish.add_argument("study", metavar="STUDY")
     publish.add_argument("--carry-over", metavar="WHY",
                          help="keep what is published, and let it stand for today's code")
 
 
 def _lab(commands):
-    up = _command(commands, "up", "lab:up", "bring up a study's hosts and systems, to explore", """
+    up = _command(commands, "up", "lab:up", "bring up a study's hosts and systems to explore them", """
   labbook up cms_scalability
   labbook ssh small
   labbook down""")
     up.add_argument("study", metavar="STUDY")
     up.add_argument("--environment", metavar="FILE", default=_LOCAL,
-                    help=f"where: this machine or hosts of your own (default: {_LOCAL})")
-    ssh = _command(commands, "ssh", "lab:ssh", "a shell or a command on a host of a lab that is up")
-    ssh.add_argument("host", metavar="HOST", help="or LAB/HOST where labs share the name")
+                    help=f"where: this machine or your own hosts (default: {_LOCAL})")
+    ssh = _command(commands, "ssh", "lab:ssh", "open a shell, or run a command, on a host of a lab")
+    ssh.add_argument("host", metavar="HOST", help="or LAB/HOST if several labs have this host")
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND",
-                     help="run there in place of a shell")
-    down = _command(commands, "down", "lab:down", "take down a lab, or whatever was left behind")
+                     help="run this instead of a shell")
+    down = _command(commands, "down", "lab:down", "take down a lab, and remove what killed runs left")
     which = down.add_mutually_exclusive_group()
     which.add_argument("lab", nargs="?", metavar="LAB",
-                       help="its id or study; else the one that `labbook up` made")
-    which.add_argument("--all", action="store_true", help="every lab that no living process uses")
+                       help="id or study (default: the lab of `labbook up`)")
+    which.add_argument("--all", action="store_true", help="every lab that no running process uses")
 
 
 def _machine(commands):
-    doctor = _command(commands, "doctor", "machine:doctor",
-                      "what this machine, or hosts of your own, lack, and what to type", """
+    doctor = _command(commands, "doctor", "lab:doctor",
+                      "list what this machine or your own hosts lack, and how to fix it", """
   labbook doctor
   labbook doctor cms_scalability --environment environments/hosts.yml""")
     doctor.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     doctor.add_argument("--environment", metavar="FILE", default=_LOCAL,
-                        help=f"where labs are to live (default: {_LOCAL})")
+                        help=f"where labs would run (default: {_LOCAL})")
     doctor.add_argument("--json", action="store_true", help=_JSON)
-    install = _command(commands, "install", "machine:install",
-                       "install what studies need on this machine")
+    install = _command(commands, "install", "lab:install",
+                       "install what studies need")
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
-    install.add_argument("--tests", action="store_true", help="and what `make test` needs")
+    install.add_argument("--tests", action="store_true", help="also what `make test` needs")
 
 
 def _new(commands):
-    new = _command(commands, "new", "press:new", "write the files of a new study, which runs at once", """
+    new = _command(commands, "new", "book:new", "write the files of a new study, which runs at once", """
   labbook new slow_disks
   labbook new slow_disks --system mariadb""")
     new.add_argument("name", metavar="NAME", help="of the study: letters, digits and _")
@@ -183,7 +183,7 @@ def _duration(text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 40m or 1h30m") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 40m or 1h30m") from None
 
 
 if __name__ == "__main__":

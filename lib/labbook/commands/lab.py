@@ -1,10 +1,23 @@
-"""up, ssh, down: a study's lab to explore by hand."""
+"""doctor and install: this machine or the user's hosts. up, ssh and down: a lab to explore by hand."""
 
 import os
 import sys
 
 from labbook import paths
 from labbook.errors import InputError, LabError
+
+
+def doctor(given) -> int:
+    from labbook.pipeline import doctor as examination
+    from labbook.pipeline.run import environment_file
+
+    return examination.main(given.studies, given.json, environment_file(given.environment))
+
+
+def install(given) -> int:
+    from labbook.pipeline import install as installation
+
+    return installation.main(given.studies, given.tests)
 
 
 def up(given) -> int:
@@ -40,14 +53,14 @@ def up(given) -> int:
 
 
 def _id_to_explore(study, environment) -> str:
-    """Not the id that `labbook run` uses, which would take this lab down."""
+    """Another id than that of `labbook run`, which would take this lab down."""
     from labbook.lab.lab import default_id
 
     return default_id(f"{study} to explore", environment)
 
 
 def _start(lab, wanted, others):
-    """None where one machine of the user's serves as two hosts, and another has the ports."""
+    """The system, up; None if two hosts of the lab are one machine and another system has the ports there."""
     from labbook.systems import find, over_several
 
     kind, hosts = find(wanted["name"], lab.study), [lab.host(name) for name in wanted["hosts"]]
@@ -71,7 +84,7 @@ def _in_the_way(other, system) -> bool:
 
 
 def _running(wanted, system, host) -> str:
-    """What a host has of a system, and where that is called."""
+    """The part of a system that runs on a host, and the port at which clients call it."""
     part = getattr(system, "PARTS", {}).get(host.role, wanted["name"])
     return f"{part} on port {system.port}" if host.address == system.address else part
 
@@ -106,14 +119,14 @@ def down(given) -> int:
 
 
 def _clouds_down():
-    """What killed runs left on clouds of the user's own."""
+    """Remove what killed runs left on the user's own clouds."""
     from labbook.pipeline.driver import clouds_left
 
     if clouds_left():
         from labbook.systems.cloud import user_cloud
 
         for left in user_cloud.sweep():
-            print(f"cloud {left.cloud} is rid of what a run of {left.study} left there")
+            print(f"removed from cloud {left.cloud} what a run of {left.study} left there")
 
 
 def _labs_down(given) -> int:
@@ -132,7 +145,7 @@ def _labs_down(given) -> int:
         Lab.attach(lab.id).down()
         print(f"lab {lab.id} is down")
     elif not swept:
-        print("no lab is up that was left to explore", file=sys.stderr)
+        print("no lab of `labbook up` is up", file=sys.stderr)
     return 0
 
 
@@ -149,5 +162,5 @@ def _to_take_down(labs, name):
 
 def _in_use(labs) -> int:
     for lab in labs:
-        print(f"labbook: lab {lab.id} ({lab.study}) is in use and stays", file=sys.stderr)
+        print(f"labbook: lab {lab.id} ({lab.study}) is in use and stays up", file=sys.stderr)
     return 1 if labs else 0

@@ -1,5 +1,5 @@
-"""The board of claims and the tables around it, as HTML that pages include: what comes out of
-every study in one place. All words are escaped; cells are labelled, so that they stack on a phone.
+"""Tables over all studies, as HTML that pages include: the board of claims, when and on what it ran,
+the state of the notebooks. All text is escaped; labelled cells stack on a phone.
 """
 
 import html
@@ -10,7 +10,7 @@ from labbook.pipeline import notebooks, pages
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words, state_words
 
-_UP = "../"  # pages that include these tables lie in a folder beside notebooks/
+_UP = "../"  # from a page in book/ to notebooks/
 
 
 def board(studies, texts) -> str:
@@ -36,24 +36,24 @@ def _claims_of(study, text, heads) -> str:
 
 
 def ran(studies) -> str:
-    """Markdown: when and on what the points behind each study's verdicts were measured."""
+    """Markdown: when and on what machines the points of each study's verdicts were measured."""
     heads = ("Paper", "Measured", "On", "Profile", "Points", "Code")
     rows = []
     for study in studies:
-        told = conditions(study)
-        if told:
+        found = conditions(study)
+        if found:
             rows.append(_row(heads, (
                 f'<a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a>',
-                _escape(f"{told['from'][:16]} to {told['to'][:16]}"),
-                _escape(_on(told)), _escape(told["profile"]),
-                _escape(_points(told)), _escape(told["commit"]))))
+                _escape(f"{found['from'][:16]} to {found['to'][:16]}"),
+                _escape(_on(found)), _escape(found["profile"]),
+                _escape(_points(found)), _escape(found["commit"]))))
     return (_table("When and on what it ran", heads, ["".join(rows)]) if rows
             else "Nothing has been measured here yet.\n")
 
 
-def _on(told) -> str:
+def _on(found) -> str:
     """This machine, or the hosts of a lab elsewhere."""
-    kinds = told.get("hosts") or {"": told}
+    kinds = found.get("hosts") or {"": found}
     return "; ".join(f"{names}: " * bool(names) + f"{machine_words(one)}, {one['system']}"
                      for names, one in kinds.items())
 
@@ -64,20 +64,20 @@ def _points(told) -> str:
 
 
 def conditions(study: str) -> dict:
-    """Of the study's verdicts together: the last one's, from the first start to the last end, with
-    the points of its experiments. {} when nothing was measured."""
-    told = [v["conditions"] for v in claims.verdicts(study) if v["conditions"]]
-    if not told:
+    """Conditions of all verdicts of a study: those of the latest, with the first start, the last end
+    and all points. {} if nothing was measured."""
+    found = [v["conditions"] for v in claims.verdicts(study) if v["conditions"]]
+    if not found:
         return {}
-    different = {(c["from"], c["to"]): c for c in told}.values()
-    return max(told, key=lambda c: c["to"]) | {
-        "from": min(c["from"] for c in told), "to": max(c["to"] for c in told),
+    different = {(c["from"], c["to"]): c for c in found}.values()
+    return max(found, key=lambda c: c["to"]) | {
+        "from": min(c["from"] for c in found), "to": max(c["to"] for c in found),
         "points": sum(c["points"] for c in different),
         "stale": sum(c["stale"] for c in different)}
 
 
 def status(rows) -> str:
-    """Markdown: how the last run of each notebook went."""
+    """Markdown: the state of each notebook's last run."""
     heads = ("Notebook", "State", "Last run", "Took", "Points", "Profile", "Machine")
     body = "".join(_row(heads, _status_cells(row)) for row in rows)
     return _table("State of the notebooks", heads, [body])

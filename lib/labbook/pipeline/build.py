@@ -1,4 +1,4 @@
-"""`labbook book`: stage, jupyter-book, then build/html, which a failed build leaves alone."""
+"""`labbook book`: stage, run jupyter-book, then update build/html; a failed build leaves it alone."""
 
 import os
 import re
@@ -16,11 +16,12 @@ _JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"  # of this inte
 
 
 def build() -> Path:
-    """Build the book from the pages there are; its first page. LabbookError when it cannot be."""
+    """Build the book from the executed notebooks and return its first page; LabbookError with the
+    relevant lines of the log if the build fails."""
     staged = stage.stage()
     first_page, mark = paths.build_dir() / "html" / "index.html", paths.build_dir() / "book.sha256"
-    made_of = keys.tree_digest(staged)
-    if first_page.is_file() and mark.is_file() and mark.read_text() == made_of:
+    digest = keys.tree_digest(staged)
+    if first_page.is_file() and mark.is_file() and mark.read_text() == digest:
         return first_page
     out = paths.build_dir() / "book"
     log = paths.build_dir() / "logs" / "book.log"
@@ -32,11 +33,11 @@ def build() -> Path:
                               stderr=subprocess.STDOUT, cwd=staged,
                               env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
     if done.returncode:
-        raise LabbookError(f"the book could not be built (whole log: {log})\n"
+        raise LabbookError(f"the book could not be built (log: {log})\n"
                            f"{tail(log.read_text())}")
     mark.unlink(missing_ok=True)
     mirror(out / "_build" / "html", first_page.parent)
-    pages.write_atomically(mark, made_of)
+    pages.write_atomically(mark, digest)
     return first_page
 
 
@@ -46,10 +47,10 @@ def failed_pages() -> list[str]:
 
 
 def tail(log: str) -> str:
-    """The lines that say what is wrong, or else the last ones."""
+    """The warnings and errors of a log, or its last lines if there are none."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines()
-    telling = [line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
-    return "\n".join((telling or lines)[-_TAIL_LINES:])
+    problems = [line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
+    return "\n".join((problems or lines)[-_TAIL_LINES:])
 
 
 def mirror(source: Path, target: Path) -> None:

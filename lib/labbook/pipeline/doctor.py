@@ -1,5 +1,5 @@
-"""What this machine, or the hosts of an environment, have and lack for which study, why it is
-needed, and what to type."""
+"""What this machine, or the hosts of an environment, have and lack for each study, why it is needed,
+and the remedy."""
 
 import json
 import os
@@ -37,13 +37,13 @@ def main(studies=(), as_json=False, environment=LOCAL) -> int:
 
 
 def require(studies=(), environment=LOCAL) -> None:
-    """LabError in the doctor's words, before anything starts, when something is missing."""
+    """LabError with all missing findings, if there are any; to be called before anything starts."""
     missing = [finding for finding in examine(studies, environment) if not finding.ok]
     if missing:
         named = dict.fromkeys("clouds" if finding.key.startswith("clouds.") else "hosts"
                               for finding in missing if finding.key)
         where = f"{environment}: these {' and '.join(named)}" if named else "this machine"
-        raise LabError("\n  ".join([f"{where} cannot run that yet",
+        raise LabError("\n  ".join([f"{where} cannot run this yet",
                                     *(finding.words() for finding in missing)]))
 
 
@@ -90,8 +90,7 @@ def examine(studies=(), environment=LOCAL) -> list[Finding]:
 
 
 def _driver(studies):
-    """What this machine needs to work with hosts elsewhere; what is fetched from Maven waits until
-    it is first needed."""
+    """What this machine needs to drive other hosts. Maven is left out once all its artifacts are here."""
     needed = requirements(studies, local=False)
     if all(map(install.is_here, needed.artifacts)):
         needed.packages.pop("maven", None)
@@ -102,26 +101,26 @@ def _driver(studies):
 
 
 def _hosts(studies, environment):
-    from labbook.pipeline import hosts
+    from labbook.pipeline import own_hosts
     from labbook.pipeline.requirements import all_studies
 
-    for finding, whom in hosts.seen(studies or all_studies(), environment):
+    for finding, whom in own_hosts.seen(studies or all_studies(), environment):
         yield replace(finding, studies=whom)
 
 
 def _clouds(studies, environment):
     if not environment.clouds:
         return
-    from labbook.pipeline import clouds
+    from labbook.pipeline import own_clouds
 
-    for own, whom, wrong in clouds.seen(studies, environment):
+    for own, whom, wrong in own_clouds.seen(studies, environment):
         said = wrong and getattr(wrong, "message", str(wrong))
         yield Finding(getattr(wrong, "key", "") or own.key(), f"cloud {own.name}", wrong is None,
-                      "the study's servers run on it", said or "knows us", clouds.remedy(wrong), whom)
+                      "the study's servers run on it", said or "accepts the credentials", own_clouds.remedy(wrong), whom)
 
 
 def _privilege() -> Finding:
-    why = "hosts of a lab are namespaces, links and disks, which only root can make"
+    why = "only root can make the namespaces, links and disks of a lab"
     try:
         found, remedy = ("passwordless sudo" if install.as_root() else "root"), ""
     except LabError as error:
@@ -142,10 +141,10 @@ def _whom(need) -> tuple[str, ...]:
 def _how_to_get(need) -> str:
     studies = "" if EVERY_LAB in need.studies else " ".join(need.studies)
     if not shutil.which("apt-cache"):
-        return "labbook installs on Debian and Ubuntu only: install it your distribution's way"
+        return "labbook installs on Debian and Ubuntu only: install it with your distribution's package manager"
     if not any(map(install.available, need.alternatives)):
-        return (f"{_distribution()} has no package {need.name}, so this cannot run here "
-                "(after apt-get update, should its lists be old); Debian 12 has it")
+        return (f"{_distribution()} has no package {need.name}, so this cannot run here; "
+                "Debian 12 has it. If apt's lists are old, type: apt-get update")
     return f"Type: labbook install {studies}".rstrip()
 
 
@@ -163,7 +162,7 @@ def _features(needed):
 
 
 def lacking_features(study: str) -> list[Finding]:
-    """Of the kernel, for labs on this machine; none where there is no root to try them."""
+    """Missing kernel features, for labs on this machine; none are reported without root."""
     needed = requirements([study])
     return [one for one in _features(needed) if not one.ok] if _privilege().ok else []
 
@@ -175,14 +174,14 @@ def _probes(names):
 
 
 def _room(needed, place, file):
-    """Cores, memory and disk: studies run one at a time, so the largest one counts."""
+    """Cores, memory and disk. Studies run one at a time, so each is checked alone."""
     have = {"cores": _cores(), "memory": _memory("MemAvailable"), "disk": _disk_free(place.state)}
     asked = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
-    why = {"cores": "hosts have cores of their own", "memory": "servers and clients at once",
+    why = {"cores": "hosts have their own cores", "memory": "servers and clients run at once",
            "disk": f"data of the servers, in {place.state}"}
     remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine",
-              "memory": "End what uses memory, or use a larger machine",
-              "disk": f"Free some, or name a roomier folder as `state` in {file}"}
+              "memory": "Stop programs that use memory, or use a larger machine",
+              "disk": f"Free some space, or name another folder as `state` in {file}"}
     for kind, wanted in asked.items():
         text = str if kind == "cores" else size_text
         for size in sorted({size for size in wanted.values() if size}):

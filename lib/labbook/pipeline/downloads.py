@@ -1,5 +1,5 @@
-"""What a reader takes away from a page: the summaries as CSV and Parquet, the executed notebook;
-and the command that makes the page again."""
+"""Downloads of a page: summaries as CSV and Parquet, the executed notebook; and the end of the
+page, with the command that makes it again."""
 
 import functools
 import io
@@ -16,26 +16,26 @@ FOLDER = "_files"
 
 
 def files(study: str, note: dict) -> dict[str, bytes]:
-    """{file name: content} to offer on a study's page; {} unless its last run came out.
+    """{file name: content} of a study's downloads; {} unless its last run succeeded.
 
-    Kept from the last time as long as the page is the same, since pandas is slow to load.
+    Reused as long as the page is the same, because pandas is slow to import.
     """
     if note.get("state") != pages.OK or not pages.page(study).is_file():
         return {}
-    kept = paths.build_dir() / "stage" / FOLDER / study
+    staged = paths.build_dir() / "stage" / FOLDER / study
     mark = paths.build_dir() / "downloads" / f"{study}.json"
-    is_of = {"page": note["page"], "key": note["key"]}
+    made_from = {"page": note["page"], "key": note["key"]}
     try:
         known = json.loads(mark.read_text())
-        if known["of"] == is_of:
-            return {name: (kept / name).read_bytes() for name in known["files"]}
+        if known["of"] == made_from:
+            return {name: (staged / name).read_bytes() for name in known["files"]}
     except (FileNotFoundError, ValueError, KeyError):
         pass
     made = {f"{study}.ipynb": pages.page(study).read_bytes()}
     for experiment, frame in _summaries(study, note).items():
         made[f"{experiment}.csv"] = frame.to_csv(index=False).encode()
         made[f"{experiment}.parquet"] = _parquet(frame)
-    pages.write_atomically(mark, json.dumps({"of": is_of, "files": list(made)}))
+    pages.write_atomically(mark, json.dumps({"of": made_from, "files": list(made)}))
     return made
 
 
@@ -46,7 +46,7 @@ def _parquet(frame) -> bytes:
 
 
 def _summaries(study: str, note: dict) -> dict:
-    """{experiment: DataFrame}, a row a point, of what the page's run stood on."""
+    """{experiment: DataFrame}, a row a point, of the records that the page shows."""
     from labbook.study import Study, published
 
     of = Study(study, note["environment"] or "environments/local.yml")
@@ -68,11 +68,11 @@ def _summaries(study: str, note: dict) -> dict:
 
 
 def ending(study: str, note: dict, made: dict) -> str:
-    """Markdown for the end of a page: its data, its command, when and on what it ran."""
+    """Markdown for the end of a page: data, command, time and machine of the run."""
     parts = ["## Data and command"]
     if made:
         links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
-        parts.append("Summaries, a row a measured point, and this page as an executed notebook:\n\n"
+        parts.append("Summaries with a row for each measured point, and this page as an executed notebook:\n\n"
                      + "\n".join(f"- {link}" for link in links))
     parts.append(f"```bash\n{command(study, note)}\n```")
     facts = [*_needs(study), *_run(note)]
@@ -81,7 +81,7 @@ def ending(study: str, note: dict, made: dict) -> str:
 
 
 def command(study: str, note: dict) -> str:
-    """What to type for this page."""
+    """The command that makes this page."""
     if note.get("published"):
         return "make published"
     words = ["labbook run", study]
@@ -104,7 +104,7 @@ def _beyond_profile(study, note) -> dict:
 def _needs(study):
     needs = _lab(study).get("needs", {})
     if needs.get("memory"):
-        yield f"Memory: {needs['memory']}, disk: {needs.get('disk', 'hardly any')}"
+        yield f"Memory: {needs['memory']}, disk: {needs.get('disk', 'negligible')}"
     for profile, minutes in needs.get("minutes", {}).items():
         yield f"The {profile} profile takes about {duration(minutes * 60)}"
 

@@ -1,4 +1,4 @@
-"""One notebook's run, watched from outside its process: progress, stops, how it ended."""
+"""Runs one notebook in another process: reports progress, passes on interrupts, returns the outcome."""
 
 import contextlib
 import hashlib
@@ -17,9 +17,9 @@ from labbook import paths
 from labbook.errors import LabError
 from labbook.pipeline import pages
 from labbook.pipeline.execute import CLEAN_UP_SECONDS
-from labbook.pipeline.progress import Story, beside
+from labbook.pipeline.progress import RunState, beside
 
-LABS = (Path("/run/labbook"), paths.ssh_labs_dir())  # where the state of labs lies
+LABS = (Path("/run/labbook"), paths.ssh_labs_dir())  # state folders of labs
 _LOOK_SECONDS = 0.2
 
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM while it lasts, instead of raising in the midst of something."""
+    """Context that counts Ctrl-C and SIGTERM instead of raising KeyboardInterrupt."""
 
     def __init__(self):
         self.count, self.signal = 0, signal.SIGINT
@@ -52,9 +52,9 @@ class Interrupts:
     def _take(self, number, _frame):
         self.count += 1
         self.signal = number
-        said = ("stopping: the lab is being taken down (once more: at once)" if self.count == 1
+        message = ("stopping: the lab is being taken down (press again to stop at once)" if self.count == 1
                 else "stopping at once")
-        os.write(2, f"\nlabbook: {said}\n".encode())  # print may be in the midst of a line
+        os.write(2, f"\nlabbook: {message}\n".encode())  # print is not safe in a signal handler
 
 
 class Driver:
@@ -66,12 +66,12 @@ class Driver:
         self._job = self.partial.with_name(f".{study}.job.json")
         self._error = self.partial.with_name(f".{study}.error.json")
         self._progress = beside(self.partial)
-        self.story = Story(self._progress)
+        self.story = RunState(self._progress)
         self._parameters, self._variables = parameters, variables
 
     def run(self, interrupts: Interrupts, show=lambda story: None) -> Outcome:
-        """Run to the end, or to the end of cleaning up after an interrupt; never raises for what
-        the notebook does."""
+        """Run the notebook, and clean up after an interrupt. Errors of the notebook are in the
+        outcome."""
         sockets = _own_folder(self.study)
         try:
             self._write_job(sockets)
@@ -104,7 +104,7 @@ class Driver:
         environment = {**kept, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
                        "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         with open(self.log, "w") as log:
-            # A session of its own: the terminal's Ctrl-C comes to the press, which passes it on.
+            # A new session: the terminal's Ctrl-C reaches this process, which passes it on.
             return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log,
                                     stderr=subprocess.STDOUT, start_new_session=True)
 
@@ -124,7 +124,7 @@ class Driver:
                 child.kill()
 
     def _end_kernel(self):
-        """The kernel dies with its driver; see that it has, or it would still own its lab."""
+        """Wait until the kernel has ended with its driver, and kill it after 5 s: it would keep its lab."""
         deadline = time.monotonic() + 5
         while (pid := self.story.kernel_pid) and _is_kernel(pid):
             if time.monotonic() > deadline:
@@ -134,7 +134,7 @@ class Driver:
             time.sleep(0.02)
 
     def _outcome(self, code: int, interrupts) -> Outcome:
-        error = self._told()
+        error = self._reported()
         if error and error["name"] == "Stopped":
             return Outcome(pages.PAUSED)
         if interrupts.count:
@@ -144,13 +144,13 @@ class Driver:
         if code:
             return self._failed("KernelDied", f"the notebook's process ended with code {code}")
         if not self.story.complete:
-            return self._failed("Incomplete", "the notebook ended, but its study never said that "
-                                "it is complete: study.complete() was not reached")
+            return self._failed("Incomplete", "the notebook ended before study.complete() was "
+                                "reached")
         if _marked_failed(self.partial):
-            return self._failed("NotebookError", "the notebook left early: papermill marked it")
+            return self._failed("NotebookError", "the notebook stopped early: papermill marked it as failed")
         return Outcome(pages.OK)
 
-    def _told(self) -> dict | None:
+    def _reported(self) -> dict | None:
         try:
             return {**json.loads(self._error.read_text()), "log": _relative(self.log)}
         except FileNotFoundError:
@@ -162,21 +162,21 @@ class Driver:
 
 
 def _own_folder(study: str) -> Path:
-    """An empty folder for the kernel's sockets, whose paths must be short; always the same one, so
-    that a run clears away what a killed one left. Its user has the study's lock."""
+    """An empty folder for the kernel's sockets, whose paths must be short. A study always has the
+    same one, so a run removes what a killed run left. The caller holds the study's lock."""
     whose = f"{paths.checkout()}\0{study}\0{os.getuid()}"
     name = f"labbook-{hashlib.sha256(whose.encode()).hexdigest()[:12]}"
     folder = Path(tempfile.gettempdir()) / name
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)  # fails if it is there all the same, so it is ours alone
+    folder.mkdir(mode=0o700)  # fails if it exists, so that nobody else owns it
     return folder
 
 
 def sweep_labs() -> None:
-    """Take down labs whose driver was killed, and what it left on clouds of the user's own. Loads
-    the lab library only if any was left.
+    """Take down labs whose driver was killed, and remove what it left on the user's own clouds.
+    Imports the lab library only if there is anything to remove.
 
-    What cannot be taken down now is told: a host that is away need not stop another study.
+    What cannot be removed now is reported, not raised: an unreachable host need not stop a study.
     """
     if labs_left():
         from labbook.lab import Lab
@@ -199,7 +199,7 @@ def labs_left() -> bool:
 
 
 def clouds_left() -> bool:
-    """Whether anything is written down as made on a cloud of the user's own."""
+    """Whether the journal lists resources on a cloud of the user's own."""
     return paths.clouds_dir().is_dir() and any(paths.clouds_dir().iterdir())
 
 
@@ -209,12 +209,12 @@ def _marked_failed(executed: Path) -> bool:
 
 
 def _is_kernel(pid: int) -> bool:
-    """Whether a process is still alive and is a kernel of ours, not another that got its number."""
+    """Whether a process is alive and is a kernel of labbook, not another process with its pid."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return b"labbook.pipeline.kernel" in command  # a zombie has no command line
+    return b"labbook.pipeline.jupyter_kernel" in command  # a zombie has no command line
 
 
 def _relative(path: Path) -> str:

@@ -1,8 +1,8 @@
-"""Runs one notebook by papermill, in a process of its own so that the press stays light and in
-command: `python -m labbook.pipeline.execute JOB.json PARENT_PID`.
+"""Runs one notebook by papermill, in its own process so that `labbook run` stays light and in
+control: `python -m labbook.pipeline.execute JOB.json PARENT_PID`.
 
-SIGUSR1 asks it to stop: the running cell is interrupted and no further cell starts. Exit code 0
-when papermill is content, 1 with the job's "error" file written when it is not.
+SIGUSR1 stops it: the running cell is interrupted and no further cell starts. Exit code 0 when all
+cells ran, 1 with the job's "error" file written when one failed.
 """
 
 import contextlib
@@ -13,17 +13,17 @@ import sys
 import traceback
 from pathlib import Path
 
-from labbook.pipeline.kernel import die_with
+from labbook.pipeline.jupyter_kernel import die_with
 
-CLEAN_UP_SECONDS = 150  # what a study may take to bring its lab down when its kernel ends
+CLEAN_UP_SECONDS = 150  # for a study to take its lab down when its kernel ends
 
 
 class Interrupted(Exception):
-    """The press asked to stop."""
+    """The driver asked for a stop."""
 
 
 class Stop:
-    """Remembers that a stop was asked for, and passes it on to the kernel's running cell."""
+    """A requested stop; interrupts the kernel's running cell."""
 
     def __init__(self):
         self.asked, self.kernels = False, None
@@ -32,8 +32,8 @@ class Stop:
         self.asked = True
         provisioner = self.kernels and self.kernels.provisioner
         if provisioner and provisioner.pid:
-            # To the kernel alone, not to its group as jupyter_client does: what the kernel
-            # started, such as a half made lab, is the kernel's to end.
+            # To the kernel only, not to its process group as jupyter_client does: the kernel itself
+            # ends what it started, such as a half-made lab.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(provisioner.pid, signal.SIGINT)
 
@@ -53,7 +53,7 @@ def main(job_file: str, parent: str) -> int:
         return 1
     except Exception as error:
         traceback.print_exc()
-        Path(job["error"]).write_text(json.dumps(_told(error)))
+        Path(job["error"]).write_text(json.dumps(_reported(error)))
         return 1
     return 0
 
@@ -69,21 +69,21 @@ def _execute(job: dict, stop: Stop) -> None:
 
 
 def _kernel_manager(stop: Stop, sockets: Path):
-    """A class of managers: a client ends in good order only the kernels of its own manager."""
+    """A class of kernel managers: a client shuts down cleanly only kernels of its own manager."""
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
     class Kernels(AsyncKernelManager):
-        """Kernels of this interpreter, whatever kernels are installed, that end with us."""
+        """Kernels of this interpreter, whatever kernels are installed. They end with this process."""
 
         kernel_spec = KernelSpec(
-            argv=[sys.executable, "-m", "labbook.pipeline.kernel", "-f", "{connection_file}"],
+            argv=[sys.executable, "-m", "labbook.pipeline.jupyter_kernel", "-f", "{connection_file}"],
             display_name="Python 3", language="python")
 
         def __init__(self, **settings):
-            # ipc: no port of the machine, and no warning about one. Its sockets' names must be
-            # given, or kernels in one working folder meet at the same ones. After half of the wait
-            # comes SIGTERM: it is the time that a lab has to come down.
+            # ipc needs no port, and no warning about one. The sockets' names must be given, or
+            # kernels in one working folder share them. jupyter_client sends SIGTERM after half
+            # of the wait: that half is the time for the lab to come down.
             super().__init__(
                 **settings, transport="ipc", ip=str(sockets / "s"),
                 connection_file=str(sockets / "kernel.json"),
@@ -91,13 +91,13 @@ def _kernel_manager(stop: Stop, sockets: Path):
             stop.kernels = self
 
         async def _async_interrupt_kernel(self):
-            """Not before a shutdown: it would reach all that the kernel has started, too."""
+            """Do nothing before a shutdown: an interrupt would reach the kernel's children, too."""
 
     return Kernels
 
 
-def _told(error: Exception) -> dict:
-    """What went wrong, for the page and the message: papermill's error names the cell's."""
+def _reported(error: Exception) -> dict:
+    """Name, message and cell of an error; those of the cell where papermill's error has them."""
     return {"name": getattr(error, "ename", None) or type(error).__name__,
             "message": getattr(error, "evalue", None) or str(error),
             "cell": getattr(error, "exec_count", None)}

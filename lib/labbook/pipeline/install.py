@@ -14,7 +14,7 @@ from labbook.pipeline.requirements import Need, requirements
 
 
 def main(studies=(), tests=False) -> int:
-    """Install for `studies` (all when empty). LabError says what cannot be had, and what to type."""
+    """Install what `studies` need (all when empty). LabError names what cannot be installed, and a remedy."""
     needed = requirements(studies, tests)
     missing = [need for need, found in installed(needed.packages.values()) if not found]
     if missing or quiet_apt.Machine().left_over():
@@ -63,18 +63,18 @@ def choose(need: Need) -> str:
     if not shutil.which("apt-get"):
         raise LabError(f"{need.name} is missing ({need.why}; for {', '.join(need.studies)}), and this "
                        "machine has no apt-get", remedy="labbook installs on Debian and Ubuntu only; "
-                       "install it your distribution's way")
+                       "install it with your distribution's package manager")
     return next((name for name in need.alternatives if available(name)), need.alternatives[0])
 
 
 def as_root() -> list[str]:
-    """What to put before a command so that it runs as root; LabError when that cannot be."""
+    """The words before a command that make it run as root; LabError if root is not available."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and not subprocess.run(["sudo", "-n", "true"],
                                                    capture_output=True).returncode:
         return ["sudo", "-n"]
-    raise LabError("packages can be installed only by root", remedy=(
+    raise LabError("only root can install packages", remedy=(
         "Run as root, or give this user passwordless sudo (a line in /etc/sudoers.d: "
         f"{os.environ.get('USER', 'you')} ALL=(ALL) NOPASSWD: ALL)"))
 
@@ -85,11 +85,11 @@ def _apt(packages):
     log.touch()     # the user's, though root writes into it
     start = log.stat().st_size
     command = [*as_root(), sys.executable, "-I", quiet_apt.__file__, str(log), *packages]
-    code, said = _to_its_end(command)
+    code, printed = _uninterrupted(command)
     if code == quiet_apt.WOULD_REMOVE:
-        raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(said.split())}, "
+        raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(printed.split())}, "
                        "so nothing was installed", remedy="Use another machine, or remove them "
-                       "yourself if you can do without")
+                       "yourself if you do not need them")
     if code:
         with open(log, errors="replace") as file:
             file.seek(start)
@@ -98,20 +98,20 @@ def _apt(packages):
                        remedy=f"Try as root: apt-get update && apt-get install {' '.join(packages)}")
 
 
-def _to_its_end(command) -> tuple[int, str]:
-    """Exit code and output of a command that Ctrl-C must not cut in two."""
+def _uninterrupted(command) -> tuple[int, str]:
+    """Exit code and output of a command; Ctrl-C takes effect after it."""
     process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, start_new_session=True)
     interrupted = False
     while True:
         try:
-            said, _ = process.communicate()
+            printed, _ = process.communicate()
             break
         except KeyboardInterrupt:
             interrupted = True
-            _say("packages are half installed; stopping as soon as they are whole")
+            _say("stopping as soon as the packages are installed")
     if interrupted:
         raise KeyboardInterrupt
-    return process.returncode, said
+    return process.returncode, printed
 
 
 def is_here(artifact) -> bool:

@@ -1,5 +1,8 @@
-"""Page keys: whether a notebook's page is still what running it would give. A no-op stays light:
-only hashing, no import of what runs notebooks or reads records."""
+"""Page keys: digests that say whether a page is still what running its notebook would give.
+
+Only hashing: nothing that runs notebooks or reads records is imported, so a run with nothing to do
+is fast.
+"""
 
 import hashlib
 import json
@@ -12,14 +15,14 @@ from labbook import paths
 from labbook.pipeline import notebooks
 
 _LIBRARY = Path(__file__).resolve().parents[1]
-# By the order of floors nothing that a kernel imports is above figures.
+# No kernel imports these: the floors forbid it.
 _ABOVE = {"pipeline", "commands", "cli.py", "__main__.py"}
 
 
 def page_key(study: str, parameters: dict, published: bool = False) -> dict:
-    """{"inputs", "records"}: digests of what a page is made from.
+    """{"inputs", "records"}: digests of everything that a page is made from.
 
-    `inputs` are taken before a run and `records` after it, since a run adds records.
+    `inputs` are computed before a run and `records` after it, because a run adds records.
     """
     return {"inputs": inputs(study, parameters), "records": records(study, published)}
 
@@ -39,7 +42,7 @@ def inputs(study: str, parameters: dict) -> str:
 
 
 def records(study: str, published: bool = False) -> str:
-    """Digest of the records that a run would find: published content, or this machine's files."""
+    """Digest of the records that a run would read: published content, or this machine's files."""
     if published:
         return _digest(["published", *_tree(paths.published_dir() / study)])
     found = []
@@ -50,7 +53,7 @@ def records(study: str, published: bool = False) -> str:
 
 
 def tree_digest(folder: Path) -> str:
-    """Digest of all that a folder holds, for this interpreter and its pinned packages."""
+    """Digest of a folder's content, of this interpreter and its pinned packages."""
     return _digest([*_tree(folder), _bytes(paths.checkout() / "constraints.txt"), sys.version])
 
 
@@ -72,7 +75,7 @@ def _environment(study, parameters) -> Path | None:
 
 
 def _cells(path) -> str:
-    """What decides a notebook's outputs: its cells' kinds, tags and sources, not their outputs."""
+    """Kinds, tags and sources of a notebook's cells, which determine its outputs."""
     cells = notebooks.read(path)["cells"]
     return json.dumps([(c["cell_type"], notebooks.tags(c), notebooks.source(c)) for c in cells])
 
@@ -86,7 +89,7 @@ def _tree(folder: Path) -> list:
 
 
 def _states(folder: Path):
-    """(path, stat) of every lasting file below a folder, sorted; a dot begins unfinished ones."""
+    """(path, stat) of every file below a folder, sorted, without unfinished and temporary ones."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if f != "__pycache__" and not f.startswith("."))
         for name in sorted(files):
@@ -103,7 +106,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _digest(parts) -> str:
-    """SHA-256 of texts or bytes, each with its length, so that no two lists run together."""
+    """SHA-256 of texts or bytes, each preceded by its length, so that lists cannot be confused."""
     digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()

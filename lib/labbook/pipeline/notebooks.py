@@ -1,4 +1,4 @@
-"""The book's studies: which notebooks there are, in the order of its table of contents."""
+"""The notebooks of the book, in the order of its table of contents, and their cells."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def studies() -> list[str]:
 
 
 def in_book() -> list[str]:
-    """Names of the studies that `_toc.yml` lists, whether they are there or not."""
+    """Names of the studies that `_toc.yml` lists, whether their notebooks exist or not."""
     names = []
     for entry in toc_files(load_yaml(paths.checkout() / "_toc.yml")):
         match = _NOTEBOOK.match(entry)
@@ -29,7 +29,7 @@ def in_book() -> list[str]:
 
 
 def toc_files(part):
-    """Every file that a table of contents names, in order."""
+    """Yield every file that a table of contents names, in order."""
     if isinstance(part, dict):
         for key, value in part.items():
             if key in ("root", "file"):
@@ -83,7 +83,7 @@ def read(path: Path) -> dict:
 
 
 def source(cell: dict) -> str:
-    """The text of a cell, which is stored as one string or as a list of lines."""
+    """The source of a cell, which is stored as one string or as a list of lines."""
     text = cell.get("source", "")
     return text if isinstance(text, str) else "".join(text)
 

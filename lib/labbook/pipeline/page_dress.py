@@ -15,7 +15,7 @@ _GLUED_BLOCK = re.compile(r"^(`{3,})\{glue(?::[a-z]+)?\} *(\S+)\n(?:.*\n)*?\1 *$
 
 
 def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
-    """A notebook as the book shows it; `note`: how its run went, {} for one that never ran."""
+    """A notebook as the book shows it; `note`: of its last run (see pages.note), {} if it never ran."""
     notebook = copy.deepcopy(notebook)
     cells = [c for c in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(c)]
     glued = glued_names(notebook)
@@ -42,7 +42,7 @@ def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
 
 
 def glued_names(notebook: dict) -> set[str]:
-    """Names of the values that its outputs glue into the text."""
+    """Names of the values that a notebook's outputs glue into the text."""
     outputs = (o for c in notebook["cells"] for o in c.get("outputs", []))
     return {o["metadata"]["scrapbook"]["name"] for o in outputs
             if "scrapbook" in o.get("metadata", {})}
@@ -60,7 +60,7 @@ def _fold(cell):
 
 
 def _announce(cells, text):
-    """Put a text below the page's heading."""
+    """Insert a text below the page's heading."""
     if not text:
         return
     for cell in cells:
@@ -80,15 +80,15 @@ def _state(note: dict) -> str:
         counted = note["stopped"]["points"]
         went = f"{note['stopped']['state']} after {counted['done']} of {counted['total']} points"
         return (f"```{{warning}}\nThe last run was {went}"
-                f"{'; what is here is of the run before' if note.get('state') else ''}.\n```")
+                f"{'; this page shows the run before it' if note.get('state') else ''}.\n```")
     if not note:
         return "```{note}\nThis notebook has not been run here yet, so it shows no results.\n```"
     return ""
 
 
 def failure(error: dict) -> str:
-    """A box that says that the run failed, and how; the words of the error cannot break out."""
+    """A box with the error of a failed run, fenced so that its text cannot end the box."""
     message = error["message"].strip()
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", message)), default=0))
-    return (f"{fence}``{{error}}\nThe last run of this notebook failed. What it showed until then "
-            f"is below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")
+    return (f"{fence}``{{error}}\nThe last run of this notebook failed. The outputs up to the "
+            f"failure are below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")

@@ -17,7 +17,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.atomic_files import write_whole
 from labbook.errors import LabbookError
-from labbook.pipeline.progress import Story, beside
+from labbook.pipeline.progress import RunState, beside
 
 OK, FAILED, PAUSED, INTERRUPTED, KILLED = "ok", "failed", "paused", "interrupted", "killed"
 STOPPED = (PAUSED, INTERRUPTED, KILLED)     # states of runs that did not finish
@@ -55,7 +55,7 @@ def _last(study: str) -> dict:
 def _killed(study: str) -> dict | None:
     """What the progress file of a killed run says, None if there is none; a dry run does not count."""
     file = beside(partial(study))
-    story = Story(file)
+    story = RunState(file)
     if not story.read_on() or story.begun.get("plan"):
         return None
     at_s = story.begun.get("at_s", file.stat().st_mtime)

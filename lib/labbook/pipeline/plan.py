@@ -1,5 +1,5 @@
-"""`labbook run --dry-run`: what a run would measure, how long, and what it would do as root
-on this machine, or on each host of the environment."""
+"""`labbook run --dry-run`: points, time and resources of a run, and its actions as root on this
+machine or on each host of the environment."""
 
 import sys
 
@@ -7,13 +7,13 @@ from labbook import paths
 from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
-from labbook.pipeline import clouds, doctor, hosts, keys, notebooks, pages, run
+from labbook.pipeline import doctor, keys, notebooks, own_clouds, own_hosts, pages, run
 from labbook.pipeline.driver import Driver, Interrupts
-from labbook.pipeline.progress import Story, duration
+from labbook.pipeline.progress import RunState, duration
 
 
 def plan(names, asked: run.Asked) -> int:
-    """Print the plan of each study; 1 when a notebook fails before its plan is known."""
+    """Print the plan of each study; 1 if a notebook fails before its plan is complete."""
     jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
     run.check_files(jobs)
     code = 0
@@ -26,14 +26,14 @@ def plan(names, asked: run.Asked) -> int:
                 print("\n".join(_lines(study, chosen, asked, story)) + "\n")
             else:
                 code = 1
-                said = (outcome.message() if outcome.error
-                        else "it ended without study.complete(), so its plan may not be whole")
-                print(f"{study}: no plan: {said}", file=sys.stderr)
+                message = (outcome.message() if outcome.error
+                        else "study.complete() was not reached, so the plan may be incomplete")
+                print(f"{study}: no plan: {message}", file=sys.stderr)
     return code
 
 
 def _try(study, chosen, asked, interrupts):
-    """Execute the notebook in a mode that measures nothing and stops at study.complete()."""
+    """Execute the notebook in plan mode: nothing is measured, and it stops at study.complete()."""
     variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"}
     with pages.only_me(study) as partial:
         driver = Driver(study, chosen, partial, variables)
@@ -42,40 +42,40 @@ def _try(study, chosen, asked, interrupts):
     return outcome, driver.story
 
 
-def _lines(study, chosen, asked, story: Story):
+def _lines(study, chosen, asked, story: RunState):
     current = pages.is_current(study, keys.page_key(study, chosen, asked.published))
     page = "up to date" if current else "to be made"
     yield f"{study}, {asked.profile} profile: its page is {page}"
-    for name, told in story.experiments.items():
-        left = told["total"] - told["done"]
-        yield f"  {name}: {told['total']} points, {told['done']} measured, {left} to do"
+    for name, counts in story.experiments.items():
+        left = counts["total"] - counts["done"]
+        yield f"  {name}: {counts['total']} points, {counts['done']} measured, {left} to do"
     lab = LabDescription.load(paths.papers(study) / "lab.yml")
     yield f"  time: {_time(story, lab, asked.profile)}"
     yield f"  memory: {_size(lab, 'memory')}, disk: {_size(lab, 'disk')}"
     environment = run.environment_of(study, chosen)
     if environment and environment.clouds:
-        yield from clouds.plan(study, environment)
+        yield from own_clouds.plan(study, environment)
     if environment and environment.provider == "ssh":
-        yield from hosts.plan(study, environment)
+        yield from own_hosts.plan(study, environment)
         return
     yield from (f"  as root: {action}" for action in privileged(lab))
-    yield from (f"  not yet: {one.words()}" for one in _lacking_features(study))
+    yield from (f"  {one.words()}" for one in _lacking_features(study))
     missing = _missing_packages(study)
     if missing:
         yield f"  to install first: {', '.join(missing)} (labbook install {study})"
 
 
-def _time(story: Story, lab, profile) -> str:
+def _time(story: RunState, lab, profile) -> str:
     if story.done == story.total:
         return "seconds: nothing is left to measure"
-    told = [e.get("seconds") for e in story.experiments.values() if e["total"] > e["done"]]
-    if told and all(seconds is not None for seconds in told):
-        return f"about {duration(sum(told))}, by the points measured before"
+    estimates = [e.get("seconds") for e in story.experiments.values() if e["total"] > e["done"]]
+    if estimates and all(seconds is not None for seconds in estimates):
+        return f"about {duration(sum(estimates))}, from points measured before"
     minutes = lab.needs.get("minutes", {}).get(profile)
     if minutes is None:
-        return "not known"
+        return "unknown"
     share = 1 - story.done / story.total
-    return f"about {duration(minutes * 60 * share)}, by the study's lab.yml"
+    return f"about {duration(minutes * 60 * share)}, from the study's lab.yml"
 
 
 def _size(lab, what) -> str:
@@ -83,8 +83,8 @@ def _size(lab, what) -> str:
 
 
 def privileged(lab: LabDescription) -> list[str]:
-    """What bringing a lab up does as root, in words."""
-    actions = [f"{len(lab.hosts)} hosts in namespaces of their own "
+    """The actions as root of bringing a lab up, in words."""
+    actions = [f"{len(lab.hosts)} hosts in their own namespaces "
                f"({', '.join(host.name for host in lab.hosts)}), a bridge a site"]
     for link in lab.links:
         asked = ", ".join(f"{k} {v}" for k, v in link.items() if k != "between" and v)
@@ -97,9 +97,9 @@ def privileged(lab: LabDescription) -> list[str]:
         if host.limits.get("disk"):
             actions.append(f"a file system on a loop device for {host.name}")
         if host.limits.get("disk", {}).get("trace"):
-            actions.append(f"the kernel's trace of the requests of {host.name}'s disk")
+            actions.append(f"the kernel's trace of requests to {host.name}'s disk")
         if host.limits.get("fuse"):
-            actions.append(f"file systems of programs (FUSE), seen by {host.name} alone")
+            actions.append(f"FUSE file systems, visible to {host.name} only")
     return actions
 
 
@@ -107,7 +107,7 @@ def _lacking_features(study) -> list:
     try:
         return doctor.lacking_features(study)
     except LabbookError:
-        return []  # a study still without a lab of its own
+        return []  # a study without a lab.yml
 
 
 def _missing_packages(study) -> list[str]:
@@ -118,4 +118,4 @@ def _missing_packages(study) -> list[str]:
         wanted = requirements([study]).packages.values()
         return [need.name for need, found in install.installed(wanted) if not found]
     except LabbookError:
-        return []  # a study still without a lab of its own
+        return []  # a study without a lab.yml

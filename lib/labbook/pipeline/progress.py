@@ -1,8 +1,8 @@
-"""What a running study says of itself, and the bar that shows it.
+"""Reads the progress file of a run, and shows it as a bar.
 
-The kernel appends JSON lines to the file LABBOOK_PROGRESS: {event: plan | start | done | failed |
-paused | complete | note, text, experiment, point, done, total, seconds}; the press, which begins it with
-{event: begin, at_s, profile}, reads on where it stopped.
+The driver begins the file with {event: begin, at_s, profile, plan}. The kernel, to which
+LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | start | done | failed | paused |
+complete | note, text, experiment, point, done, total, seconds, message}.
 """
 
 import json
@@ -22,35 +22,35 @@ def beside(partial: Path) -> Path:
 
 
 def tell(**event) -> None:
-    """Append one event, if anybody listens. One write, so that lines never mix."""
+    """Append one event, if there is a progress file. One write, so that lines never mix."""
     if path := os.environ.get("LABBOOK_PROGRESS"):
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
 
 
-class Story:
+class RunState:
     """The state of one run, from the events in its progress file."""
 
     def __init__(self, path: Path):
         self.path, self._offset = Path(path), 0
-        self.experiments = {}   # name -> {"done", "total", "seconds", "failed", ...} as last told
+        self.experiments = {}   # name -> {"done", "total", "seconds", ...}, of its last event
         self.complete = self.paused = False
         self.begun = {}         # at_s, since the epoch, and profile
         self.kernel_pid = None
-        self.point = self.note = None  # the note: what else goes on, until the next point
+        self.point = self.note = None  # note: other work, until the next point starts
         self.failures = []      # (point, message), of this run
         self.measured = 0
-        self._seconds = 0.0     # spent on the points measured in this run
+        self._seconds = 0.0     # spent on points in this run
 
     def read_on(self) -> bool:
-        """Take in what was written since; True when there was something."""
+        """Read the events written since the last call; True if there were any."""
         try:
             with open(self.path, "rb") as file:
                 file.seek(self._offset)
                 data = file.read()
         except FileNotFoundError:
             return False
-        whole = data[: data.rfind(b"\n") + 1]  # the last line may be half written
+        whole = data[: data.rfind(b"\n") + 1]  # the last line may be incomplete
         self._offset += len(whole)
         for line in whole.splitlines():
             self._take(json.loads(line))
@@ -93,14 +93,14 @@ class Story:
         return sum(e.get("total") or 0 for e in self.experiments.values())
 
     def seconds_left(self) -> float | None:
-        """Estimate from this run's own points; None before the first of them."""
+        """Estimate from the points of this run; None before the first one."""
         tried = self.measured + self.failed
         return self._seconds / tried * max(self.total - self.done, 0) if tried else None
 
 
 class Bar:
-    """One study's line on a terminal; without one, a line at its start, one a minute and one at its
-    end."""
+    """A study's progress: a line that is redrawn on a terminal; elsewhere a line at the start, one a
+    minute and one at the end."""
 
     def __init__(self, study: str, stream=None):
         self.study, self.stream = study, stream or sys.stderr
@@ -110,7 +110,7 @@ class Bar:
         if not self.live:
             print(f"{study}: started", file=self.stream, flush=True)
 
-    def show(self, story: Story) -> None:
+    def show(self, story: RunState) -> None:
         self._show_failures(story)
         if self.live:
             width = shutil.get_terminal_size().columns - 1
@@ -120,8 +120,8 @@ class Bar:
             self._said = time.monotonic()
             print(self.line(story, cells=0), file=self.stream, flush=True)
 
-    def _show_failures(self, story: Story) -> None:
-        """Say at once why a point failed: of each reason the first time, but no more than a few."""
+    def _show_failures(self, story: RunState) -> None:
+        """Print at once why a point failed: each reason once, and REASONS of them at most."""
         for point, message in story.failures[self._failures:]:
             if message not in self._reasons and len(self._reasons) < REASONS:
                 self._reasons.add(message)
@@ -129,7 +129,7 @@ class Bar:
                 print(f"{start}{self.study}: {point} failed: {message}", file=self.stream, flush=True)
         self._failures = story.failed
 
-    def line(self, story: Story, cells: int = 20) -> str:
+    def line(self, story: RunState, cells: int = 20) -> str:
         elapsed = duration(time.monotonic() - self._started)
         if not story.total:
             return f"{self.study}  {elapsed}" + (f"  {story.note}" if story.note else "")
@@ -145,7 +145,7 @@ class Bar:
             parts.append(story.note)
         return "  ".join(parts)
 
-    def end(self, text: str, story: Story | None = None) -> None:
+    def end(self, text: str, story: RunState | None = None) -> None:
         if story:
             self._show_failures(story)
         if self.live:
@@ -155,7 +155,7 @@ class Bar:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: "42 s", "3 min 20 s", "4 h 05 min"."""
+    """A duration in words: "42 s", "3 min 20 s", "4 h 05 min"."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"

@@ -1,4 +1,4 @@
-"""`labbook publish STUDY`: summaries of the last long run from here, to be committed."""
+"""`labbook publish STUDY`: write the summaries of this machine's last long run, to be committed."""
 
 import json
 
@@ -16,12 +16,12 @@ def publish(study: str, profile: str = "full") -> list:
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
-    given = _of_last_run(study, profile)
-    environment = [given["environment"]] if given.get("environment") else []
+    values = _of_last_run(study, profile)
+    environment = [values["environment"]] if values.get("environment") else []
     files = export(Study(study, *environment), profile)
     about = paths.published_dir() / study / "run.json"
     pages.write_atomically(about, json.dumps(
-        {"profile": profile, "parameters": given}, indent=1) + "\n")
+        {"profile": profile, "parameters": values}, indent=1) + "\n")
     return [*files, about]
 
 
@@ -85,13 +85,13 @@ def _text(data) -> str:
 
 
 def _of_last_run(study, profile) -> dict:
-    """All parameters of the run that is published, so that a quick profile that changes later does
-    not change what the published page shows: the page's own if it is of that profile."""
+    """All parameters of the published run: those of the page if it has that profile, else the
+    profile's. Complete, so that a later change of the quick profile does not change the page."""
     note = pages.note(study)
     if note.get("state") == pages.OK and note["profile"] == profile and not note["published"]:
-        given = note["parameters"]
+        chosen = note["parameters"]
     else:
-        given = parameters.chosen(study, profile)
+        chosen = parameters.chosen(study, profile)
     quick = {name: value for name, value in parameters.declared(study).items()
              if name != "environment"}
-    return quick | given
+    return quick | chosen

@@ -1,4 +1,4 @@
-"""What studies need of a machine, and why: read from their lab.yml and from the systems they use."""
+"""What studies need of a machine, and why: from their lab.yml and the systems in it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ THE_TESTS = "make test"
 
 @dataclass
 class Need:
-    """One thing that must be there: `name`, why, and for whom (studies' names)."""
+    """One thing that must be present: its name, the reason, and the studies that need it."""
 
     name: str
     why: str
@@ -64,7 +64,7 @@ def _lab_file(study: str) -> Path:
 def requirements(studies=(), tests=False, local=True) -> Requirements:
     """The union over `studies` (all when empty). InputError for a study without a lab.yml.
 
-    `local`: labs live on this machine; else only what drives hosts elsewhere is needed here.
+    `local`: labs run on this machine. Otherwise it only drives other hosts, and needs less.
     """
     known = all_studies()
     needed = Requirements()
@@ -130,9 +130,9 @@ def _add_study(needed, study, lab: LabDescription, local):
 
 
 def _add_place(needed, study, lab: LabDescription):
-    """What this machine must be for the lab to live on it."""
+    """What this machine must have for the lab to run on it."""
     for package in lab.needs.get("packages", ()):
-        needed.package(package, "named in the study's lab.yml", study)
+        needed.package(package, "named in lab.yml", study)
     for asked in sorted(_asked(lab)):
         for feature, why in _listed("features", asked):
             needed.feature(feature, why, study)
@@ -170,7 +170,7 @@ def _kind(system, settings, study):
 
 
 def _asked(lab: LabDescription) -> set[str]:
-    """Keys of needs.yml's `features` that this lab touches."""
+    """Keys of `features` in needs.yml that this lab uses."""
     limits = [host.limits for host in lab.hosts]
     disks = [limit["disk"] for limit in limits if "disk" in limit]
     used = {key for part in (*limits, *disks, *lab.links) for key, value in part.items() if value}

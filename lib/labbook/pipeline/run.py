@@ -1,4 +1,4 @@
-"""`labbook run`: execute the notebooks whose pages are not today's, one lab at a time."""
+"""`labbook run`: execute the notebooks whose pages are out of date, one lab at a time."""
 
 import datetime
 import json
@@ -12,7 +12,7 @@ from labbook.claims import claims
 from labbook.errors import InputError
 from labbook.pipeline import keys, notebooks, pages, parameters, status
 from labbook.pipeline.driver import Driver, Interrupts, sweep_labs
-from labbook.pipeline.progress import Bar, Story
+from labbook.pipeline.progress import Bar, RunState
 from labbook.study import provenance
 
 PAUSED_CODE = 3
@@ -21,7 +21,7 @@ _OF_A_STOP = ("state", "started", "seconds", "points")
 
 @dataclass(frozen=True)
 class Asked:
-    """What `labbook run` was asked for; `given` is [(name, YAML text)], `until` epoch seconds."""
+    """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds."""
 
     profile: str = "quick"
     given: tuple = ()
@@ -33,9 +33,9 @@ class Asked:
 
 
 def run(names, asked: Asked) -> int:
-    """Bring the pages of the named studies (all if none) up to date; the exit code.
+    """Update the pages of the named studies (all if none) and return the exit code.
 
-    0 all came out, 1 a notebook failed, 3 the time was up first, 128 + signal when stopped.
+    0: success, 1: a notebook failed, 3: the time was up first, 128 + signal: interrupted.
     """
     studies = notebooks.selected(names)
     if asked.published and not names:
@@ -84,7 +84,7 @@ def _published(studies) -> list[str]:
 
 
 def published_run(study: str) -> dict:
-    """What the published summaries were measured with: {"profile", "parameters"}, {} if nothing."""
+    """{"profile", "parameters"} of the published summaries; {} if nothing is published."""
     try:
         return json.loads((paths.published_dir() / study / "run.json").read_text())
     except FileNotFoundError:
@@ -92,7 +92,7 @@ def published_run(study: str) -> dict:
 
 
 def environment_file(name: str) -> str:
-    """A file named from where the user stands, as the kernel finds it from the checkout."""
+    """An environment file, named from the working folder or the checkout, as a path from the checkout."""
     for path in (Path(name).absolute(), paths.checkout() / name):
         if path.is_file():
             inside = path.is_relative_to(paths.checkout())
@@ -103,8 +103,8 @@ def environment_file(name: str) -> str:
 
 
 def check_files(jobs) -> None:
-    """InputError, before anything starts, for what is wrong in the environment, the description of
-    the lab or the claims of a study; `jobs`: {study: parameters}."""
+    """InputError, before anything starts, for mistakes in the environment, lab.yml or claims.yml of a
+    study; `jobs`: {study: parameters}."""
     from labbook.pipeline.requirements import requirements
 
     for study, chosen in jobs.items():
@@ -117,7 +117,7 @@ def check_files(jobs) -> None:
 
 
 def environment_of(study, chosen):
-    """The Environment that a study's parameters name; None when they name none."""
+    """The Environment that a study's parameters name; None if they name none."""
     from labbook.lab.environment.environment import Environment
 
     name = _environment_name(study, chosen)
@@ -134,8 +134,8 @@ def _check_hosts(study, environment):
 
 
 def check_needs(jobs) -> None:
-    """Fail before anything starts, in doctor's words, when this machine, or the hosts of the
-    environment, lack what studies need; `jobs`: {study: parameters}."""
+    """LabError, before anything starts, if this machine or the hosts of the environment lack what
+    studies need; `jobs`: {study: parameters}."""
     from labbook.pipeline import doctor
 
     by_environment = {}
@@ -161,9 +161,9 @@ def _run_or_pause(study, chosen, asked, interrupts) -> str:
 
 
 def run_one(study, chosen, asked, interrupts, partial) -> str:
-    """Execute one notebook and keep what came out; the state it ended in."""
+    """Execute one notebook and store its page; the state in which it ended."""
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
-    inputs = keys.inputs(study, chosen)  # before the run: an edit meanwhile makes the page old
+    inputs = keys.inputs(study, chosen)  # before the run: a later edit makes the page out of date
     bar = Bar(study)
     driver = Driver(study, chosen, partial, variables(study, asked))
     outcome = driver.run(interrupts, bar.show)
@@ -187,14 +187,14 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
 
 
 def _veil(study, chosen):
-    """What takes addresses, users and keys of the environment's hosts out of a page."""
+    """The function that removes addresses, users and keys of the environment's hosts from a page."""
     name = _environment_name(study, chosen)
     return provenance.veil(paths.checkout() / environment_file(name)) if name else lambda data: data
 
 
 def _keep(study, outcome, partial, about) -> None:
-    """A good page replaces the old one, and so does a failed one, with its error on it. A run that
-    was stopped leaves the old page and what is known of it, but no key: the next run goes on."""
+    """A good or failed page replaces the old one. A stopped run leaves the old page and its note, but
+    without a key, so that the next run resumes."""
     if outcome.state in (pages.OK, pages.FAILED) and partial.is_file():
         pages.accept(study, partial, about)
     elif outcome.state == pages.FAILED:
@@ -204,26 +204,26 @@ def _keep(study, outcome, partial, about) -> None:
         pages.write_note(study, pages.stopped(study, {key: about[key] for key in _OF_A_STOP}))
 
 
-def _ending(outcome, story: Story) -> str:
+def _ending(outcome, story: RunState) -> str:
     failed = f", {story.failed} failed" if story.failed else ""
     counted = f"{story.done} of {story.total} points{failed}"
     if outcome.state == pages.OK:
         return f"done, {counted}, {story.measured} of them measured now" if story.total else "done"
     if outcome.state == pages.FAILED:
         return f"failed: {outcome.message()}"
-    return f"{outcome.state}, {counted}; run it again to go on"
+    return f"{outcome.state}, {counted}; run it again to resume"
 
 
 def variables(study, asked: Asked) -> dict:
-    """What the kernel is told; see labbook.study.run."""
-    said = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": _profile(study, asked)}
+    """Environment variables for the kernel; see labbook.study.run."""
+    found = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": _profile(study, asked)}
     if asked.published:
-        said["LABBOOK_PUBLISHED"] = "1"
+        found["LABBOOK_PUBLISHED"] = "1"
     if asked.remeasure:
-        said["LABBOOK_REMEASURE"] = "1"
+        found["LABBOOK_REMEASURE"] = "1"
     if asked.until is not None:
-        said["LABBOOK_UNTIL"] = repr(asked.until)
-    return said
+        found["LABBOOK_UNTIL"] = repr(asked.until)
+    return found
 
 
 def _profile(study, asked) -> str:

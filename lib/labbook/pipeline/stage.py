@@ -1,6 +1,6 @@
-"""The stage: build/stage, the book's sources with the executed notebooks in their places.
+"""The stage, build/stage: the book's sources, with executed notebooks in place of the committed ones.
 
-Only what differs is written, so that sphinx reads again only what has changed.
+Only files that differ are written, so that sphinx rereads only these.
 """
 
 import json
@@ -16,7 +16,7 @@ GENERATED = "_generated"  # what pages of book/ include: board.md, ran.md, statu
 
 
 def stage() -> Path:
-    """Bring build/stage up to date with the checkout and the pages; its folder."""
+    """Update build/stage from the checkout and the pages, and return it."""
     root, folder = paths.checkout(), paths.build_dir() / "stage"
     wanted = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
     for path in sorted((root / "book").rglob("*")):
@@ -28,12 +28,12 @@ def stage() -> Path:
 
 
 def _studies() -> dict:
-    """{place: content} of the studies' pages, their downloads and the tables over all of them."""
-    there, wanted, texts = set(notebooks.studies()), {}, {}
+    """{path: content} of the studies' pages, their downloads and the tables over all studies."""
+    known, wanted, texts = set(notebooks.studies()), {}, {}
     for study in notebooks.in_book():
-        if study not in there:
+        if study not in known:
             raise InputError("no such notebook", file=paths.checkout() / "_toc.yml",
-                             key=f"notebooks/{study}", allowed=sorted(there))
+                             key=f"notebooks/{study}", allowed=sorted(known))
         note = pages.note(study)
         files = downloads.files(study, note)
         wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
@@ -59,7 +59,7 @@ def _page(study, note) -> dict:
 
 
 def _write(folder: Path, wanted: dict) -> None:
-    """Make a folder hold exactly these files, touching only those that differ."""
+    """Make a folder contain exactly these files; only those that differ are written."""
     for path in sorted(folder.rglob("*"), reverse=True):
         name = path.relative_to(folder).as_posix()
         if path.is_dir() and not path.is_symlink():

@@ -7,7 +7,7 @@ import time
 from labbook import paths
 from labbook.errors import LabbookError
 from labbook.pipeline import keys, notebooks, pages, parameters
-from labbook.pipeline.progress import Story, beside, duration
+from labbook.pipeline.progress import RunState, beside, duration
 
 NEVER, OLD, RUNNING = "never run", "out of date", "running"
 FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environment", "machine",
@@ -16,7 +16,7 @@ FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environm
 
 def rows() -> list[dict]:
     """One dict a study with FIELDS; state: one of pages' states, out of date, never run, running.
-    Of one that runs, all but environment, machine, commit and published is told of this run."""
+    For a running study, all but environment, machine, commit and published are of that run."""
     return [_row(study) for study in notebooks.studies()]
 
 
@@ -34,8 +34,8 @@ def _row(study: str) -> dict:
 
 
 def _run_of(study: str) -> dict:
-    """What is to be said of a run that goes on."""
-    story = Story(beside(pages.partial(study)))
+    """Fields of a run that is under way."""
+    story = RunState(beside(pages.partial(study)))
     story.read_on()
     at_s = story.begun.get("at_s", time.time())
     began = datetime.datetime.fromtimestamp(at_s).astimezone()
@@ -48,16 +48,16 @@ def _today(study: str, note: dict) -> bool:
     try:
         key = keys.page_key(study, note["parameters"], note["published"])
     except LabbookError:
-        return False  # its parameters cell cannot even be read now
+        return False  # its parameters cell cannot be read any more
     return pages.is_current(study, key)
 
 
 def write() -> list[dict]:
-    """Bring build/status.json up to date with the pages."""
-    found = rows()
+    """Write build/status.json; its rows."""
+    current = rows()
     pages.write_atomically(paths.build_dir() / "status.json",
-                           json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    return found
+                           json.dumps(current, indent=1, ensure_ascii=False) + "\n")
+    return current
 
 
 def table(found: list[dict]) -> str:
@@ -73,7 +73,7 @@ def table(found: list[dict]) -> str:
 
 
 def state_words(row: dict) -> str:
-    """A state for people: "killed after 7 of 24 points"."""
+    """A state in words: "killed after 7 of 24 points"."""
     counted = row["points"] or {}
     stopped = row["state"] in pages.STOPPED and counted.get("total")
     return f"{row['state']} after {counted['done']} of {counted['total']} points" if stopped else row["state"]
@@ -91,8 +91,8 @@ def aligned(lines) -> str:
 
 
 def machine_words(machine: dict | None) -> str:
-    """A machine in a line, as pages name it."""
+    """A machine in one line."""
     if not machine:
-        return "not known"
+        return "unknown"
     return (f"{machine['cores']} × {machine['cpu']}, {machine['memory_gib']} GiB, "
             f"Linux {machine['kernel']}")

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from labbook import cli
+from labbook.commands import book as book_commands
 from labbook.commands import lab as lab_commands
-from labbook.commands import press
 from labbook.errors import InputError, LabError
 from labbook.pipeline import keys, pages, run
 
@@ -94,7 +94,7 @@ def test_errors_are_one_message_and_their_traceback_goes_to_a_log(
         book, capsys, monkeypatch, error, code, said):
     def fail(_):
         raise error
-    monkeypatch.setattr(press, "status", fail)
+    monkeypatch.setattr(book_commands, "status", fail)
     assert cli.main(["status"]) == code
     told = capsys.readouterr().err
     assert said in told and "Traceback" not in told

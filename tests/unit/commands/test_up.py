@@ -8,7 +8,7 @@ from labbook import figures, systems
 from labbook.commands import lab as commands
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription
-from labbook.pipeline import hosts, requirements
+from labbook.pipeline import own_hosts, requirements
 from labbook.systems.base import Needs, System
 
 FIND = systems.find
@@ -83,7 +83,7 @@ def test_another_in_its_way_on_any_of_its_machines_stays_down(lab, capsys):
 def test_each_of_its_hosts_needs_what_its_part_does(book):
     book.study("corner", "1")
     book.write("data/papers/corner/lab.yml", LAB)
-    needs = hosts.needs("corner")
+    needs = own_hosts.needs("corner")
     assert {name: sorted(wants.packages) for name, wants in needs.items()} == {
         "db1": ["shelf"], "db2": ["shelf"], "web": ["shelf", "till"], "client": []}
     assert needs["db1"].packages == {"shelf": "shop: books runs on it"}

@@ -137,7 +137,7 @@ def test_a_cloud_that_stands_in_for_a_system_is_asked_before_anything_starts(clo
     with pytest.raises(LabError) as error:
         doctor.require(["small"], "environments/clouds.yml")
     said = str(error.value)
-    assert "environments/clouds.yml: these clouds cannot run that yet" in said
+    assert "environments/clouds.yml: these clouds cannot run this yet" in said
     assert "clouds.older: cloud older" in said and "does not answer" in said and "small" in said
     assert "other" not in said      # no system has that label
     doctor.require(["large"], "environments/clouds.yml")
@@ -149,4 +149,4 @@ def test_a_cloud_that_knows_us_is_told(clouds, monkeypatch, capsys):
     monkeypatch.setattr(user_cloud, "api_of", lambda *_: SimpleNamespace(quota=dict))
     assert doctor.main(["small"], environment="environments/clouds.yml") == 0
     said = capsys.readouterr().out
-    assert "clouds.older, of environments/clouds.yml" in said and "knows us" in said
+    assert "clouds.older, of environments/clouds.yml" in said and "accepts the credentials" in said

@@ -241,7 +241,7 @@ def test_an_alternative_that_is_there_will_do(monkeypatch):
 ])
 def test_what_apt_cannot_do_is_said(book, monkeypatch, answer, words):
     monkeypatch.setattr(install, "as_root", lambda: [])
-    monkeypatch.setattr(install, "_to_its_end", lambda command: answer)
+    monkeypatch.setattr(install, "_uninterrupted", lambda command: answer)
     with pytest.raises(LabError) as error:
         install._apt(["mariadb-server"])
     assert words in str(error.value)

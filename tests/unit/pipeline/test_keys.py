@@ -51,13 +51,13 @@ def test_published_pages_look_at_published_content_only(book, key):
 
 def test_the_library_is_in_the_key_up_to_the_floor_that_kernels_can_see(tmp_path, monkeypatch, key):
     library = tmp_path / "labbook"
-    for name in ("lab/lab.py", "errors.py", "pipeline/run.py", "commands/press.py", "cli.py",
+    for name in ("lab/lab.py", "errors.py", "pipeline/run.py", "commands/book.py", "cli.py",
                  "lab/__pycache__/lab.pyc"):
         (library / name).parent.mkdir(parents=True, exist_ok=True)
         (library / name).write_text("1")
     monkeypatch.setattr(keys, "_LIBRARY", library)
     before = key()
-    for above in ("pipeline/run.py", "commands/press.py", "cli.py", "lab/__pycache__/lab.pyc"):
+    for above in ("pipeline/run.py", "commands/book.py", "cli.py", "lab/__pycache__/lab.pyc"):
         (library / above).write_text("2")
     assert key() == before
     (library / "lab/lab.py").write_text("2")

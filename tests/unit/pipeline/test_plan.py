@@ -30,8 +30,8 @@ def lacking(monkeypatch):
 
 
 @pytest.mark.parametrize("seconds, said", [
-    (None, "about 2 min, by the study's lab.yml"),
-    (90, "about 1 min 30 s, by the points measured")])
+    (None, "about 2 min, from the study's lab.yml"),
+    (90, "about 1 min 30 s, from points measured")])
 def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, seconds, said):
     book.study("wan", PLANS.format(seconds=seconds))
     book.write("data/papers/wan/lab.yml", LAB)
@@ -48,7 +48,7 @@ def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, lacking):
     lacking.append(doctor.Finding("", "fuse", False, "a file system of a program is mounted",
                                   "no /dev/fuse", "Type: modprobe fuse", ("wan",)))
     assert plan.plan([], run.Asked()) == 0
-    assert "not yet: missing: fuse (no /dev/fuse)" in capsys.readouterr().out
+    assert "missing: fuse (no /dev/fuse)" in capsys.readouterr().out
 
 
 def test_a_notebook_that_fails_has_no_plan(book, capsys):
@@ -61,11 +61,11 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
     file = tmp_path / "lab.yml"
     file.write_text(LAB)
     actions = "\n".join(plan.privileged(LabDescription.load(file)))
-    assert "3 hosts in namespaces of their own (db1, db2, client)" in actions
+    assert "3 hosts in their own namespaces (db1, db2, client)" in actions
     assert "a link a - b shaped to rtt_ms 100" in actions and "loss" not in actions
     assert "control group of db2: cores, memory" in actions
     assert "a file system on a loop device for db1" in actions
-    assert "the kernel's trace of the requests of db2's disk" in actions
+    assert "the kernel's trace of requests to db2's disk" in actions
 
 
 def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
@@ -93,14 +93,14 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
 
 def test_clouds_that_stand_in_are_told_with_what_is_made_there(tmp_path, monkeypatch):
     from labbook.lab.environment.environment import Environment
-    from labbook.pipeline import clouds
+    from labbook.pipeline import own_clouds
 
     lab = LabDescription.parse({"sites": ["s"], "hosts": {"h": {"site": "s", "role": "cloud"}}, "systems": [
         {"name": "mysql", "label": "older", "host": "h"}, {"name": "mysql", "label": "newer", "host": "h"}]})
-    monkeypatch.setattr(clouds, "description", lambda study: lab)
+    monkeypatch.setattr(own_clouds, "description", lambda study: lab)
     entry = {"kind": "openstack", "credentials": "/x", "profile": "p"}
     there = Environment.parse({"provider": "namespaces", "clouds": {"older": entry, "other": entry}},
                               keys=False)
-    assert clouds.plan("wan", there) == [
-        "  on cloud older (openstack), in the place of mysql: servers, volumes, images, keys, "
-        "written down first and removed at the end"]
+    assert own_clouds.plan("wan", there) == [
+        "  on cloud older (openstack), instead of mysql: servers, volumes, images, keys; "
+        "recorded first and removed at the end"]

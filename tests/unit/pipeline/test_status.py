@@ -104,7 +104,7 @@ def test_the_table_and_the_file(book):
 
 def test_a_story_is_read_on_from_where_it_stopped_and_never_half_a_line(tmp_path):
     file = tmp_path / "progress"
-    story = progress.Story(file)
+    story = progress.RunState(file)
     assert not story.read_on()
     file.write_text('{"event": "plan", "experiment": "x", "done": 1, "total": 4}\n{"event": "do')
     assert story.read_on() and (story.done, story.total) == (1, 4)
@@ -147,7 +147,7 @@ class Terminal:
 def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_path, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
-    story = progress.Story(tmp_path / "none")
+    story = progress.RunState(tmp_path / "none")
     story.experiments = {"x": {"done": 2, "total": 4}}
     story.measured, story._seconds = 2, 120
     terminal = Terminal()
@@ -161,7 +161,7 @@ def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at
         tmp_path, capsys, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    story, bar = progress.Story(tmp_path / "none"), progress.Bar("cms")
+    story, bar = progress.RunState(tmp_path / "none"), progress.Bar("cms")
     story.experiments = {"x": {"done": 2, "total": 4}}
     for _ in range(70):
         bar.show(story)
@@ -172,7 +172,7 @@ def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at
 
 
 def test_the_first_failure_of_each_kind_is_told_at_once(tmp_path, capsys):
-    story, bar = progress.Story(tmp_path / "none"), progress.Bar("cms")
+    story, bar = progress.RunState(tmp_path / "none"), progress.Bar("cms")
     for failure in (("a=1", "TypeError: no"), ("a=2", "TypeError: no"), ("a=3", "LabError: gone")):
         story.failures.append(failure)
         bar.show(story)

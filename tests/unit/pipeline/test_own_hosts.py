@@ -11,7 +11,7 @@ from labbook.lab.environment.environment import Environment
 from labbook.lab.environment import key_files
 from labbook.lab.finding import Finding
 from labbook.lab.remote import preflight
-from labbook.pipeline import doctor, hosts, install, run
+from labbook.pipeline import doctor, install, own_hosts, run
 
 LAB = """sites: [lan]
 hosts:
@@ -58,7 +58,7 @@ def rack(book, monkeypatch):
 
 
 def test_a_study_needs_of_each_host_what_its_systems_do(rack):
-    needs = hosts.needs("wan")
+    needs = own_hosts.needs("wan")
     assert {"bonnie++", "zlib1g"} <= set(needs["server"].packages)
     assert needs["server"].folders == {"mysql-5.5.9": "mysql is in it"}
     # any of the systems may come to run on any host, but for the clients'
@@ -104,14 +104,14 @@ def test_no_host_is_asked_when_the_file_is_wrong(rack, book, change, said, capsy
 
 def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):
     environment = Environment.load(book.root / "environments/rack.yml")
-    text = "\n".join(hosts.plan("wan", environment))
+    text = "\n".join(own_hosts.plan("wan", environment))
     one, two = text.split("  rack2 (op@192.0.2.12) as ")
     assert one.startswith("  rack1 (op@192.0.2.11) as server, node1\n")
     assert "written: below /home/op/labbook, taken away" in one and "copied there" not in one
-    assert "as root: limits: server (cores)" in one and "as root: packages: what it lacks of " in one
-    assert two.startswith("node2, client\n") and "as root" not in two.partition("not yet")[0]
+    assert "as root: limits: server (cores)" in one and "as root: packages, those that are missing of " in one
+    assert two.startswith("node2, client\n") and "as root" not in two.partition("missing: ")[0]
     assert "copied there: mysql-5.5.9, the library" in two
-    assert "not yet: hosts.rack2.address: reachable (no answer)" in two
+    assert "missing: hosts.rack2.address: reachable (no answer)" in two
     book.study("wan", "import os\nfrom labbook.errors import Stopped\nraise Stopped('planned')")
     book.write("data/papers/wan/lab.yml", LAB)
     assert main(["run", "--dry-run", "--environment", "environments/rack.yml"]) == 0

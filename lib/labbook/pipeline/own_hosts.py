@@ -1,19 +1,19 @@
-"""What a study needs of hosts of the user's own, beside what its lab.yml asks of each."""
+"""What a study needs of the user's own hosts, in addition to what its lab.yml asks of each."""
 
 from labbook.lab.remote.assign import match
 from labbook.lab.remote.needs import HostNeeds, host_requests, named_packages
 from labbook.pipeline.requirements import description, needs_on, systems_needs
 
-PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run the library's programs, no system
+PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run only the library's programs
 
 
 def needs(study: str) -> dict[str, HostNeeds]:
     """{lab host: HostNeeds} for `labbook.lab.remote.preflight`.
 
-    Any of the study's systems may come to run on any of its hosts (eras, a cluster's nodes), but
-    for those of clients and their ceiling: there only what lab.yml names for them. Of a system that
-    says which role has which part, a host of such a role has that part. Programs of the library
-    run on hosts that lab.yml names no system for.
+    Any system of the study may run on any of its hosts (eras, nodes of a cluster), except on hosts of
+    clients and their ceiling: these need only what lab.yml names for them. A system with PARTS runs,
+    on a host of a role, only the part of that role. Programs of the library run on hosts for which
+    lab.yml names no system.
     """
     lab = description(study)
     theirs = {name for system in lab.systems for name in system["hosts"]}
@@ -57,10 +57,10 @@ def plan(study: str, environment) -> list[str]:
         copied = dict.fromkeys(one for name in mine for one in wants[name].folders)
         if real.may("software"):
             lines.append("    copied there: " + ", ".join(
-                (*copied, "the library", "Python packages that it needs there")))
+                (*copied, "the library", "the Python packages that it needs")))
         packages = dict.fromkeys(one for name in mine for one in wants[name].packages)
         if packages and real.may("packages"):
-            lines.append(f"    as root: packages: what it lacks of {', '.join(packages)}")
+            lines.append(f"    as root: packages, those that are missing of {', '.join(packages)}")
         lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]
     lacking = [one for one, _ in seen([study], environment) if not one.ok]
-    return lines + [f"  not yet: {one.words()}" for one in lacking]
+    return lines + [f"  missing: {one.words()}" for one in lacking]

@@ -7,25 +7,25 @@ import time
 
 
 def run(given) -> int:
-    from labbook.pipeline import run as press
+    from labbook.pipeline import run as runs
 
-    asked = press.Asked(
+    asked = runs.Asked(
         given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
         given.remeasure, _published(), given.seconds and time.time() + given.seconds)
     if given.dry_run:
         from labbook.pipeline.plan import plan
 
         return plan(given.studies, asked)
-    return press.run(given.studies, asked)
+    return runs.run(given.studies, asked)
 
 
 def book(given) -> int:
     from labbook.pipeline import build
-    from labbook.pipeline import run as press
+    from labbook.pipeline import run as runs
 
     code = 0
     if given.published:
-        code = press.run([], press.Asked(published=True))
+        code = runs.run([], runs.Asked(published=True))
         if code > 1:
             return code
     first_page = build.build()
@@ -78,10 +78,10 @@ def _labs() -> list[dict]:
 
 
 def claims(given) -> int:
-    from labbook.claims import claims as kept
+    from labbook.claims import claims as known
     from labbook.pipeline import notebooks
 
-    found = [claim for study in notebooks.selected(given.studies) for claim in kept.board(study)]
+    found = [claim for study in notebooks.selected(given.studies) for claim in known.board(study)]
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return 0
@@ -90,7 +90,7 @@ def claims(given) -> int:
     for claim in found:
         print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")
         print(f"  {claim['statement']}")
-        for name, text in (("paper", kept.paper_words(claim["paper"])), ("here", ours(claim)),
+        for name, text in (("paper", known.paper_words(claim["paper"])), ("here", ours(claim)),
                            ("why", claim["reason"]), ("on", measured_on(claim["conditions"]))):
             if text:
                 print(f"  {name + ':':<7}{text}")

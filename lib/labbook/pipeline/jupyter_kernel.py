@@ -1,7 +1,7 @@
-"""The kernel's start: `python -m labbook.pipeline.kernel -f CONNECTION_FILE`.
+"""Starts the notebook's kernel: `python -m labbook.pipeline.jupyter_kernel -f CONNECTION_FILE`.
 
-A kernel whose driver was killed must end at once: an ipykernel notices within a second at best and
-only between system calls of its own, and a measurement that goes on unseen spoils the next one.
+A kernel whose driver was killed must end at once, because a measurement that continues unnoticed
+spoils the next one. ipykernel itself notices after a second or more.
 """
 
 import atexit
@@ -18,7 +18,7 @@ def die_with(parent_pid: int) -> None:
     try:
         prctl = ctypes.CDLL(None, use_errno=True).prctl
     except AttributeError:
-        return  # no Linux, so no labs either
+        return  # not Linux, so there are no labs
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent_pid:
         os._exit(1)  # it ended before the line above
@@ -41,8 +41,8 @@ def main() -> None:
 
 
 def _leave() -> None:
-    """End after what the notebook has registered, such as taking its lab down, and before what
-    ipykernel has: on a busy machine its close() joins a thread that waits for one already closed
+    """End the process after the notebook's exit handlers, such as taking its lab down, and before
+    ipykernel's: on a busy machine its close() joins a thread that waits for one already closed
     (7.4.0: IPKernelApp.close, the control thread's last status), and the kernel never ends."""
     os._exit(0)
 

@@ -1,20 +1,20 @@
-"""Clouds of the user's own that stand in for systems of a study: each has the label of one."""
+"""The user's own clouds, which replace systems of a study that have the same label."""
 
 from labbook.errors import LabbookError, LabError
 from labbook.pipeline.requirements import all_studies, description
 
-LOOKING = "labbook-look"    # in the place of a study's id, where nothing is made
+LOOKING = "labbook-look"    # instead of a study's id, where nothing is created
 
 
 def standing_in(study: str, environment) -> dict:
-    """{cloud: (its OwnCloud, name of the system)} for the study's systems whose label one has."""
+    """{cloud: (its OwnCloud, name of the system that it replaces)} of the study's systems."""
     systems = {s.get("label", s["name"]): s["name"] for s in description(study).systems}
     return {own.name: (own, systems[own.name]) for own in environment.clouds if own.name in systems}
 
 
 def seen(studies, environment):
-    """(OwnCloud, studies, what is wrong or None) of each cloud that a study would use. It is asked
-    whether it knows us; nothing is made there."""
+    """(OwnCloud, studies, error or None) of each cloud that a study would use. The credentials are
+    tried; nothing is created there."""
     asked = {}
     for study in studies or all_studies():
         for name, (own, _) in standing_in(study, environment).items():
@@ -37,8 +37,8 @@ def _wrong(own) -> LabbookError | None:
 
 def plan(study: str, environment) -> list[str]:
     """Lines for --dry-run."""
-    return [f"  on cloud {name} ({own.kind}), in the place of {system}: servers, volumes, images, "
-            "keys, written down first and removed at the end"
+    return [f"  on cloud {name} ({own.kind}), instead of {system}: servers, volumes, images, "
+            "keys; recorded first and removed at the end"
             for name, (own, system) in standing_in(study, environment).items()]
 
 
