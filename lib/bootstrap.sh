@@ -23,7 +23,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
-# Debian keeps the module that makes virtual environments in a package of its own.
+# Debian has the module that makes virtual environments in a separate package.
 need_venv_module() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null && return
     package=$("$python" -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')

@@ -52,7 +52,7 @@ def status(given) -> int:
         print(f"\nlab {lab['id']} is up ({lab['study']}): {', '.join(lab['hosts'])}")
     for cloud in clouds:
         print(f"\ncloud {cloud['cloud']} has {cloud['resources']} resources of {cloud['study']}: "
-              "`labbook down` removes them, unless a run is at work with them")
+              "`labbook down` removes them, unless a run uses them")
     return 0
 
 

@@ -58,9 +58,9 @@ def _on(found) -> str:
                      for names, one in kinds.items())
 
 
-def _points(told) -> str:
-    stale = f", {told['stale']} of them by {earlier(told)}" if told["stale"] else ""
-    return f"{told['points']}{stale}"
+def _points(found) -> str:
+    stale = f", {found['stale']} of them by {earlier(found)}" if found["stale"] else ""
+    return f"{found['points']}{stale}"
 
 
 def conditions(study: str) -> dict:

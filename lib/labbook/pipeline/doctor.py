@@ -114,9 +114,9 @@ def _clouds(studies, environment):
     from labbook.pipeline import own_clouds
 
     for own, whom, wrong in own_clouds.seen(studies, environment):
-        said = wrong and getattr(wrong, "message", str(wrong))
+        reason = wrong and getattr(wrong, "message", str(wrong))
         yield Finding(getattr(wrong, "key", "") or own.key(), f"cloud {own.name}", wrong is None,
-                      "the study's servers run on it", said or "accepts the credentials", own_clouds.remedy(wrong), whom)
+                      "the study's servers run on it", reason or "accepts the credentials", own_clouds.remedy(wrong), whom)
 
 
 def _privilege() -> Finding:

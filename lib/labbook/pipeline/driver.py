@@ -98,10 +98,10 @@ class Driver:
     def _start(self):
         command = [sys.executable, "-m", "labbook.pipeline.execute", str(self._job),
                    str(os.getpid())]
-        kept = {k: v for k, v in os.environ.items()
+        inherited = {k: v for k, v in os.environ.items()
                 if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL",
                              "LABBOOK_PLAN", "LABBOOK_PROFILE")}
-        environment = {**kept, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
+        environment = {**inherited, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
                        "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         with open(self.log, "w") as log:
             # A new session: the terminal's Ctrl-C reaches this process, which passes it on.

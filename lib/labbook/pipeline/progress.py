@@ -105,7 +105,7 @@ class Bar:
     def __init__(self, study: str, stream=None):
         self.study, self.stream = study, stream or sys.stderr
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._started = self._said = time.monotonic()
+        self._started = self._printed = time.monotonic()
         self._failures, self._reasons = 0, set()    # how many were looked at; reasons shown
         if not self.live:
             print(f"{study}: started", file=self.stream, flush=True)
@@ -116,8 +116,8 @@ class Bar:
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\033[K" + self.line(story)[:width])
             self.stream.flush()
-        elif time.monotonic() - self._said >= LINE_EVERY_S:
-            self._said = time.monotonic()
+        elif time.monotonic() - self._printed >= LINE_EVERY_S:
+            self._printed = time.monotonic()
             print(self.line(story, cells=0), file=self.stream, flush=True)
 
     def _show_failures(self, story: RunState) -> None:
