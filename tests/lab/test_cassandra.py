@@ -8,8 +8,8 @@ from small_labs import describe, new_id
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra import config as cassandra_config
-from labbook.systems.cassandra.on_host.idl import idl
 from labbook.systems.cassandra.node import Cassandra
+from labbook.systems.cassandra.on_host.idl import idl
 
 
 @pytest.fixture(scope="module")

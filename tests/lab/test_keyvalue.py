@@ -12,9 +12,9 @@ from labbook.systems.null.server import NullServer
 from labbook.systems.sql import MySQL
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.contents import fill
 from labbook.workloads.keyvalue.load import keyvalue
-from labbook.workloads.keyvalue import protocols
 
 ROWS = dict(rows=3, value_bytes=60)
 LOAD = dict(clients=7, requests=40, warmup_requests=5, seed=1, seconds_at_most=20, **ROWS)

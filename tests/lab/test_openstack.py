@@ -10,8 +10,7 @@ import pytest
 from small_labs import new_id
 
 from labbook.errors import LabError, SystemFailure
-from labbook.lab import Environment, Lab, LabDescription
-from labbook.lab.local import kernel
+from labbook.lab import Environment, Lab, LabDescription, kernel
 from labbook.systems.cloud.model import Flavor
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import cloud_function

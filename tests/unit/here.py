@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Host, Login, Result
+from labbook.lab.host.host import Host, Result
+from labbook.lab.ssh.login import Login
 from labbook.workloads.keyvalue import protocols
 
 

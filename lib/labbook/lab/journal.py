@@ -10,7 +10,7 @@ import os
 import shlex
 from pathlib import Path
 
-from labbook.lab.local.kernel import boot_id
+from labbook.lab.kernel import boot_id
 
 
 class Journal:

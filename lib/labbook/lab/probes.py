@@ -17,7 +17,7 @@ from pathlib import Path
 from labbook.errors import InputError
 from labbook.lab.features import PROBES, ROOT_REMEDY, Missing, clear_leftovers
 from labbook.lab.finding import Finding
-from labbook.lab.local.kernel import find_tools
+from labbook.lab.kernel import find_tools
 
 CACHE = Path("/run/labbook/probes.json")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

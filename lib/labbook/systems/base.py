@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from labbook.checks import check
 from labbook.errors import LabbookError, SystemFailure
-from labbook.lab.cache.python_packages import PythonPackages
+from labbook.lab.python_packages import PythonPackages
 from labbook.systems.artifacts import Artifact
 
 # Raised by a mistake in the code that asks a server, not by a server that is still starting.

@@ -1,7 +1,8 @@
 import os
 
-from labbook.lab.local import kernel, unmake
+from labbook.lab import kernel
 from labbook.lab.journal import Journal
+from labbook.lab.local import unmake
 
 
 def test_a_line_cut_short_is_of_a_thing_never_made(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from labbook import paths
 from labbook.cli import main
 from labbook.errors import InputError, LabError
-from labbook.lab.environment.environment import Environment
 from labbook.lab.environment import key_files
+from labbook.lab.environment.environment import Environment
 from labbook.lab.finding import Finding
 from labbook.lab.remote import preflight
 from labbook.pipeline import doctor, install, own_hosts, run

@@ -17,8 +17,9 @@ from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.cache.build import COMPLETE, build_once, is_whole
 from labbook.lab.cache.push import push
 from labbook.lab.host import process as processes
-from labbook.lab.host.host import Host, Login, Result
+from labbook.lab.host.host import Host, Result
 from labbook.lab.ssh import transfer
+from labbook.lab.ssh.login import Login
 from labbook.systems.base import System, memory_mb
 
 SERVER = """

@@ -9,7 +9,7 @@ from labbook.checks import check, did_you_mean
 from labbook.errors import InputError
 from labbook.lab.environment.key_files import check_files
 from labbook.lab.environment.schema import DEFAULTS, SCHEMA
-from labbook.lab.host.host import Login
+from labbook.lab.ssh.login import Login
 
 NAME = r"[a-z0-9][a-z0-9.-]{0,62}"
 WITHOUT = {"port": 22, "known_hosts": "~/.ssh/known_hosts", "python": "python3", "site": "lan",

@@ -13,7 +13,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from labbook.lab.local import kernel
+from labbook.lab import kernel
 
 KIND = "fuse"       # in a journal: {"made": "fuse", "pid": ..., "start": ..., "numbers": [...]}
 DEVICE = "/dev/fuse"

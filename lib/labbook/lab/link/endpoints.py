@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from labbook.errors import InputError, LabError, SystemFailure
+from labbook.lab.host import as_root
 from labbook.lab.journal import append_command
 from labbook.lab.link import firewall, shaping
 from labbook.lab.link.shaping import Shape
-from labbook.lab.remote import as_root
 
 DELAY_LINE = Path(__file__).with_name("on_host") / "delayline.py"
 READY_SECONDS = 20

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Login
-from labbook.lab.local.kernel import start_time
+from labbook.lab.kernel import start_time
+from labbook.lab.ssh.login import Login
 
 ANSWER_SECONDS = 30
 

@@ -4,8 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
+from labbook.lab import kernel
 from labbook.lab.disk import loop_device
-from labbook.lab.local import cgroups, kernel, sandbox
+from labbook.lab.local import cgroups, sandbox
 from labbook.lab.local.layout import (
     names_file,
     network_commands,

@@ -15,9 +15,9 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from labbook.lab import kernel
 from labbook.lab.disk import tracefs
 from labbook.lab.journal import Journal
-from labbook.lab.local import kernel
 from labbook.lab.local.layout import block_route, choose_block, layout, routes
 
 STATE = Path("/run/labbook")

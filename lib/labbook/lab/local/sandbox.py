@@ -9,7 +9,7 @@ import re
 import socket
 from pathlib import Path
 
-from labbook.lab.local import kernel
+from labbook.lab import kernel
 
 FLAGS = {"nosuid": kernel.NOSUID, "nodev": kernel.NODEV, "noexec": kernel.NOEXEC,
          "noatime": kernel.NOATIME, "nodiratime": kernel.NODIRATIME, "relatime": kernel.RELATIME}

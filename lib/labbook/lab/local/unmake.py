@@ -8,9 +8,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from labbook.lab import kernel
 from labbook.lab.disk import loop_device, tracefs
 from labbook.lab.host import fuse
-from labbook.lab.local import cgroups, kernel
+from labbook.lab.local import cgroups
 from labbook.lab.local.sandbox import ROOT
 
 PATIENCE = 20  # seconds that the kernel may take to end a host's processes

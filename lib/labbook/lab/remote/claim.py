@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Host, Login
+from labbook.lab.host.host import Host
 from labbook.lab.journal import Journal
+from labbook.lab.ssh.login import Login
 
 IN_USE = "in-use"       # in a host's root folder: which lab has it. Beside it, .new-folders lists
                         # folders that were made for the root folder

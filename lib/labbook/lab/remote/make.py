@@ -6,22 +6,15 @@ import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from labbook.lab.host.host import Login
-from labbook.lab.remote import as_root, preflight, root, software
+from labbook.lab.host import as_root
+from labbook.lab.remote import preflight, root, software
 from labbook.lab.remote.assign import match, parse_cpus, share_cores
-from labbook.lab.remote.claim import (
-    MARK,
-    ClaimedHost,
-    look,
-    note_claimed,
-    ours,
-    require_free,
-    take,
-)
+from labbook.lab.remote.claim import MARK, ClaimedHost, look, note_claimed, ours, require_free, take
 from labbook.lab.remote.packages import provide
 from labbook.lab.remote.parallel import each, twice
 from labbook.lab.remote.unmake import unmake_host
 from labbook.lab.ssh import config
+from labbook.lab.ssh.login import Login
 from labbook.lab.ssh.transfer import say
 
 # Refuses after the lab was taken down: a killed driver's command may arrive late.

@@ -11,7 +11,8 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Host, Login
+from labbook.lab.host.host import Host
+from labbook.lab.ssh.login import Login
 from labbook.paths import ssh_labs_dir
 
 NAME = "ssh"
@@ -47,7 +48,8 @@ def up(lab_id: str, description, environment) -> dict:
 
 
 def limit(lab_id: str, host: Host, quota: float | None) -> None:
-    from labbook.lab.remote import as_root, root
+    from labbook.lab.host import as_root
+    from labbook.lab.remote import root
 
     if not host.groups:  # without groups there may be no permission for root's work
         raise LabError(f"{host.name} came up without a quota, so it takes none now")
@@ -58,7 +60,7 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
 def trace(lab_id: str, host: Host) -> str:
     """Write a tracing instance for a host's disk into its journal; return its name."""
     from labbook.lab.disk import tracefs
-    from labbook.lab.remote import as_root
+    from labbook.lab.host import as_root
 
     return as_root.call(host, tracefs.make, place=str(host.root.parent),
                         name=tracefs.instance(lab_id, host.name))["instance"]

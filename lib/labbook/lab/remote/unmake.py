@@ -8,12 +8,12 @@ from pathlib import Path
 
 from labbook.errors import LabError
 from labbook.lab.disk import tracefs
-from labbook.lab.host import fuse
+from labbook.lab.host import as_root, fuse
 from labbook.lab.host.process import FIELD
 from labbook.lab.journal import parse
 from labbook.lab.link import firewall
 from labbook.lab.local import unmake as local
-from labbook.lab.remote import as_root, root
+from labbook.lab.remote import root
 from labbook.lab.remote.claim import MARK, claimed, note_released, ours, still_claimed
 from labbook.lab.remote.parallel import each, twice
 

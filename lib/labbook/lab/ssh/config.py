@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from labbook.lab.host.host import Login
+from labbook.lab.ssh.login import Login
 
 
 def write(logins: dict[str, Login], folder: Path) -> None:

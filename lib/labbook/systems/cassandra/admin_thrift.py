@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from labbook.errors import InputError
 from labbook.systems.cassandra.config import FILE, VERSIONS
-from labbook.systems.cassandra.on_host.idl import idl
 from labbook.systems.cassandra.nodetool import parse_busy
+from labbook.systems.cassandra.on_host.idl import idl
 
 AS_SHIPPED = 4, 32  # how many SSTables of about one size are merged: at least, at most
 FLUSH_SECONDS = 600

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from labbook.errors import InputError, SystemFailure
-from labbook.lab.cache.python_packages import PythonPackages
+from labbook.lab.python_packages import PythonPackages
 from labbook.systems.base import Needs, System
 from labbook.systems.keystone import config
 from labbook.systems.keystone.config import ADMIN, DATABASE, DOMAIN, Secrets

@@ -5,7 +5,7 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from labbook.errors import LabError, LabbookError
+from labbook.errors import LabbookError, LabError
 from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import config, services

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from labbook.lab.cache.python_packages import PythonPackages
+from labbook.lab.python_packages import PythonPackages
 
 # Names of the parts' folders on hosts, and of Debian's Python modules.
 PARTS = ("keystone", "glance", "placement", "nova", "neutron", "cinder")

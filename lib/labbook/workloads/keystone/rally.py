@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from labbook.errors import InputError, LabbookError, SystemFailure
-from labbook.lab.cache.python_packages import PythonPackages
+from labbook.lab.python_packages import PythonPackages
 from labbook.targets import KEYSTONE, IdentityServer
 from labbook.workloads.clients.driver import clocks
 from labbook.workloads.clients.rows import Load

@@ -7,8 +7,8 @@ import yaml
 
 from labbook.lab.description import LabDescription
 from labbook.lab.environment.environment import Environment
-from labbook.lab.remote.assign import match
 from labbook.lab.environment.schema import ALLOW, DEFAULTS, HOST, JUMP, SCHEMA
+from labbook.lab.remote.assign import match
 from labbook.paths import checkout
 
 FILE = checkout() / "environments" / "hosts.example.yml"

@@ -6,10 +6,10 @@ import time
 import pytest
 from here import here_host
 
+from labbook.lab import kernel
 from labbook.lab.description import LabDescription
 from labbook.lab.host import fuse
 from labbook.lab.host.mount_point import run_or_abandon
-from labbook.lab.local import kernel
 from labbook.lab.journal import Journal
 from labbook.pipeline import plan, requirements
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.link.endpoints import ends
-from labbook.lab.link.link import Link
 from labbook.lab.journal import append_command
 from labbook.lab.link import firewall
+from labbook.lab.link.endpoints import ends
 from labbook.lab.link.firewall import ALL_QUEUES, Chain, free_queue
+from labbook.lab.link.link import Link
 
 CHAIN = Chain("t1", "b", "10.0.0.1", ("10.0.0.2", "10.0.0.3"))
 

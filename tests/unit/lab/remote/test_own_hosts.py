@@ -9,9 +9,9 @@ import yaml
 from labbook.cli import parser
 from labbook.lab.description import LabDescription
 from labbook.lab.environment.environment import Environment
+from labbook.lab.environment.schema import ALLOW
 from labbook.lab.remote.assign import match
 from labbook.lab.remote.needs import require_allowed
-from labbook.lab.environment.schema import ALLOW
 from labbook.paths import checkout
 
 PAGE = (checkout() / "book/own_hosts.md").read_text()

@@ -10,12 +10,14 @@ import pytest
 from labbook.errors import LabError, Lost
 from labbook.lab import LabDescription
 from labbook.lab.environment.inventory import RealHost
-from labbook.lab.host.host import Host, Login
+from labbook.lab.host import as_root
+from labbook.lab.host.host import Host
 from labbook.lab.journal import Journal
-from labbook.lab.remote import as_root, claim, make, parallel, provider, root, unmake
+from labbook.lab.remote import claim, make, parallel, provider, root, unmake
 from labbook.lab.remote.assign import parse_cpus, share_cores
 from labbook.lab.ssh import config as ssh_config
 from labbook.lab.ssh.jump import Jumps
+from labbook.lab.ssh.login import Login
 
 JUMP = Login("192.0.2.1", "op", "/k", "/known", 2222)
 LOGIN = Login("10.0.0.1", "me", "/my keys/%k", "/known", jump=JUMP)

@@ -5,8 +5,8 @@ import socket
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.host.host import Login
 from labbook.lab.ssh import connection as ssh
+from labbook.lab.ssh.login import Login
 
 
 class Broken:

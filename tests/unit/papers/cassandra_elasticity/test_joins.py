@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from labbook.papers.cassandra_elasticity.joins import (
-    calls_during,
     call_times,
     call_times_in_thirds,
+    calls_during,
     join_metrics,
     join_times,
     stream_times,

@@ -11,7 +11,8 @@ from here import here_host
 
 from labbook import systems
 from labbook.errors import InputError, LabError
-from labbook.lab.host.host import Host, Login
+from labbook.lab.host.host import Host
+from labbook.lab.ssh.login import Login
 from labbook.systems.ceph import config
 from labbook.systems.ceph.cluster import Ceph
 from labbook.systems.ceph.daemons import MOST_BYTES, CephMDS, CephOSD, Identity

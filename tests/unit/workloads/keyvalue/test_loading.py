@@ -10,11 +10,10 @@ from here import HereCrew, calls_spec, dead_port, here_host, null_server, target
 
 from labbook.errors import InputError, SystemFailure
 from labbook.workloads.clients.on_host import engine
-from labbook.workloads.keyvalue import loading
+from labbook.workloads.keyvalue import loading, protocols
 from labbook.workloads.keyvalue.loading import load_pairs
 from labbook.workloads.keyvalue.on_host import loader as loading_runner
 from labbook.workloads.keyvalue.on_host.pairs import WrongValue
-from labbook.workloads.keyvalue import protocols
 
 PROTOCOLS = ["thrift", "cql"]
 ASKED = dict(rows=300, value_bytes=4096, seed=1)

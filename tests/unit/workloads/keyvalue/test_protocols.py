@@ -12,8 +12,8 @@ from here import calls_spec, null_server, target, wire  # noqa: F401 (fixtures)
 
 from labbook.systems.null.server import protocol_files
 from labbook.targets import key_of
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
 from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
 from labbook.workloads.keyvalue.on_host.prepared import Template
 from labbook.workloads.keyvalue.protocols.thrift import idl
 

@@ -11,9 +11,9 @@ from here import HereCrew, calls_spec, dead_port, here_host, null_server, target
 from labbook.errors import InputError
 from labbook.workloads.clients import driver
 from labbook.workloads.clients.on_host import engine
-from labbook.workloads.keyvalue.on_host import callers
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.load import begin_pairs, latest
+from labbook.workloads.keyvalue.on_host import callers
 
 STREAM = dict(op="read", clients=3, rows=1000, value_bytes=4096, values="random", seed=1,
               seconds_at_most=30)

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.cache import python_packages
-from labbook.lab.cache.python_packages import PythonPackages
+from labbook.lab import python_packages
+from labbook.lab.python_packages import PythonPackages
 from labbook.lab.remote import wheels
 from labbook.lab.remote.on_host import probe_python as look
 from labbook.pipeline import install

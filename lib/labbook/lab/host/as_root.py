@@ -17,7 +17,7 @@ LIB = Path(__file__).resolve().parents[3]
 MODULES = ("labbook", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.disk", "labbook.lab.disk.loop_device", "labbook.lab.disk.tracefs",
            "labbook.lab.host", "labbook.lab.host.fuse",
-           "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.local.kernel",
+           "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.kernel",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
            "labbook.lab.remote", "labbook.lab.remote.root")
 ARCHIVE = "as-root.zip"     # in the lab's folder on the host

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.remote import as_root, root
+from labbook.lab.host import as_root
+from labbook.lab.remote import root
 
 
 @pytest.fixture
