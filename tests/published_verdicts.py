@@ -33,10 +33,10 @@ def lines(study: str):
             columns = list(frame.columns)
             parameters = columns[1:columns.index("repeat")]
             rows = frame.drop(columns=OWN).to_dict("records")
-        found = rules.decide(claim, rows, parameters, file=claims.path(study), profile=profile,
+        outcome = rules.decide(claim, rows, parameters, file=claims.path(study), profile=profile,
                              known=claims.full_words(study))
-        at = found.interval
-        yield (claim["id"], found.verdict,
+        at = outcome.interval
+        yield (claim["id"], outcome.verdict,
                f"{at.value:.6g} {at.low:.6g} {at.high:.6g} {at.level:.4g} {at.n}" if at else "")
 
 

@@ -6,7 +6,7 @@ from labbook.checks import did_you_mean
 from labbook.claims.statistics import geometric_mean, slope
 from labbook.errors import InputError
 
-BY_POINT = ("always", "sometimes")  # rules that use every point, paired or not
+BY_POINT = ("always", "sometimes")  # rules that use every point, also of incomplete settings
 
 
 class NotTestable(Exception):
@@ -14,144 +14,155 @@ class NotTestable(Exception):
 
 
 class Comparison:
-    """The metric's values in the arms of a rule: arm -> {(repeat, setting of the rest): value}."""
+    """The metric's values in the arms of a rule.
 
-    def __init__(self, rule, metric, rows, parameters, place, profile, known=()):
+    arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
+    parameters that do not select the arm. settings: those with a value in every arm and repeat.
+    limited, without: numbers of points that are limited by the clients, or have no value.
+    NotTestable without any such setting.
+    """
+
+    def __init__(self, rule, metric, rows, parameters, source, profile, known=()):
         where = rule.get("where", {})
         self.arms, self.limited, self.parameters = [], 0, parameters
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
-        self.operations, self.failed, spoilt = 0, 0, set()
+        self.operations, self.failed, excluded = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
-            found = _select(rows, {**where, **arm}, place, profile, known)
-            limited = [row for row in found if row.get("client_limited") == 1]
+            points = _select(rows, {**where, **arm}, source, profile, known)
+            limited = [row for row in points if row.get("client_limited") == 1]
             self.limited += len(limited)
-            spoilt |= {self._rest(row, arm) for row in limited}
-            self.without += sum(is_missing(row.get(metric)) for row in found)
-            self._count(row for row in found if row.get("client_limited") != 1)
-            self.arms.append({(row["repeat"], self._rest(row, arm)): float(row[metric])
-                              for row in found if not is_missing(row.get(metric))})
-        together = {(repeat, rest) for repeat, rest in set.intersection(*map(set, self.arms))
-                    if rest not in spoilt}
-        self.repeats = sorted({repeat for repeat, _ in together})
-        rests = {rest for _, rest in together}
-        self.rests = sorted((rest for rest in rests
-                             if all((r, rest) in together for r in self.repeats)), key=str)
-        if not self.rests:
-            raise NotTestable("limited by the clients" if self.limited else
-                              f"no repeat has {metric} of all that is compared")
+            excluded |= {self._setting(row, arm) for row in limited}
+            self.without += sum(is_missing(row.get(metric)) for row in points)
+            self._count_operations(row for row in points if row.get("client_limited") != 1)
+            self.arms.append({(row["repeat"], self._setting(row, arm)): float(row[metric])
+                              for row in points if not is_missing(row.get(metric))})
+        paired = {(repeat, setting) for repeat, setting in set.intersection(*map(set, self.arms))
+                  if setting not in excluded}
+        self.repeats = sorted({repeat for repeat, _ in paired})
+        self.settings = sorted((setting for setting in {setting for _, setting in paired}
+                                if all((r, setting) in paired for r in self.repeats)), key=str)
+        if not self.settings:
+            raise NotTestable("the clients were the limit in every setting that could be compared" if self.limited
+                              else f"no setting has {metric} in every arm and every repeat")
 
-    def _rest(self, row, arm):
-        """A missing value is None here, since NaN is not equal to itself."""
+    def _setting(self, row, arm):
+        """A row's setting. A missing value becomes None, since NaN is not equal to itself."""
         return tuple((p, None if is_missing(row[p]) else row[p])
                      for p in self.parameters if p not in arm)
 
-    def _count(self, rows):
+    def _count_operations(self, rows):
         for row in rows:
             if not is_missing(row.get("errors")):
                 self.operations += int(row["n"])
                 self.failed += int(row["errors"])
 
-    def left_out(self) -> str:
-        """What is excluded, in words: points without a value, settings limited by the clients,
-        failed operations."""
+    def exclusions(self) -> str:
+        """What the numbers exclude, in words for the end of a reason: points without a value, settings
+        limited by the clients, failed operations."""
         words = ""
         if self.without:
             points = "1 point has" if self.without == 1 else f"{self.without} points have"
             words += f"; {points} no {self.metric}"
-            words += "" if self.by_point else ", and their settings are left out of all repeats"
+            words += "" if self.by_point else ", and their settings are excluded from all repeats"
         if self.limited:
             points = "1 point" if self.limited == 1 else f"{self.limited} points"
-            words += f"; settings limited by the clients ({points}) are left out of all repeats"
+            words += f"; settings limited by the clients ({points}) are excluded from all repeats"
         if self.failed and self.of_successes:
-            words += f"; {self.failed} of {self.operations} operations failed and are not in the times"
+            words += f"; {self.failed} of {self.operations} operations failed and are excluded"
         return words
 
     def curves(self, along) -> list[list]:
-        """For every setting but `along`: [(x, rest)] in the order of x, of at least two x."""
+        """Curves over `along`, one for each combination of the other parameters: [(x, setting)] by rising x,
+        with two or more x. NotTestable without any."""
         curves = {}
-        for rest in self.rests:
-            others = tuple((p, v) for p, v in rest if p != along)
-            curves.setdefault(others, []).append((dict(rest)[along], rest))
-        found = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
-        if not found:
-            raise NotTestable(f"fewer than two values of {along} to compare" + self.left_out())
-        return found
+        for setting in self.settings:
+            others = tuple((p, v) for p, v in setting if p != along)
+            curves.setdefault(others, []).append((dict(setting)[along], setting))
+        ordered = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
+        if not ordered:
+            raise NotTestable(f"fewer than two values of {along} can be compared" + self.exclusions())
+        return ordered
 
     def values(self, repeat) -> list[float]:
-        """The first arm's values, of settings that every repeat has."""
-        return [self.arms[0][repeat, rest] for rest in self.rests]
+        """The first arm's values, in the order of `settings`."""
+        return [self.arms[0][repeat, setting] for setting in self.settings]
 
     def all(self, repeat) -> list[float]:
         """All values of the first arm in this repeat."""
         return [value for (one, _), value in self.arms[0].items() if one == repeat]
 
-    def ratios(self, repeat, rests) -> list[float]:
+    def ratios(self, repeat, settings) -> list[float]:
         of, than = self.arms
-        return [_ratio(of[repeat, rest], than[repeat, rest]) for rest in rests]
+        return [_ratio(of[repeat, setting], than[repeat, setting]) for setting in settings]
 
     def growth(self, arm, repeat, along) -> float:
+        """The value at the largest `along` over that at the smallest, averaged over curves."""
         values = self.arms[arm]
         return geometric_mean(_ratio(values[repeat, curve[-1][1]], values[repeat, curve[0][1]])
                               for curve in self.curves(along))
 
     def exponent(self, repeat, along) -> float:
         """The exponent of a power law of the first arm's values over `along`, averaged over curves."""
-        found = []
+        exponents = []
         for curve in self.curves(along):
-            values = [self.arms[0][repeat, rest] for _, rest in curve]
+            values = [self.arms[0][repeat, setting] for _, setting in curve]
             if curve[0][0] <= 0 or min(values) <= 0:
-                raise NotTestable(f"a power law of {along} is undefined where a value is 0")
-            found.append(slope([math.log(x) for x, _ in curve], list(map(math.log, values))))
-        return sum(found) / len(found)
+                raise NotTestable(f"a power law of {along} needs values above 0")
+            exponents.append(slope([math.log(x) for x, _ in curve], list(map(math.log, values))))
+        return sum(exponents) / len(exponents)
 
     def extremes(self, along) -> tuple:
-        """The values of `along` at which the first arm's values are largest and smallest, by all
-        repeats and all settings of the rest that have every value of it."""
+        """The values of `along` at which the first arm's values are largest and smallest, by
+        their means over all repeats and all complete settings."""
         means = {}
-        for of_value in self._alike(along):
-            for value, rest in of_value.items():
-                means.setdefault(value, []).extend(self.arms[0][r, rest] for r in self.repeats)
+        for of_value in self._complete_settings(along):
+            for value, setting in of_value.items():
+                means.setdefault(value, []).extend(self.arms[0][r, setting] for r in self.repeats)
         if len(means) < 2:
-            raise NotTestable(f"fewer than two values of {along} to compare" + self.left_out())
+            raise NotTestable(f"fewer than two values of {along} can be compared" + self.exclusions())
         if min(map(min, means.values())) <= 0:
-            raise NotTestable("a ratio to zero is undefined")
+            raise NotTestable("ratios need values above 0")
         ordered = sorted(means, key=lambda value: geometric_mean(means[value]))
         return ordered[-1], ordered[0]
 
     def within(self, repeat, along, of, than) -> list[float]:
         """The first arm's values at `of` over those at `than`, two values of `along`."""
         return [_ratio(self.arms[0][repeat, one[of]], self.arms[0][repeat, one[than]])
-                for one in self._alike(along)]
+                for one in self._complete_settings(along)]
 
-    def _alike(self, along) -> list[dict]:
-        """For every setting but `along` that has all of its values: {value: rest}."""
+    def _complete_settings(self, along) -> list[dict]:
+        """For each combination of the other parameters that has all values of `along`: {value: setting}."""
         found = {}
-        for rest in self.rests:
-            others = tuple((p, v) for p, v in rest if p != along)
-            found.setdefault(others, {})[dict(rest)[along]] = rest
+        for setting in self.settings:
+            others = tuple((p, v) for p, v in setting if p != along)
+            found.setdefault(others, {})[dict(setting)[along]] = setting
         most = max(map(len, found.values()))
         return [one for one in found.values() if len(one) == most]
 
     def slope(self, arm, repeat, along) -> float:
-        slopes = [slope([x for x, _ in c], [self.arms[arm][repeat, rest] for _, rest in c])
+        """The slope of an arm's values over `along`, averaged over curves."""
+        slopes = [slope([x for x, _ in c], [self.arms[arm][repeat, setting] for _, setting in c])
                   for c in self.curves(along)]
         return sum(slopes) / len(slopes)
 
 
-def _select(rows, wanted, place, profile, known_words):
+def _select(rows, wanted, source, profile, known_words):
     for name, want in wanted.items():
         if any(matches(row[name], want) for row in rows):
             continue
-        check_value(name, want, rows, known_words, place)
-        raise NotTestable(f"this run of the {profile} profile measured no {name} {_wanted(want)}")
+        check_value(name, want, rows, known_words, source)
+        raise NotTestable(f"the {profile} profile measured no point with {name} {_wanted(want)}")
     return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
 
 
 def check_value(name, want, rows, known_words, file, key=None) -> None:
-    """InputError where no row has this value of a parameter and it is a mistake: a word that looks
-    like one of the rows' and is none of `known_words`, or text among numbers and the reverse."""
+    """InputError for a parameter's value that no row has and that is probably a mistake.
+
+    It is one where the value is a word that resembles one of the rows' and is none of `known_words`,
+    or where it is text among numbers, or a number among text.
+    """
     known = sorted({row[name] for row in rows if not is_missing(row[name])}, key=str)
     if not known or any(matches(row[name], want) for row in rows):
         return
@@ -164,7 +175,7 @@ def check_value(name, want, rows, known_words, file, key=None) -> None:
 
 
 def _kind(value) -> str:
-    """"text" or "number"; nothing for what may stand beside either."""
+    """Type of a value: "text" or "number"; empty for None and booleans, which fit either."""
     if isinstance(value, str):
         return "text"
     is_number = isinstance(value, (int, float, dict)) and not isinstance(value, bool)
@@ -172,17 +183,18 @@ def _kind(value) -> str:
 
 
 def _is_word(want) -> bool:
-    """Whether a value is a plain word: similar names with digits often mean different things."""
+    """Whether a value is a plain word; similar names with digits often name different values."""
     return isinstance(want, str) and want.islower() and want.replace("_", "").isalpha()
 
 
 def _extends(want, other) -> bool:
-    """Whether one extends the other by a word (standby, standby_replay), so that neither is a typo."""
+    """Whether one value is the other with a word added (standby, standby_replay): no typing error."""
     short, long = sorted((str(want), str(other)), key=len)
     return long.startswith(f"{short}_")
 
 
 def matches(value, want) -> bool:
+    """Whether a parameter's value is the wanted one, or within a wanted {at_least, at_most}."""
     if isinstance(want, dict):
         return (not is_missing(value) and want.get("at_least", -math.inf) <= value
                 <= want.get("at_most", math.inf))
@@ -196,10 +208,11 @@ def _wanted(want) -> str:
 
 
 def is_missing(value) -> bool:
+    """Whether a value is None or NaN."""
     return value is None or value != value
 
 
 def _ratio(of, than) -> float:
     if of <= 0 or than <= 0:
-        raise NotTestable(f"a ratio of {of:g} to {than:g} is undefined")
+        raise NotTestable(f"ratios need values above 0, not {of:g} over {than:g}")
     return of / than

@@ -1,9 +1,10 @@
-"""One entry of claims.yml that stands for several claims: `for: {op: [read, write]}`.
+"""Expand entries of claims.yml that stand for several claims: `for: {op: [read, write]}`.
 
-The entry is repeated for every combination of the values. `{op}` in any of its strings becomes the
-value. A value may have fields, `for: {op: {read: {verb: reads, factor: 2}, write: {...}}}`, which
-strings name as `{op.verb}`. A string that is one placeholder and nothing else becomes the value
-itself: a number stays a number, and a list or a mapping is put in whole.
+An entry with `for` is repeated for every combination of the values. The placeholder `{op}` in any
+of its strings is replaced by the value. A value may have fields, as in
+`for: {op: {read: {verb: reads, factor: 2}, write: {...}}}`; `{op.verb}` is their placeholder. A
+string that consists of one placeholder becomes the value itself, with its type: a number, a list or
+a mapping.
 """
 
 import re
@@ -17,7 +18,7 @@ SHAPE = "{name: [value, ...]} or {name: {value: {field: ...}, ...}}"
 
 
 def expand(entries, file):
-    """The entries with every matrix written out; what is no list is returned as it is.
+    """The list of entries with every matrix expanded; any other data is returned unchanged.
 
     InputError names the entry, and the placeholder or the part of `for` that is wrong.
     """
@@ -36,7 +37,7 @@ def _claims_of(entry: dict, file) -> list[dict]:
     axes = [_choices(name, values, file, key) for name, values in _axes(entry["for"], file, key)]
     unused = set(entry["for"]) - {name.split(".")[0] for name in _named(rest)}
     if unused:
-        raise InputError(f"no string of the claim has {{{sorted(unused)[0]}}}", file=file, key=key)
+        raise InputError(f"no string of the claim uses {{{sorted(unused)[0]}}}", file=file, key=key)
     claims = []
     for chosen in product(*axes):
         values = {name: value for part in chosen for name, value in part.items()}
@@ -51,7 +52,7 @@ def _axes(matrix, file, key):
 
 
 def _choices(name, values, file, key) -> list[dict]:
-    """For each value of one name: {placeholder: what it becomes}."""
+    """For each value of one name: {placeholder: its replacement}."""
     if isinstance(values, list) and values and not any(isinstance(v, (dict, list)) for v in values):
         return [{name: value} for value in values]
     if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
@@ -69,7 +70,7 @@ def _named(data) -> set[str]:
 
 
 def _filled(data, values, file, key):
-    """`data` with its placeholders replaced; keys of mappings are strings like others."""
+    """`data` with its placeholders replaced, also in the keys of mappings."""
     if isinstance(data, dict):
         return {_filled(name, values, file, key): _filled(part, values, file, f"{key}.{name}")
                 for name, part in data.items()}

@@ -12,7 +12,7 @@ from labbook.claims.statistics import geometric_mean
 
 
 def _greater(rule, compared):
-    return (lambda repeat: geometric_mean(compared.ratios(repeat, compared.rests)),
+    return (lambda repeat: geometric_mean(compared.ratios(repeat, compared.settings)),
             (rule.get("margin", 1), math.inf), "times")
 
 
@@ -40,7 +40,7 @@ def _grows_with(rule, compared):
 
 
 def _scales_with(rule, compared):
-    return (lambda repeat: compared.exponent(repeat, rule["along"]), ends(rule), "as the exponent")
+    return (lambda repeat: compared.exponent(repeat, rule["along"]), bounds(rule), "as the exponent")
 
 
 def _grows_alike(rule, compared):
@@ -75,25 +75,25 @@ def _below(rule, compared):
 
 
 def _between(rule, compared):
-    return lambda repeat: fmean(compared.values(repeat)), ends(rule), rule.get("unit", "")
+    return lambda repeat: fmean(compared.values(repeat)), bounds(rule), rule.get("unit", "")
 
 
 def _always(rule, compared):
-    """Each repeat stands with its worst point: the one that lies farthest out."""
-    low, high = ends(rule)
+    """A repeat's number is that of its worst point: the one farthest outside the bounds."""
+    low, high = bounds(rule)
     return (lambda repeat: max(compared.all(repeat), key=lambda one: max(low - one, one - high)),
             (low, high), rule.get("unit", ""))
 
 
 def _sometimes(rule, compared):
-    """1 of a repeat with a point that lies there, else 0."""
-    low, high = ends(rule)
+    """1 for a repeat with a point within the bounds, otherwise 0."""
+    low, high = bounds(rule)
     return (lambda repeat: float(any(low <= one <= high for one in compared.all(repeat))),
             (low, high), "of all repeats")
 
 
-def ends(rule, low="low", high="high") -> tuple[float, float]:
-    """The ends that a rule names; infinite where it names none."""
+def bounds(rule, low="low", high="high") -> tuple[float, float]:
+    """The bounds that a rule names; infinite where it names none."""
     return rule.get(low, -math.inf), rule.get(high, math.inf)
 
 
@@ -101,18 +101,21 @@ def _crosses_near(rule, compared):
     along, at, within = rule["along"], rule["at"], rule["within"]
     curves = compared.curves(along)
     if len(curves) > 1:
-        raise NotTestable(f"more than one curve over {along}: the rule leaves parameters open")
+        raise NotTestable(f"the rule leaves parameters open, so there is more than one curve over {along}")
     xs = [x for x, _ in curves[0]]
     if not xs[0] <= at <= xs[-1]:
-        raise NotTestable(f"{along} was measured from {xs[0]:g} to {xs[-1]:g} only, and the claim "
+        raise NotTestable(f"{along} was measured only from {xs[0]:g} to {xs[-1]:g}, but the claim "
                           f"is about {at:g}")
-    return (lambda repeat: crossing(xs, compared.ratios(repeat, [rest for _, rest in curves[0]])),
+    return (lambda repeat: crossing(xs, compared.ratios(repeat, [setting for _, setting in curves[0]])),
             (at - within, at + within), along)
 
 
 def crossing(xs, ratios) -> float:
-    """Where ratios over xs go from above 1 to below: between the x before and after the change that
-    fits most of them. Infinite when they stay above, minus infinite when below."""
+    """The x at which ratios over xs fall from above 1 to below 1.
+
+    It is interpolated within the interval of xs for which most ratios lie on the right side of 1.
+    Infinite when the ratios stay above 1, minus infinite when they stay below.
+    """
     logs = [math.log(r) for r in ratios]
     fits = [sum(v > 0 for v in logs[:k]) + sum(v <= 0 for v in logs[k:])
             for k in range(len(xs) + 1)]

@@ -1,35 +1,43 @@
-"""The rules that decide claims. Each makes one number of every repeat, its two arms paired within
-the repeat, and asks whether the interval of their median lies where the claim says.
+"""The rules that decide claims.
 
-greater        `of` is greater than `than`: their ratio is above `margin`
-equal_within   their ratio lies between 1/`margin` and `margin`
-ratio_between  their ratio lies between `low` and `high`
-differs_over   of the values of `along`, the metric at the one where it is largest over all repeats
-               is more than `margin` times that at the one where it is smallest
-grows_with     from the smallest to the largest `along` the metric grows more than `margin` times
-scales_with    it goes with `along` to a power from `low` to `high` (or on the side of the one
-               given); a power of 1 is proportion
-grows_alike    the growths of the two arms so measured differ by less than `margin` times
-grows_less     the growth of `of` is less than 1/`margin` of that of `than`
-grows_slower   the slope of `of` over `along` is below 1/`margin` of that of `than`
-crosses_near   `of` is the greater at first and the smaller later; from about `at` on, give or take
-               `within`, in the unit of `along`
-above          the metric itself lies above `value`, in `unit`
-below          it lies below `value`
-between        it lies between `low` and `high`
-always         it lies from `low` to `high` (or on the side of the one given) in every single
-               point: where a claim says "none" or "all", one that does not refutes it
-sometimes      it lies from `low` to `high` in some point: where a claim says "there are runs in
-               which", one that does confirms it, and it takes repeats to say that there is none.
-               The interval is that of the share of repeats with such a point. For what is counted
-               or is 0 or 1: of what only scatters there is such a point as soon as there are many
-Over what a rule leaves open (parameters in neither arm nor `where`) ratios are averaged
-geometrically, measures themselves plainly. A setting at which the clients were the limit in any
-repeat is left out of all: to drop only the repeats in which the server was fast would favour the
-slow ones.
+A rule computes a number for each repeat and the confidence interval of the numbers' median. The
+verdict depends on whether that interval lies within the bounds that the claim states. `of` and
+`than` select two arms, paired within each repeat; "ratio" is `of` over `than`; `along` names a
+parameter.
 
-A claim may need something of the place, such as a disk that seeks. Where the median of a metric
-says that this place lacks it, the claim is not testable here; what was measured is told all the same.
+greater        the ratio is above `margin`
+equal_within   the ratio is between 1/`margin` and `margin`
+ratio_between  the ratio is between `low` and `high`
+differs_over   the metric at one value of `along` is more than `margin` times that at another: the
+               values where it is largest and smallest, selected over all repeats
+grows_with     the metric at the largest `along` is more than `margin` times that at the smallest
+scales_with    the metric follows a power law of `along`, with an exponent from `low` to `high`
+               (either may be omitted); exponent 1 is proportional
+grows_alike    the growth of `of`, as in grows_with, over that of `than` is between 1/`margin` and
+               `margin`
+grows_less     the growth of `of` is below 1/`margin` of the growth of `than`
+grows_slower   the slope of `of` over `along` is below 1/`margin` of the slope of `than`
+crosses_near   with rising `along` the ratio falls from above 1 to below 1, at a value of `along`
+               that differs from `at` by less than `within` (in the unit of `along`)
+above          the metric is above `value`, in `unit`
+below          the metric is below `value`
+between        the metric is between `low` and `high`
+always         the metric of every point is from `low` to `high` (either may be omitted). For claims
+               of "none" or "all": one point outside refutes the claim
+sometimes      the metric of some point is from `low` to `high`. For claims that "there are runs in
+               which ...": one such point confirms the claim; refuting it takes several repeats
+               without one. The interval is that of the share of repeats with such a point. Use it
+               for counts and for metrics that are 0 or 1: with enough points, noise alone puts some
+               point of a continuous metric anywhere
+
+Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged
+geometrically and metrics arithmetically over their settings. A setting at which the clients were
+the limit in any repeat is excluded from all repeats: excluding only the repeats in which the server
+was fast would favour slow servers.
+
+A claim may have `needs`: properties of the place, such as a disk with seek times. Where the median
+of a metric shows that the place lacks one, the claim is not testable here; the measured value is
+shown all the same.
 """
 
 import math
@@ -38,7 +46,7 @@ from statistics import median
 
 from labbook.checks import did_you_mean
 from labbook.claims.comparison import Comparison, NotTestable, check_value, is_missing
-from labbook.claims.rule_numbers import RULES, crossing, ends
+from labbook.claims.rule_numbers import RULES, bounds, crossing
 from labbook.claims.statistics import Interval, median_interval, share_interval
 from labbook.errors import InputError
 
@@ -46,12 +54,14 @@ __all__ = ["Outcome", "check_grid", "crossing", "decide", "numbers"]
 
 REPLICATED, NOT_REPLICATED = "replicated", "not replicated"
 TOO_NOISY, NOT_TESTABLE = "too noisy", "not testable here"
-# Below this level nothing is called (not) replicated: it takes three repeats, all of one mind.
+# A verdict other than "too noisy" needs an interval of this level, which takes three repeats.
 LEAST_LEVEL, LEAST_REPEATS = 0.75, 3
 
 
 @dataclass(frozen=True)
 class Outcome:
+    """`interval`, in `unit`, is None where no number could be computed."""
+
     verdict: str
     reason: str
     interval: Interval | None = None
@@ -59,53 +69,56 @@ class Outcome:
 
 
 def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick", known=()):
-    """Outcome of a claim's rule. rows: a dict a point, with the parameters, `repeat`, the metric
-    and perhaps `client_limited`. known: words that no rule has by a slip of the pen, measured or not.
-    InputError for parameters or values that do not exist."""
+    """Outcome of a claim's rule.
+
+    rows: a dict for each point, with the parameters, `repeat`, the metric and optionally
+    `client_limited`. known: words that are valid values of parameters, measured or not.
+    InputError for parameters or values that do not exist.
+    """
     rule, metric = claim["rule"], claim.get("metric")
     if rule["name"] == "not_testable":
         return Outcome(NOT_TESTABLE, rule["reason"])
     check_parameters(rule, parameters, file, claim["id"])
     try:
         compared = Comparison(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
-        found, (low, high), unit = _compare(rule, compared)
-        interval = median_interval(found)
+        of_repeats, (low, high), unit = _compare(rule, compared)
+        interval = median_interval(of_repeats)
         if rule["name"] == "always":
-            verdict, reason = _place_all(found, low, high, unit)
+            verdict, reason = _judge_all(of_repeats, low, high, unit)
         elif rule["name"] == "sometimes":
-            interval = share_interval(int(sum(found)), len(found))
-            verdict, reason = _place_some(compared, low, high, rule.get("unit", ""))
+            interval = share_interval(int(sum(of_repeats)), len(of_repeats))
+            verdict, reason = _judge_some(compared, low, high, rule.get("unit", ""))
         else:
-            verdict, reason = _place(interval, low, high, unit)
+            verdict, reason = _judge(interval, low, high, unit)
     except NotTestable as why:
-        return Outcome(NOT_TESTABLE, _lacking(claim, rows) or str(why))
-    lacking = _lacking(claim, rows)
-    if lacking:
-        verdict, reason = NOT_TESTABLE, lacking
-    return Outcome(verdict, reason + compared.left_out(), interval, unit)
+        return Outcome(NOT_TESTABLE, _unmet_need(claim, rows) or str(why))
+    unmet = _unmet_need(claim, rows)
+    if unmet:
+        verdict, reason = NOT_TESTABLE, unmet
+    return Outcome(verdict, reason + compared.exclusions(), interval, unit)
 
 
-def _lacking(claim, rows) -> str:
-    """What the claim needs of the place and the place, as measured, has not; else nothing."""
+def _unmet_need(claim, rows) -> str:
+    """The first of the claim's needs that the place does not meet, in words; empty if it meets all."""
     for need in claim.get("needs", ()):
         metric = need["metric"]
-        found = [row[metric] for row in rows if not is_missing(row.get(metric))]
-        if not found:
-            return f"{metric} was not measured, and the claim needs it"
-        value, low, high = median(found), *ends(need, "at_least", "at_most")
+        measured = [row[metric] for row in rows if not is_missing(row.get(metric))]
+        if not measured:
+            return f"the claim needs {metric}, which was not measured"
+        value, low, high = median(measured), *bounds(need, "at_least", "at_most")
         if not low <= value <= high:
-            return f"{need['otherwise']} ({metric} {value:.3g}, {_wanted(low, high)} needed)"
+            return f"{need['otherwise']} ({metric} is {value:.3g}; the claim needs {_wanted(low, high)})"
     return ""
 
 
 def _wanted(low, high, unit="") -> str:
-    """`at least 1 and at most 2`, without the ends that are not there."""
+    """`at least 1 and at most 2`, without infinite ends."""
     return " and ".join(f"{word} {end:.4g}{unit}" for word, end in
                         (("at least", low), ("at most", high)) if math.isfinite(end))
 
 
 def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
-    """What the claim's rule makes of each repeat, as in `decide`; none where that cannot be."""
+    """The rule's number for each repeat, as used by `decide`; empty where it cannot be computed."""
     check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
     try:
         compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
@@ -115,55 +128,55 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 
 
 def _compare(rule, compared):
-    number, bounds, unit = RULES[rule["name"]](rule, compared)
-    return [number(repeat) for repeat in compared.repeats], bounds, unit
+    number, limits, unit = RULES[rule["name"]](rule, compared)
+    return [number(repeat) for repeat in compared.repeats], limits, unit
 
 
-def _place(interval, low, high, unit):
+def _judge(interval, low, high, unit):
     if interval.level < LEAST_LEVEL:
         return _too_few(interval.n)
-    bounds = _bounds(low, high, unit)
+    where = _where(low, high, unit)
     if low < interval.low and interval.high < high:
-        return REPLICATED, f"the whole interval lies {bounds}"
+        return REPLICATED, f"the whole interval lies {where}"
     if interval.high <= low or interval.low >= high:
-        return NOT_REPLICATED, f"no part of the interval lies {bounds}"
-    return TOO_NOISY, f"only a part of the interval lies {bounds}"
+        return NOT_REPLICATED, f"no part of the interval lies {where}"
+    return TOO_NOISY, f"only a part of the interval lies {where}"
 
 
-def _place_all(worst, low, high, unit):
-    """By the worst point of each repeat; the ends belong to what is claimed."""
+def _judge_all(worst, low, high, unit):
+    """Verdict by the worst point of each repeat; `low` and `high` themselves are within."""
     wanted = _wanted(low, high, f" {unit}".rstrip())
     against = sum(not low <= one <= high for one in worst)
     if against:
         return NOT_REPLICATED, f"{against} of {len(worst)} repeats had a point that is not {wanted}"
     if len(worst) < LEAST_REPEATS:
         return _too_few(len(worst))
-    return REPLICATED, f"every point of {len(worst)} repeats is {wanted}"
+    return REPLICATED, f"every point in {len(worst)} repeats is {wanted}"
 
 
-def _place_some(compared, low, high, unit):
-    """By any point; the ends belong to what is claimed."""
+def _judge_some(compared, low, high, unit):
+    """Verdict by any point; `low` and `high` themselves are within."""
     wanted = _wanted(low, high, f" {unit}".rstrip())
     points = [compared.all(repeat) for repeat in compared.repeats]
-    there = [sum(low <= one <= high for one in of_repeat) for of_repeat in points]
+    within = [sum(low <= one <= high for one in of_repeat) for of_repeat in points]
     n, every = len(points), sum(map(len, points))
-    if any(there):
-        return REPLICATED, (f"{sum(map(bool, there))} of {_repeats(n)} had a point that is {wanted} "
-                            f"({sum(there)} of {every} points)")
+    if any(within):
+        return REPLICATED, (f"{sum(map(bool, within))} of {_repeats(n)} had a point that is {wanted} "
+                            f"({sum(within)} of {every} points)")
     if n < LEAST_REPEATS:
         return _too_few(n)
-    return NOT_REPLICATED, f"none of {every} points of {n} repeats is {wanted}"
+    return NOT_REPLICATED, f"none of {every} points in {n} repeats is {wanted}"
 
 
 def _too_few(n):
-    return TOO_NOISY, f"{_repeats(n)} only; a verdict takes {LEAST_REPEATS} or more"
+    return TOO_NOISY, f"only {_repeats(n)}; a verdict needs {LEAST_REPEATS} or more"
 
 
 def _repeats(n):
     return "one repeat" if n == 1 else f"{n} repeats"
 
 
-def _bounds(low, high, unit):
+def _where(low, high, unit):
     if high == math.inf:
         return f"above {low:.4g} {unit}"
     if low == -math.inf:
@@ -175,8 +188,8 @@ def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -
     """Check a claim against the grid of its experiment, before anything is measured.
 
     points: the parameters of each point; parameters: their names. InputError for a parameter that
-    the experiment has not, and for a value that is of another kind than the grid's or looks like a
-    misspelt one. A value that this profile leaves out is no error.
+    the experiment does not have, and for a value of another type than the grid's or one that looks
+    misspelt. A value that only another profile measures is no error.
     """
     rule = claim["rule"]
     check_parameters(rule, parameters, file, claim["id"])

@@ -1,4 +1,4 @@
-"""What claims.yml may hold: the keys of a claim and of each rule."""
+"""JSON schema of claims.yml: the keys of a claim and of each rule."""
 
 TEXT = {"type": "string", "minLength": 1}
 NUMBER = {"type": "number"}
@@ -15,33 +15,33 @@ WHERE = {
 }
 FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
 WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
-ONE = {"of": ARM, "where": WHERE}
-TWO = {**ONE, "than": ARM}
-ENDS = {"low": NUMBER, "high": NUMBER}
+ONE_ARM = {"of": ARM, "where": WHERE}
+TWO_ARMS = {**ONE_ARM, "than": ARM}
+BOUNDS = {"low": NUMBER, "high": NUMBER}
 
-# Each rule's keys, the ones that must be there first. What they mean: labbook.claims.rules.
+# Each rule: its required keys, and the schema of all its keys. labbook.claims.rules explains them.
 RULES = {
-    "greater": (("of", "than"), {**TWO, "margin": FACTOR}),
-    "equal_within": (("of", "than", "margin"), {**TWO, "margin": WIDTH}),
-    "ratio_between": (("of", "than", "low", "high"), {**TWO, **ENDS}),
-    "differs_over": (("along",), {**ONE, "along": TEXT, "margin": FACTOR}),
-    "grows_with": (("along",), {**ONE, "along": TEXT, "margin": FACTOR}),
-    "scales_with": (("along",), {**ONE, "along": TEXT, **ENDS}),
-    "grows_alike": (("of", "than", "along", "margin"), {**TWO, "along": TEXT, "margin": WIDTH}),
-    "grows_less": (("of", "than", "along"), {**TWO, "along": TEXT, "margin": FACTOR}),
-    "grows_slower": (("of", "than", "along"), {**TWO, "along": TEXT, "margin": FACTOR}),
+    "greater": (("of", "than"), {**TWO_ARMS, "margin": FACTOR}),
+    "equal_within": (("of", "than", "margin"), {**TWO_ARMS, "margin": WIDTH}),
+    "ratio_between": (("of", "than", "low", "high"), {**TWO_ARMS, **BOUNDS}),
+    "differs_over": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
+    "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
+    "scales_with": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS}),
+    "grows_alike": (("of", "than", "along", "margin"), {**TWO_ARMS, "along": TEXT, "margin": WIDTH}),
+    "grows_less": (("of", "than", "along"), {**TWO_ARMS, "along": TEXT, "margin": FACTOR}),
+    "grows_slower": (("of", "than", "along"), {**TWO_ARMS, "along": TEXT, "margin": FACTOR}),
     "crosses_near": (("of", "than", "along", "at", "within"),
-                     {**TWO, "along": TEXT, "at": NUMBER,
+                     {**TWO_ARMS, "along": TEXT, "at": NUMBER,
                       "within": {"type": "number", "exclusiveMinimum": 0}}),
-    "above": (("value",), {**ONE, "value": NUMBER, "unit": TEXT}),
-    "below": (("value",), {**ONE, "value": NUMBER, "unit": TEXT}),
-    "between": (("low", "high"), {**ONE, **ENDS, "unit": TEXT}),
-    "always": ((), {**ONE, **ENDS, "unit": TEXT}),
-    "sometimes": ((), {**ONE, **ENDS, "unit": TEXT}),
+    "above": (("value",), {**ONE_ARM, "value": NUMBER, "unit": TEXT}),
+    "below": (("value",), {**ONE_ARM, "value": NUMBER, "unit": TEXT}),
+    "between": (("low", "high"), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
+    "always": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
+    "sometimes": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
     "not_testable": (("reason",), {"reason": TEXT}),
 }
-# rules of which low or high may be left out, not both
-WITH_AN_END = ("always", "scales_with", "sometimes")
+# Rules of which low or high may be omitted, but not both.
+OPEN_ENDED = ("always", "scales_with", "sometimes")
 PAPER = {
     "type": "object", "additionalProperties": False, "minProperties": 1,
     "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "order": TEXT, "none": TEXT,
@@ -50,7 +50,7 @@ PAPER = {
 NEED = {
     "type": "object", "additionalProperties": False, "required": ["metric", "otherwise"],
     "properties": {"metric": TEXT, "at_least": NUMBER, "at_most": NUMBER, "otherwise": TEXT},
-    "description": "a metric of the place, at_least or at_most, and what is so otherwise",
+    "description": "a metric of the place, at_least or at_most, and the reason shown where it is not met",
 }
 
 

@@ -1,10 +1,11 @@
 """Confidence intervals over repeats. The unit is the repeat (a block), never a row within one.
 
-One number a repeat goes in. The interval runs between two of them in order, and is exact for the
-median of any distribution: the median misses it only when at least n - k + 1 of n repeats fall on
-its same side, which is tossing coins; that they do not depend on each other is all that is supposed.
-Resampling few repeats instead promises more than it keeps: of five, no interval for the median
-holds it in 95 % of cases without a guess at the distribution.
+Each repeat contributes one number. The bounds of the interval are two of these numbers, the k-th
+smallest and the k-th largest. Its level is exact for the median of any distribution: the median is
+outside only when at least n - k + 1 of n independent repeats lie on the same side of it, and the
+binomial distribution gives the probability of that. Bootstrapping so few repeats would overstate
+the level: with five repeats, no interval covers the median in 95 % of cases without an assumption
+on the distribution.
 """
 
 import math
@@ -16,7 +17,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """`value` is the median of n repeats; [low, high] holds the true one at `level`."""
+    """`value` is the median of n repeats; [low, high] covers the true median with probability `level`."""
 
     value: float
     low: float
@@ -26,7 +27,10 @@ class Interval:
 
 
 def median_interval(values, level: float = LEVEL) -> Interval:
-    """Median and interval, at `level` or the highest that so few values allow: 1 - 2^(1-n)."""
+    """Median and its interval, at `level`, or at the highest level that n values allow, 1 - 2^(1-n).
+
+    ValueError without values.
+    """
     ordered = sorted(values)
     n = len(ordered)
     if n == 0:
@@ -37,7 +41,7 @@ def median_interval(values, level: float = LEVEL) -> Interval:
 
 
 def _inward(n, level) -> int:
-    """How far in from the lowest and the highest of n values the ends of the interval may lie."""
+    """How many of n values may lie outside the interval on either side."""
     inward = 0
     while 2 * (inward + 1) < n and coverage(n, inward + 1) >= level:
         inward += 1
@@ -45,12 +49,12 @@ def _inward(n, level) -> int:
 
 
 def repeats_needed(numbers, half_width: float, level: float = LEVEL) -> int:
-    """How many repeats it takes until the interval of their median reaches, on average, no farther
-    than `half_width` to either side, going by the spread of the numbers of two or more repeats.
+    """Number of repeats for which the median's interval is expected to extend at most `half_width`
+    to either side. `numbers`: those of two or more repeats, whose spread is extrapolated.
 
-    The ends of the interval are two of the values in order; how far out those lie is taken from
-    values that spread normally with the standard deviation of the numbers (Blom's approximation,
-    beyond 200 the limit for many values). From few repeats that deviation is a guess: of three, it
+    The interval's bounds are order statistics. Their expected positions are those of normally
+    distributed values with the standard deviation of `numbers` (Blom's approximation; from 200
+    repeats on the asymptotic formula). With few repeats that deviation is uncertain: with three, it
     is often half or twice the true one.
     """
     spread = stdev(numbers)
@@ -62,25 +66,25 @@ def repeats_needed(numbers, half_width: float, level: float = LEVEL) -> int:
 
 
 def _reach(n, level) -> float:
-    """How many standard deviations from the middle the interval of n normal values ends."""
+    """Expected distance, in standard deviations, from the median to a bound of n normal values."""
     return NormalDist().inv_cdf((n - _inward(n, level) - 0.375) / (n + 0.25))
 
 
 def coverage(n: int, inward: int) -> float:
-    """Chance that the median lies between the (inward+1)th lowest and highest of n values."""
+    """Probability that the median lies between the (inward+1)th lowest and highest of n values."""
     return 1 - 2 * sum(math.comb(n, i) for i in range(inward + 1)) / 2**n if n > 1 else 0.0
 
 
 def share_interval(k: int, n: int, level: float = LEVEL) -> Interval:
-    """Of k of n repeats in which something was seen: their share, and the interval that holds the
-    chance of it at `level` or more, whatever it is (Clopper and Pearson)."""
+    """Share k/n of repeats with an event, and the exact binomial interval of the event's probability
+    (Clopper and Pearson), which covers it with probability `level` or more."""
     tail = (1 - level) / 2
     return Interval(k / n, _chance(lambda p: 1 - _at_most(k - 1, n, p) < tail) if k else 0.0,
                     _chance(lambda p: _at_most(k, n, p) > tail) if k < n else 1.0, level, n)
 
 
 def _chance(still) -> float:
-    """How far from 0 up `still(chance)` is true."""
+    """The largest probability up to which `still(probability)` is true, by bisection."""
     low, high = 0.0, 1.0
     while high - low > 1e-9:
         middle = (low + high) / 2
@@ -89,7 +93,7 @@ def _chance(still) -> float:
 
 
 def _at_most(k: int, n: int, chance: float) -> float:
-    """Chance to see something k times or less often, of n."""
+    """Probability of k events or fewer in n trials."""
     return sum(math.comb(n, i) * chance**i * (1 - chance)**(n - i) for i in range(k + 1))
 
 
@@ -99,8 +103,8 @@ def _median(ordered) -> float:
 
 
 def ratio(of: dict, than: dict, level: float = LEVEL) -> Interval:
-    """Ratio of two arms {block: positive number}, paired by block: what a block does to both
-    arms alike falls out."""
+    """Median ratio of two arms {block: positive number}, paired by block: effects that a block has on
+    both arms cancel."""
     return median_interval([of[b] / than[b] for b in of.keys() & than.keys()], level)
 
 
@@ -110,8 +114,8 @@ def geometric_mean(values) -> float:
 
 
 def slope(xs, ys) -> float:
-    """Median of the slopes between all pairs of points (Theil and Sen): one wild point of many
-    does not turn it."""
+    """Median of the slopes between all pairs of points (Theil and Sen), which single outliers do not
+    change."""
     pairs = sorted((y2 - y1) / (x2 - x1) for i, (x1, y1) in enumerate(zip(xs, ys))
                    for x2, y2 in list(zip(xs, ys))[i + 1:] if x1 != x2)
     return _median(pairs)

@@ -1,4 +1,4 @@
-"""Verdicts: what the measurements say of a claim, as data and as HTML for a page."""
+"""Verdicts on claims, as data and as HTML for a page."""
 
 import html
 import math
@@ -13,8 +13,11 @@ COLUMNS = ("Claim", "Paper", "Here", "Verdict")
 
 @dataclass(frozen=True)
 class Verdict:
-    """`measured`, in `unit`, is the median of n repeats and [low, high] contains it at `level`;
-    all None where nothing was compared. `conditions` are those of Study.conditions."""
+    """The outcome of a claim, with the claim's own text.
+
+    `measured`, in `unit`, is the median of n repeats, and [low, high] its confidence interval of
+    `level`; all are None where nothing could be compared. `conditions`: see Study.conditions.
+    """
 
     study: str
     id: str
@@ -38,7 +41,7 @@ class Verdict:
 
     @property
     def ours(self) -> str:
-        """The measured value in words, with its interval."""
+        """The measured value and its interval, in words."""
         return ours(asdict(self))
 
     def _repr_html_(self) -> str:
@@ -51,10 +54,10 @@ class Verdict:
 
 
 class Verdicts(list):
-    """The verdicts of one section: one table, a row a claim, whose details fold out."""
+    """The verdicts of one section, shown as a table: a row for each claim, its details folded."""
 
-    def __init__(self, section: str, found):
-        super().__init__(found)
+    def __init__(self, section: str, verdicts):
+        super().__init__(verdicts)
         self.section = section
 
     def __repr__(self):
@@ -65,7 +68,7 @@ class Verdicts(list):
 
 
 class Board(list):
-    """Claims as dicts, each with its verdict's fields (`verdict` None: not judged)."""
+    """Claims as dicts, each with the fields of its verdict (`verdict` is None if not judged yet)."""
 
     def _repr_html_(self) -> str:
         return _table("Claims", "".join(
@@ -75,8 +78,12 @@ class Board(list):
 
 def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profile: str,
           environment: str, conditions: dict, known=()) -> Verdict:
-    """Decide a claim by its rule. rows: a dict a point, with its parameters, `repeat` and metrics;
-    parameters: their names. InputError when the claim names a metric that no point has."""
+    """The Verdict on a claim, decided by its rule.
+
+    rows: a dict for each point, with its parameters, `repeat` and metrics; parameters: their names;
+    known: words that are valid values of parameters, measured or not. InputError when the claim
+    names a metric that no point has.
+    """
     rule = claim["rule"]["name"]
     if rule != "not_testable" and not rows:
         outcome = rules.Outcome(rules.NOT_TESTABLE, "nothing was measured")
@@ -110,14 +117,14 @@ def _check_metric(claim, rows, parameters, file):
 
 
 def badge(verdict: str | None) -> str:
-    """The verdict as a word in a coloured pill; the word says it without the colour."""
+    """The verdict as HTML: a word in a coloured label. The word alone is sufficient."""
     word = verdict or "not judged yet"
     kind = {rules.NOT_TESTABLE: "not-testable"}.get(word, word.replace(" ", "-"))
     return f'<span class="verdict verdict-{kind}">{_escape(word)}</span>'
 
 
 def ours(one: dict) -> str:
-    """"2.4 times (2.1 to 2.6 at a level of 75 %, 3 repeats)", or an empty string."""
+    """The measured value in words: "2.4 times (2.1 to 2.6 at a level of 75 %, 3 repeats)"; may be empty."""
     if not one.get("n"):
         return ""
     unit = f" {one['unit']}" if one["unit"] else ""
@@ -130,7 +137,7 @@ def ours(one: dict) -> str:
 
 
 def here(one: dict) -> str:
-    """The measured value, and the reason where the verdict decides nothing."""
+    """The measured value in words, and the reason where nothing could be compared."""
     reason = one["reason"] if _undecided(one) else ""
     return "; ".join(filter(None, (ours(one), reason)))
 
@@ -140,14 +147,14 @@ def _undecided(one: dict) -> bool:
 
 
 def _number(value, unit) -> str:
-    """Three digits; four for ratios near 1, where the first digit carries nothing."""
+    """The value with three significant digits; ratios near 1 with three decimals."""
     if value is None:
-        return "beyond what was measured"
+        return "outside the measured range"
     return f"{value:.3f}" if unit == "times" and 0.8 < value < 1.25 else f"{value:.3g}"
 
 
 def measured_on(conditions: dict) -> str:
-    """Machine, profile and day of Study.conditions in a line, and how many points are stale."""
+    """Processor, profile and time from Study.conditions in a line, and how many points are stale."""
     if not conditions:
         return ""
     where = (f"{conditions['cpu']}, {conditions['cores']} cores, {conditions['profile']} profile, "
@@ -158,7 +165,7 @@ def measured_on(conditions: dict) -> str:
 
 
 def earlier(conditions: dict) -> str:
-    """What stale points were measured with: "earlier code", "other versions (...)", or both."""
+    """Why points are stale, in words: "earlier code", "other versions (...)", or both."""
     because = conditions.get("stale_because") or ["code"]
     versions = ", ".join(what for what in because if what != "code")
     return " and ".join(["earlier code"] * ("code" in because)
@@ -177,7 +184,7 @@ def _section_row(verdict: Verdict) -> str:
 
 
 def _cells(one: dict, details: str = "") -> str:
-    """The cells beside the statement; `data-label` heads them where a phone stacks them."""
+    """The cells after the statement; narrow screens show `data-label` as their heading."""
     texts = (_escape(claims.paper_words(one["paper"])), _escape(here(one)) + details,
              badge(one["verdict"]))
     return "".join(f'<td data-label="{name}">{text}</td>' for name, text in zip(COLUMNS[1:], texts))

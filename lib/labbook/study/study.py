@@ -73,7 +73,7 @@ class Study:
 
     def _judged(self, chosen: list[dict]) -> list:
         found = [judge(self, claim) for claim in chosen]
-        claims.keep(self.name, *(asdict(one) | {"judged": time.time()} for one in found))
+        claims.store(self.name, *(asdict(one) | {"judged": time.time()} for one in found))
         return found
 
     def _claim(self, claim_id):

@@ -91,7 +91,7 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(needs=[{"metric": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
     (lambda c: c.update(needs=[{"metric": "m", "at_least": 1}]), ["missing: otherwise"]),
     (lambda c: c.update(needs=[]), ["slower.needs"]),
-    (lambda c: [c, c], ["slower: two claims have this id"]),
+    (lambda c: [c, c], ["slower: two claims have the same id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])
 def test_what_a_claim_may_not_be_is_named(write, change, words):
@@ -136,8 +136,8 @@ def test_a_placeholder_may_be_a_whole_part_of_a_claim(write):
     ({"metric": "{op.verbs}_ms"}, ["did you mean 'op.verb'", "{op.factor}"]),
     ({"for": ["read"]}, ["slower-{size}.for", "not a matrix"]),
     ({"for": {"op": "read"}}, ["for.op", "[value, ...]"]),
-    ({"for": {**MATRIX["for"], "place": ["here"]}}, ["no string of the claim has {place}"]),
-    ({"id": "{op}-slower"}, ["read-slower: two claims have this id"]),
+    ({"for": {**MATRIX["for"], "place": ["here"]}}, ["no string of the claim uses {place}"]),
+    ({"id": "{op}-slower"}, ["read-slower: two claims have the same id"]),
     ({"paper": {"value": "{op.verb}"}}, ["-slower-", ".paper.value", "number"]),
 ])
 def test_what_is_wrong_with_a_matrix_is_named(write, change, words):
@@ -288,7 +288,8 @@ def test_points_limited_by_clients_are_judged_by_no_rule(make, measure):
     study, speed = make(repeats=3)
     measure(study, speed, slow_a, metrics={"client_limited": 1})
     verdict = study.judge("slower")
-    assert (verdict.verdict, verdict.reason) == ("not testable here", "limited by the clients")
+    assert (verdict.verdict, verdict.reason) == (
+        "not testable here", "the clients were the limit in every setting that could be compared")
     assert verdict.measured is None and "Here" not in verdict._repr_html_()
 
 

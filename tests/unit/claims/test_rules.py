@@ -110,7 +110,8 @@ def test_points_limited_by_clients_enter_no_verdict():
     found = judged({"name": "greater"} | AB, rows(time, limited=(50,)))
     assert found.interval.value == pytest.approx(2) and "3 points" in found.reason
     found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
-    assert (found.verdict, found.reason) == (NOT_TESTABLE, "limited by the clients")
+    assert (found.verdict, found.reason) == (
+        NOT_TESTABLE, "the clients were the limit in every setting that could be compared")
     found = judged({"name": "grows_with", "along": "clients"} | {"of": {"system": "a"}},
                    rows(time, limited=(10, 50)))
     assert found.verdict == NOT_TESTABLE and "limited" in found.reason
@@ -159,7 +160,7 @@ def test_that_points_have_no_value_is_told_with_the_verdict():
             row["mean_ms"] = math.nan
     found = judged({"name": "greater"} | AB, data)
     assert found.verdict == REPLICATED
-    assert found.reason.endswith("; 2 points have no mean_ms, and their settings are left out of all repeats")
+    assert found.reason.endswith("; 2 points have no mean_ms, and their settings are excluded from all repeats")
     found = judged({"name": "always", "low": 0, "where": {"system": "b"}}, data)
     assert (found.verdict, found.interval.n) == (REPLICATED, 3) and found.reason.endswith("; 2 points have no mean_ms")
     assert "have no" not in judged({"name": "always", "low": 0, "where": {"system": "a"}}, data).reason
@@ -167,9 +168,9 @@ def test_that_points_have_no_value_is_told_with_the_verdict():
 
 
 @pytest.mark.parametrize("rule, words", [
-    ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no clients 70"),
-    ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no clients at least 60"),
-    ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "from 1 to 50 only"),
+    ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no point with clients 70"),
+    ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no point with clients at least 60"),
+    ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "only from 1 to 50"),
     ({"name": "not_testable", "reason": "one core only"}, "one core only"),
 ])
 def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
@@ -182,7 +183,7 @@ def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
 def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_others(want, known):
     found = [row | {"system": known} for row in rows(factor(2))]
     rule = {"name": "below", "value": 3, "where": {"system": want}}
-    assert judged(rule, found).reason == f"this run of the quick profile measured no system {want}"
+    assert judged(rule, found).reason == f"the quick profile measured no point with system {want}"
 
 
 def test_a_ratio_of_nothing_is_not_testable():
@@ -206,7 +207,7 @@ def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measur
     with pytest.raises(InputError, match="did you mean 'read'"):
         decide(claim, found, ["op"])
     outcome = decide(claim, found, ["op"], known={"reads"})
-    assert (outcome.verdict, outcome.reason) == (NOT_TESTABLE, "this run of the quick profile measured no op reads")
+    assert (outcome.verdict, outcome.reason) == (NOT_TESTABLE, "the quick profile measured no point with op reads")
 
 
 def test_crossing():
@@ -277,7 +278,7 @@ def test_what_no_point_shows_is_refuted_by_as_many_repeats_as_a_verdict_takes():
     found = judged(SOMETIMES | {"unit": "files"}, seen(lambda *_: False, 10))
     assert (found.verdict, found.interval.value, found.interval.low) == (NOT_REPLICATED, 0, 0)
     assert found.interval.high == pytest.approx(1 - 0.025 ** 0.1, abs=1e-6)     # what 10 repeats can tell
-    assert found.reason == "none of 60 points of 10 repeats is at least 1 files"
+    assert found.reason == "none of 60 points in 10 repeats is at least 1 files"
 
 
 def test_a_claim_of_some_is_about_points_and_not_about_the_middle_of_them():
@@ -349,9 +350,9 @@ NEEDS = [{"metric": "seek_ratio", "at_least": 4, "otherwise": "this disk does no
 
 @pytest.mark.parametrize("seeks, verdict, words", [
     ((9, 10, 11), REPLICATED, "above"), ((1, 1.2, 9), NOT_TESTABLE,
-     "this disk does not seek (seek_ratio 1.2, at least 4 needed)"),
-    ((None, math.nan, None), NOT_TESTABLE, "seek_ratio was not measured")])
-def test_what_a_claim_needs_of_the_place_is_measured_and_what_was_found_is_told(seeks, verdict, words):
+     "this disk does not seek (seek_ratio is 1.2; the claim needs at least 4)"),
+    ((None, math.nan, None), NOT_TESTABLE, "needs seek_ratio, which was not measured")])
+def test_an_unmet_need_makes_a_claim_not_testable_and_the_value_is_still_shown(seeks, verdict, words):
     data = [row | {"seek_ratio": seeks[row["repeat"] - 1]} for row in rows(factor(2))]
     claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
     found = decide(claim, data, PARAMETERS)
