@@ -1,4 +1,4 @@
-"""Files and folders that after a crash are either whole or absent."""
+"""Write files atomically: after a crash a file is either complete or absent."""
 
 import errno
 import fcntl
@@ -7,13 +7,14 @@ from pathlib import Path
 
 from labbook.errors import LabError
 
-UNFINISHED = ".tmp-"    # how the name of a file begins while it is written
+UNFINISHED = ".tmp-"    # prefix of a file's name while it is written
 
 
 def write_whole(path: Path, write, before_rename=None) -> None:
-    """Have `write(file)` make a file that after a crash is either whole or absent.
+    """Write a file atomically: `write(file)` gets a binary file object.
 
-    LabError when the disk is full or refuses; what was there before stays.
+    `before_rename()` is called when the new content is on disk, before it replaces the old file.
+    LabError when the disk is full or reports an error; the old file then remains.
     """
     partial = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
     try:
@@ -28,20 +29,21 @@ def write_whole(path: Path, write, before_rename=None) -> None:
             os.replace(partial, path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise _refused(path, error) from error
+        raise _disk_error(path, error) from error
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _refused(path, error) -> LabError:
+def _disk_error(path, error) -> LabError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return LabError(f"the disk is full: {path.name} could not be written to {path.parent}",
-                        remedy="Earlier records are whole; free some space and run again to go on")
+                        remedy="Earlier records are complete. Free some space, then run again to continue")
     return LabError(f"{path} could not be written: {error}",
-                    remedy="Earlier records are whole; run again to go on")
+                    remedy="Earlier records are complete. Run again to continue")
 
 
 def make_folder(folder: Path) -> None:
+    """Create a folder and its parents, and sync each to disk."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)

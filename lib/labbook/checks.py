@@ -1,4 +1,4 @@
-"""Checks of files that people write: errors name the file, the key and what is allowed."""
+"""Check files that users write. Errors name the file, the key and the allowed values."""
 
 import difflib
 from functools import cache
@@ -8,7 +8,10 @@ from labbook.errors import InputError
 
 
 def load_yaml(path: Path):
-    """The parsed file; InputError when it is missing or is not YAML."""
+    """The parsed content of a YAML file.
+
+    InputError when the file is missing, is not YAML, or has a key twice; it names the line.
+    """
     import yaml
 
     try:
@@ -19,20 +22,20 @@ def load_yaml(path: Path):
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else None
         problem = getattr(error, "problem", None) or error
-        raise InputError(f"not YAML: {problem}", file=path, key=line) from None
+        raise InputError(f"invalid YAML: {problem}", file=path, key=line) from None
 
 
 def check(data, schema: dict, file: Path) -> None:
-    """Raise one InputError for the first thing in `data` that JSON `schema` does not allow."""
+    """Check `data` against a JSON schema. InputError for the most relevant violation."""
     import jsonschema
 
     validator = jsonschema.Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(data), key=lambda e: (len(e.path), str(e.path)))
     if errors:
-        raise _explained(jsonschema.exceptions.best_match(errors), file)
+        raise _input_error(jsonschema.exceptions.best_match(errors), file)
 
 
-def _explained(error, file) -> InputError:
+def _input_error(error, file) -> InputError:
     key = ".".join(str(part) for part in error.absolute_path) or None
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = list(error.schema.get("properties", {}))
@@ -57,13 +60,14 @@ def _message(error) -> str:
 
 
 def did_you_mean(word, known) -> str:
+    """", did you mean 'NAME'?" with the most similar of `known`, for an error; empty without one."""
     near = difflib.get_close_matches(str(word), [str(k) for k in known], n=1)
     return f", did you mean {near[0]!r}?" if near else ""
 
 
 @cache
 def _loader():
-    """Safe YAML in which a key given twice is an error."""
+    """A safe YAML loader that rejects duplicate keys."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -74,7 +78,7 @@ def _loader():
         for key, _ in node.value:
             name = loader.construct_object(key, deep=True)
             if name in seen:
-                raise yaml.MarkedYAMLError(problem=f"key {name!r} given twice",
+                raise yaml.MarkedYAMLError(problem=f"duplicate key {name!r}",
                                            problem_mark=key.start_mark)
             seen.add(name)
         return yaml.SafeLoader.construct_mapping(loader, node, deep=True)

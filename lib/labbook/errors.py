@@ -1,12 +1,12 @@
-"""Errors that say whose fault it is: what you gave, the place, or the system under test."""
+"""Exceptions by cause: the user's input, the place of measurement, or the system under test."""
 
 
 class LabbookError(Exception):
-    """Root of all errors that labbook raises on purpose."""
+    """Base class of labbook's exceptions."""
 
 
 class InputError(LabbookError):
-    """What you gave is wrong: names the file, the key and what is allowed there."""
+    """The user's input is wrong. The message names the file, the key and the allowed values."""
 
     def __init__(self, message, *, file=None, key=None, allowed=None):
         self.message, self.file, self.key, self.allowed = message, file, key, allowed
@@ -19,7 +19,10 @@ class InputError(LabbookError):
 
 
 class LabError(LabbookError):
-    """The place is at fault: an unreachable host, a missing package or kernel feature."""
+    """The machine or a host is at fault, such as an unreachable host or a missing package.
+
+    `remedy`: a sentence on what to do about it.
+    """
 
     def __init__(self, message, *, remedy=None):
         self.message, self.remedy = message, remedy
@@ -30,22 +33,22 @@ class LabError(LabbookError):
 
 
 class Lost(LabError):
-    """The connection to a host broke: what was under way may or may not have been done."""
+    """The connection to a host broke; the command in progress may or may not have completed."""
 
 
 class SystemFailure(LabbookError):
-    """The system under test failed; `log` is the tail of what it said."""
+    """The system under test failed. `log`: the end of its log."""
 
     def __init__(self, message, *, log=None):
         self.message, self.log = message, log
         super().__init__(message)
 
     def __str__(self):
-        return f"{self.message}\n--- its log ends:\n{self.log}" if self.log else self.message
+        return f"{self.message}\n--- end of its log:\n{self.log}" if self.log else self.message
 
 
 class Stopped(LabbookError):
-    """Work ended before its end on request: the time is up, or only a plan was asked for."""
+    """Work stopped early on request: the time limit passed, or only a plan was requested."""
 
 
 def _listed(allowed):

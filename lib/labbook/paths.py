@@ -1,4 +1,4 @@
-"""Where things lie: the checkout's folders, the user's cache and state."""
+"""Paths of the checkout's folders, and of the user's cache and state."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,8 @@ _SOURCE_TREE = Path(__file__).resolve().parents[2]
 
 
 def checkout() -> Path:
-    """The book's root: LABBOOK_ROOT, the nearest parent of the working folder, or the source tree."""
+    """The book's root folder: LABBOOK_ROOT if set, the working folder or its nearest parent that is a
+    book, or the source tree. InputError when none of them is a book."""
     named = os.environ.get("LABBOOK_ROOT")
     if named:
         return Path(named)
@@ -18,7 +19,7 @@ def checkout() -> Path:
             return folder
     if _is_book(_SOURCE_TREE):
         return _SOURCE_TREE
-    raise InputError("no book here: run from inside a checkout, or set LABBOOK_ROOT to one")
+    raise InputError("the working folder is not in a checkout: change to one, or set LABBOOK_ROOT to its path")
 
 
 def _is_book(folder: Path) -> bool:
@@ -26,16 +27,20 @@ def _is_book(folder: Path) -> bool:
 
 
 def check_library() -> None:
-    """InputError when the checkout here has a library of its own and another one was loaded: a
-    copied .venv still leads to the checkout that it was made in. LABBOOK_ROOT names a book on purpose."""
+    """InputError when the checkout contains a library, but Python loaded another one.
+
+    A copied .venv, for example, still loads the library of the checkout it was created in. There is no
+    check when LABBOOK_ROOT is set: the user then selected the checkout explicitly.
+    """
     here = checkout()
-    own, loaded = here / "lib" / "labbook", Path(__file__).resolve().parent
-    if not os.environ.get("LABBOOK_ROOT") and own.is_dir() and own.resolve() != loaded:
-        raise InputError(f"this checkout has a library of its own, but {loaded} was loaded. Type "
-                         f"{here}/lib/bootstrap.sh, then use {here}/.venv/bin/labbook", file=own)
+    expected, loaded = here / "lib" / "labbook", Path(__file__).resolve().parent
+    if not os.environ.get("LABBOOK_ROOT") and expected.is_dir() and expected.resolve() != loaded:
+        raise InputError(f"this checkout contains the library, but {loaded} was loaded. Type "
+                         f"{here}/lib/bootstrap.sh, then use {here}/.venv/bin/labbook", file=expected)
 
 
 def papers(name: str) -> Path:
+    """Folder of a study's data: lab.yml, claims.yml, full.yml and others."""
     return checkout() / "data" / "papers" / name
 
 
@@ -44,29 +49,32 @@ def notebook(name: str) -> Path:
 
 
 def records_dir() -> Path:
+    """Folder of records measured on this machine or its hosts; LABBOOK_RECORDS overrides it."""
     return Path(os.environ.get("LABBOOK_RECORDS") or checkout() / "data" / "records")
 
 
 def published_dir() -> Path:
+    """Folder of published summaries, which are committed."""
     return checkout() / "data" / "published"
 
 
 def build_dir() -> Path:
+    """Folder of generated files: verdicts, executed notebooks, pages."""
     return checkout() / "build"
 
 
 def cache_dir() -> Path:
-    """What may be fetched or made again: downloads, seeded data directories."""
+    """Folder of files that can be downloaded or built again; LABBOOK_CACHE overrides it."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("LABBOOK_CACHE") or Path(home) / "labbook")
 
 
 def ssh_labs_dir() -> Path:
-    """What is written down of labs on hosts of the user's own: needs no root, outlives a reboot."""
+    """Folder with the state of labs on the user's hosts; writable without root, survives a reboot."""
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "labbook" / "labs"
 
 
 def clouds_dir() -> Path:
-    """What is written down of things made on clouds of the user's own, beside `ssh_labs_dir`."""
+    """Folder with the list of resources created on the user's clouds, next to `ssh_labs_dir`."""
     return ssh_labs_dir().with_name("clouds")

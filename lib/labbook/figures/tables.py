@@ -113,10 +113,10 @@ _CONDITIONS = {
     "cpu": "Processor", "cores": "Cores", "memory_gib": "Memory, GiB", "kernel": "Linux",
     "system": "System", "python": "Python", "environment": "Environment", "profile": "Profile",
     "commit": "Commit of the code", "from": "First measurement", "to": "Last measurement",
-    "points": "Measurements", "stale": "of these, made by earlier code",
-    "failed_first": "of these, came out when tried again",
-    "cpu_pressure": "Most of a measurement's time in which something waited for a processor",
-    "steal": "Most of a measurement's time taken by other virtual machines",
+    "points": "Measurements", "stale": "of these, by earlier code or versions",
+    "stale_because": "changed since these", "failed_first": "of all, succeeded at the second attempt",
+    "cpu_pressure": "Largest share of a measurement's time in which a task waited for a processor",
+    "steal": "Largest share of a measurement's time taken by other virtual machines",
 }
 
 
@@ -125,8 +125,7 @@ _MACHINE = ("cpu", "cores", "memory_gib", "kernel", "system")
 
 def conditions(found: dict) -> Table:
     """Table of Study.conditions()."""
-    rows = [(label, f"{found[key]:.0%}" if key in ("cpu_pressure", "steal") else str(found[key]))
-            for key, label in _CONDITIONS.items() if key in found]
+    rows = [(label, _condition(key, found[key])) for key, label in _CONDITIONS.items() if key in found]
     if "hosts" not in found:
         return Table(("", "On this machine"), tuple(rows), label="conditions", numbers=False)
     driver = {_CONDITIONS[key] for key in (*_MACHINE, "cpu_pressure", "steal")}
@@ -135,6 +134,12 @@ def conditions(found: dict) -> Table:
     rest = [row for row in rows if row[0] not in driver]
     return Table(("", "On these hosts"), (*hosts, ("Driven from", _machine(found)), *rest),
                  label="conditions", numbers=False)
+
+
+def _condition(key: str, value) -> str:
+    if key in ("cpu_pressure", "steal"):
+        return f"{value:.0%}"
+    return ", ".join(value) if key == "stale_because" else str(value)
 
 
 def _machine(one: dict) -> str:

@@ -70,10 +70,10 @@ def _export(study, records, keys: list[str], profile: str):
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
                          key=f"{study.name}: {records.folder.name}")
     rows = [row(meta, study.run.is_stale(meta)) | {
-        "facts": _text(meta["facts"]), "provenance": _text(published.kept(meta, profile))}
+        "facts": _text(meta["facts"]), "provenance": _text(published.provenance(meta, profile))}
         for meta in metas.values()]
     # an experiment that the profile leaves out is a file without rows
-    frame = pd.DataFrame(rows, columns=None if rows else [*published.OWN, "stale"])
+    frame = pd.DataFrame(rows, columns=None if rows else [*published.JSON_COLUMNS, "stale"])
     table = pa.Table.from_pandas(frame, preserve_index=False)
     target = published.path(study.name, records.folder.name)
     write_whole(target, lambda file: pq.write_table(table, file, compression="zstd"))

@@ -167,12 +167,12 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
     bar = Bar(study)
     driver = Driver(study, chosen, partial, variables(study, asked))
     outcome = driver.run(interrupts, bar.show)
-    veil = _veil(study, chosen)
-    pages.rewrite(partial, veil)
+    redact = _redactor(study, chosen)
+    pages.rewrite(partial, redact)
     if not asked.published:
         sweep_labs()
     about = {
-        "study": study, "state": outcome.state, "error": veil(outcome.error),
+        "study": study, "state": outcome.state, "error": redact(outcome.error),
         "key": {"inputs": inputs, "records": keys.records(study, asked.published)},
         "profile": _profile(study, asked), "parameters": chosen, "published": asked.published,
         "environment": _environment_name(study, chosen),
@@ -186,10 +186,10 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
     return outcome.state
 
 
-def _veil(study, chosen):
+def _redactor(study, chosen):
     """The function that removes addresses, users and keys of the environment's hosts from a page."""
     name = _environment_name(study, chosen)
-    return provenance.veil(paths.checkout() / environment_file(name)) if name else lambda data: data
+    return provenance.redactor(paths.checkout() / environment_file(name)) if name else lambda data: data
 
 
 def _keep(study, outcome, partial, about) -> None:

@@ -1,4 +1,4 @@
-"""One attempt to measure one point: writes a record, or a failure record."""
+"""An attempt to measure one point, which writes a record or a failure record."""
 
 import time
 import traceback
@@ -10,22 +10,22 @@ from labbook.study.judging import check_metrics
 from labbook.study.record import SERIES_NAME
 from labbook.study.summary import summarise
 
-# Wrong for every point alike, so the study ends instead of failing point by point: what was given,
-# and mistakes in the code that measures.
-HOPELESS = (InputError, TypeError, AttributeError, NameError, ImportError)
+# Errors that would recur at every point, so that the study stops at the first one: invalid input, and
+# mistakes in the measuring code.
+FATAL = (InputError, TypeError, AttributeError, NameError, ImportError)
 
 
 class Attempt:
     """Use as `with study.attempt(point) as attempt:` and call `record` inside.
 
-    A failure of the system or the lab is recorded, the lab is taken down, and the block ends
-    without an exception, so that the next point can run; `study.complete()` raises for it. An
-    interruption is no failure: the lab is taken down and the exception is passed on.
+    When the system or the lab fails, the failure is recorded, the lab is taken down, and the `with`
+    block ends without an exception, so that the next point can run; `study.complete()` raises later.
+    After an interruption the lab is taken down and the exception propagates.
     """
 
     def __init__(self, study, point):
         self.study, self.point = study, point
-        self._veil = study.veil
+        self._redact = study.redact
         self._recorded = self._during = self._links_before = self._lab = None
         self._setups = 0
 
@@ -48,10 +48,10 @@ class Attempt:
         """
         lab = self.lab
         self._setups += 1
-        return self.study.session.made(self._setups, lambda: make(lab))
+        return self.study.session.create_once(self._setups, lambda: make(lab))
 
     def check_links(self) -> list[dict]:
-        """Measure the lab's links now; recorded as the check before the point."""
+        """Measure the lab's links now: a list of dicts, also recorded as the check before the point."""
         self._links_before = self.lab.check_links()
         return self._links_before
 
@@ -60,26 +60,27 @@ class Attempt:
 
         rows: DataFrame or list of dicts, one operation a row (`started_s`, `seconds`, `ok`, ...).
         metrics: {name: number, text or list of numbers}; they override computed metrics.
-        facts: of the systems, versions and settings. series: {name: DataFrame}, stays on this
-        machine like the rows; what a figure needs of it belongs in the metrics.
+        facts: versions and settings of the systems. series: {name: DataFrame}, which is stored on
+        this machine only, like the rows; data for figures belong in the metrics. InputError for an
+        invalid name or value; LabbookError when called twice.
         """
-        self._during = provenance.during(self._start)   # before the work of writing
+        self._during = provenance.during(self._start)   # excludes the time of writing the record
         import pandas as pd
         import pyarrow as pa
 
         if self._recorded is not None:
             raise LabbookError("record() was called twice in this attempt")
-        frame = _veiled(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []),
-                        self._veil)
+        frame = _redacted(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []),
+                        self._redact)
         metrics = dict(metrics or {})
         _check_metrics(metrics, self.point)
         for name in series or {}:
             if not SERIES_NAME.fullmatch(name):
-                raise InputError(f"{name!r} is no name for a series", allowed="a-z, 0-9 and _")
+                raise InputError(f"{name!r} is not a valid name of a series", allowed="a-z, 0-9 and _")
         self._recorded = {
             "table": pa.Table.from_pandas(frame, preserve_index=False),
             "summary": summarise(frame) | metrics, "facts": dict(facts or {}),
-            "series": {n: pa.Table.from_pandas(_veiled(f, self._veil), preserve_index=False)
+            "series": {n: pa.Table.from_pandas(_redacted(f, self._redact), preserve_index=False)
                        for n, f in (series or {}).items()},
         }
 
@@ -101,14 +102,14 @@ class Attempt:
         if error is None:
             try:
                 meta = self._meta()
-            except Exception as late:
-                error = late
+            except Exception as failure:
+                error = failure
             else:
                 self._write(meta)
                 return False
         self._write_failure(error)
         run, session = self.study.run, self.study.session
-        if isinstance(error, HOPELESS) or run.is_hopeless(self.point.experiment) or session.failed_to_rise > 1:
+        if isinstance(error, FATAL) or run.gives_up(self.point.experiment) or session.failed_starts > 1:
             raise error
         session.down()
         return True
@@ -117,17 +118,17 @@ class Attempt:
         point, recorded = self.point, self._recorded
         self.study.records(point.experiment).write(point.key, recorded["table"], meta,
                                                    recorded["series"])
-        self.study.run.came_out(point, meta["took_s"])
+        self.study.run.succeeded(point, meta["took_s"])
         check_metrics(self.study, point, meta["summary"])
 
     def _write_failure(self, error):
         took = time.time() - self._start["time"]
         message = "; ".join([_message(error), *(self._lab.short_of_memory() if self._lab else ())])
         failure = self._about() | {
-            "message": self._veil(message), "error": type(error).__name__,
-            "logs": self._veil(_logs(error)),
-            "took_s": took, "provenance": self._provenance({})}     # a broken lab is not asked for facts
-        trace = self._veil("".join(traceback.format_exception(error)))
+            "message": self._redact(message), "error": type(error).__name__,
+            "logs": self._redact(_logs(error)),
+            "took_s": took, "provenance": self._provenance({})}     # without facts: a broken lab may not answer
+        trace = self._redact("".join(traceback.format_exception(error)))
         self.study.records(self.point.experiment).write_failure(self.point.key, failure, trace)
         self.study.run.failed(self.point, took, failure["message"])
 
@@ -136,7 +137,7 @@ class Attempt:
             raise LabbookError("the attempt ended without record()")
         links, failed = {}, self.study.records(self.point.experiment).failure(self.point.key)
         if failed and self.study.run.is_stale(failed):
-            failed = None       # of earlier code or versions: a failure that was mended
+            failed = None       # it is of earlier code or versions
         if self._lab:
             links = {"before": self._links_before, "after": self._lab.check_links()}
         about = self._about() | {"summary": self._recorded["summary"],
@@ -144,7 +145,7 @@ class Attempt:
                                  "provenance": self._provenance(self.study.session.facts())
                                  | {"links": links}
                                  | ({"failed_first": failed["message"]} if failed else {})}
-        return self._veil(about | {"took_s": time.time() - self._start["time"]})
+        return self._redact(about | {"took_s": time.time() - self._start["time"]})
 
     def _about(self) -> dict:
         point = self.point
@@ -160,20 +161,20 @@ class Attempt:
                 "during": self._during or provenance.during(self._start), "lab": lab}
 
 
-def _veiled(frame, veil):
-    """The frame with addresses and users removed from its text columns."""
+def _redacted(frame, redact):
+    """The frame without addresses and user names in its text columns."""
     texts = frame.select_dtypes(("object", "string")).columns
-    return frame.assign(**{column: frame[column].map(veil) for column in texts})
+    return frame.assign(**{column: frame[column].map(redact) for column in texts})
 
 
 def _check_metrics(metrics: dict, point) -> None:
     for name, value in metrics.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"{name!r} is no name for a metric")
+            raise InputError(f"{name!r} is not a valid name of a metric")
         if name in point.params or name in COLUMNS:
-            raise InputError("a parameter or column has that name already", key=f"metric {name}")
+            raise InputError("a parameter or column already has this name", key=f"metric {name}")
         if isinstance(value, dict):
-            raise InputError("a dict is no metric", key=f"metric {name}",
+            raise InputError("a metric cannot be a dict", key=f"metric {name}",
                              allowed="a number, text or a list of numbers")
 
 

@@ -1,4 +1,4 @@
-"""An experiment: a named grid of points, in the order of measurement."""
+"""An experiment: a named grid of points, and the order in which they are measured."""
 
 import random
 import re
@@ -21,8 +21,9 @@ def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None) -> li
 
     Each repeat is one sweep over the set-ups, alternately forward and backward (A B B A ...), so
     that a slow drift of the machine affects all set-ups alike. Within each block the points are in
-    random order, so that none is always first. The seed depends on the block alone. With 0 repeats
-    there are no points."""
+    random order, so that none is always first. The seed depends only on the block. With 0 repeats
+    the list is empty. InputError for invalid names and values.
+    """
     check(name, setup, vary, repeats)
     setups = _settings({n: values(n, v) for n, v in setup.items()})
     inner = _settings({n: values(n, v) for n, v in vary.items()})
@@ -42,8 +43,9 @@ def _settings(parameters: dict) -> list[dict]:
 
 
 def check(name, setup, vary, repeats) -> None:
+    """InputError for invalid names of the experiment or its parameters, and for invalid `repeats`."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise InputError(f"{name!r} is no name for an experiment",
+        raise InputError(f"{name!r} is not a valid name of an experiment",
                          allowed="a letter, then a-z, 0-9, - and _")
     if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 0:
         raise InputError(f"{repeats!r} repeats", key="repeats",
@@ -51,12 +53,12 @@ def check(name, setup, vary, repeats) -> None:
     for parameter in (*setup, *vary):
         key = f"experiment {name}: parameter {parameter}"
         if not isinstance(parameter, str) or not parameter.isidentifier() or iskeyword(parameter):
-            raise InputError("not a name that Python can use", key=key)
+            raise InputError("not a valid Python name", key=key)
         if parameter in RESERVED or parameter.startswith("_"):
             raise InputError("this name is reserved", key=key,
                              allowed=f"any name but {', '.join(sorted(RESERVED))}")
     for parameter in set(setup) & set(vary):
-        raise InputError("given both in setup and in vary",
+        raise InputError("both in setup and in vary",
                          key=f"experiment {name}: parameter {parameter}")
 
 
@@ -75,8 +77,11 @@ class Experiment:
         return len(self._points)
 
     def remaining(self):
-        """The points without a valid record, in blocks of one set-up. A point whose attempt fails
-        is repeated once at the end of its block. Ends early when LABBOOK_UNTIL has passed."""
+        """Iterate over the points without a valid record, in blocks of one set-up.
+
+        A point whose attempt fails is repeated once at the end of its block. The iteration stops when
+        LABBOOK_UNTIL has passed. InputError for claims that do not fit the experiments.
+        """
         run = self.study.run
         todo = run.begin(self)
         for _, block in groupby(todo, key=lambda point: point.block):
@@ -105,9 +110,9 @@ class Experiment:
         return self.study.run.failures(self)
 
     def rows(self, point):
-        """DataFrame of the raw rows of a point measured on this machine."""
+        """DataFrame of the raw rows of a point; InputError if it was not measured on this machine."""
         return self.study.records(self.name).rows(point.key)
 
     def series(self, point, name: str):
-        """DataFrame of a named series recorded with a point on this machine."""
+        """DataFrame of a named series of a point; InputError without one on this machine."""
         return self.study.records(self.name).series(point.key, name)

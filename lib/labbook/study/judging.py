@@ -1,5 +1,8 @@
-"""Claims beside what a study measures: checked against its experiments before the first point,
-against the metrics after an experiment's first record, and judged at the end."""
+"""Check and judge claims.
+
+Claims are checked against the declared experiments before the first point, and against the recorded
+metrics after each point. They are judged by the summaries of the experiments.
+"""
 
 import re
 from functools import lru_cache
@@ -42,11 +45,11 @@ def experiment_of(study, claim: dict):
 
 def check_grids(study, all_declared: bool) -> None:
     """Check every claim against the experiments declared so far: InputError for a wrong parameter
-    or value, or an experiment that nothing declares. Without `all_declared` an experiment may be
-    declared later, if the paper's notebook or code has its name."""
+    or value, and for an unknown experiment. Without `all_declared`, an undeclared experiment is
+    accepted if the paper's notebook or code contains its name, since it may be declared later."""
     from labbook.claims import rules
 
-    tested = [claim for claim in study.claims_given if _is_tested(claim)]
+    tested = [claim for claim in study.claim_entries if _is_tested(claim)]
     known = claims.full_words(study.name)
     grids = {name: [point.params for point in experiment.points()]
              for name, experiment in study.experiments.items()}
@@ -60,14 +63,14 @@ def check_grids(study, all_declared: bool) -> None:
 
 
 def check_metrics(study, point, summary: dict) -> None:
-    """Check the claims that read a point against the metrics recorded of it.
+    """Check the claims that use a point against the metrics recorded with it.
 
-    InputError for a metric that was not recorded and that no source names, so that no other point
-    can have it.
+    InputError for a metric that was not recorded and whose name occurs in no source, so that no
+    other point can record it.
     """
     from labbook.claims.comparison import matches
 
-    for claim in study.claims_given:
+    for claim in study.claim_entries:
         if not _is_tested(claim) or claim["experiment"] != point.experiment:
             continue
         rule = claim["rule"]
@@ -105,11 +108,11 @@ def _measuring() -> list[Path]:
 
 @lru_cache
 def _is_recorded_elsewhere(metric: str, study: str) -> bool:
-    """Whether code that other points run through may record a metric: whether it names it."""
+    """Whether a metric's name occurs in code that other points may execute."""
     return _is_in(metric, [*_own_sources(study), *_measuring()])
 
 
 def _is_in(word: str, files) -> bool:
-    """Whether a word stands in a file, outside of longer words."""
+    """Whether one of the files contains the word, not as a part of a longer word."""
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
     return any(file.is_file() and pattern.search(file.read_text()) for file in files)

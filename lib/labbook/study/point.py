@@ -1,6 +1,6 @@
 """A point: one setting of all parameters, in one repeat. Its key names its record.
 
-Parameter values are brought into one form, so that 100, 100.0 and numpy.int64(100) are one point.
+Parameter values are normalised, so that 100, 100.0 and numpy.int64(100) give the same point.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ EXACT_FLOAT = 2**53     # larger floats may not be exact integers
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """`setup` and `vary` are the parameters, also readable as attributes and in `params`.
+    """`setup` and `vary` hold the parameters, which are also attributes and the items of `params`.
 
-    `block` numbers the blocks of the experiment's plan from 1; `order` is the position in the block;
-    `seed` is the random seed of the order within the block.
+    `block` numbers the blocks of the experiment's plan from 1; `order` is the position within the
+    block, from 1; `seed` is the random seed of that order.
     """
 
     experiment: str
@@ -39,7 +39,7 @@ class Point:
 
     @cached_property
     def key(self) -> str:
-        """Identity: the experiment's name, every parameter, however grouped, and the repeat."""
+        """Digest of the experiment's name, all parameters (grouped in any way) and the repeat."""
         return digest([self.experiment, sorted(self.params.items()), self.repeat])
 
     @property
@@ -67,7 +67,10 @@ def digest(data) -> str:
 
 
 def normal(value, key: str):
-    """`value` as a plain str, int, float, bool or None; whole floats become ints."""
+    """`value` as a plain str, int, float, bool or None; whole floats become ints.
+
+    InputError, with `key`, for a value of any other type.
+    """
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         value = value.item()
     if value is None or isinstance(value, bool):
@@ -83,23 +86,26 @@ def normal(value, key: str):
 
 
 def values(name: str, given) -> list:
-    """The values of one parameter: a scalar stands for a list of one."""
+    """The normalised values of one parameter; a scalar is a list of one value.
+
+    InputError for no value, duplicates, values of several types, and collections without an order.
+    """
     key = f"parameter {name}"
     if isinstance(given, (dict, set, frozenset, bytes)):
-        raise InputError(f"a {type(given).__name__} has no order, which the values of a parameter need", key=key,
+        raise InputError(f"a {type(given).__name__} cannot list a parameter's values, which need an order", key=key,
                          allowed="one value, or a list of values")
     listed = list(given) if _is_list(given) else [given]
-    found = [normal(value, key) for value in listed]
-    if not found:
-        raise InputError("no value at all", key=key, allowed="one value, or a list of values")
-    twice = next((v for i, v in enumerate(found) if _tagged(v) in map(_tagged, found[:i])), None)
-    if twice is not None or found.count(None) > 1:
-        raise InputError(f"{twice!r} is given twice", key=key)
-    kinds = {_kind(v) for v in found if v is not None}
+    normalised = [normal(value, key) for value in listed]
+    if not normalised:
+        raise InputError("the list of values is empty", key=key, allowed="one value, or a list of values")
+    twice = next((v for i, v in enumerate(normalised) if _tagged(v) in map(_tagged, normalised[:i])), None)
+    if twice is not None or normalised.count(None) > 1:
+        raise InputError(f"{twice!r} is listed twice", key=key)
+    kinds = {_kind(v) for v in normalised if v is not None}
     if len(kinds) > 1:
-        raise InputError(f"values of different kinds, {' and '.join(sorted(kinds))}", key=key,
-                         allowed="one kind of value for a parameter")
-    return found
+        raise InputError(f"values of different types, {' and '.join(sorted(kinds))}", key=key,
+                         allowed="values of one type")
+    return normalised
 
 
 def _is_list(given) -> bool:

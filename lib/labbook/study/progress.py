@@ -1,4 +1,4 @@
-"""Progress of a measuring study: JSON lines for the pipeline, or a line on a terminal or page."""
+"""Report a study's progress: as JSON lines for the pipeline, or as a line on a terminal or page."""
 
 import json
 import os
@@ -9,7 +9,7 @@ WIDTH = 100
 
 
 def interactive() -> bool:
-    """Whether a person watches: on a terminal, or in a notebook that the pipeline does not run."""
+    """Whether to show progress: on a terminal, or in a notebook that the pipeline does not run."""
     if os.environ.get("LABBOOK_PROGRESS"):
         return False
     return "ipykernel" in sys.modules or sys.stderr.isatty()
@@ -28,33 +28,33 @@ class Progress:
     def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
         """`seconds`: estimate for `todo` from earlier records; None if unknown."""
         self.counts[experiment] = [total - len(todo), total]
-        self._tell("plan", experiment, seconds=seconds, points=[p.label for p in todo])
+        self._report("plan", experiment, seconds=seconds, points=[p.label for p in todo])
 
     def start(self, point) -> None:
-        self._tell("start", point.experiment, point)
+        self._report("start", point.experiment, point)
         self._show(point.label)
 
     def done(self, point, seconds: float, new: bool) -> None:
-        """`new`: the point was not counted before."""
+        """`seconds`: duration of the attempt; `new`: the point was not counted before."""
         self.counts.setdefault(point.experiment, [0, 1])[0] += new
         self._count(seconds)
-        self._tell("done", point.experiment, point, seconds=seconds)
+        self._report("done", point.experiment, point, seconds=seconds)
         self._show(point.label)
 
     def fail(self, point, seconds: float, message: str) -> None:
         self.failed += 1
         self._count(seconds)
-        self._tell("failed", point.experiment, point, seconds=seconds, message=message)
+        self._report("failed", point.experiment, point, seconds=seconds, message=message)
         if self._shown:
             print(f"\r{point.label} failed: {message}".ljust(WIDTH), file=sys.stderr)
         elif self.failed == 1 and not os.environ.get("LABBOOK_PROGRESS"):
             print(f"{point.label} failed: {message}", file=sys.stderr, flush=True)
 
     def pause(self, experiment: str) -> None:
-        self._tell("paused", experiment)
+        self._report("paused", experiment)
 
     def complete(self) -> None:
-        self._tell("complete")
+        self._report("complete")
         if self._shown and self._tried:
             print(file=sys.stderr)
 
@@ -62,18 +62,18 @@ class Progress:
         self._tried += 1
         self._spent += seconds
 
-    def _tell(self, event, experiment=None, point=None, **more):
+    def _report(self, event, experiment=None, point=None, **more):
         path = os.environ.get("LABBOOK_PROGRESS")
         if not path:
             return
-        told = {"event": event, "study": self.study, "time": time.time()}
+        line = {"event": event, "study": self.study, "time": time.time()}
         if experiment is not None:
             done, total = self.counts.get(experiment, (None, None))
-            told |= {"experiment": experiment, "done": done, "total": total}
+            line |= {"experiment": experiment, "done": done, "total": total}
         if point is not None:
-            told |= {"point": point.label, "key": point.key}
-        with open(path, "a", encoding="utf-8") as file:     # one write, so that lines of two processes never mix
-            file.write(json.dumps(told | more) + "\n")
+            line |= {"point": point.label, "key": point.key}
+        with open(path, "a", encoding="utf-8") as file:     # one write a line: processes share the file
+            file.write(json.dumps(line | more) + "\n")
 
     def _show(self, label):
         if not self._shown:

@@ -22,36 +22,40 @@ def machine() -> dict:
 
 @lru_cache
 def machine_id() -> str:
-    """Ten hex digits: the installation, its CPU model and its number of cores. A copy of a virtual
-    machine on other hardware is another machine."""
+    """Ten hex digits from the installation, the CPU model and the number of cores.
+
+    A copy of a virtual machine on other hardware thus has another id.
+    """
     parts = (_text("/etc/machine-id") or platform.node(), _cpu_model(), str(os.cpu_count()))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
 
 
 def place(environment: Path) -> str:
-    """Name of the folder of records: this machine's id, or that of an environment's hosts, which
-    is made of what they are (name, addresses, site, roles) and not of how they are reached; clouds
-    of the user's own, each by name and endpoint, make another place of either, and so do benchmarks
-    of the user's own."""
+    """Name of the folder of records for an environment file, which identifies where was measured.
+
+    Without remote hosts it is this machine's id. With remote hosts it is a digest of their names,
+    addresses, sites and roles, but not of logins and keys. The user's clouds (by name and endpoint)
+    and the user's benchmark programs, where the environment has any, are part of the digest.
+    """
     from labbook.study.point import digest
 
-    there = _environment(environment)
-    if not there.hosts and not there.clouds and not there.programs:
+    defined = _environment(environment)
+    if not defined.hosts and not defined.clouds and not defined.programs:
         return machine_id()
-    what = sorted([h.name, h.address, h.data, h.site, sorted(h.roles)] for h in there.hosts)
-    if there.clouds:
-        clouds = sorted([c.name, c.kind, c.endpoint or c.profile, c.region or ""] for c in there.clouds)
+    what = sorted([h.name, h.address, h.data, h.site, sorted(h.roles)] for h in defined.hosts)
+    if defined.clouds:
+        clouds = sorted([c.name, c.kind, c.endpoint or c.profile, c.region or ""] for c in defined.clouds)
         what = [what or machine_id(), clouds]
-    if there.programs:
-        what = [what or machine_id(), sorted(there.programs)]
+    if defined.programs:
+        what = [what or machine_id(), sorted(defined.programs)]
     return f"{environment.stem}-{digest(what)[:10]}"
 
 
-def veil(environment: Path):
-    """A function that removes addresses, users and key paths from data for a record."""
-    from labbook.lab.environment.redact import redactor
+def redactor(environment: Path):
+    """A function that removes addresses, user names and key paths from data for a record."""
+    from labbook.lab.environment import redact
 
-    return redactor(_environment(environment))
+    return redact.redactor(_environment(environment))
 
 
 def _environment(file: Path):
@@ -84,7 +88,7 @@ def during(start: dict) -> dict:
 
 @lru_cache
 def code() -> dict:
-    """The checkout's commit, and whether tracked files differ from it. None outside of git."""
+    """{commit, changed}: the checkout's commit, and whether tracked files differ; None outside git."""
     head = _git("rev-parse", "HEAD")
     changed = bool(_git("status", "--porcelain", "-uno")) if head else None
     return {"commit": head, "changed": changed}
@@ -105,13 +109,13 @@ def _cpu_ticks() -> list[int]:
 
 
 def _stalls() -> dict:
-    """Microseconds since boot in which some task waited for cpu, memory, io (Linux >= 4.20)."""
-    found = {}
+    """Microseconds since boot in which some task waited for cpu, memory or io (Linux >= 4.20)."""
+    stalls = {}
     for what in ("cpu", "memory", "io"):
         first = _text(f"/proc/pressure/{what}").partition("\n")[0]
         if first.startswith("some"):
-            found[what] = int(first.rpartition("total=")[2])
-    return found
+            stalls[what] = int(first.rpartition("total=")[2])
+    return stalls
 
 
 def _free_gib() -> float:
@@ -119,7 +123,7 @@ def _free_gib() -> float:
 
 
 def _meminfo(name: str) -> int:
-    """In KiB."""
+    """A value of /proc/meminfo, KiB; 0 if absent."""
     return next((int(line.split()[1]) for line in _text("/proc/meminfo").splitlines()
                  if line.startswith(f"{name}:")), 0)
 

@@ -1,6 +1,9 @@
-"""Published summaries: a small Parquet file an experiment, so that a page can be read and rebuilt
-without a lab. Each row is a point's summary with its facts and provenance as JSON. Beside them,
-`fingerprint.json` says for which code and versions they stand."""
+"""Published summaries, with which a page can be read and rebuilt without a lab.
+
+Each experiment has one small Parquet file. Each row is a point's summary, with its facts and
+provenance as JSON. `fingerprint.json` in the same folder names the code and versions for which the
+summaries are valid.
+"""
 
 import json
 
@@ -8,8 +11,8 @@ from labbook import paths
 from labbook.atomic_files import write_whole
 from labbook.errors import InputError
 
-OWN = ["facts", "provenance"]    # columns that a summary does not show
-KEPT = ("machine", "code", "during", "links", "lab", "failed_first", "versions")
+JSON_COLUMNS = ["facts", "provenance"]    # removed from summaries
+PROVENANCE = ("machine", "code", "during", "links", "lab", "failed_first", "versions")
 
 
 def path(study: str, experiment: str):
@@ -17,10 +20,11 @@ def path(study: str, experiment: str):
 
 
 def load(study, experiment: str):
-    """DataFrame of all published points of an experiment of a Study, in the order of the plan.
+    """DataFrame of all published points of a Study's experiment, in the order of the plan.
 
-    `stale` is true where a point was measured by earlier code than what was published, or where
-    the fingerprint is not today's. InputError when nothing is published.
+    `stale` is true where the point was already stale when it was published, and for all points when
+    the published fingerprint differs from that of the current code. InputError when the experiment
+    has no published summary.
     """
     import pandas as pd
 
@@ -36,21 +40,23 @@ def fingerprint_path(study: str):
 
 
 def changed(study) -> list[str]:
-    """["code"] where a Study's published summaries do not stand for today's code, else nothing.
+    """["code"] if a Study's published summaries are of other code than the current one, otherwise [].
 
-    The versions beside it are those of the machine that published; where the summaries are only
-    read, other versions may be installed, or none.
+    Versions are not compared: a machine that only reads the summaries may have other versions
+    installed, or none.
     """
     try:
-        stands_for = json.loads(fingerprint_path(study.name).read_text())
+        valid_for = json.loads(fingerprint_path(study.name).read_text())
     except FileNotFoundError:
         return ["code"]
-    return [] if stands_for["code"] == study.fingerprint.code else ["code"]
+    return [] if valid_for["code"] == study.fingerprint.code else ["code"]
 
 
 def stamp(study, why: str):
-    """Write that the published summaries of a Study stand for today's code and versions, and why;
-    the file's path."""
+    """Declare the published summaries of a Study valid for the current code and versions.
+
+    why: the reason, for readers of fingerprint.json. Returns the path of that file.
+    """
     file = fingerprint_path(study.name)
     text = json.dumps({"code": study.fingerprint.code, "versions": study.fingerprint.versions,
                        "why": why}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
@@ -58,8 +64,11 @@ def stamp(study, why: str):
     return file
 
 
-def kept(meta: dict, profile: str) -> dict:
-    """What of a point's provenance is published, and the profile for which the point counts (it
-    may have been measured by an earlier run of another profile)."""
-    found = {k: meta["provenance"][k] for k in KEPT if k in meta["provenance"]}
-    return found | {"profile": profile, "environment": meta["environment"]}
+def provenance(meta: dict, profile: str) -> dict:
+    """The published part of a point's provenance, with its environment and `profile`.
+
+    The profile is that of the publishing run; an earlier run of another profile may have measured
+    the point.
+    """
+    parts = {k: meta["provenance"][k] for k in PROVENANCE if k in meta["provenance"]}
+    return parts | {"profile": profile, "environment": meta["environment"]}

@@ -1,4 +1,4 @@
-"""One run of a study: its options, the remaining points, and the outcomes."""
+"""One run of a study: its options, remaining points and outcomes."""
 
 import os
 import statistics
@@ -10,21 +10,21 @@ from labbook.study.judging import check_grids
 from labbook.study.progress import Progress
 
 PROFILES = ("quick", "full")
-# Consecutive failures with the same message that end the run: in an experiment with records, and in
-# one without any.
-ALIKE, ALIKE_AT_FIRST = 10, 2
+# Numbers of consecutive failures with the same message after which a run stops: in an experiment with
+# records, and in one without.
+EQUAL_FAILURES, EQUAL_FAILURES_AT_FIRST = 10, 2
 
 
 class PointsFailed(LabbookError):
-    """Points of a study failed; the message says which and why."""
+    """Points of a study failed. The message lists them with their reasons."""
 
 
 class Run:
     """State of this process's run.
 
     Options are environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE (measure
-    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (list what
-    would be measured, and stop), LABBOOK_PUBLISHED (read data/published, measure nothing).
+    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (list the
+    remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing).
     """
 
     def __init__(self, study):
@@ -33,20 +33,22 @@ class Run:
         if self.profile not in PROFILES:
             raise InputError(f"no profile {self.profile!r}", key="LABBOOK_PROFILE",
                              allowed=PROFILES)
-        self.published = _asked("LABBOOK_PUBLISHED")
-        self.plan_only = _asked("LABBOOK_PLAN")
+        self.published = _is_set("LABBOOK_PUBLISHED")
+        self.plan_only = _is_set("LABBOOK_PLAN")
         self.until = _epoch("LABBOOK_UNTIL")
-        self.remeasure = self.profile == "quick" or _asked("LABBOOK_REMEASURE")
+        self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
         self.progress = Progress(study.name)
         self.paused = False
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
-        self._alike = []        # equal messages of consecutive failures
-        self._open = set()      # keys of points that the plan counted as to do
-        self._works = set()     # names of experiments of which a point was ever recorded
+        self._messages = []     # of consecutive failures, all equal
+        self._planned = set()   # keys of points that the plan counted as remaining
+        self._recorded = set()  # names of experiments with at least one record
 
     def begin(self, experiment) -> list:
-        """The remaining points in order; none for published results or a plan.
-        InputError for claims that do not fit the experiments."""
+        """The experiment's remaining points, in order; empty for published results or a plan.
+
+        InputError for claims that do not fit the experiments.
+        """
         check_grids(self.study, all_declared=False)
         if self.published:
             self.progress.plan(experiment.name, [], len(experiment), 0.0)
@@ -55,9 +57,9 @@ class Run:
         if not self.plan_only:
             records.clean()
         metas = {p.key: records.meta(p.key) for p in experiment.points()}
-        self._works |= {experiment.name} if any(metas.values()) else set()
+        self._recorded |= {experiment.name} if any(metas.values()) else set()
         todo = [p for p in experiment.points() if not self._valid(metas[p.key])]
-        self._open |= {p.key for p in todo}
+        self._planned |= {p.key for p in todo}
         self.progress.plan(experiment.name, todo, len(experiment), _estimate(metas, len(todo)))
         return [] if self.plan_only else todo
 
@@ -69,11 +71,12 @@ class Run:
         return bool(self.changed(meta))
 
     def changed(self, meta: dict) -> list[str]:
-        """What is not as it was when a record was made: see Fingerprint.differs."""
+        """What has changed since a record was made; see Fingerprint.differs."""
         versions = meta["provenance"].get("versions", {})
         return self.study.fingerprint.differs(meta.get("fingerprint"), versions)
 
     def time_is_up(self, experiment) -> bool:
+        """Whether LABBOOK_UNTIL has passed; if so, the run is marked as paused."""
         if self.until is None or time.time() < self.until:
             return False
         self.paused = True
@@ -81,32 +84,37 @@ class Run:
         return True
 
     def failed_now(self, point) -> bool:
+        """Whether this run's latest attempt at the point failed."""
         return self._outcomes.get(point.key) == "failed"
 
-    def came_out(self, point, seconds: float) -> None:
+    def succeeded(self, point, seconds: float) -> None:
+        """Count a point whose record was written; `seconds`: duration of its attempt."""
         self._outcomes[point.key] = "done"
-        self._alike = []
-        self._works.add(point.experiment)
-        self.progress.done(point, seconds, new=point.key in self._open)
-        self._open.discard(point.key)
+        self._messages = []
+        self._recorded.add(point.experiment)
+        self.progress.done(point, seconds, new=point.key in self._planned)
+        self._planned.discard(point.key)
 
     def failed(self, point, seconds: float, message: str) -> None:
+        """Count a failed attempt."""
         self._outcomes[point.key] = "failed"
         self.progress.fail(point, seconds, message)
-        self._alike = [m for m in self._alike if m == message] + [message]
+        self._messages = [m for m in self._messages if m == message] + [message]
 
-    def is_hopeless(self, experiment: str) -> bool:
-        """Whether to give up: ALIKE equal failures in a row, or ALIKE_AT_FIRST in an experiment
-        without any record."""
-        return len(self._alike) >= (ALIKE if experiment in self._works else ALIKE_AT_FIRST)
+    def gives_up(self, experiment: str) -> bool:
+        """Whether to stop: after EQUAL_FAILURES consecutive equal failures, or EQUAL_FAILURES_AT_FIRST
+        in an experiment without any record."""
+        return len(self._messages) >= (
+            EQUAL_FAILURES if experiment in self._recorded else EQUAL_FAILURES_AT_FIRST)
 
     def failures(self, experiment) -> list[dict]:
+        """The failure records of an experiment's points without a valid record."""
         records = self.study.records(experiment.name)
-        found = ((p, records.failure(p.key)) for p in experiment.points())
-        return [f for p, f in found if f and not self._valid(records.meta(p.key))]
+        each = ((p, records.failure(p.key)) for p in experiment.points())
+        return [f for p, f in each if f and not self._valid(records.meta(p.key))]
 
     def check_complete(self) -> None:
-        """Raise PointsFailed or Stopped when a planned point has no record."""
+        """Raise PointsFailed, Stopped or LabbookError when a planned point has no valid record."""
         if self.plan_only:
             raise Stopped("only the plan was requested")
         failures = [f for e in self.study.experiments.values() for f in self.failures(e)]
@@ -115,13 +123,13 @@ class Run:
         missing = sum(not self._valid(self.study.records(e.name).meta(p.key))
                       for e in self.study.experiments.values() for p in e.points())
         if missing and self.paused:
-            raise Stopped(f"the time is up with {missing} points to go; run again to go on")
+            raise Stopped(f"the time limit passed with {missing} points left; run again to continue")
         if missing:
-            raise LabbookError(f"{missing} points were not measured: a loop over remaining() "
-                               "ended early; run it again to go on")
+            raise LabbookError(f"{missing} points were not measured, since a loop over remaining() "
+                               "ended early; run it again to continue")
 
     def write_grids(self) -> None:
-        """Write which records this profile's last complete run used, for publishing."""
+        """Write the keys of the points of this profile's complete run; publishing reads them."""
         for experiment in self.study.experiments.values():
             path = self.study.records(experiment.name).folder / f"{self.profile}.grid"
             text = "".join(f"{p.key}\n" for p in experiment.points())
@@ -136,7 +144,7 @@ def _listing(failures) -> str:
         points.setdefault(failure.get("message"), []).append(failure.get("label") or failure.get("key"))
     lines = [f"{message}\n  at {labels[0]}" + (f" and {len(labels) - 1} more" * (len(labels) > 1))
              for message, labels in points.items()]
-    traces = [f"whole tracebacks: {f['traceback']}" for f in failures[:1] if f.get("traceback")]
+    traces = [f"full tracebacks: {f['traceback']}" for f in failures[:1] if f.get("traceback")]
     count = "1 point" if len(failures) == 1 else f"{len(failures)} points"
     return "\n".join([f"{count} failed", *lines, *traces])
 
@@ -147,7 +155,7 @@ def _estimate(metas: dict, todo: int) -> float | None:
     return statistics.median(took) * todo if took and todo else None if todo else 0.0
 
 
-def _asked(name: str) -> bool:
+def _is_set(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
 
@@ -156,4 +164,4 @@ def _epoch(name: str) -> float | None:
     try:
         return float(text) if text else None
     except ValueError:
-        raise InputError(f"{text!r} is no time", key=name, allowed="seconds since 1970") from None
+        raise InputError(f"{text!r} is not a time", key=name, allowed="seconds since 1970") from None

@@ -1,7 +1,7 @@
-"""A session: the study's lab and what the current block has set up in it.
+"""A session: the study's lab, and the objects that the current block set up in it.
 
-The lab is brought up on first use and taken down at the end, after a failure, on an interruption
-and when the interpreter exits, so that it never outlives the study.
+The lab is brought up on first use. It is taken down at the end of the study, after a failure, on an
+interruption and when the interpreter exits.
 """
 
 import atexit
@@ -14,24 +14,26 @@ from contextlib import contextmanager
 
 
 class Session:
+    """`bring_up()` returns a running lab."""
+
     def __init__(self, bring_up):
         self._bring_up = bring_up
         self._lab = self._block = self._facts = None
-        self._things = {}           # results of the block's setup() calls, in order
-        self.failed_to_rise = 0     # times in a row
+        self._created = {}          # results of the block's setup() calls, in order
+        self.failed_starts = 0      # consecutive failures to bring the lab up
         self._process = None
         self._old_handler = None
 
     def up(self):
         """The lab; brought up on the first call."""
         if self._lab is None:
-            self._watch()
+            self._handle_exit()
             try:
                 self._lab = self._bring_up()
             except Exception:
-                self.failed_to_rise += 1
+                self.failed_starts += 1
                 raise
-            self.failed_to_rise = 0
+            self.failed_starts = 0
         return self._lab
 
     def facts(self) -> dict:
@@ -41,52 +43,52 @@ class Session:
         return self._facts or {}
 
     def enter(self, point) -> bool:
-        """Destroy what another block set up. True when the point starts a block on this lab."""
+        """Destroy the set-up of another block. True when the point is the first of its block."""
         block = (point.experiment, point.block)
         if block == self._block:
             return False
         try:
             self._clear()
-        except Exception as error:      # a fresh lab is clean, too
-            warnings.warn(f"the lab is made anew, since clearing it failed: {error}", stacklevel=3)
+        except Exception as error:      # a new lab is clean as well
+            warnings.warn(f"a block's set-up could not be destroyed, so a new lab is used: {error}", stacklevel=3)
             self.down()
         self._block = block
         return True
 
-    def made(self, number: int, make):
-        """The result of this block's setup() call number `number`."""
-        if number not in self._things:
-            self._things[number] = make()
-        return self._things[number]
+    def create_once(self, number: int, make):
+        """The result of this block's setup() call number `number`: of `make()` when called first."""
+        if number not in self._created:
+            self._created[number] = make()
+        return self._created[number]
 
     def _clear(self):
-        things, self._things = self._things, {}
-        for thing in reversed(things.values()):
-            for one in reversed(thing) if isinstance(thing, (list, tuple)) else (thing,):
+        created, self._created = self._created, {}
+        for result in reversed(created.values()):
+            for one in reversed(result) if isinstance(result, (list, tuple)) else (result,):
                 if hasattr(one, "destroy"):
                     one.destroy()
 
     def down(self) -> None:
-        """Take the lab down, if it is up; its processes end with it. Signals wait meanwhile."""
+        """Take the lab down with its processes, if it is up. Signals are held meanwhile."""
         if self._process not in (None, os.getpid()):
             return      # a forked child's copy: the lab is its parent's
         lab, self._lab = self._lab, None
-        self._things, self._block, self._facts = {}, None, None
+        self._created, self._block, self._facts = {}, None, None
         try:
             if lab is not None:
                 with signals_held():
                     lab.down()
         finally:
-            self._unwatch()
+            self._restore_handlers()
 
-    def _watch(self):
-        """From now on SIGTERM and the interpreter's end take the lab down first."""
+    def _handle_exit(self):
+        """Take the lab down on SIGTERM and when the interpreter exits."""
         self._process = os.getpid()
         atexit.register(self.down)
         if self._old_handler is None and _in_main_thread():
             self._old_handler = signal.signal(signal.SIGTERM, self._terminated)
 
-    def _unwatch(self):
+    def _restore_handlers(self):
         atexit.unregister(self.down)
         if self._old_handler is not None and _in_main_thread():
             signal.signal(signal.SIGTERM, self._old_handler)
@@ -101,7 +103,7 @@ class Session:
 
 @contextmanager
 def signals_held():
-    """Put off Ctrl-C and SIGTERM until the block ends; a second one ends it at once."""
+    """Delay Ctrl-C and SIGTERM until the block ends; a second signal interrupts at once."""
     if not _in_main_thread():
         yield
         return
@@ -111,7 +113,7 @@ def signals_held():
         held.append(number)
         if len(held) > 1:
             raise KeyboardInterrupt
-        print("taking the lab down; once more to stop at once", file=sys.stderr)
+        print("taking the lab down; press Ctrl-C again to stop at once", file=sys.stderr)
 
     old = {number: signal.signal(number, hold) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""A study: one paper's replication, from its folder of data to records and verdicts."""
+"""A study: the replication of one paper, with its experiments, records and verdicts."""
 
 import time
 from dataclasses import asdict
@@ -22,15 +22,19 @@ __all__ = ["PointsFailed", "Study"]
 
 
 class Study:
-    """The study of data/papers/NAME/. `environment` is a file under environments/, from the checkout's
-    root. `bring_up(lab_yml, environment)` makes a lab: `labbook.lab.Lab` unless given."""
+    """The study with data in data/papers/NAME/.
+
+    environment: path of an environment file, relative to the checkout's root. bring_up: function of
+    (lab.yml, environment file) that returns a running lab; by default `labbook.lab.Lab.up`.
+    InputError for an unknown study and for an invalid claims.yml.
+    """
 
     def __init__(self, name: str, environment="environments/local.yml", *, bring_up=None):
         self.name, self.environment = name, Path(environment)
         self.folder = paths.papers(name)
         if not self.folder.is_dir():
             raise _no_study(name, self.folder)
-        self.claims_given = claims.load(name)
+        self.claim_entries = claims.load(name)
         self.run = Run(self)
         self.experiments = {}
         make = bring_up or _bring_up
@@ -38,9 +42,12 @@ class Study:
 
     def experiment(self, name: str, setup=None, vary=None, repeats=1, *,
                    leave_out=None) -> Experiment:
-        """A named grid of points: every combination of `setup` (a change means a restart) with
-        every one of `vary`, `repeats` times, but for those of which `leave_out(point)` is true.
-        InputError for invalid names and values."""
+        """Declare an Experiment: a grid of every combination of `setup` and `vary`, `repeats` times.
+
+        setup: {parameter: values}; a change restarts the systems. vary: {parameter: values} that can
+        change without a restart. leave_out: function of a point; where it returns true, the point is
+        omitted. InputError for invalid names and values.
+        """
         self.experiments[name] = Experiment(self, name, setup, vary, repeats, leave_out)
         return self.experiments[name]
 
@@ -49,8 +56,11 @@ class Study:
         return Attempt(self, point)
 
     def complete(self) -> None:
-        """Take the lab down; raise when a point failed (PointsFailed, which and why) or is still
-        to be measured (Stopped when the time was up or only a plan was asked for)."""
+        """Take the lab down and check that every point has a valid record.
+
+        PointsFailed, with points and reasons, when points failed. Stopped when the time limit passed
+        or only a plan was requested. LabbookError when points were not measured for another reason.
+        """
         self.close()
         check_grids(self, all_declared=True)
         if not self.run.published:
@@ -59,25 +69,30 @@ class Study:
         self.run.progress.complete()
 
     def judge(self, claim_id: str):
-        """The Verdict on a claim of claims.yml, from the experiment that its entry names; also
-        stored in build/claims/NAME.json. InputError when there is no such claim or experiment."""
-        return self._judged([self._claim(claim_id)])[0]
+        """The Verdict on a claim of claims.yml, judged by the experiment that its entry names.
+
+        The verdict is also stored in build/claims/NAME.json. InputError for an unknown claim, or one
+        whose experiment is not declared.
+        """
+        return self._judge_all([self._claim(claim_id)])[0]
 
     def verdicts(self, section: str):
-        """The Verdicts on all claims of a section of claims.yml, shown as one table; also stored
-        in build/claims/NAME.json. InputError when no claim is of that section."""
+        """The Verdicts on all claims of a section of claims.yml, which a page shows as one table.
+
+        They are also stored in build/claims/NAME.json. InputError when no claim has the section.
+        """
         from labbook.claims.verdict import Verdicts
 
-        chosen = claims.of_section(self.claims_given, section, claims.path(self.name))
-        return Verdicts(section, self._judged(chosen))
+        chosen = claims.of_section(self.claim_entries, section, claims.path(self.name))
+        return Verdicts(section, self._judge_all(chosen))
 
-    def _judged(self, chosen: list[dict]) -> list:
-        found = [judge(self, claim) for claim in chosen]
-        claims.store(self.name, *(asdict(one) | {"judged": time.time()} for one in found))
-        return found
+    def _judge_all(self, chosen: list[dict]) -> list:
+        judged = [judge(self, claim) for claim in chosen]
+        claims.store(self.name, *(asdict(one) | {"judged": time.time()} for one in judged))
+        return judged
 
     def _claim(self, claim_id):
-        known = {claim["id"]: claim for claim in self.claims_given}
+        known = {claim["id"]: claim for claim in self.claim_entries}
         if claim_id not in known:
             raise InputError(f"no such claim{did_you_mean(claim_id, known)}",
                              file=claims.path(self.name), key=claim_id, allowed=list(known))
@@ -90,7 +105,8 @@ class Study:
         return Board(claims.board(self.name))
 
     def conditions(self, *experiments) -> dict:
-        """Conditions under which points of these (or all) experiments were measured."""
+        """Conditions under which the points of these experiments, by default of all, were measured: a dict
+        as described at labbook.study.results.conditions."""
         from labbook.study.results import conditions
 
         return conditions(self, experiments or tuple(self.experiments.values()))
@@ -100,6 +116,7 @@ class Study:
         return self.session.up()
 
     def close(self) -> None:
+        """Take the lab down, if there is one."""
         self.session.down()
 
     def __enter__(self):
@@ -109,21 +126,22 @@ class Study:
         self.close()
 
     def records(self, experiment: str) -> Records:
+        """The records of an experiment on this machine, or on the environment's hosts."""
         return Records(paths.records_dir() / self.place / self.name / experiment)
 
     @cached_property
     def place(self) -> str:
-        """Id of the machine or hosts measured on; records of two places are never mixed."""
+        """Id of the machine or hosts that are measured on, which is a folder of the records."""
         return provenance.place(self._environment_file())
 
     @cached_property
-    def veil(self):
-        """Removes addresses and users of hosts from data for a record."""
-        return provenance.veil(self._environment_file())
+    def redact(self):
+        """A function that removes addresses and user names of hosts from data for a record."""
+        return provenance.redactor(self._environment_file())
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """Of the code and the versions that this study would measure with now."""
+        """Fingerprint of the current code and versions."""
         return fingerprint(self.name)
 
     def _environment_file(self) -> Path:
@@ -137,7 +155,7 @@ class Study:
 def _no_study(name: str, folder: Path) -> InputError:
     known = sorted(p.name for p in folder.parent.glob("*") if p.is_dir())
     if paths.notebook(name).is_file():
-        return InputError(f"the notebook of this study is there, its folder {folder} is not",
+        return InputError(f"this study has a notebook, but no folder {folder}",
                           key=name, allowed=known)
     return InputError(f"no such study{did_you_mean(name, known)}", key=name, allowed=known)
 

@@ -7,12 +7,12 @@ COMPUTED = ("n", "errors", "mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "s
 
 
 def summarise(rows) -> dict:
-    """Measures of a DataFrame of operations.
+    """Metrics of a DataFrame of operations, one a row; all columns are optional.
 
-    `seconds` (duration of an operation) and `ok` give the times of successful operations and the
-    number of errors; `started_s` gives `seconds`, from the first start to the last end, and the
-    rate. Rows without these columns are only counted. Rows with a `step` are parts of operations:
-    successful ones give mean_<step>_ms and nothing else.
+    n: the number of rows. `ok` gives errors, the number of failed operations. `seconds`, the duration
+    of an operation, gives the mean, percentiles and maximum of successful ones in ms. `started_s`
+    gives seconds, from the first start to the last end, and rate_per_s, the successful operations
+    per second. Rows with a `step` are parts of operations: their metrics are mean_<step>_ms only.
     """
     step = rows["step"].astype(object).fillna("") if "step" in rows else None
     if step is None:

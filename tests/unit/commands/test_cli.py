@@ -160,7 +160,7 @@ def test_a_library_of_another_checkout_is_refused(book, monkeypatch, capsys):
     monkeypatch.delenv("LABBOOK_ROOT")
     monkeypatch.chdir(book.root)
     assert cli.main(["status"]) == 2
-    assert "has a library of its own" in capsys.readouterr().err
+    assert "this checkout contains the library" in capsys.readouterr().err
 
 
 def standing(lab_id, study, *hosts, keep=True):

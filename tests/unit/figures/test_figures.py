@@ -207,7 +207,7 @@ def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
 def test_conditions_are_told_in_words():
     table = figures.conditions({"cpu": "Some CPU", "cores": 2, "steal": 0.013})
     assert table.rows == (("Processor", "Some CPU"), ("Cores", "2"),
-                          ("Most of a measurement's time taken by other virtual machines", "1%"))
+                          ("Largest share of a measurement's time taken by other virtual machines", "1%"))
 
 
 def test_conditions_of_hosts_elsewhere_are_theirs_and_not_the_drivers():

@@ -114,7 +114,7 @@ def test_a_system_is_on_a_host_or_on_several_in_their_order(written, hosts):
 def test_a_key_given_twice_is_an_error(tmp_path):
     file = tmp_path / "lab.yml"
     file.write_text("sites: [a]\nhosts: {}\nsites: [b]\n")
-    with pytest.raises(InputError, match="line 3.*'sites' given twice"):
+    with pytest.raises(InputError, match="line 3.*duplicate key 'sites'"):
         LabDescription.load(file)
 
 

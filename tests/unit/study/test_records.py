@@ -1,4 +1,4 @@
-"""Records: whole or absent, with all that belongs to them; what is broken is set aside."""
+"""Records: whole or absent, with all that belongs to them; broken files are renamed."""
 
 import errno
 import json
@@ -33,7 +33,7 @@ def test_what_is_written_is_read(records):
     assert list(records.rows("k")["v"]) == [3]
     assert list(records.series("k", "disk")["sector"]) == [1, 2]
     assert records.meta("other") is None
-    with pytest.raises(InputError, match="nothing recorded"):
+    with pytest.raises(InputError, match="no such record"):
         records.series("k", "net")
 
 
@@ -80,7 +80,7 @@ def test_a_full_disk_is_said_and_loses_nothing(records, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(LabError, match="disk is full.*Earlier records are whole"):
+    with pytest.raises(LabError, match="disk is full.*Earlier records are complete"):
         put(records, value=2)
     assert records.meta("k")["value"] == 1 and set(records.folder.iterdir()) == files
 

@@ -86,7 +86,7 @@ def test_conditions_tell_where_and_when(make, measure):
 
 def test_conditions_tell_of_each_machine_that_measured(make, measure, monkeypatch):
     study, speed = make()
-    real = published.kept
+    real = published.provenance
 
     def kept(meta, profile):
         told = real(meta, profile)
@@ -94,7 +94,7 @@ def test_conditions_tell_of_each_machine_that_measured(make, measure, monkeypatc
         return told | {"machine": told["machine"] | {"cpu": cpu, "cores": 2}}
 
     measure(study, speed)
-    monkeypatch.setattr(published, "kept", kept)
+    monkeypatch.setattr(published, "provenance", kept)
     told = study.conditions()
     assert told["cpu"] == "Agate (3 of 4 points), Opal (1 of 4 points)" and told["cores"] == 2
 
@@ -460,7 +460,7 @@ def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeyp
             attempt.record([])
         if number == 1:
             study.run.until = time.time() - 1
-    with pytest.raises(Stopped, match="2 points to go"):
+    with pytest.raises(Stopped, match="2 points left"):
         study.complete()
     assert [e["event"] for e in told(root)][-2:] == ["done", "paused"]
     monkeypatch.delenv("LABBOOK_UNTIL")
