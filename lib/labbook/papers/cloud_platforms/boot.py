@@ -1,8 +1,8 @@
-"""What the moments of servers that were started in one call come to. Pure.
+"""Boot-time statistics of servers started by one API call. Pure functions.
 
-Moments are epoch seconds: `called` and `returned` of the call, `launched` (by the cloud's own clock,
-where it tells that), `running` (when the API first said so), `answers` (on ssh). What never came is
-not among them.
+Each server has a dict of moments in epoch seconds: `called` and `returned` (start and end of the
+call), `launched` (by the cloud's clock, if the cloud reports it), `running` (when the API first
+reported it), `answers` (first answer on ssh). Moments that did not occur are absent.
 """
 
 import math
@@ -13,8 +13,11 @@ COLUMNS = {"returned_s": "returned", "launched_s": "launched", "running_s": "run
 
 
 def boot_rows(moments: list[dict]) -> pd.DataFrame:
-    """A row a server: server (from 1), started_s, seconds (until it ran), ok (it did), and when each
-    moment came after the call; NaN for what never came."""
+    """A row for each server, as DataFrame.
+
+    server (from 1); started_s (since the first call); seconds (from the call until it ran); ok (it
+    ran); and the time from the call to each moment of COLUMNS. NaN for moments that did not occur.
+    """
     first = min((one["called"] for one in moments), default=0.0)
     return pd.DataFrame([{
         "server": number, "started_s": one["called"] - first, "ok": "running" in one,
@@ -22,31 +25,32 @@ def boot_rows(moments: list[dict]) -> pd.DataFrame:
     } for number, one in enumerate(moments, 1)])
 
 
-def boot_numbers(moments: list[dict], asked: int) -> dict:
-    """Measures of `asked` servers, of which the cloud made those with moments.
+def boot_metrics(moments: list[dict], requested: int) -> dict:
+    """Metrics of `requested` servers; the cloud created those in `moments`.
 
-    failed_to_run, failed_to_answer: how many did not. returned_s: the call itself. all_running_s,
-    all_launched_s, all_ssh_s: from the call to the last one's moment, NaN unless all of them had it;
-    mean_running_s and mean_ssh_s over those that had. ssh_after_running_s: from the one moment to the
-    other, mean of those that had both.
+    asked: the number of requested servers. failed_to_run, failed_to_answer: numbers of servers.
+    returned_s: duration of the call. all_running_s, all_launched_s, all_ssh_s: from the call to the
+    last server's moment, NaN unless all servers reached it. mean_running_s and mean_ssh_s: means over
+    the servers that reached it. ssh_after_running_s: mean over the servers that reached both.
     """
     rows = boot_rows(moments)
-    found = {"asked": asked, "failed_to_run": asked - _came(rows, "running_s"),
-             "failed_to_answer": asked - _came(rows, "ssh_s")}
+    metrics = {"asked": requested, "failed_to_run": requested - _count(rows, "running_s"),
+               "failed_to_answer": requested - _count(rows, "ssh_s")}
     for name in ("running", "launched", "ssh"):
-        found[f"all_{name}_s"] = (float(rows[f"{name}_s"].max()) if _came(rows, f"{name}_s") == asked
-                                  else math.nan)
+        metrics[f"all_{name}_s"] = (float(rows[f"{name}_s"].max())
+                                    if _count(rows, f"{name}_s") == requested else math.nan)
     for name in ("running", "ssh"):
-        found[f"mean_{name}_s"] = float(rows[f"{name}_s"].mean()) if len(rows) else math.nan
-    found["returned_s"] = float(rows["returned_s"].max()) if len(rows) else math.nan
-    found["ssh_after_running_s"] = (float((rows["ssh_s"] - rows["running_s"]).mean()) if len(rows)
-                                    else math.nan)
-    return found
+        metrics[f"mean_{name}_s"] = float(rows[f"{name}_s"].mean()) if len(rows) else math.nan
+    metrics["returned_s"] = float(rows["returned_s"].max()) if len(rows) else math.nan
+    metrics["ssh_after_running_s"] = (float((rows["ssh_s"] - rows["running_s"]).mean()) if len(rows)
+                                      else math.nan)
+    return metrics
 
 
 def _after(one, what) -> float:
     return one[what] - one["called"] if what in one else math.nan
 
 
-def _came(rows, name) -> int:
+def _count(rows, name) -> int:
+    """Number of servers that reached a moment."""
     return int(rows[name].notna().sum()) if len(rows) else 0

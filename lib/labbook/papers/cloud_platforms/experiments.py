@@ -1,7 +1,7 @@
 """The experiments of the cloud report: functions, boots, and benchmarks on servers of a cloud.
 
-A point's `release` is a system of lab.yml (`older`, `newer`), brought up in the lab, or a cloud of
-the user's own that the environment file calls so. Both are called by the same API.
+A point's `release` is `older` or `newer`: a system of lab.yml, which is brought up in the lab, or the
+user's cloud of this name in the environment file. Both are used through the same API.
 """
 
 import math
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.lab import Environment, LabDescription
-from labbook.papers.cloud_platforms.boot import boot_numbers, boot_rows
+from labbook.papers.cloud_platforms.boot import boot_metrics, boot_rows
 from labbook.systems.cloud.model import Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
 from labbook.systems.openstack.lab_cloud import OpenStack
@@ -30,8 +30,8 @@ UPLOAD_BYTES = 8 << 20      # of the image that the function upload_image sends
 class Experiments:
     """Measures the points of the study's experiments; each method takes one Experiment.
 
-    own: names of the user's own clouds among the releases. programs: {benchmark: command} of
-    benchmarks that the user has built, which run in the place of this book's.
+    own: names of the user's clouds among the releases. programs: {benchmark: command} of benchmarks
+    that the user has built, which replace this book's. InputError for an unknown release.
     """
 
     def __init__(self, study, releases):
@@ -43,27 +43,31 @@ class Experiments:
         for release in set(releases) - self.own:
             self.description.system(release)    # InputError for an unknown one
 
-    # What a grid leaves out.
+    # Points that a grid omits.
 
     def has_no_node(self, point) -> bool:
-        """The bare machine is measured once, beside the newer release of the lab's own clouds."""
+        """Whether the point cannot measure the bare node, which is measured once, with the lab's newer cloud."""
         return point.release != "newer" or "newer" in self.own
 
     def repeats_another_unixbench(self, point, parameters: dict) -> bool:
-        """All copies of one core are one copy; the node runs as many as the largest server has cores."""
+        """Whether another point measures the same.
+
+        On one core, "all" copies are one copy. The node runs only as many copies as the largest server
+        has cores.
+        """
         if point.place == "node" and (self.has_no_node(point) or point.cores != max(parameters["cores"])):
             return True
         return point.cores == 1 and point.copies == "all" and "one" in parameters["copies"]
 
     @staticmethod
     def impossible(kernel: str, processes: int) -> bool:
-        """SP and BT, of NASA's build, run on square numbers of processes only."""
+        """Whether a kernel cannot run so many processes: NASA's SP and BT need a square number."""
         return kernel in ("sp", "bt") and math.isqrt(processes) ** 2 != processes
 
     # The experiments.
 
     def functions(self, experiment) -> None:
-        """Call one function of the cloud's client a point; record whether it works."""
+        """Call the point's function of the cloud's client; record whether it works."""
         with tempfile.NamedTemporaryFile(suffix=".raw") as image:
             image.truncate(UPLOAD_BYTES)
             for point in experiment.remaining():
@@ -85,12 +89,12 @@ class Experiments:
                 cloud.await_running(servers, seconds)
                 running = [one for one in servers if "running" in one.moments]
                 cloud.await_answers(running, testbed.dial, seconds)
-                if not any("answers" in one.moments for one in servers):    # the image never boots
+                if not any("answers" in one.moments for one in servers):    # raise, since the image does not boot
                     cloud.require_running(servers)
                     cloud.require_answers(servers)
                 moments = [one.moments for one in servers]
                 cloud.terminate(servers)
-                self._record(attempt, testbed, boot_rows(moments), boot_numbers(moments, point.at_once),
+                self._record(attempt, testbed, boot_rows(moments), boot_metrics(moments, point.at_once),
                              vcpus=point.at_once, servers=servers)
 
     def unixbench(self, experiment) -> None:
@@ -168,10 +172,10 @@ class Experiments:
                 load = nas.latency(equipped(pair, nas, "npb/pingpong"), rounds=point.rounds)
                 self._record(attempt, testbed, load.rows, load.metrics, vcpus=2)
 
-    # What they share.
+    # Shared steps.
 
     def _testbed(self, attempt, vm, large=None, seconds=None):
-        """The point's cloud, with what it takes to start servers of type `vm` and to reach them."""
+        """The Testbed of the point's cloud, whose servers are of type `vm` and are reached by ssh."""
         point = attempt.point
 
         def make(lab):
@@ -239,16 +243,16 @@ def ssh_key(via) -> tuple[str, str]:
 
 
 def servers_by_machine(servers) -> Counter:
-    """Number of servers on each of the cloud's machines, of those whose machine the cloud tells."""
+    """Number of servers on each of the cloud's machines; servers of unknown machines are omitted."""
     return Counter(one.host for one in servers if one.host)
 
 
 def platform_metrics(testbed, vcpus=1, servers=()) -> tuple[dict, dict]:
-    """What the point was measured on: metrics that claims' `needs` ask for, and the cloud's facts.
+    """Metrics of the platform, which claims' `needs` refer to, and the cloud's facts.
 
-    vcpus: processors of all measured servers together. servers: measured ones beside those that the
-    testbed keeps. Of a cloud that does not tell, accelerated guests and its own network plumbing are
-    assumed, and one core for each vcpu.
+    vcpus: processors of all measured servers together. servers: measured servers that the testbed does
+    not hold. Defaults for facts that a cloud does not report: accelerated guests, its own network
+    plumbing, and one core for each vcpu.
     """
     facts = testbed.cloud.facts()
     cores = facts.get("cores")
@@ -262,7 +266,10 @@ def platform_metrics(testbed, vcpus=1, servers=()) -> tuple[dict, dict]:
 
 
 def equipped(machines, benchmark, program):
-    """The machines, each with the benchmark's program: compiled where they are reached from, then sent."""
+    """The machines, after installing the benchmark's program where it is missing.
+
+    It is compiled on the host from which the machines are reached, then copied.
+    """
     lacking = [one for one in machines if one.run(f"test -x {one.folder}/{program}", check=False).exit_code]
     if lacking:
         benchmark.build(lacking[0].via)
@@ -273,7 +280,7 @@ def equipped(machines, benchmark, program):
 
 
 def one_core(testbed, memory_mb):
-    """The type of servers with one core and `memory_mb`; the cloud's own `scaling`, where it has one."""
+    """A server type with one core and `memory_mb`; the `scaling` type of the user's cloud, if defined."""
     own = testbed.cloud.own
     if own and "scaling" in own.flavors:
         return testbed.cloud.flavor("scaling")

@@ -14,41 +14,42 @@ COMMAND_RELEASES = {"older": "1.6.2", "newer": "2.0"}
 
 
 def summaries(study) -> dict[str, pd.DataFrame]:
-    """experiment -> its summary, in the order of figures and tables."""
-    found = {name: experiment.summary() for name, experiment in study.experiments.items()}
+    """{experiment: its summary}, with rows in the order of figures and tables."""
+    unordered = {name: experiment.summary() for name, experiment in study.experiments.items()}
     return {name: one.sort_values(ORDER[name], kind="stable") if len(one) and name in ORDER else one
-            for name, one in found.items()}
+            for name, one in unordered.items()}
 
 
 class Facts:
-    """What the records of all experiments say of software and platforms."""
+    """Facts on software and platforms from the summaries of all experiments."""
 
     def __init__(self, summaries):
         summaries = list(summaries)
-        self._seen = pd.concat([
+        self._facts = pd.concat([
             one[["release", *(fact for fact in FACTS if fact in one)]] for one in summaries if len(one)
         ] or [pd.DataFrame(columns=["release", *FACTS])])
         self.machines = max((int(one["compute_machines"].max()) for one in summaries if len(one)), default=1)
 
     def get(self, name: str, release: str | None = None) -> str:
-        """The different values of a fact, of one release or of both."""
-        seen = self._seen if release is None else self._seen[self._seen["release"] == release]
-        values = seen[name].dropna().unique() if name in seen else ()
+        """The distinct values of a fact, of one release or of both, as text."""
+        facts = self._facts if release is None else self._facts[self._facts["release"] == release]
+        values = facts[name].dropna().unique() if name in facts else ()
         return "; ".join(values) or "not measured"
 
 
 def report_commands(printed: pd.DataFrame) -> figures.Table:
-    """What the report says of the four commands with problems."""
+    """Table of the four commands that had problems in the report."""
     rows = tuple((row.command, COMMAND_RELEASES[row.release], row.outcome, row.text)
                  for row in printed.itertuples())
-    return figures.Table(("Command", "Release", "Outcome", "What was seen"), rows,
+    return figures.Table(("Command", "Release", "Outcome", "Observation"), rows,
                          label="the report's four commands", numbers=False)
 
 
 def boot_ratios(printed: pd.DataFrame, summary: pd.DataFrame) -> figures.Table:
-    """Boot time of the newer release over the older one's, by number at once: the paper's and ours.
+    """Table of the ratio of boot times, newer release to older, by number of servers at once.
 
-    The paper's is the range over its images, ours the median over the repeats of the largest image.
+    The report's ratio is a range over its images; the measured one is the median over the repeats of
+    the largest image.
     """
     theirs = printed.dropna(subset=["all_running_s"]).pivot_table(
         index=["at_once", "image_gb"], columns="release", values="all_running_s").dropna()
@@ -68,14 +69,14 @@ def boot_ratios(printed: pd.DataFrame, summary: pd.DataFrame) -> figures.Table:
 
 
 def boot_times(summary: pd.DataFrame):
-    """Time until all servers run, over the size of the image, a panel for each number at once."""
+    """Line chart of the time until all servers run over the image's size; a panel for each number at once."""
     numbered = summary.assign(number=[f"{n} at once" for n in summary["at_once"]]) if len(summary) else summary
     return figures.line_chart(numbered, x="image_gb", hue="release", col="number", metric="all_running_s",
                         x_label="size of the image, GB", label="time until all run, s")
 
 
 def boot_parts(summary: pd.DataFrame):
-    """Each setting's time from the call as stacked bars: the call, until running, until ssh answers."""
+    """Stacked bars of each setting's time: the call, until all run, until all answer on ssh."""
     parts = summary.copy()
     if len(parts):
         parts["to_running_s"] = parts["all_running_s"] - parts["returned_s"]
@@ -89,6 +90,7 @@ def boot_parts(summary: pd.DataFrame):
 
 
 def boot_medians(summary: pd.DataFrame):
+    """Table of medians of the boot metrics."""
     return figures.median_table(
         summary, by={"release": "Release", "image_gb": "Image, GB", "at_once": "At once"},
         metrics={"returned_s": "Call returned, s", "all_launched_s": "Hypervisor's start, s",
@@ -98,7 +100,7 @@ def boot_medians(summary: pd.DataFrame):
 
 
 def unixbench_index(summary: pd.DataFrame, suite: str):
-    """The index of all tests, by place and cores; a panel for one copy and one for all."""
+    """Dot chart of the index of all tests by place and cores; a panel for each number of copies."""
     placed = summary.assign(where=[
         f"{figures.name(cores, 'cores')}, {figures.name(place, 'place')}"
         for place, cores in zip(summary["place"], summary["cores"])]) if len(summary) else summary
@@ -107,7 +109,7 @@ def unixbench_index(summary: pd.DataFrame, suite: str):
 
 
 def unixbench_tests(summary: pd.DataFrame, suite: str, copies: str):
-    """Each test's index in servers, with one copy or as many as cores."""
+    """Dot chart of each test's index in servers. `copies`: "one", or "all" for one on each core."""
     tests = _tests(summary)
     if not len(summary):
         return figures.dot_chart(summary, y="test", hue="release", col="cores", metric="test_index", label=suite)
@@ -119,6 +121,7 @@ def unixbench_tests(summary: pd.DataFrame, suite: str, copies: str):
 
 
 def unixbench_medians(summary: pd.DataFrame):
+    """Table of medians of the indices of all tests."""
     return figures.median_table(
         summary, by={"place": "Where", "cores": "Cores", "release": "Release", "copies": "Copies"},
         metrics={"cores_per_vcpu": "Real cores for each of its own", "index": "Index",
@@ -130,7 +133,7 @@ def _tests(summary) -> list[str]:
 
 
 def disk_table(printed: pd.DataFrame, fields: list[str], summary: pd.DataFrame):
-    """Table 10 (the median of its runs) beside ours; `fields`: bonnie++'s results that it prints."""
+    """The report's table 10 (medians of its runs) beside the measured rates. `fields`: its columns."""
     theirs = printed.melt(["release", "volume", "run"], fields, "what", "rate").groupby(
         ["release", "volume", "what"], as_index=False)["rate"].median()
     ours = summary.melt(["release", "volume", "repeat"], fields, "what", "rate") if len(summary) else summary
@@ -139,7 +142,10 @@ def disk_table(printed: pd.DataFrame, fields: list[str], summary: pd.DataFrame):
 
 
 def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], servers: str):
-    """Tables of the parallel benchmarks beside ours; `servers`: the parameter that tells the servers."""
+    """The report's tables of parallel benchmarks beside the measured times, s.
+
+    `servers`: the parameter that identifies the servers.
+    """
     words = " and ".join(map(str, tables))
     return figures.paper_vs_measured(printed[printed["table"].isin(tables)], summary,
                           by={"kernel": "Task", servers: "Servers"}, arm="release", metric="seconds",
@@ -147,14 +153,14 @@ def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], s
 
 
 def memory_mb(flavor: str) -> int:
-    """Memory of one of the report's types of servers (table 5)."""
+    """Memory, MB, of one of the report's types of servers (table 5)."""
     return next(one.memory_mb for one in PAPER_FLAVORS if one.name == flavor)
 
 
 def set_up(facts: Facts, own_clouds: set, cache_mode: str) -> dict:
-    """What the table of differences fills in from the records."""
+    """Values from the records for the table of differences between the report and this set-up."""
     shared = ("hypervisor", "plumbing", "guest", "volume_way", "client", "compiler", "bonnie", "mpi")
-    cached = "not told by clouds of one's own" if own_clouds else figures.name(cache_mode, "cache_mode")
+    cached = "not reported by the user's cloud" if own_clouds else figures.name(cache_mode, "cache_mode")
     return {**{name: facts.get(name) for name in shared}, "cache_mode": cached,
             **{f"{release}_platform": facts.get("platform", release) for release in ("older", "newer")},
             "machines": "see the conditions below",
@@ -162,7 +168,7 @@ def set_up(facts: Facts, own_clouds: set, cache_mode: str) -> dict:
 
 
 def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
-    """Numbers that the page's text quotes, by their names there."""
+    """{name: text} of the numbers that the page's text quotes."""
     boots, indexed, shaped = summaries["boot"], summaries["unixbench"], summaries["shapes"]
     functions, older, newer = summaries["functions"], {"release": "older"}, {"release": "newer"}
     most = _largest(boots)
@@ -190,7 +196,7 @@ def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
 
 
 def _largest(boots) -> dict:
-    """The most servers at once, and the largest image that so many were booted from."""
+    """The largest number of servers at once, and the largest image booted that often."""
     order = ["at_once", "image_gb"]
     return dict(boots.sort_values(order)[order].iloc[-1]) if len(boots) else {}
 

@@ -1,4 +1,4 @@
-"""Which values the parameters of the cloud report's notebook may have."""
+"""Check the parameters of the cloud report's notebook."""
 
 from labbook.errors import InputError
 from labbook.papers.cloud_platforms.experiments import FLAVOR_BY_CORES
@@ -14,7 +14,7 @@ CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
 
 
 def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict]) -> None:
-    """InputError for a value that cannot be measured; `groups`: experiment -> its parameters."""
+    """InputError for a value that cannot be measured. `groups`: {experiment: its parameters}."""
     _one_of("cache_mode", cache_mode, CACHE_MODES)
     known = sorted({*releases, "older", "newer"})
     allowed = {
@@ -25,20 +25,20 @@ def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict])
         "caching": {"cache_mode": CACHE_MODES},
         "shapes": {"kernel": _kernels(experiments), "size": list(nas.SIZES), "releases": known,
                    "vm_cores": list(FLAVOR_BY_CORES)},
-        "swapping": {"size": list(nas.SIZES[2:])},      # S and W fit into any server's memory
+        "swapping": {"size": list(nas.SIZES[2:])},      # smaller sizes fit into any server's memory
     }
     for group, entries in allowed.items():
         for name, values in entries.items():
             _one_of(f"{group}.{name}", groups[group][name], values)
     if groups["disk"]["files"] < 1:
-        raise InputError(f"{groups['disk']['files']} times 1024 files", key="disk.files", allowed="1 and more")
+        raise InputError(f"{groups['disk']['files']} is less than 1", key="disk.files", allowed="1 or more, in units of 1024 files")
     if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (
             groups["unixbench"]["share_of_time"] != 1):
-        raise InputError(f"{groups['unixbench']['share_of_time']} of the tests' time",
-                         key="unixbench.share_of_time", allowed="1, since UnixBench itself sets its time")
+        raise InputError(f"{groups['unixbench']['share_of_time']} is not 1",
+                         key="unixbench.share_of_time", allowed="1, since the original UnixBench sets the tests' times itself")
     ranks, cores = groups["shapes"]["ranks"], groups["shapes"]["vm_cores"]
     if ranks % max(cores):
-        raise InputError(f"{ranks} ranks on servers of {max(cores)} cores", key="shapes.ranks",
+        raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key="shapes.ranks",
                          allowed=f"a multiple of {max(cores)}")
 
 

@@ -23,12 +23,12 @@ STORES = ("cassandra", "mysql")
 SERVER_OF = {1: "small", 2: "large"}    # host by the point's `cores`
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
-AS_SHIPPED = "as_shipped"               # durability: whatever the store's own default is
+AS_SHIPPED = "as_shipped"               # durability: the store's default
 
 
 @dataclass(frozen=True)
 class Testbed:
-    """What lab.yml, in `description`, says of the study's systems and hosts."""
+    """The study's systems and hosts, from the `description` in lab.yml."""
 
     description: LabDescription
 
@@ -38,7 +38,7 @@ class Testbed:
 
     @property
     def shares(self) -> dict:
-        """Host -> its share of a core, None without a limit."""
+        """{host: its share of a core, or None without a limit}."""
         return {host.name: host.limits.get("quota") for host in self.description.hosts}
 
     @property
@@ -56,10 +56,11 @@ class Testbed:
         return self.description.system(f"{store}_{era}")
 
     def version(self, era: str, store: str) -> str:
-        """The version that lab.yml names; the era where that is Debian's own."""
+        """The version in lab.yml; the era's name for a version that is Debian's."""
         return self.system(era, store)[1].get("version", era)
 
     def protocol(self, era: str, store: str) -> str:
+        """The client protocol of an era's store."""
         name, settings = self.system(era, store)
         return find(name).speaks(**settings)
 
@@ -72,7 +73,7 @@ class Testbed:
 
 
 def measure_ceiling(study, experiment) -> None:
-    """The rates that the clients reach against a server that answers at once and stores nothing."""
+    """Measure the clients' highest rates, with a server that answers at once and stores nothing."""
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
@@ -84,21 +85,24 @@ def measure_ceiling(study, experiment) -> None:
 
 
 def measure_store(study, experiment, ceiling) -> None:
-    """The point's store on one server. `ceiling`: the experiment of measure_ceiling."""
+    """Measure the point's store on one server. `ceiling`: the experiment of measure_ceiling."""
     testbed = Testbed.of(study)
     check_stores(experiment, testbed)
     _measure(study, experiment, ceiling, lambda lab, point: warm_store(lab, point, testbed))
 
 
 def measure_ring(study, experiment, ceiling) -> None:
-    """Cassandra on the point's number of nodes."""
+    """Measure Cassandra on the point's number of nodes."""
     testbed = Testbed.of(study)
     _measure(study, experiment, ceiling, lambda lab, point: warm_ring(lab, point, testbed))
 
 
 def measure_wiki(study, experiment, ceiling) -> None:
-    """The point's number of web servers over its store; of several, the share of pages saved
-    through one that the others gave at once (`shared`)."""
+    """Measure the point's number of web servers with its store.
+
+    With several servers the metric `shared` is the share of pages saved through one server that the
+    others showed at once.
+    """
     testbed = Testbed.of(study)
     check_stores(experiment, testbed)
     _measure(study, experiment, ceiling, lambda lab, point: wikis(lab, point, testbed),
@@ -107,28 +111,31 @@ def measure_wiki(study, experiment, ceiling) -> None:
 
 
 def check(experiment) -> None:
-    """InputError for a load that no store can be asked for, before a lab is brought up."""
+    """InputError for an invalid load, before a lab is brought up."""
     for point in experiment.points():
         check_load(**{name: point.params[name] for name in LOAD})
 
 
 def check_stores(experiment, testbed: Testbed) -> None:
-    """InputError for a store that cannot have the point's settings, before a lab is brought up."""
+    """InputError for settings that a point's store does not allow, before a lab is brought up."""
     for point in experiment.points():
         name, settings = store_of(point, testbed)
         find(name).checked(settings)
 
 
 def make_calls(attempt, target):
-    """The clients' calls to the target, as the attempt's point says."""
+    """Make the calls of the attempt's point to the target; returns their rows and metrics."""
     point = attempt.point
     return keyvalue(Crew.of(attempt.lab), target, seed=point.seed,
                     **{name: point.params[name] for name in LOAD})
 
 
 def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: {}) -> None:
-    """Measure what `bring_up(lab, point)` brings up: a target, or a list of which the last is
-    called. `also(attempt, target)` gives further metrics."""
+    """Measure each point's target.
+
+    `bring_up(lab, point)` returns the target, or a list of servers that ends with the target.
+    `also(attempt, target)` returns further metrics.
+    """
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
@@ -141,10 +148,10 @@ def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: 
 
 
 def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
-    """Whether the clients may have set the rate that was measured at the point.
+    """Whether the clients may have limited the point's rate.
 
-    The large server works on the clients' core too and may take its share of it, so its ceiling is
-    that of a null server in its place.
+    The large server also uses the clients' core, so its ceiling is measured with a null server in its
+    place, and the core's capacity for clients is reduced by the server's share.
     """
     large = SERVER_OF.get(point.params.get("cores")) == "large"
     op = "write" if point.op == "update" else point.op
@@ -188,8 +195,10 @@ def wikis(lab, point, testbed: Testbed) -> list:
 
 
 def warmed(lab, target, point, shares: dict):
-    """The target, up, filled and warmed with all the time of its cores, then limited to `shares`,
-    host -> share of a core. A point that is `warmed` "cold" is only filled."""
+    """Bring the target up, fill it and warm it without limits, then apply `shares`; returns the target.
+
+    shares: {host: share of a core}. A point with `warmed` "cold" is not warmed.
+    """
     rounds = 0 if point.params.get("warmed") == "cold" else point.warm_rounds
     for host in shares:
         lab.limit(host, None)

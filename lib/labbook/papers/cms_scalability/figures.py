@@ -6,9 +6,9 @@ from labbook.figures import Table, ratios
 
 
 def write_causes(summary: pd.DataFrame, *, few: int, many: int) -> Table:
-    """How much each cause changes the time of a write: ratios of mean_ms, paired by repeat.
+    """Table of the effect of each cause on the time of a write: ratios of mean_ms, paired by repeat.
 
-    `summary`: points of the experiment `writes` of one engine and one number of clients; `few` and
+    `summary`: points of the experiment `writes` with one engine and one number of clients; `few` and
     `many`: numbers of rows that the clients share.
     """
     few, many = dict(rows=few), dict(rows=many)

@@ -41,7 +41,7 @@ def cloud_settings(point) -> dict:
 
 
 def measure_ceiling(study, experiment) -> None:
-    """The rate that the clients reach against a server that answers at once and stores nothing."""
+    """Measure the clients' highest rate, with a server that answers at once and stores nothing."""
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             null = attempt.setup(
@@ -51,8 +51,11 @@ def measure_ceiling(study, experiment) -> None:
 
 
 def measure_calls(study, experiment, ceiling) -> None:
-    """Time of the calls over the WAN of each point, with what crossed the WAN and what the database
-    did meanwhile. `ceiling`: the experiment of measure_ceiling."""
+    """Measure the time of each point's calls over the WAN, the WAN's traffic and the database's work.
+
+    `ceiling`: the experiment of measure_ceiling, measured before. InputError for a cloud or link that
+    cannot exist.
+    """
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
@@ -69,10 +72,11 @@ def measure_calls(study, experiment, ceiling) -> None:
 
 
 def measure_faults(study, experiment, fault) -> None:
-    """Calls that go on while `fault(attempt, cloud, now)` breaks something and mends it: their
-    course in time, the outage, and the share of acknowledged users that all nodes have at the end.
+    """Measure calls during a fault: their times, the outage, and which acknowledged users remain.
 
-    `fault` is kill_node or cut_wan; `now()` is the time in seconds since the calls began."""
+    `fault(attempt, cloud, now)` causes a fault, repairs it and returns events as metrics; it is
+    kill_node or cut_wan. `now()` is the time in seconds since the calls began.
+    """
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
@@ -89,7 +93,7 @@ def measure_faults(study, experiment, fault) -> None:
 
 
 def warm_cloud(lab, point) -> KeystoneCloud:
-    """The point's cloud, up, in step and warmed, over a WAN without delay."""
+    """The point's cloud, up, with all nodes synchronised and caches warmed over a WAN without delay."""
     lab.link(*SITES).shape()
     cloud = KeystoneCloud(list(lab.hosts.values()), **cloud_settings(point))
     keystone_users(Crew.of(lab), cloud.up(), scenario=point.warmup_scenario,
@@ -99,8 +103,10 @@ def warm_cloud(lab, point) -> KeystoneCloud:
 
 
 def reset(attempt, cloud) -> float:
-    """Restore the first users and revoked tokens over a WAN without delay, then shape the WAN as
-    the point says. Returns its measured round trip in ms."""
+    """Restore the initial users and tokens, then shape the WAN for the point.
+
+    Returns the WAN's measured round-trip time in ms.
+    """
     link = attempt.lab.link(*SITES)
     link.shape()
     cloud.reset()
@@ -109,13 +115,13 @@ def reset(attempt, cloud) -> float:
 
 
 def make_calls(attempt, cloud):
-    """The point's calls by the point's tool, by this library's clients where it names none."""
+    """Make the point's calls with its `tool`; this library's clients by default."""
     tool = {"labbook": keystone_users, "rally": rally}[attempt.point.params.get("tool", "labbook")]
     return tool(Crew.of(attempt.lab), cloud, **_chosen(attempt.point, LOAD))
 
 
 def counters(lab, cloud) -> pd.Series:
-    """Bytes and packets that the WAN has carried each way, and the database's counters, so far."""
+    """Cumulative counters: the WAN's bytes and packets in each direction, and those of the database."""
     ways = lab.link(*SITES).traffic()
     wan = {f"wan_{what}_to_{way[-1]}": count for way, counts in ways.items()
            for what, count in (counts or {}).items()}
@@ -123,8 +129,11 @@ def counters(lab, cloud) -> pd.Series:
 
 
 def per_call(during: pd.Series, calls: int) -> dict:
-    """Metrics from the counters' increase during so many calls: traffic, write-sets and statements
-    per call; failed certifications and seconds of flow control in all."""
+    """Metrics from the counters' increase `during` a number of calls.
+
+    Traffic, write-sets and statements are per call; failed certifications and seconds of flow control
+    are totals.
+    """
     metrics = {f"{name}_per_call": during[name] / calls for name in during.index
                if name.startswith(PER_CALL)}
     for what in ("bytes", "packets"):
@@ -143,14 +152,17 @@ def versions(facts: dict) -> dict:
 
 
 def limited(point, metrics: dict, ceiling) -> bool:
-    """Whether the clients may have set the rate that was measured at the point."""
+    """Whether the clients may have limited the point's rate."""
     highest = ceiling.summary().groupby("scenario")["rate_per_s"].max()[point.scenario]
     return client_limited(metrics["rate_per_s"], highest,
                           metrics.get("clients_cpu_share", 0))     # Rally does not report it
 
 
 def kill_node(attempt, cloud, now) -> dict:
-    """Kill the point's database node, start it again, and wait until it is in step."""
+    """Kill the point's database node, restart it, and wait until it is synchronised.
+
+    Returns event times in seconds, the rejoin's duration and its kind (`came_by`: IST or SST).
+    """
     node = cloud.galera.node(attempt.point.victim)
     fault = now()
     node.process.kill()
@@ -162,7 +174,10 @@ def kill_node(attempt, cloud, now) -> dict:
 
 
 def cut_wan(attempt, cloud, now) -> dict:
-    """Cut the WAN for the point's `cut_seconds`, heal it, and wait until all nodes are in step."""
+    """Cut the WAN for the point's `cut_seconds`, restore it, and wait until all nodes are synchronised.
+
+    Returns event times in seconds, and the time from the WAN's return until then.
+    """
     link = attempt.lab.link(*SITES)
     fault = now()
     link.cut()
@@ -175,7 +190,7 @@ def cut_wan(attempt, cloud, now) -> dict:
 
 
 def interruption(rows, events: dict) -> dict:
-    """The outage after the fault, and `back_s`: from the WAN's return to the first success."""
+    """Metrics of the outage after the fault; `back_s`: from the WAN's return to the first success, s."""
     metrics = outage(rows, events["fault_s"])
     if "healed_s" in events:
         after = outage(rows, events["healed_s"])
@@ -184,8 +199,8 @@ def interruption(rows, events: dict) -> dict:
 
 
 def acknowledged(cloud, rows) -> dict:
-    """How many users' creation was acknowledged, and the share of them that every node has."""
-    made = set(rows["user"]) - {""}       # also of calls that failed later
+    """acknowledged: number of users whose creation was acknowledged; kept: the share that every node has."""
+    made = set(rows["user"]) - {""}       # includes calls that failed after the creation
     nodes = cloud.galera.query_each(USERS)
     everywhere = set.intersection(*({name for name, in users} for users in nodes.values()))
     return {"acknowledged": len(made), "kept": len(made & everywhere) / max(1, len(made))}

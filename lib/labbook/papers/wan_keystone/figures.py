@@ -16,54 +16,58 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
                 arms=({"segments": 1}, {"segments": 2}), metric="mean_ms",
                 label="time saved, %", printed: pd.DataFrame | None = None, note="",
                 log=False) -> Picture:
-    """(t1 - t2) / t1 in percent over the numbers `x`, a line for each value of `hue`: t1 and t2 are
-    the metric in the two arms, paired by repeat.
+    """Line chart of the time saved, (t1 - t2) / t1 in percent, over `x`, a line for each value of `hue`.
 
-    `printed` holds the paper's numbers (`x`, `hue`, `saved_percent`), drawn as stars. Above the
-    line at 0 the second arm is faster. A repeat that lacks an arm is left out.
+    t1 and t2 are the metric in the first and the second of `arms`, paired by repeat.
+
+    `printed`: DataFrame of the paper's numbers, with columns x, hue and saved_percent; drawn as
+    stars. Above 0 the second arm is faster. Repeats without both arms are excluded.
     """
     if not len(lines.with_metric(summary, metric)):
         return NOT_MEASURED
-    found = saved(summary, [hue, x], arms, metric)
-    if not len(found):
+    points = saved(summary, [hue, x], arms, metric)
+    if not len(points):
         return NOT_MEASURED
     known = [] if printed is None else printed["saved_percent"]
-    low, high = (edge([0, *found[SAVED], *known]) for edge in (min, max))
+    low, high = (edge([0, *points[SAVED], *known]) for edge in (min, max))
     with theme():
-        colours = styles(found[hue])
-        figure, axes = lines.axes_over(found[x], x_label, label, 1.0, log)
+        colours = styles(points[hue])
+        figure, axes = lines.axes_over(points[x], x_label, label, 1.0, log)
         margin = 0.06 * (high - low or 1)
         axes.set_ylim(low - margin, high + margin)
         axes.axhline(0, color=FAINT, linewidth=1)
-        medians = lines.draw(axes, found, hue, x, SAVED, colours)
+        medians = lines.draw(axes, points, hue, x, SAVED, colours)
         marks = [] if printed is None else _printed(axes, printed, hue, x, colours)
-        lines.legend(figure, note, hue, colours, found, more=marks)
+        lines.legend(figure, note, hue, colours, points, more=marks)
         words = lines.alt(note, medians, hue, x, x_label, label) + _printed_words(
             printed, hue, x, x_label)
         drawn = panel(figure, words)
     what = quantity(label)[0]
     return Picture((drawn,), lines.caption(
         f"{what[0].upper()}{what[1:]}, paired by repeat; "
-        f"{band_words(over_repeats(found, [hue, x], SAVED))}", found))
+        f"{band_words(over_repeats(points, [hue, x], SAVED))}", points))
 
 
 def saved(summary, by, arms, metric) -> pd.DataFrame:
-    """A row for each setting of `by` and repeat that has both arms: `saved` in percent, and
-    `client_limited`, 1 where the clients limited either arm."""
-    found = lines.with_metric(summary, metric)
-    one, other = (_arm(found, arm, [*by, "repeat"], metric) for arm in arms)
+    """DataFrame with a row for each setting of `by` and repeat that has both arms.
+
+    saved: in percent; client_limited: 1 where the clients limited either arm. ValueError when an arm
+    has several points for a row.
+    """
+    with_values = lines.with_metric(summary, metric)
+    one, other = (_arm(with_values, arm, [*by, "repeat"], metric) for arm in arms)
     both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
     return both.assign(**{
         SAVED: 100 * (1 - both["value_2"] / both["value_1"]),
         "client_limited": (both["limited_1"] | both["limited_2"]).astype(float)})
 
 
-def _arm(found, arm, index, metric):
+def _arm(points, arm, index, metric):
     for parameter, value in arm.items():
-        found = found[found[parameter] == value]
-    frame = found.assign(value=found[metric], limited=client_limited(found))
+        points = points[points[parameter] == value]
+    frame = points.assign(value=points[metric], limited=client_limited(points))
     if frame.duplicated(index).any():
-        raise ValueError(f"more than one point for each {', '.join(index)}: choose some first")
+        raise ValueError(f"more than one point for each {', '.join(index)}: select some of them first")
     return frame.set_index(index)[["value", "limited"]]
 
 
@@ -88,8 +92,10 @@ def _printed_words(printed, hue, x, x_label) -> str:
 
 
 def steps(summary: pd.DataFrame, scenario: str) -> pd.DataFrame:
-    """The points of a scenario with a row for each step of a call: `step`, and its mean time
-    `step_ms`."""
+    """The points of a scenario as DataFrame, a row for each point and step of a call.
+
+    step: one of STEPS; step_ms: its mean time in ms.
+    """
     metrics = {f"mean_{step}_ms": step for step in STEPS if f"mean_{step}_ms" in summary}
     rows = summary[summary["scenario"] == scenario].melt(
         ["rtt_ms", "segments", "repeat"], list(metrics), "step", "step_ms")
