@@ -1,9 +1,10 @@
-"""What metadata servers (MDSs) cached through a benchmark's phases, and what migrated between them. Pure.
+"""Metrics of metadata servers' (MDSs') caches and migrations during a benchmark. Pure functions.
 
-`seen` has a row a look at one MDS: t_s (epoch), daemon, rank, inodes, dirs (cached now),
-exported (trees), exported_inodes and further counters since its start, owned (paths of the subtrees
-that it owns).
-`phases` has a row a completed phase, in order: phase, from_s, to_s (epoch), operations.
+`seen`: DataFrame with a row for each observation of one MDS: t_s (epoch), daemon, rank, inodes and
+dirs (currently cached), exported (trees), exported_inodes and other counters since its start, owned
+(paths of the subtrees that it owns).
+`phases`: DataFrame with a row for each completed phase, in order: phase, from_s, to_s (epoch),
+operations.
 """
 
 import math
@@ -11,29 +12,30 @@ import math
 import numpy as np
 import pandas as pd
 
-LEFT_S = 0.5        # in which a source drops what it exported
-SLACK_S = 1.0       # between two looks at all MDSs, so that no step seems to end before it began
-
+LEFT_S = 0.5        # within which a source drops exported inodes from its cache
+SLACK_S = 1.0       # tolerance between observations of different MDSs
 
 
 def counter_growth(seen: pd.DataFrame, counter: str, from_s: float, to_s: float) -> float:
-    """Growth of a counter of all MDSs together between two times, interpolated between looks. NaN
-    without looks."""
-    found = [np.interp([from_s, to_s], one["t_s"], one[counter]) for _, one in each_mds(seen)]
-    return float(sum(late - early for early, late in found)) if found else math.nan
+    """Sum over all MDSs of a counter's growth between two times, interpolated between observations.
+
+    NaN without observations.
+    """
+    readings = [np.interp([from_s, to_s], one["t_s"], one[counter]) for _, one in each_mds(seen)]
+    return float(sum(late - early for early, late in readings)) if readings else math.nan
 
 
 def cache_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
-    """Metrics of figure 5. Shares are of all files at that time: the `operations` of the last create
-    before, since long phases make more files.
+    """Metrics of figure 5. Numbers of moved inodes are shares of all files at that time, which are the
+    `operations` of the latest create phase.
 
-    one_has_after_create: the share of all cached inodes that one MDS has after creating.
-    moved_creating, moved_reading, moved_deleting: inodes that migrated in such a phase, mean of the
-    phases. migrations: their number. moved_at_once: inodes of the largest; left_after_move: the share
-    of its cache that its source still had afterwards. most_directories_at_once: directories in one
-    migration. directories_a_tree: the most directories that moved as one tree while files were worked
-    on in order, in one directory at a time. shared_out: directories split between two MDSs. NaN
-    without such an event.
+    one_has_after_create: the largest share of all cached inodes in one MDS after the first create
+    phase. moved_creating, moved_reading, moved_deleting: inodes migrated in a phase, mean over phases
+    of that kind. migrations: their number. moved_at_once: inodes of the largest migration;
+    left_after_move: the share of its cache that the largest migration's source still had afterwards.
+    most_directories_at_once: the most directories in one migration. directories_a_tree: the most
+    directories that moved as one tree in sequential phases, which use one directory at a time.
+    shared_out: number of directories split between MDSs. NaN without such an event.
     """
     found = migrations(seen)
     largest = found.loc[found["inodes"].idxmax()] if len(found) else None
@@ -49,7 +51,7 @@ def cache_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
 
 
 def _untouched(found, phases) -> float:
-    """Directories of the largest tree that moved while one directory was worked in."""
+    """Directories in the largest tree that moved during a sequential phase."""
     in_order = phases[phases["phase"].str.startswith("sequential")]
     sizes = [one.directories / one.trees for one in found.itertuples() if one.trees
              and ((in_order["from_s"] <= one.from_s) & (one.from_s <= in_order["to_s"])).any()]
@@ -57,11 +59,11 @@ def _untouched(found, phases) -> float:
 
 
 def _moved(seen, phases, ends) -> float:
-    """By the counters: they split a migration that goes on at a phase's end."""
+    """Migrated inodes, by counters, which split a migration that continues after a phase's end."""
     which = phases[phases["phase"].str.endswith(ends)]
-    found = [counter_growth(seen, "exported_inodes", one.from_s, one.to_s) / _files(phases, one.from_s)
-             for one in which.itertuples()]
-    return sum(found) / len(found) if found else math.nan
+    shares = [counter_growth(seen, "exported_inodes", one.from_s, one.to_s) / _files(phases, one.from_s)
+              for one in which.itertuples()]
+    return sum(shares) / len(shares) if shares else math.nan
 
 
 def _files(phases, at_s) -> float:
@@ -81,41 +83,47 @@ def _one_has(seen, phases) -> float:
 
 
 def request_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
-    """For each phase: {phase}_asked, requests to MDSs for each operation, without {phase}_forwarded, those
-    that an MDS forwarded to another; {phase}_cached, the share of operations without a request. The
-    border between two phases is exact to one look."""
-    found = {}
+    """Metrics of each phase's requests to MDSs, per operation.
+
+    {phase}_asked: requests by clients; {phase}_forwarded: requests forwarded from MDS to MDS;
+    {phase}_cached: the share of operations that needed no request. The borders of phases are exact to
+    one observation.
+    """
+    metrics = {}
     for one in phases.itertuples():
         came, sent = (counter_growth(seen, counter, one.from_s, one.to_s) / one.operations if one.operations
                       else math.nan for counter in ("requests", "forward"))
-        found |= {f"{one.phase}_asked": came - sent, f"{one.phase}_forwarded": sent,
-                  f"{one.phase}_cached": 1 - min(1.0, came - sent)}
-    return found
+        metrics |= {f"{one.phase}_asked": came - sent, f"{one.phase}_forwarded": sent,
+                    f"{one.phase}_cached": 1 - min(1.0, came - sent)}
+    return metrics
 
 
 def of_both_orders(metrics: dict) -> dict:
-    """From rates of the same number of operations in both orders ({order}_{op}_per_s): {op}_per_s of
-    both together, and {op}_random_over_sequential. NaN where one of them is missing; nothing for a
-    benchmark without orders, which has {op}_per_s itself."""
-    found = {}
+    """Combine the rates of sequential and random phases, {order}_{op}_per_s.
+
+    Both phases have the same number of operations. {op}_per_s: the rate over both;
+    {op}_random_over_sequential: the ratio. NaN where one rate is missing. Empty for a benchmark
+    without orders, which reports {op}_per_s itself.
+    """
+    combined = {}
     for op in ("create", "stat", "delete"):
         names = [f"{order}_{op}_per_s" for order in ("sequential", "random")]
         if not set(names) <= set(metrics):
             continue
         one, other = map(metrics.get, names)
-        there = one > 0 and other > 0       # false for NaN, too
-        found[f"{op}_per_s"] = 2 / (1 / one + 1 / other) if there else math.nan
-        found[f"{op}_random_over_sequential"] = other / one if there else math.nan
-    return found
+        known = one > 0 and other > 0       # false for NaN, too
+        combined[f"{op}_per_s"] = 2 / (1 / one + 1 / other) if known else math.nan
+        combined[f"{op}_random_over_sequential"] = other / one if known else math.nan
+    return combined
 
 
 def figure_lists(seen: pd.DataFrame, phases: pd.DataFrame, most: int = 400) -> dict:
-    """Lists for figures.cached_metadata, times from the start of the first phase: cached_t_s,
-    cached_rank, cached_inodes (thinned to about `most` looks), phase_name, phase_from_s, phase_to_s,
+    """Lists for figures.cached_metadata; times are seconds since the start of the first phase: cached_t_s,
+    cached_rank, cached_inodes (thinned to about `most` observations), phase_name, phase_from_s, phase_to_s,
     move_t_s, move_inodes."""
     zero, end = float(phases["from_s"].min()), float(phases["to_s"].max())
     looks = seen[seen["t_s"].between(zero - SLACK_S, end + SLACK_S) & seen["rank"].notna()].sort_values("t_s")
-    # Thinned for each rank: looks alternate between ranks.
+    # Thinned for each rank, since observations alternate between ranks.
     nth = looks.groupby("rank").cumcount() % max(1, math.ceil(len(looks) / most))
     looks = looks[nth == 0]
     moved = migrations(seen)
@@ -131,15 +139,15 @@ def _rounded(values) -> list[float]:
 
 
 def each_mds(seen):
-    """Each daemon with its looks in the order of time."""
+    """Iterate over (daemon, its observations in the order of time)."""
     for daemon, looks in seen.groupby("daemon"):
         yield daemon, looks.sort_values("t_s")
 
 
 def migrations(seen: pd.DataFrame) -> pd.DataFrame:
-    """Migrations, a row each: from_s, to_s, source, target (daemons), inodes, trees (each moved as
-    one), directories, and left: the share of its cache that the source still has. Exports in
-    consecutive looks are one migration."""
+    """DataFrame with a row for each migration: from_s, to_s (epoch), source, target (daemons), inodes,
+    trees, directories, and left: the share of its cache that the source still has afterwards. Exports
+    in consecutive observations are one migration."""
     steps = _steps(seen)
     number = (steps["gap_s"] > SLACK_S).cumsum()
     return pd.DataFrame([_move(seen, part) for _, part in steps.groupby(number)],
@@ -148,14 +156,14 @@ def migrations(seen: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(seen) -> pd.DataFrame:
-    """Pairs of looks at an MDS that exported meanwhile, in the order of time: daemon, since_s, t_s,
-    inodes, and gap_s, the time without any export before."""
+    """Pairs of consecutive observations of an MDS with an export between them, in the order of time:
+    daemon, since_s, t_s, inodes, and gap_s, the time since the previous export."""
     parts = []
     for daemon, looks in each_mds(seen):
-        given = looks["exported_inodes"].diff().clip(lower=0)       # a restarted counter
+        exported = looks["exported_inodes"].diff().clip(lower=0)    # negative after a restart
         parts.append(pd.DataFrame({
             "daemon": daemon, "since_s": looks["t_s"].shift(), "t_s": looks["t_s"],
-            "inodes": given}).dropna())
+            "inodes": exported}).dropna())
     steps = pd.concat(parts) if parts else pd.DataFrame(columns=["daemon", "since_s", "t_s", "inodes"])
     steps = steps[steps["inodes"] > 0].sort_values("t_s", ignore_index=True)
     return steps.assign(gap_s=(steps["since_s"] - steps["t_s"].cummax().shift()).fillna(0))
@@ -169,7 +177,7 @@ def _move(seen, part) -> dict:
     target = max(others, key=others.get, default="")
     own = seen[seen["daemon"] == source].sort_values("t_s")
     before, after = cached_at(own, "inodes", since), _least(own, to, to + LEFT_S)
-    counted = own["exported"][own["t_s"].between(since, to + LEFT_S)]     # not in the look of its inodes
+    counted = own["exported"][own["t_s"].between(since, to + LEFT_S)]     # counted up to LEFT_S later than the inodes
     trees = float(counted.max() - counted.min())
     return {"from_s": since, "to_s": to, "source": source, "target": target,
             "inodes": float(part["inodes"].sum()), "trees": trees,
@@ -178,6 +186,7 @@ def _move(seen, part) -> dict:
 
 
 def cached_at(looks, column, t_s) -> float:
+    """A column of one MDS's observations at a time, interpolated."""
     return float(np.interp(t_s, looks["t_s"], looks[column]))
 
 
@@ -187,13 +196,13 @@ def _least(looks, from_s, to_s) -> float:
 
 
 def shared_out(seen: pd.DataFrame) -> int:
-    """How many directories an MDS owned in part only in two consecutive looks (one look may catch parts
-    in transit). `/x#01*` is the quarter of /x of that name."""
-    found = set()
+    """Number of directories of which an MDS owned only a part in two consecutive observations; in a single
+    one, parts may be in transit. `/x#01*` names a quarter of /x, by two bits."""
+    split = set()
     for _, looks in each_mds(seen):
         parts = [_in_part(owned) for owned in looks["owned"]]
-        found.update(path for one, other in zip(parts, parts[1:]) for path in one & other)
-    return len(found)
+        split.update(path for one, other in zip(parts, parts[1:]) for path in one & other)
+    return len(split)
 
 
 def _in_part(owned) -> set[str]:
@@ -206,8 +215,10 @@ def _in_part(owned) -> set[str]:
 
 
 def migrating_over_quiet(rows: pd.DataFrame, seen: pd.DataFrame) -> float:
-    """Mean time of the operations that overlapped a migration over that of the others. rows: started_s
-    (epoch), seconds. NaN where one of the two groups is empty."""
+    """Ratio of mean times: operations that overlapped a migration over all others.
+
+    rows: DataFrame with started_s (epoch) and seconds. NaN where one of the groups is empty.
+    """
     begun, over = rows["started_s"].to_numpy(), (rows["started_s"] + rows["seconds"]).to_numpy()
     during = np.zeros(len(rows), bool)
     for one in migrations(seen).itertuples():

@@ -1,4 +1,4 @@
-"""Ceph clusters and mounts for a point, and waiting for their states."""
+"""Ceph clusters and mounts for a point, and functions that wait for their states."""
 
 import time
 from contextlib import contextmanager, suppress
@@ -12,10 +12,10 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import fits
 from labbook.workloads.files.load import PATTERNS
 
-# Who takes over a rank whose server dies. A standby that follows a rank serves that rank only.
+# Settings by the way in which a dead server's rank is replaced. A standby_replay daemon serves one rank only.
 TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay": True},
              "restart": {"standby": 0}, "mds_fail": {"standby": 1}}
-# Ranks to which directories are pinned in turn, of so many ranks.
+# Function of the number of ranks: the ranks to which directories are pinned in turn.
 PINS = {"none": lambda ranks: [], "one": lambda ranks: [0], "spread": lambda ranks: list(range(ranks))}
 ALLOWED = {"tool": ["bonnie", "own"], "pin": list(PINS), "pattern": list(PATTERNS), "how": list(TAKEOVERS),
            "load": ["idle", "load", "migrating"], "rank": [0, 1]}
@@ -33,7 +33,7 @@ def ceph_settings(params: dict) -> dict:
 
 
 def check_points(experiment) -> None:
-    """InputError, before there is a lab, for parameters, loads and clusters that cannot be."""
+    """InputError for invalid parameters, loads or clusters, before a lab is brought up."""
     hosts = LabDescription.load(experiment.study.folder / "lab.yml").hosts
     number = {role: sum(host.role == role for host in hosts) for role in ("mon", "osd", "mds")}
     for point in experiment.points():
@@ -48,14 +48,17 @@ def check_points(experiment) -> None:
 
 
 def bring_up(attempt) -> Ceph:
-    """The point's cluster, brought up once for all points of its block."""
+    """The point's cluster, which all points of a block share."""
     settings = ceph_settings(attempt.point.params)
     return attempt.setup(lambda lab: Ceph(list(lab.hosts.values()), **settings).up())
 
 
 @contextmanager
 def mounted(attempt, ceph, number=1, cache_inodes=None):
-    """So many fresh clients of the cluster, spread over the client hosts: a list for each host."""
+    """Context with `number` new mounts, spread over the client hosts: a list of mounts for each host.
+
+    cache_inodes: size of each client's cache; by default as shipped.
+    """
     hosts = Crew.of(attempt.lab).hosts
     mounts = [ceph.mount(hosts[i % len(hosts)], name=f"client{i + 1}", cache_inodes=cache_inodes).up()
               for i in range(number)]
@@ -65,16 +68,17 @@ def mounted(attempt, ceph, number=1, cache_inodes=None):
 
 
 def paths(mounts) -> list[list[str]]:
+    """The mounts' paths, a list for each host."""
     return [[str(one.path) for one in of_host] for of_host in mounts]
 
 
 def fuse_cpu_s(mounts) -> float:
-    """Processor seconds of all mounts' ceph-fuse so far."""
+    """CPU seconds that the ceph-fuse processes of all mounts have used."""
     return sum(server_cpu(one) for of_host in mounts for one in of_host)
 
 
 def reached(condition, seconds: float, between_s: float = 0.2) -> bool:
-    """Wait until `condition()` is true; False when it is not within so many seconds."""
+    """Wait until `condition()` is true, checking every `between_s`; False after `seconds`."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
@@ -84,7 +88,7 @@ def reached(condition, seconds: float, between_s: float = 0.2) -> bool:
 
 
 def at_rest(ceph, seconds: float) -> bool:
-    """Wait until deleted files are gone from the OSDs; False when they are not within so many seconds."""
+    """Wait until deleted files are purged from the OSDs; False after `seconds`."""
     def busy():
         queues = [ceph.ask(one.name, "perf dump")["purge_queue"] for one in ceph.ranks().values()]
         return any(one["pq_executing"] or one["pq_item_in_journal"] for one in queues)
@@ -93,7 +97,7 @@ def at_rest(ceph, seconds: float) -> bool:
 
 
 def all_active(ceph, seconds: float) -> bool:
-    """Wait until every rank is active by a server that was not killed; False after so many seconds."""
+    """Wait until every rank is active on a server that was not killed; False after `seconds`."""
     with suppress(SystemFailure):
         return bool(ceph.await_active(seconds=seconds))
     return False
@@ -106,7 +110,10 @@ def has_left(ceph, rank: int, name: str) -> bool:
 
 
 def await_pinned(ceph, folder: str, number: int, seconds: float = 60.0) -> None:
-    """Wait until rank 1 owns so many directories of a folder; an MDS applies pins every 5 s."""
+    """Wait until rank 1 owns `number` directories of a folder; an MDS applies pins every 5 s.
+
+    SystemFailure after `seconds`.
+    """
     def owned():
         return {path for path in ceph.owned()[1] if path.startswith(f"/{folder}/")}
 

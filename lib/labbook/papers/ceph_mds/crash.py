@@ -1,11 +1,11 @@
-"""The paper's crash (section 4, figure 9): kill one of two metadata servers, and ask for all metadata again.
+"""The paper's crash (section 4, figure 9): kill one of two metadata servers, then read all metadata again.
 
 Parameters of a point, beside the cluster's: spare (whether there is a standby), rank (that is killed),
 load ("idle"; "load": clients make, rename and delete files of their own; "migrating": a directory
 begins to migrate from rank 1 to rank 0), directories and files (of each directory), moved_files (of the
-migrating one), load_clients, load_directories, load_files (of the load); look_s (in which a client must
-get all metadata), mount_s (in which a fresh client must mount), last_s (how long clients ask again once
-all servers are back), known_within_s (for the map to show the death), active_within_s (for all ranks to
+migrating one), load_clients, load_directories, load_files (of the load); look_s (time limit for a client
+to read all metadata), mount_s (time limit for a fresh client to mount), last_s (how long clients retry
+once all servers are back), known_within_s (for the map to show the death), active_within_s (for all ranks to
 be active), settled_within_s (for migrations to finish).
 """
 
@@ -39,9 +39,12 @@ LOAD_METRICS = ("load_names", "load_lost", "load_back", "load_off")
 
 
 def measure_crashes(experiment) -> None:
-    """A crash of each point. In every second repeat another client looks at all files before it, whose
-    answers are compared with the first one's; such a look makes the first client flush what it caches,
-    so the other repeats do without."""
+    """Measure a crash for each point.
+
+    In every second repeat a second client reads all metadata before the crash, and its results are
+    compared with the first client's. Such a read makes the first client flush its cached changes, so
+    the other repeats have no second client.
+    """
     check_points(experiment)
     for point in experiment.remaining():
         with experiment.study.attempt(point) as attempt:
@@ -55,7 +58,7 @@ def measure_crashes(experiment) -> None:
 
 
 class CrashRun:
-    """One crash. `mount`: the client that is there before; `other`: one that compares, or None."""
+    """One crash. `mount`: the client that survives it; `other`: a second client to compare with, or None."""
 
     def __init__(self, attempt, ceph, mount, other=None):
         self.point, self.crew = attempt.point, Crew.of(attempt.lab)
@@ -64,7 +67,7 @@ class CrashRun:
         self.moved = self.giver = self.stream = None    # the migrating directory and its server; the load
 
     def metrics(self) -> dict:
-        """Run it; see crash_outcomes.crash_metrics for the outcomes."""
+        """Run the crash; returns the metrics of crash_outcomes.crash_metrics and others."""
         point, ceph = self.point, self.ceph
         folders = self.make_trees()
         if self.moved:
@@ -77,7 +80,7 @@ class CrashRun:
         name, at_s = ceph.kill(point.rank, before=self.begin_migration if self.moved else None)
         under_way = self.migrates()     # until the death is known
         reached(lambda: has_left(ceph, point.rank, name), point.known_within_s)
-        with suppress(SystemFailure):   # if another server has died, what all reported before counts
+        with suppress(SystemFailure):   # if another server has died, the earlier answer is used
             owned = ceph.owned(dead=point.rank)     # the balancer may have moved some meanwhile
         if point.spare:
             all_active(ceph, point.active_within_s)
@@ -102,8 +105,10 @@ class CrashRun:
             **(load_metrics or dict.fromkeys(LOAD_METRICS, NAN))}
 
     def make_trees(self) -> list[str]:
-        """Make the files, half of the directories on either rank, and the directory that is to migrate,
-        on rank 1; their folders. The folder itself is pinned as well: the balancer might move it."""
+        """Make the files, half of the directories on each rank, and on rank 1 the directory that will migrate.
+
+        Returns their folders. The folder itself is pinned as well, since the balancer might move it.
+        """
         point, mount = self.point, self.mount
         trees = [sample_tree(mount.host, mount.path, directories=point.directories, files=point.files,
                              seed=point.repeat, pins=[0, 1], pin=0)]
@@ -118,8 +123,11 @@ class CrashRun:
         return folders
 
     def unpin(self) -> None:
-        """Unpin the directory that is to migrate; it stays where it is. By a separate client: the one that
-        unpins shows another ctime than the servers have, until it has to look again."""
+        """Unpin the directory that will migrate; it stays on its rank.
+
+        A separate client does this, since the unpinning client caches a ctime that differs from the
+        servers'.
+        """
         helper, folder = self.ceph.mount(self.fresh_host, name="unpins").up(), self.moved.removeprefix("/")
         code = f"import os; os.setxattr('{folder}', 'ceph.dir.pin', b'-1')"
         done = helper.call(f'{self.fresh_host.python} -I -S -c "{code}"', 20)
@@ -128,7 +136,7 @@ class CrashRun:
             raise SystemFailure(f"{folder} could not be unpinned", log=done.stderr if done else "")
 
     def compare_clients(self, before) -> float:
-        """How many names the other client shows differently; NaN without one."""
+        """Number of names with other metadata on the second client; NaN without a second client."""
         if not self.other:
             return NAN
         counts = compare(before, take(self.other.host, str(self.other.path), list(before["name"])))
@@ -144,13 +152,13 @@ class CrashRun:
         await_pinned(self.ceph, self.stream.folder, point.load_clients * point.load_directories // 2)
 
     def end_load(self):
-        """The load's calls; None without a load, or where its clients could not go on."""
+        """The load's calls; None without a load, or where its clients could not continue."""
         with suppress(LabbookError, RuntimeError):
             return self.stream and self.stream.end()
         return None
 
     def begin_migration(self) -> None:
-        """Have rank 1 export the directory; the first export between two ranks takes seconds to begin."""
+        """Make rank 1 export the directory, and wait until it does: a first export takes seconds to begin."""
         self.ceph.ask(self.giver, "export dir", path=self.moved, rank=0)
         reached(lambda: exports(self.ceph, self.giver, self.moved), 20.0, 0.0)
 
@@ -158,8 +166,11 @@ class CrashRun:
         return self.moved in chain(*self.ceph.migrating().values())
 
     def ask_clients(self, before, owned, dead):
-        """What the surviving client and a fresh one get of all names by parts, those parts, and how many
-        requests the survivor's look made to the living servers."""
+        """Read all names by the surviving client and by a fresh one.
+
+        Returns {client: {part: counts}}, {part: names}, and the number of requests that the survivor's
+        read caused at the living servers.
+        """
         asked = requests(self.ceph, dead)
         after = self.look(self.mount, before)
         asked = requests(self.ceph, dead) - asked
@@ -173,19 +184,19 @@ class CrashRun:
         return {"survivor": survivor, "fresh": self.with_fresh_client(look)}, parts, asked
 
     def look(self, mount, before) -> pd.DataFrame:
-        """What a client gets of these names now."""
+        """The metadata that a client reads of these names, as DataFrame."""
         return take(mount.host, str(mount.path), list(before["name"]), seconds=self.point.look_s,
                     call_seconds=self.point.look_s / 2)
 
     def parts(self, mount, before, owned) -> dict:
-        """The names by who served them when the server died."""
+        """{part: names}, by the server of each name at the crash."""
         names = []
-        with suppress(SystemFailure):       # a server that has died holds nothing
+        with suppress(SystemFailure):       # a server that died holds no locks
             names = held(self.ceph, mount, before, self.point.rank)
         return crash_outcomes.parts_of(before["name"], owned, self.point.rank, names)
 
     def with_fresh_client(self, act):
-        """What `act(client)` returns of a client that mounts now; None if it cannot, which is an outcome."""
+        """The result of `act(client)` for a new mount; None if mounting fails, which is an outcome."""
         newcomer, result = self.ceph.mount(self.fresh_host, name="fresh"), None
         mounts = False
         with suppress(SystemFailure):
@@ -196,8 +207,11 @@ class CrashRun:
         return result
 
     def ask_again(self, before, load):
-        """Once all servers are back: what both clients get, of the migrated directory and of the rest,
-        and metrics of what the load made and deleted."""
+        """Read all names again by both clients, once all servers are back.
+
+        Returns {client: {part: counts}} for the migrated directory and all others, and metrics of the
+        load's files.
+        """
         reached(lambda: not any(self.ceph.migrating().values()), self.point.settled_within_s)
         of_moved = before["name"].str.startswith(f"{self.moved}/".removeprefix("/"))
         parts = {"moved": list(before["name"][of_moved]), "others": list(before["name"][~of_moved])}
@@ -210,7 +224,7 @@ class CrashRun:
         return {"survivor": survivor, "fresh": fresh}, load_metrics
 
     def look_until_all(self, mount, before, parts) -> dict:
-        """Look again until all names are there, for last_s at most."""
+        """Read until all names can be read, for last_s at most; {part: counts} of the last read."""
         until = time.monotonic() + self.point.last_s
         while True:
             counts = by_parts(before, self.look(mount, before), parts)
@@ -219,7 +233,7 @@ class CrashRun:
                 return counts
 
     def load_metrics(self, mount, load) -> dict:
-        """How far the files of the load are as its calls left them; nothing where a client cannot get them."""
+        """Metrics of the load's files compared with its calls; empty where a client cannot read them."""
         if not load:
             return {}
         where = places(self.point.load_clients, self.point.load_directories)
@@ -230,8 +244,8 @@ class CrashRun:
                    dict(zip(map(where.get, found["name"]), found["entries"])))
 
     def symptoms(self, session, name, at_s) -> dict:
-        """What monitor and clients show of a death before anybody intervenes. `session`: the client's
-        sessions, number and address before it."""
+        """Evidence of monitor and clients before any intervention. `session`: the client's sessions, number
+        and address before the crash."""
         ceph, rank = self.ceph, self.point.rank
         faults = ceph.fault_log(at_s)
         states = faults.states[faults.states["rank"] == rank]
@@ -240,18 +254,18 @@ class CrashRun:
         sessions, number, address = session
         evicted = set(faults.evicted["by"][faults.evicted["client"] == number])
         now, shut_out = None, address in faults.blocklisted
-        with suppress(SystemFailure):       # a client that does not answer is cut off
+        with suppress(SystemFailure):       # a client that does not answer counts as disconnected
             now, shut_out = self.mount.sessions(), shut_out or self.mount.blocklisted()
         active_s = recovery_metrics(faults.states, rank, at_s)["active_at_s"]
         return {"client_cut": crash_outcomes.cut_off(
                     living, sessions, now, evicted_by=[other for other, one in living.items() if one in evicted],
                     shut_out=shut_out),
                 "noticed_s": since(faults.noticed["t_s"][faults.noticed["daemon"] == name], at_s),
-                "map_updated_s": since(states["t_s"], at_s),    # in the map itself, not in the monitor's log
+                "map_updated_s": since(states["t_s"], at_s),    # from the map, not from the monitor's log
                 "active_s": since(pd.Series([active_s], dtype=float), at_s), "spare": ceph.settings.standby > 0}
 
     def faults(self, name, at_s, under_way, last) -> dict:
-        """What servers did by the end: others that died, migrations that failed."""
+        """Evidence of the servers at the end: others that died, and failed migrations."""
         log, owned = self.ceph.fault_log(at_s), {}
         with suppress(SystemFailure):
             owned = self.ceph.owned()
@@ -262,25 +276,29 @@ class CrashRun:
 
 
 def load_sizes(point) -> dict:
+    """The load's numbers of clients, directories and files."""
     return {"clients": point.load_clients, "directories": point.load_directories, "files": point.load_files}
 
 
 def inventory(mount, folders) -> pd.DataFrame:
-    """All metadata of all names in these folders, by paths from the file system's root."""
-    found = pd.concat([take(mount.host, f"{mount.path}/{folder}").assign(folder=folder) for folder in folders],
+    """DataFrame of the metadata of all names in these folders; names are paths from the root.
+
+    SystemFailure if some cannot be read.
+    """
+    entries = pd.concat([take(mount.host, f"{mount.path}/{folder}").assign(folder=folder) for folder in folders],
                       ignore_index=True)
-    if (found["state"] != THERE).any():
-        raise SystemFailure("the files could not be looked at before the crash")
-    return found.assign(name=(found.pop("folder") + "/" + found["name"]).str.removesuffix("/."))
+    if (entries["state"] != THERE).any():
+        raise SystemFailure("the files could not be read before the crash")
+    return entries.assign(name=(entries.pop("folder") + "/" + entries["name"]).str.removesuffix("/."))
 
 
 def by_parts(before, after, parts) -> dict:
-    """{part: counts} of what a client got of the names of each part."""
+    """{part: counts} of the outcomes of a client's read."""
     return {part: compare(before[before["name"].isin(names)], after) for part, names in parts.items()}
 
 
 def held(ceph, mount, before, rank) -> list[str]:
-    """Names for which a living server's lock, or a call of this client, waits for the server of `rank`."""
+    """Names for which a living server's lock, or a call of this client, waits for `rank`."""
     calls = [call for call in mount.unanswered() if call["rank"] == rank]
     named = before.groupby(before["ino"].astype(int))["name"].agg(list).to_dict()
     folders = before[before["kind"] == "directory"]["ino"]
@@ -290,7 +308,7 @@ def held(ceph, mount, before, rank) -> list[str]:
 
 
 def requests(ceph, without) -> float:
-    """Client requests so far to the servers with a rank, but one; NaN where one does not answer."""
+    """Cumulative client requests to all ranks' servers except `without`; NaN if one does not answer."""
     with suppress(SystemFailure):
         return sum(ceph.ask(one.name, "perf dump")["mds_server"]["handle_client_request"]
                    for one in ceph.ranks().values() if one.name != without)
@@ -298,11 +316,11 @@ def requests(ceph, without) -> float:
 
 
 def since(times, from_s: float) -> float | None:
-    """Seconds from then until the first of these times; None without any."""
+    """Seconds from `from_s` until the first of these times; None without times."""
     times = times.dropna()
     return float(times.min()) - from_s if len(times) else None
 
 
 def exports(ceph, giver, folder) -> bool:
-    """Whether the server is exporting this directory; one question, since it takes a fraction of a second."""
+    """Whether the server is exporting this directory. One request only: an export lasts under a second."""
     return any(one["dir"]["path"] == folder and one["auth_second"] >= 0 for one in ceph.ask(giver, "get subtrees"))

@@ -1,4 +1,4 @@
-"""Classification of a metadata server's crash, in the terms of section 4 of the paper. Pure.
+"""Classify the outcomes of a metadata server's crash, in the terms of section 4. Pure functions.
 
 The evidence of a run is a dict:
   survivor, fresh    {part: {right, wrong, missing, unobtainable, unasked: number of names}}, from
@@ -9,19 +9,19 @@ The evidence of a run is a dict:
                      directory above it waits for the dead one, or the client's call went to the dead
                      one, which answered for copies, too; "living", a living one, and so all above it
   others_died        other metadata servers whose process ended, aborted or restarted
-  client_cut         living ranks that cut the surviving client off; see `cut_off`
-  migrations_failed  migrations that were begun and failed; see `failed_migrations`
-  noticed_s          when the monitor noticed the death, seconds after it; None: it did not
-  map_updated_s      when the map changed in the dead server's rank; None: never
-  active_s           when the rank was active again; None: never
-  spare              whether another server was there for the rank, or returned for it
+  client_cut         living ranks that disconnected the surviving client; see `cut_off`
+  migrations_failed  directories whose migration failed; see `failed_migrations`
+  noticed_s          seconds until the monitor noticed the death; None: never
+  map_updated_s      seconds until the map of the dead server's rank changed; None: never
+  active_s           seconds until the rank was active again; None: never
+  spare              whether another server was available for the rank
 """
 
 import math
 from collections import Counter
 
 OUTCOMES = ("right", "wrong", "missing", "unobtainable")   # from good to bad
-UNASKED = "unasked"     # not an outcome: the time was up before
+UNASKED = "unasked"     # not an outcome: the time limit passed before the name was tried
 PARTS = ("dead", "below", "held", "living")
 WAYS = ("other_mds_died", "client_cut", "migration_failed", "map_not_updated")
 CLIENTS = ("survivor", "fresh")
@@ -34,17 +34,17 @@ def parts_of(names, owned: dict, killed: int, held=()) -> dict:
     """{part: its names}. `names`: paths from the file system's root, such as `a/b`. `owned`: by rank,
     the roots of the subtrees that it owned at the crash, including `/`; `killed`: the rank that was
     killed; `held`: names for which a lock, or a call, waits for that rank."""
-    found, held = {part: [] for part in PARTS}, {_ways(name)[-1] for name in held}
+    parts, held = {part: [] for part in PARTS}, {_ancestors(name)[-1] for name in held}
     for name in names:
-        ways = _ways(name)
-        ranks = [_owner(way, owned) for way in ways]
+        ancestors = _ancestors(name)
+        ranks = [_owner(path, owned) for path in ancestors]
         part = ("dead" if ranks[-1] == killed else "below" if killed in ranks
-                else "held" if held.intersection(ways) else "living")
-        found[part].append(name)
-    return found
+                else "held" if held.intersection(ancestors) else "living")
+        parts[part].append(name)
+    return parts
 
 
-def _ways(name: str) -> list[str]:
+def _ancestors(name: str) -> list[str]:
     """A name and all directories above it, from the root: `/`, `/a`, `/a/b`."""
     whole = [part for part in name.split("/") if part not in ("", ".")]
     return ["/" + "/".join(whole[:i]) for i in range(len(whole) + 1)]
@@ -64,25 +64,32 @@ def together(parts: dict) -> dict:
 
 
 def outcome(counts: dict | None) -> str:
-    """The worst outcome of any name; "unobtainable" without counts; "unasked" where all others are right
-    and some were not asked for. ValueError without names."""
+    """The worst outcome of any name.
+
+    "unobtainable" without counts (the client could not mount); "unasked" where some names were not
+    tried and all others are right. ValueError without names.
+    """
     if counts is None:
         return "unobtainable"
     if not any(counts.get(word) for word in (*OUTCOMES, UNASKED)):
-        raise ValueError("no name was asked for")
+        raise ValueError("there are no names")
     worst = max((word for word in OUTCOMES if counts.get(word)), key=OUTCOMES.index, default="right")
     return UNASKED if worst == "right" and counts.get(UNASKED) else worst
 
 
 def worse(*outcomes: str) -> str:
+    """The worst of these outcomes."""
     return max(outcomes, key=("right", UNASKED, *OUTCOMES[1:]).index)
 
 
 def cut_off(living, before: dict, after: dict | None, *, evicted_by=(), shut_out=False) -> list[int]:
-    """Ranks of `living` that cut a client off: whose session with it was open before the crash and no
-    longer is (`before`, `after`: {rank: state}; a session closed by the server is in neither); that
-    evicted it, by their log; all, where the cluster blocklisted the client (`shut_out`) or the client
-    does not answer (`after` None)."""
+    """The ranks of `living` that disconnected a client.
+
+    A rank did so if its session with the client was open before the crash and is not any more, or if
+    its log shows that it evicted the client (`evicted_by`). All ranks did so if the cluster blocklisted
+    the client (`shut_out`) or the client does not answer (`after` is None). before, after: {rank: state
+    of the session}; a session closed by the server is in neither.
+    """
     lost = shut_out or after is None
     return [rank for rank in living if lost or rank in evicted_by
             or (before.get(rank) == OPEN and after.get(rank) != OPEN)]
@@ -91,25 +98,26 @@ def cut_off(living, before: dict, after: dict | None, *, evicted_by=(), shut_out
 def failed_migrations(moving: dict, owned: dict, moved=None, kept=True) -> list[str]:
     """Directories whose migration failed, judged once all ranks are active again.
 
-    `moving`: by server, directories that still migrate. `owned`: by rank, the roots of its subtrees; a
-    root with two owners failed. `moved`: a directory that migrated at the crash; it failed unless all
-    its contents can be read (`kept`).
+    moving: {server: directories that still migrate}. owned: {rank: roots of its subtrees}; a root with
+    two owners failed. moved: a directory that was migrating at the crash; it failed unless all its
+    contents can be read (`kept`).
     """
-    found = {path for paths in moving.values() for path in paths}
+    failed = {path for paths in moving.values() for path in paths}
     claimed = [path for paths in owned.values() for path in paths]
-    found |= {path for path in claimed if claimed.count(path) > 1}
-    return sorted(found | ({moved} if moved and not kept else set()))
+    failed |= {path for path in claimed if claimed.count(path) > 1}
+    return sorted(failed | ({moved} if moved and not kept else set()))
 
 
 def classify(evidence: dict) -> dict:
-    """survivor, fresh: an outcome each; outcome: the worse of them; WAYS: 1 where seen, otherwise 0, also
-    where all was right; rank_unserved: 1 where the rank had no server at the end and no spare, so that
-    callers wait by design; unexplained: 1 where something was not right, in none of the four ways and
-    not for want of a server. Want of a server explains unobtainable names of the dead server, below
-    its directories or held for it, and failed mounts; not a living server's unobtainable names, and
-    never wrong or missing ones.
+    """Classify the evidence of a run, by the paper's four ways to fail (WAYS).
 
-    ValueError where evidence is missing: what was not looked at does not count as right.
+    survivor, fresh: the outcome for each client; outcome: the worse of them. WAYS: 1 where observed,
+    otherwise 0, whatever the outcome. rank_unserved: 1 where the rank had neither a server at the end
+    nor a spare, so that callers wait by design. unexplained: 1 where the outcome is not right, none of
+    WAYS was observed, and the lack of a server does not explain it. That lack explains failed mounts
+    and unobtainable names of parts other than "living"; it never explains wrong or missing names.
+
+    ValueError where evidence is missing, since an unchecked property does not count as right.
     """
     lacking = [key for key in KEYS if key not in evidence]
     if lacking:
@@ -131,7 +139,7 @@ def classify(evidence: dict) -> dict:
 
 
 def crash_metrics(evidence: dict, last: dict) -> dict:
-    """Metrics of a run; NaN for what is not known.
+    """Metrics of a run; NaN for unknown values.
 
     {client}_{word}: how many names were right, wrong, missing, unobtainable, unasked;
     {client}_{word}_dead, _living, _held: of the dead server's names, of the living servers' names, and
@@ -177,7 +185,7 @@ def _of_client(parts: dict | None) -> dict:
 
 
 def _waits_for_the_dead(parts: dict | None) -> bool:
-    """Whether all that a client cannot get or mount waits for the dead server."""
+    """Whether the lack of a server explains everything that the client could not get or mount."""
     if parts is None:
         return True
     all_names, living = together(parts), parts.get("living", {})

@@ -1,8 +1,8 @@
 """The experiments on running servers: rates of metadata operations, caches, and recoveries.
 
 Every point has osds ("memory" or "disk"), replication and mds (active metadata servers), and
-directories and files (of each directory); points of MetadataBench also watch_s (between two looks at
-each metadata server) and rest_within_s (how long deleted files may take to leave the OSDs before).
+directories and files (of each directory); points of MetadataBench also watch_s (interval of
+observing the metadata servers) and rest_within_s (time limit for purging earlier files from the OSDs).
 """
 
 import time
@@ -44,7 +44,7 @@ NAN = float("nan")
 
 
 def measure_ceiling(ceilings) -> None:
-    """The clients' highest rate: the same calls on a file system in the client hosts' memory."""
+    """Measure the clients' highest rate, with the same calls on a file system in memory."""
     for point in ceilings.remaining():
         with ceilings.study.attempt(point) as attempt:
             crew = Crew.of(attempt.lab)
@@ -55,13 +55,15 @@ def measure_ceiling(ceilings) -> None:
 
 
 def in_memory(host) -> str:
-    """A folder in memory; on a remote host below the lab's folder, which is removed as a whole."""
+    """A folder in memory; on a remote host, one in the lab's folder, which is removed with the lab."""
     return f"{host.root}/ceiling" if host.is_remote else "/dev/shm"
 
 
 class MetadataBench:
-    """Measures metadata operations of fresh clients while all metadata servers are looked at.
-    `ceilings`: the experiment of measure_ceiling, measured before."""
+    """Measure metadata operations of new clients while all metadata servers are observed.
+
+    ceilings: the experiment of measure_ceiling, measured before.
+    """
 
     def __init__(self, ceilings):
         self.study, self.ceilings = ceilings.study, ceilings
@@ -73,12 +75,12 @@ class MetadataBench:
         self._measure(experiment, by_tool)
 
     def cached(self, experiment) -> None:
-        """The same with what each server has cached, and migrates, through the phases."""
+        """The same, with metrics of each server's cache and migrations."""
         self._measure(experiment, by_tool, cached_through_phases)
 
     def long_phases(self, experiment) -> None:
-        """The same in phases of phase_s, with directories by `pin`: "none" (free to migrate), "one"
-        (pinned to rank 0) or "spread" (pinned to the ranks in turn)."""
+        """The same in phases of phase_s. `pin`: "none" (directories may migrate), "one" (pinned to rank 0)
+        or "spread" (pinned to the ranks in turn)."""
         self._measure(experiment, by_own, cached_by_pin)
 
     def _measure(self, experiment, act, more=lambda *_: {}):
@@ -104,8 +106,8 @@ class MetadataBench:
                                series={"seen": seen.drop(columns="owned"), "phases": phases})
 
     def _client_limits(self, attempt, metrics, phases, fuse_cpu_s) -> dict:
-        """fuse_cpu_share: of the clients' cores; client_limited: 1 where the clients, ceph-fuse
-        included, may have been the limit."""
+        """fuse_cpu_share: share of the clients' cores used by ceph-fuse; client_limited: 1 where the clients,
+        with ceph-fuse, may have been the limit."""
         clients = _clients(attempt.point)
         cores = cpus_together(Crew.of(attempt.lab).hosts[:clients])
         seconds = float(phases["to_s"].max() - phases["from_s"].min()) * cores
@@ -119,7 +121,7 @@ def _clients(point) -> int:
 
 
 def highest_rate(ceilings, clients: int) -> float:
-    """The ceiling of so many clients, or of the next larger number that was measured; inf of none."""
+    """The ceiling of `clients` clients, or of the next larger measured number; infinite without one."""
     enough = ceilings[ceilings["clients"] >= clients] if len(ceilings) else ceilings
     if not len(enough):
         return float("inf")
@@ -127,12 +129,12 @@ def highest_rate(ceilings, clients: int) -> float:
 
 
 def by_tool(attempt, mounts):
-    """One run of the point's tool: rows (None of bonnie++), phases and metrics."""
+    """Run the point's tool; returns rows (None for bonnie++), phases and metrics."""
     return by_bonnie(attempt, mounts) if attempt.point.params.get("tool") == "bonnie" else by_own(attempt, mounts)
 
 
 def by_bonnie(attempt, mounts):
-    """bonnie++'s phases, with from_s and to_s (epoch) and operations, and its metrics; no rows."""
+    """Run bonnie++; returns None, its phases (with from_s, to_s (epoch) and operations) and metrics."""
     mount, point = mounts[0][0], attempt.point
     offset_s = clocks(Crew.of(attempt.lab))[0][0]
     load = bonnie(mount.host, mount.path, directories=point.directories, files=point.files,
@@ -143,8 +145,11 @@ def by_bonnie(attempt, mounts):
 
 
 def by_own(attempt, mounts):
-    """The same of this study's clients, with their rows. Phases of phase_s, or as long as they take;
-    a pause of two looks between them, so that the looks can be assigned to phases."""
+    """Run this library's clients; returns rows, phases and metrics.
+
+    Phases last phase_s, or until all operations are done. Between phases is a pause of two
+    observations, so that each observation belongs to one phase.
+    """
     point, first = attempt.point, mounts[0][0]
     ranks = PINS[point.params.get("pin", "none")](point.mds)
     homes = [first.ceph.pin_folder(first, f"rank{rank}", rank) for rank in ranks]
@@ -158,11 +163,11 @@ def by_own(attempt, mounts):
 
 
 def server_metrics(metrics: dict, seen, phases) -> dict:
-    """Rates of both orders, requests for each operation, and how much more of the reads at random than
-    in order the client answers from its cache."""
-    found = of_both_orders(metrics) | request_metrics(seen, phases)
-    return found | {"stat_cached_random_less_sequential": (
-        found.get("random_stat_cached", NAN) - found.get("sequential_stat_cached", NAN))}
+    """Metrics of rates in both orders, requests per operation, and the difference between random and
+    sequential reads in the share answered from the client's cache."""
+    combined = of_both_orders(metrics) | request_metrics(seen, phases)
+    return combined | {"stat_cached_random_less_sequential": (
+        combined.get("random_stat_cached", NAN) - combined.get("sequential_stat_cached", NAN))}
 
 
 def cached_through_phases(point, rows, phases, seen) -> dict:
@@ -174,8 +179,8 @@ def cached_through_phases(point, rows, phases, seen) -> dict:
 
 
 def cached_by_pin(point, rows, phases, seen) -> dict:
-    """The same of long phases, and migrating_over_quiet: the time of a delete that overlaps a migration
-    over that of others. Lists only where directories are free to migrate."""
+    """The same for long phases, and migrating_over_quiet: ratio of the time of deletes that overlap a
+    migration to that of other deletes. Lists only where directories may migrate."""
     deletes = rows[rows["phase"].str.endswith("delete") & rows["ok"]]
     begun = deletes["started_s"] + phases["from_s"].iloc[0] - phases["started_s"].iloc[0]
     slower = migrating_over_quiet(deletes.assign(started_s=begun), seen)
@@ -184,14 +189,16 @@ def cached_by_pin(point, rows, phases, seen) -> dict:
 
 
 def _lists_once(point, seen, phases) -> dict:
-    """A figure draws the first repeat."""
+    """Lists of the first repeat, which the figure shows; empty for others."""
     return figure_lists(seen, phases) if point.repeat == 1 else {}
 
 
 def measure_recoveries(experiment) -> None:
-    """Kill the server of the point's rank under load, and let it be replaced as `how` says: by a
-    standby, by one that follows the rank ("standby_replay"), by its own restart, or by a standby after
-    `ceph mds fail`."""
+    """Kill the server of the point's rank under load, and measure its replacement.
+
+    `how`: by a "standby", by a standby that follows the rank ("standby_replay"), by its own "restart",
+    or by a standby after `ceph mds fail` ("mds_fail").
+    """
     check_points(experiment)
     for point in experiment.remaining():
         with experiment.study.attempt(point) as attempt:
@@ -203,7 +210,7 @@ def measure_recoveries(experiment) -> None:
 
 
 def recover(attempt, ceph, mounts):
-    """One recovery: rows of the load, and metrics."""
+    """Measure one recovery; returns rows of the load, and metrics."""
     point, mount = attempt.point, mounts[0][0]
     tree = sample_tree(mount.host, mount.path, directories=point.kept_directories, files=point.kept_files,
                        seed=point.repeat, pins=[0, 1])
@@ -216,9 +223,9 @@ def recover(attempt, ceph, mounts):
         time.sleep(point.after_s)
     load = stream.end()
     states = ceph.fault_log(killed_s).states
-    came = recovery_metrics(states, point.rank, killed_s)
-    active_s, fault_s = came.pop("active_at_s") - stream.started, killed_s - stream.started
-    metrics |= came | metrics_through(load.rows, fault_s, active_s)
+    recovery = recovery_metrics(states, point.rank, killed_s)
+    active_s, fault_s = recovery.pop("active_at_s") - stream.started, killed_s - stream.started
+    metrics |= recovery | metrics_through(load.rows, fault_s, active_s)
     metrics |= {"fault_s": fault_s, "active_s": active_s,
                 "in_order": float(in_order(states, point.rank, killed_s)),
                 "detection_over_takeover": metrics["detection_s"] / metrics["takeover_s"],
@@ -229,8 +236,11 @@ def recover(attempt, ceph, mounts):
 
 
 def kill_and_await(point, ceph, started: float) -> tuple[float, dict]:
-    """Kill the point's rank and wait until all ranks are active, active_within_s at most: the time of
-    the kill (epoch), and came_back; of a restart also noticed and restarted_s (since `started`)."""
+    """Kill the point's rank and wait up to active_within_s until all ranks are active.
+
+    Returns the time of the kill (epoch), and metrics: came_back (0 or 1); for a restart also noticed
+    (0 or 1) and restarted_s (seconds since `started`).
+    """
     metrics = {"came_back": 0.0}
     name, killed_s = ceph.kill(point.rank)
     if point.how == "mds_fail":

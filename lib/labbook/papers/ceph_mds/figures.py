@@ -1,4 +1,4 @@
-"""Figures and tables of this paper alone: cached metadata through time, rates, crashes and recoveries."""
+"""Figures and tables of this paper: cached metadata over time, rates, crashes and recoveries."""
 
 import numpy as np
 import pandas as pd
@@ -24,15 +24,15 @@ from labbook.figures.tables import Table
 from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
 WIDE_INCHES = (2 * PANEL_INCHES[0], 1.15 * PANEL_INCHES[1])
-LEAST_SHARE = 0.01      # of all that is cached at most; smaller moves are not marked
-SHIPPED_INODES = 16384      # that a client caches
+LEAST_SHARE = 0.01      # of the most cached inodes; smaller migrations are not marked
+SHIPPED_INODES = 16384      # a client's cache as shipped
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 # Where the OSDs keep objects, for the table of differences.
 STORES = {"memory": "the OSDs' objects are in memory", "disk": "BlueStore in a file of each OSD's host"}
-# What section 3 says of the rate with two servers over that with one (figures 6 to 8).
+# Section 3, figures 6 to 8: the rate with two servers over that with one.
 STATED = {"create": "no large difference", "stat": "no large difference", "delete": "0.1 to 0.5"}
 
-# Metrics of records, and what tables call them.
+# Labels of metrics in tables.
 DELETING = {"sequential_delete_per_s": "Deleting in order, files a second", "random_delete_per_s": "at random",
             "random_delete_forwarded": "Calls forwarded to the other MDS, for each of these",
             "migrating_over_quiet": "A delete in a migration over another, times"}
@@ -65,14 +65,14 @@ RECOVERY = {"came_back": "Active again, of all", "detection_s": "Detection, s", 
 
 
 def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
-    """The points with these values of parameters; an empty summary has no parameters."""
+    """The points with these values of parameters. An empty summary may lack the columns."""
     for parameter, value in chosen.items():
         summary = summary[summary[parameter] == value] if len(summary) else summary
     return summary
 
 
 def with_arm(summary: pd.DataFrame, *parameters: str) -> pd.DataFrame:
-    """With a column `arm` that names the values of these parameters."""
+    """The summary with a column `arm`: the names of these parameters' values."""
     if not len(summary):
         return summary
     rows = zip(*(summary[parameter] for parameter in parameters))
@@ -80,7 +80,7 @@ def with_arm(summary: pd.DataFrame, *parameters: str) -> pd.DataFrame:
 
 
 def with_cache(summary: pd.DataFrame) -> pd.DataFrame:
-    """With a column `cache` that names the size of the client's cache."""
+    """The summary with a column `cache`: the size of the client's cache, as text."""
     return summary.assign(cache=[f"{n:,} inodes" for n in summary["cache_inodes"]]) if len(summary) else summary
 
 
@@ -122,7 +122,7 @@ def printed_deleting(printed: pd.DataFrame) -> str:
 
 
 def runs_with(runs: pd.DataFrame, metric: str, **where) -> str:
-    """In how many of the runs the metric is not 0: "2 of 18 runs"."""
+    """The number of runs in which the metric is not 0, as text: "2 of 18 runs"."""
     chosen = of(runs, **where)
     if not len(chosen):
         return "no run"
@@ -130,12 +130,12 @@ def runs_with(runs: pd.DataFrame, metric: str, **where) -> str:
 
 
 def ways_left(runs: pd.DataFrame):
-    """How many of the paper's four ways to fail were seen."""
+    """Number of the paper's four ways to fail that were observed; a text if nothing was measured."""
     return sum(bool((runs[way] != 0).any()) for way in WAYS) if len(runs) else NOT_MEASURED_TEXT
 
 
 def versions(summary: pd.DataFrame) -> dict:
-    """The versions that ran, by their names in paper.yml, as the last record has them."""
+    """The measured versions, by their names in paper.yml; those of the last record."""
     texts = {metric: [one for one in (summary[metric] if metric in summary else ()) if isinstance(one, str)]
              for metric in ("ceph_version", "fuse_version", "bonnie_version")}
     return {metric: of_metric[-1] if of_metric else NOT_MEASURED_TEXT for metric, of_metric in texts.items()}

@@ -31,11 +31,12 @@ def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict])
         for name, values in entries.items():
             _one_of(f"{group}.{name}", groups[group][name], values)
     if groups["disk"]["files"] < 1:
-        raise InputError(f"{groups['disk']['files']} is less than 1", key="disk.files", allowed="1 or more, in units of 1024 files")
+        raise InputError(f"{groups['disk']['files']} is less than 1", key="disk.files",
+                         allowed="1 or more, in units of 1024 files")
     if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (
             groups["unixbench"]["share_of_time"] != 1):
         raise InputError(f"{groups['unixbench']['share_of_time']} is not 1",
-                         key="unixbench.share_of_time", allowed="1, since the original UnixBench sets the tests' times itself")
+                         key="unixbench.share_of_time", allowed="1, since the original UnixBench sets its times")
     ranks, cores = groups["shapes"]["ranks"], groups["shapes"]["vm_cores"]
     if ranks % max(cores):
         raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key="shapes.ranks",
