@@ -1,11 +1,11 @@
-"""The donor's disk during a join: sequential requests, seeks, and samples for figures. Pure.
+"""The donor's disk during a join: sequential requests, seeks, and samples for figures. Pure functions.
 
-Traces have one row a request, in the order of time: t_s (epoch), event ("issue": given to the disk;
-"queue": requested), sector (of 512 bytes), size_bytes, write, thread; the columns of
+A trace is a DataFrame with a row for each request, in the order of time: t_s (epoch), event ("issue":
+sent to the disk; "queue": requested), sector (of 512 bytes), size_bytes, write, thread; the columns of
 labbook.lab.disk.trace. A request is **sequential** when it begins where the previous one ended,
 of the same direction or of both directions together, as one disk head serves both. For a group of
-threads this is computed twice: against the group's own previous request, which is what the program
-does, and against the disk's previous request, which is what the disk sees.
+threads this is computed twice: against the group's own previous request (the program's view), and
+against the disk's previous request (the disk's view).
 """
 
 import re
@@ -14,19 +14,21 @@ import numpy as np
 import pandas as pd
 
 SECTOR_BYTES = 512
-# Names of Cassandra's threads, in both versions. Requests that the kernel carries go to the requester.
+# Names of Cassandra's threads in both versions. Requests that the kernel issues count for the requester.
 THREADS = {"stream": "^(?:Stream|NettyStream)", "gets": "^ReadStage"}
 GROUPS = [*THREADS, "writes", "other"]
-DRAWN, DRAWN_CLOSE = 2500, 300      # requests in the figures of one point
-MARGIN_S = 0.2                      # drawn before the stream's first read and after its last
+DRAWN, DRAWN_CLOSE = 2500, 300      # requests in a point's figures
+MARGIN_S = 0.2                      # of figures, before the stream's first read and after its last
 STATISTICS = ("requests", "bytes", "read_share", "size_mean_bytes", "sequential_share",
            "sequential_on_disk", "run_requests", "run_bytes", "run_on_disk_requests",
            "run_on_disk_bytes", "seek_median_bytes", "seek_mean_bytes")
 
 
 def disk_metrics(requests: pd.DataFrame, lists: bool) -> dict:
-    """Metrics of the donor's disk from the stream's first read to its last, or of the whole trace where
-    no read was for the stream (all was in memory). `lists`: also samples for the figures.
+    """Metrics of the donor's disk from the stream's first read to its last.
+
+    If no read was for the stream, since all data were in memory, the whole trace is used. `lists`: add
+    samples for figures.
 
     read_*, run_kb, seek_mb and stream_sequential are of reads alone; all_sequential and stream_on_disk,
     stream_stretch_kb, stream_seek_mb are of reads and writes together.
@@ -56,16 +58,17 @@ def disk_metrics(requests: pd.DataFrame, lists: bool) -> dict:
 
 
 def group_of(write: bool, *threads: str) -> str:
-    """The group of GROUPS that a request was for."""
+    """The group, of GROUPS, of a request with these threads as issuer and requester."""
     named = (group for group, names in THREADS.items() if any(re.search(names, thread) for thread in threads))
     return "writes" if write else next(named, "other")
 
 
 def request_statistics(trace, groups: dict[str, str] | None = None, event: str = "issue",
             together: bool = False) -> pd.DataFrame:
-    """A row for "all" requests and one for each of `groups` ({name: regular expression of threads});
-    columns group and STATISTICS. The previous request is the previous one of the same direction or,
-    `together`, of either: `trace` must have reads and writes then.
+    """DataFrame with a row for "all" requests and one for each of `groups`; columns group and STATISTICS.
+
+    groups: {name: regular expression of threads}. A request's previous request is the one of the same
+    direction or, with `together`, of either direction; `trace` then has reads and writes.
 
     requests, bytes; read_share (of requests); size_mean_bytes; sequential_share (of the requests
     that have a previous one in the group) and sequential_on_disk (the same requests against the
@@ -92,7 +95,7 @@ def attribute_requests(trace) -> pd.DataFrame:
     An issued request may be several merged ones, or a part of one: it begins where a queued one
     began, or where another part of that one ended.
     """
-    asked, began = [], {}       # (sector, write): who asked for what begins there, and its end
+    asked, began = [], {}       # (sector, write) of a start: requester, end sector
     columns = (trace[name].to_numpy() for name in ("event", "sector", "size_bytes", "write"))
     threads = trace["thread"].astype(object).to_numpy()
     for event, sector, size, write, thread in zip(*columns, threads):
@@ -110,14 +113,14 @@ def attribute_requests(trace) -> pd.DataFrame:
 
 def sample_evenly(requests, start: float, most: int, name: str = "request") -> dict:
     """Lists of at most `most` requests, evenly spaced in their order: {name}_t_s (seconds since
-    `start`), {name}_gb (place on the disk), {name}_kb (size), {name}_group (for whom)."""
+    `start`), {name}_gb (place on the disk), {name}_kb (size), {name}_group."""
     number = min(most, len(requests))
     picked = np.linspace(0, len(requests) - 1, number).round().astype(int) if number else []
     return _lists(requests.iloc[picked], start, name)
 
 
 def sample_consecutive(requests, start: float, most: int, name: str = "close") -> dict:
-    """The same of `most` consecutive requests, from the middle in time on, or of the last ones."""
+    """The same for `most` consecutive requests, from the middle of the time on, or for the last ones."""
     ordered = requests.sort_values("t_s", kind="stable")
     if not len(ordered):
         return _lists(ordered, start, name)
@@ -134,7 +137,7 @@ def _lists(requests, start, name) -> dict:
 
 
 def _names(trace):
-    """Requesters where they are known, otherwise the threads of the trace."""
+    """The requesters if known, otherwise the issuing threads."""
     return trace["asked_by" if "asked_by" in trace else "thread"].astype(str)
 
 
@@ -169,7 +172,7 @@ def _seeks(requests) -> pd.Series:
 
 
 def _goes_on(mine, everyone, seeks) -> pd.Series:
-    """Whether the disk's previous request was one of `mine`, too, and ended where each begins."""
+    """Whether the disk's previous request was also one of `mine` and ended where each begins."""
     is_mine = pd.Series(everyone.index.isin(mine.index), everyone.index)
     before = is_mine.groupby(everyone["direction"].to_numpy()).shift(fill_value=False)
     return before[mine.index] & (seeks == 0)

@@ -1,4 +1,4 @@
-"""The donor: the ring's first node, loaded once and restored to the same files before each point."""
+"""The donor: the ring's first node, loaded once, whose files are restored before each point."""
 
 from labbook.lab import LabDescription
 from labbook.systems.cassandra.elastic_ring import ElasticRing
@@ -8,7 +8,7 @@ from labbook.workloads.keyvalue.loading import load_pairs
 
 SHIPPED_RING_DELAY_MS = 30_000      # of both versions
 RING = ("version", "heap_mb", "stream_mbit", "whole_files", "files", "coordinators", "ring_delay_ms")
-LOADED = (*RING, "data_mb", "value_bytes", "loading_mb_per_s")  # a change of one of them means to load again
+LOADED = (*RING, "data_mb", "value_bytes", "loading_mb_per_s")  # a change of one of them requires a reload
 
 
 def ring_settings(params: dict) -> dict:
@@ -19,7 +19,7 @@ def ring_settings(params: dict) -> dict:
 
 
 def rows_of(params: dict) -> int:
-    """How many rows hold the point's data."""
+    """Number of rows of the point's data."""
     return int(params["data_mb"] * 1e6) // params["value_bytes"]
 
 
@@ -30,9 +30,11 @@ def node_names(study) -> list[str]:
 
 
 def check_rings(study, settings: dict, *, versions=(), heaps_mb=(), shares=(), numbers=()) -> None:
-    """InputError, before there is a lab, for rings and joins that cannot be: `settings` with each of
-    the versions and heap sizes; each share of the ring for one joiner; the first of the shares for
-    each number of joiners."""
+    """InputError for invalid rings and joins, before a lab is brought up.
+
+    Checked are `settings` with each of the versions and heap sizes, a join of one node with each of
+    the shares of the ring, and a join with the first share for each of the numbers of joiners.
+    """
     nodes, versions = node_names(study), {settings["version"], *versions}
     for changed in [*({"version": one} for one in versions), *({"heap_mb": one} for one in heaps_mb)]:
         ElasticRing.checked(ring_settings(settings | changed))
@@ -43,11 +45,14 @@ def check_rings(study, settings: dict, *, versions=(), heaps_mb=(), shares=(), n
 
 
 class Donor:
-    """The loaded ring of one study. It stays up between points of the same settings."""
+    """The loaded ring of a study. It stays up between points of the same settings.
+
+    nodes: names of the database hosts; the first is the donor. metrics: of loading the data.
+    """
 
     def __init__(self, nodes: list[str]):
         self.nodes = nodes
-        self.metrics = {}       # of loading
+        self.metrics = {}
         self._lab = self._ring = self._settings = self._shipped = self._disks = None
 
     @property
@@ -55,8 +60,10 @@ class Donor:
         return self.nodes[0]
 
     def restore(self, attempt) -> ElasticRing:
-        """The point's ring: the donor alone, with the files as loaded, none of them in the page cache,
-        and all nodes' disks with the point's scheduler and read-ahead."""
+        """The point's ring, which consists of the donor with its files as loaded.
+
+        The page cache has none of them, and all nodes' disks have the point's scheduler and read-ahead.
+        """
         lab, params = attempt.lab, attempt.point.params
         settings = {name: params[name] for name in LOADED}
         if self._lab is not lab:
@@ -69,7 +76,7 @@ class Donor:
         return self._ring
 
     def _enter(self, lab):
-        """A new lab has no ring yet; its disks are as shipped."""
+        """Start with a new lab, which has no ring and disks with default settings."""
         facts = lab.disk(self.name).facts()
         self._lab, self._ring, self._settings = lab, None, None
         self._shipped = self._disks = {key: facts[key] for key in ("scheduler", "read_ahead_kb")}
@@ -91,7 +98,7 @@ class Donor:
         self._ring, self._settings = ring, settings
 
     def _set_disks(self, wanted):
-        """Before a node starts: an open file keeps the read-ahead that it was opened with."""
+        """Set all nodes' disks. Call before a node starts: open files keep their read-ahead."""
         if self._disks != wanted:
             for name in self.nodes:
                 self._lab.disk(name).set(**wanted)

@@ -39,7 +39,7 @@ IO_CLASSES = {"alike": ("none", 0), "stream_first": ("realtime", 4), "gets_first
 
 
 def measure_ceiling(ceilings) -> None:
-    """The clients' highest rate: calls of the point's op for calling_s to a server that stores nothing."""
+    """Measure the clients' highest rate: calls for calling_s to a server that stores nothing."""
     for point in ceilings.remaining():
         with ceilings.study.attempt(point) as attempt:
             null = attempt.setup(lambda lab: NullServer(
@@ -51,8 +51,11 @@ def measure_ceiling(ceilings) -> None:
 
 
 def measure_seeks(seeks, schedulers=()) -> None:
-    """seek_ratio: time of a random read of the donor's disk over that of a sequential one, reading_s
-    each. InputError where the disk lacks one of `schedulers`, which later experiments set."""
+    """Measure seek_ratio: the time of a random read of the donor's disk over that of a sequential one.
+
+    Each kind of read runs for reading_s. InputError where the disk lacks one of `schedulers`, which
+    later experiments set.
+    """
     for point in seeks.remaining():
         with seeks.study.attempt(point) as attempt:
             disk = attempt.lab.disk(point.disk)
@@ -65,15 +68,18 @@ def measure_seeks(seeks, schedulers=()) -> None:
 
 
 class JoinBench:
-    """Measures experiments of one study, all with the same donor. `ceilings` and `seeks`: measured before."""
+    """Measure a study's experiments with one donor. `ceilings`, `seeks`: experiments measured before."""
 
     def __init__(self, ceilings, seeks):
         self.study, self.ceilings, self.seeks = ceilings.study, ceilings, seeks
         self.donor = Donor(node_names(self.study))
 
     def joins(self, experiment, act=None, trace=False) -> None:
-        """Joins under the point's load: `act(attempt, ring)` -> (joins, further metrics); by default
-        the point's `joiners`, one after another. `trace`: with the requests to the donor's disk."""
+        """Measure joins under the point's load.
+
+        `act(attempt, ring)` makes the joins and returns them with further metrics; by default the
+        point's `joiners` join one after another. `trace`: trace the requests to the donor's disk.
+        """
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring, disk = self.donor.restore(attempt), attempt.lab.disk(self.donor.name)
@@ -92,8 +98,11 @@ class JoinBench:
                 attempt.record(join_rows(joins), metrics=metrics, facts=facts, series=series)
 
     def growth(self, experiment) -> None:
-        """Calls through time, while nodes join as the point's `how` has them, and before and after:
-        warm_s of load, then steady_s before the first join and after each; or alone_s without any."""
+        """Measure calls over time before, during and after the joins of the point's `how`.
+
+        The load runs for warm_s, then for steady_s before the first join and after each; without joins
+        it runs for warm_s, steady_s and alone_s.
+        """
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -108,7 +117,7 @@ class JoinBench:
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def deaths(self, experiment) -> None:
-        """A joiner is killed under load once `part` of its share has arrived, and joins again later."""
+        """Kill a joiner under load once `part` of its share has arrived; let it join again later."""
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -125,7 +134,7 @@ class JoinBench:
                     facts=ring.facts())
 
     def departures(self, experiment) -> None:
-        """A node joins without load and leaves under the point's."""
+        """Let a node join without load, and leave under the point's load."""
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -138,13 +147,13 @@ class JoinBench:
                 attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
 
     def _place(self) -> dict:
-        """Metrics of what the point was measured on: the disk, and how fast the data were loaded."""
+        """Metrics of the disk's seek time and of loading the data, which claims' `needs` refer to."""
         probed = self.seeks.summary()
         ratio = {"seek_ratio": probed["seek_ratio"].median()} if len(probed) else {}
         return ratio | self.donor.metrics
 
     def _limited(self, op, calls) -> float:
-        """1 where the clients may have been the limit of these calls."""
+        """1.0 where the clients may have been the limit of these calls, otherwise 0.0."""
         ceilings = self.ceilings.summary()
         most = ceilings.loc[ceilings["op"] == op, "rate_per_s"].max() if len(ceilings) else float("inf")
         return float(client_limited(calls.metrics["rate_per_s"], most, calls.metrics["clients_cpu_share"]))
@@ -172,19 +181,22 @@ def several(attempt, ring):
 
 
 def with_priority(attempt, ring):
-    """Joins while the donor's streaming threads have the I/O class of the point's `priority`."""
+    """The point's joins, with the I/O class of its `priority` for the donor's streaming threads."""
     with io_class(ring.process, THREADS["stream"], *IO_CLASSES[attempt.point.priority]) as given:
         joins, _ = one_after_another(attempt, ring)
         return joins, {"io_classes": len(given.seen())}
 
 
 def is_repetition(point) -> bool:
-    """Whether the point of `several` measures what another point does: one joiner is both ways alike."""
+    """Whether another point of `several` measures the same: one joiner joins the same way for each `how`."""
     return point.number == 1 and point.how == "one_after_another"
 
 
 def grow(point, ring) -> list[dict]:
-    """Let the point's nodes join, one by one or two at a time, steady_s after each; no join: alone_s."""
+    """Let the point's nodes join, one by one or two at a time, with steady_s after each; returns the joins.
+
+    With `how` "none" it waits for alone_s.
+    """
     if point.how == "none":
         time.sleep(point.alone_s)
         return []
@@ -196,7 +208,7 @@ def grow(point, ring) -> list[dict]:
 
 
 def growth_metrics(point, joins, calls) -> dict:
-    """Metrics of calls through time; their oscillation is that after warm_s, without the last bin."""
+    """Metrics of calls over time; the oscillation is that after warm_s, without the last bin."""
     times = join_times(joins, calls.started)
     metrics = per_bin(calls.rows, BIN_S) | times
     if joins:
@@ -219,14 +231,14 @@ def load_metrics(point, calls, joins) -> dict:
 
 
 def per_bin(rows, bin_s: float) -> dict:
-    """Times of calls through time, as lists: mean_ms_per_bin, p95_ms_per_bin (None without calls)."""
+    """Lists of call times over time: mean_ms_per_bin, p95_ms_per_bin (None for bins without calls)."""
     bins = over_time(rows, bin_s)
     return {"bin_s": bin_s} | {f"{name}_per_bin": [None if pd.isna(one) else round(float(one), 3)
                                                    for one in bins[name]] for name in ("mean_ms", "p95_ms")}
 
 
 def shared_cores_busy(hosts, act) -> float:
-    """Run `act()`: the busy share of the cores that two hosts share meanwhile; 0 where they share none."""
+    """Run `act()`; returns the busy share of two hosts' common cores meanwhile, 0 without common cores."""
     first, second = hosts
     before = _cpu_ticks(first)
     act()
@@ -235,14 +247,17 @@ def shared_cores_busy(hosts, act) -> float:
 
 
 def _cpu_ticks(host) -> tuple[int, int]:
-    """All and busy ticks of the machine's cores since its start."""
+    """Total and busy ticks of the machine's cores since boot."""
     ticks = [int(one) for one in host.run("head -1 /proc/stat").stdout.split()[1:9]]
     return sum(ticks), sum(ticks) - ticks[3] - ticks[4]     # idle, and idle waiting for a disk
 
 
 def kill_joiner(point, ring) -> tuple[float, dict]:
-    """Begin a join and kill the joiner when `part` of its share has arrived. The time of the kill
-    (epoch), and metrics of what the ring shows for looking_s. SystemFailure if it had joined by then."""
+    """Start a join and kill the joiner when `part` of its share has arrived.
+
+    Returns the time of the kill (epoch), and metrics of the ring's state in the following looking_s.
+    SystemFailure if the node had already joined.
+    """
     joins = ring.join([point.share])
     name = joins.joiners[0].name
     received = joins.await_share(name, point.part, LIMIT_S)
@@ -255,8 +270,10 @@ def kill_joiner(point, ring) -> tuple[float, dict]:
 
 
 def shown_dead(ring, name: str, seconds: float, between_s: float = 1.0) -> dict:
-    """noticed_s, forgotten_s: after how long the donor's ring shows a node as down, and no longer;
-    absent where that does not happen within so many seconds."""
+    """noticed_s, forgotten_s: seconds until the donor shows a node as down, and no longer shows it.
+
+    A metric is absent if its event does not happen within `seconds`.
+    """
     metrics, begin = {}, time.time()
     while time.time() < begin + seconds and "forgotten_s" not in metrics:
         shown, after = ring.status().get(name), time.time() - begin
@@ -269,8 +286,10 @@ def shown_dead(ring, name: str, seconds: float, between_s: float = 1.0) -> dict:
 
 
 def join_again(ring, share: float, seconds: float, most_tries: int) -> dict:
-    """Try joins of so many seconds until one succeeds: tries, joined_again (0 or 1), and of the one
-    that succeeds again_join_s and again_received_mb."""
+    """Try joins, each for up to `seconds`, until one succeeds.
+
+    Metrics: tries, joined_again (0 or 1), and of the successful join again_join_s, again_received_mb.
+    """
     rows, tries = ring.join_with_retries([share], seconds, most_tries)
     metrics = {"tries": float(tries), "joined_again": float(bool(rows))}
     if rows:
@@ -280,8 +299,8 @@ def join_again(ring, share: float, seconds: float, most_tries: int) -> dict:
 
 
 def leave_metrics(left: dict, joined: dict, load: str) -> dict:
-    """Metrics of a node that left, beside those of its join. left_mb is NaN under writes: what the node
-    sends then includes the clients' bytes."""
+    """Metrics of a node that left; `joined`: its join. left_mb is NaN under writes, since the bytes sent
+    then include the clients' data."""
     sent = left["moved_bytes"] if load != "write" else float("nan")
     return {"leave_s": left["leave_s"], "leaving_wait_s": left["fixed_wait_s"],
             "leaving_s": left["leave_s"] - left["fixed_wait_s"],
@@ -289,7 +308,7 @@ def leave_metrics(left: dict, joined: dict, load: str) -> dict:
 
 
 def _under_load(attempt, ring, act):
-    """What `act()` returns, and the calls of the point's load before, meanwhile and after; None: no load."""
+    """Run `act()` under the point's load; returns its result, and the load's calls (None without load)."""
     point = attempt.point
     if point.load == "none":
         return act(), None
@@ -314,6 +333,6 @@ def _begin(attempt, target, op, rows, **more):
 
 
 def _readable(attempt, ring) -> dict:
-    """readable: the share of all rows that can be read with their values."""
+    """readable: the share of all rows that can be read with correct values."""
     params = attempt.point.params
     return readable(Crew.of(attempt.lab), ring, rows=rows_of(params), value_bytes=params["value_bytes"])

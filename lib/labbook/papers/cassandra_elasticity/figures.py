@@ -1,4 +1,4 @@
-"""Figures and tables of this paper alone: joins, calls through joins, requests to a disk through time."""
+"""Figures and tables of this paper: joins, calls during joins, requests to a disk over time."""
 
 import math
 
@@ -26,7 +26,7 @@ from labbook.figures.plots import dot_chart
 from labbook.figures.repeats import is_list, middle, with_lists
 from labbook.figures.tables import Table
 
-# Metrics of records, and what tables call them.
+# Labels of metrics in tables.
 JOIN = {"join_s": "A join, s", "fixed_wait_s": "of it fixed waits, s", "streaming_s": "streaming, s",
         "rest_s": "the rest, s", "stream_mb_per_s": "Streamed, MB/s", "received_mb": "Received in all, MB",
         "grown_times": "Growth of the donor's files, times", "call_rate_per_s": "Operations a second meanwhile",
@@ -45,14 +45,14 @@ BINS = ("mean_ms_per_bin", "p95_ms_per_bin", "bin_s")
 
 
 def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
-    """The points with these values of parameters; an empty summary has no parameters."""
+    """The points with these values of parameters. An empty summary may lack the columns."""
     for parameter, value in chosen.items():
         summary = summary[summary[parameter] == value] if len(summary) else summary
     return summary
 
 
 def with_delay(summary: pd.DataFrame, parameter: str) -> pd.DataFrame:
-    """With a column `arm` that names the value of `parameter` and the ring delay."""
+    """The summary with a column `arm`: the value of `parameter` and the ring delay, as text."""
     if not len(summary):
         return summary
     return summary.assign(arm=[f"{name(value, parameter)}, {delay / 1000:g} s" for value, delay in
@@ -60,7 +60,7 @@ def with_delay(summary: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
-    """With a column `percent`: the joiner's share of the ring."""
+    """The summary with a column `percent`: the joiner's share of the ring."""
     return summary.assign(percent=100 * summary["share"]) if len(summary) else summary
 
 
@@ -74,7 +74,7 @@ def join_and_gets(summary: pd.DataFrame, y: str) -> Picture:
 
 
 def loader(summary: pd.DataFrame) -> str:
-    """How fast the data were loaded, for prose."""
+    """The speed of loading the data, as text."""
     if not len(summary):
         return NOT_MEASURED_TEXT
     return (f'{summary["loader_mb_per_s"].median():.0f} MB/s, {summary["loader_mb_per_s_per_core"].median():.0f} MB '
@@ -82,7 +82,7 @@ def loader(summary: pd.DataFrame) -> str:
 
 
 def throttle(stream_mbit: int | None) -> str:
-    """Streaming's limit, for the table of differences; None: as Cassandra ships."""
+    """The limit of streaming as text; None is Cassandra's default."""
     return "as shipped" if stream_mbit is None else f"{stream_mbit} Mbit/s, 0 being none"
 
 
@@ -124,8 +124,8 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -
         panels = [_through(one, ", ".join(name(v, p) for v, p in zip(setting, by)), what, top)
                   for setting, one in sorted(chosen.items(), key=lambda c: order.index(c[0][0]))]
     which = "the repeat with the middle mean" if settings.size().max() > 1 else "one repeat each"
-    return Picture(tuple(panels), f"Time of {what} through time, {which}; S: a join is asked for, E: "
-                                  "the ring has the node; shaded: a node joins.")
+    return Picture(tuple(panels), f"Time of {what} through time, {which}; S: a join is requested, E: "
+                                  "the join is complete; shaded: a node joins.")
 
 
 def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=False,

@@ -1,4 +1,4 @@
-"""Metrics of joins, and of the calls made around them. Pure.
+"""Metrics of joins, and of calls before, during and after them. Pure functions.
 
 A join is a dict: node, token, share (of the ring), asked_s and normal_s (when it was requested and
 when the ring showed it as complete, epoch), join_s, fixed_wait_s (its sleeps), streaming_s,
@@ -13,7 +13,7 @@ MEGABYTE = 1e6
 
 
 def join_metrics(joins: list[dict], together: bool = False) -> dict:
-    """Metrics of joins in the order in which they were requested, at once or one after another.
+    """Metrics of joins in the order of their requests; `together`: they were requested at once.
 
     join_s, fixed_wait_s, streaming_s, rest_s (neither of the two: the start of Java and the like) and
     moving_s (all but the fixed waits) are means over the joiners. join_1_s, moving_1_s and
@@ -44,14 +44,14 @@ def join_metrics(joins: list[dict], together: bool = False) -> dict:
 
 
 def join_rows(joins: list[dict]) -> pd.DataFrame:
-    """Joins as rows of a record: one operation each, times in seconds since the first was requested."""
+    """DataFrame of joins as rows of a record, one operation each; times are seconds since the first request."""
     first = joins[0]["asked_s"]
     return pd.DataFrame([one | {"token": str(one["token"]), "started_s": one["asked_s"] - first,
                                 "seconds": one["join_s"], "ok": True} for one in joins]).drop(columns="killed_s")
 
 
 def joiners_apart(summary: pd.DataFrame) -> pd.DataFrame:
-    """A row for each joiner of each point: `joiner` (from 1) and its `one_join_s`."""
+    """DataFrame with a row for each joiner of each point: `joiner` (from 1) and its `one_join_s`."""
     if not len(summary):
         return summary
     columns = {name: int(name.split("_")[1]) for name in summary
@@ -67,13 +67,13 @@ def join_times(joins: list[dict], started: float) -> dict:
 
 
 def stream_times(joins: list[dict], started: float) -> dict:
-    """The same for the streaming alone, which ends when its join ends."""
+    """The same for the streaming, which is the last part of a join."""
     return {"join_starts_s": [one["normal_s"] - one["streaming_s"] - started for one in joins],
             "join_ends_s": [one["normal_s"] - started for one in joins]}
 
 
 def calls_during(rows, join_starts_s: list[float], join_ends_s: list[float]):
-    """The calls of `rows` that began while a node joined."""
+    """The rows of calls that began while a node joined."""
     began, joins = rows["started_s"], zip(join_starts_s, join_ends_s)
     return rows[sum((began >= start) & (began < end) for start, end in joins) > 0]
 
@@ -97,8 +97,11 @@ def call_times(rows, join_starts_s: list[float], join_ends_s: list[float],
 
 
 def call_times_in_thirds(rows, since_s: float, seconds: float) -> dict:
-    """The same without any join, for comparison: of `seconds` from `since_s` on, the first third
-    counts as before, the second as during, the last as after."""
+    """The same for a run without joins, for comparison.
+
+    Of `seconds` from `since_s` on, the first third counts as before, the second as during and the last
+    as after.
+    """
     return call_times(rows, [since_s + seconds / 3], [since_s + 2 * seconds / 3], since_s)
 
 

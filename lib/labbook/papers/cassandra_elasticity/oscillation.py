@@ -1,9 +1,9 @@
-"""Whether a time series of equal bins oscillates, and with which period. Pure.
+"""Detect an oscillation in a time series of equal bins, and its period. Pure functions.
 
-Noise has high and low bins too, and so has a cache that warms up. An oscillation differs from them by
-its recurrence: the series is cut into PARTS, each is detrended, and what counts is how far the parts
-agree on a component of one period and one phase: a wave and its HARMONICS, as a short pause has them.
-A step lies in one part only, so the parts do not agree on it.
+Noise and a cache that warms up also give high and low bins. An oscillation differs in that it recurs.
+The series is therefore divided into PARTS, and each part is detrended. The measure is how far the
+parts agree on a component of the same period and phase: a wave and its HARMONICS, which short pauses
+have. A step lies in a single part, so the parts do not agree on it.
 """
 
 import math
@@ -11,20 +11,22 @@ import math
 import numpy as np
 
 PARTS = 4
-FEWEST = 5 * PARTS      # bins; of fewer nothing is computed
-SHORTEST = 2.5          # bins of a period: a faster wave is aliased
-HARMONICS = 4           # the wave itself among them
+FEWEST = 5 * PARTS      # bins; with fewer, all metrics are NaN
+SHORTEST = 2.5          # period, bins; faster waves are aliased
+HARMONICS = 4           # including the fundamental wave
 SHUFFLES, REACHED = 200, 0.99
-LEAST_REGULAR = 0.25    # of an oscillation; what drifts at random may reach 0.1
-PHASES = 8              # of a period, at most: one that is up for an eighth of its time is seen so
+LEAST_REGULAR = 0.25    # regularity of an oscillation; random drift may reach 0.1
+PHASES = 8              # largest number of phases of a period, which resolves peaks of 1/8 of it
 
 
 def oscillation_metrics(means, bin_s: float) -> dict:
-    """swing: the highest phase of the mean period over the lowest (1: no period); period_s;
-    regularity, from 0 to 1: the share of the variance within the parts on which they agree at the best
-    period, beyond what the same bins reach when shuffled (0: no more than 99 of 100 shuffles; 1:
-    nothing but that wave); oscillates: 1.0 if regularity is LEAST_REGULAR or more, otherwise 0.0. A
-    period is at most as long as a part.
+    """Metrics of the oscillation of `means`, the mean values of bins of `bin_s` seconds.
+
+    swing: ratio of the highest to the lowest phase of the mean period (1 without an oscillation).
+    period_s: at most the length of a part. regularity, from 0 to 1: the share of the variance within
+    the parts on which they agree at the best period, corrected for chance (0: no more than 99 of 100
+    shuffles of the same bins; 1: a pure wave). oscillates: 1.0 if regularity is LEAST_REGULAR or more,
+    otherwise 0.0.
 
     Bins without a value (None, NaN) are skipped; with fewer than FEWEST bins all metrics are NaN.
     Shuffles are seeded: the same bins give the same metrics.
