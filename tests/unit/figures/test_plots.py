@@ -5,18 +5,20 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from figure_stand_ins import store_summary
 
 from labbook import figures
 from labbook.claims import claims
-from labbook.figures import plots
-from labbook.figures.canvas import NOT_MEASURED
+from labbook.figures import plots, repeats
+from labbook.figures.canvas import NOT_MEASURED, Picture
 
 
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
     paper.write_text("names: {list: List, create: Create, segments 1: one, segments 2: two,\n"
-                     "  'cache true': cached, weight 2: heavy}\n")
+                     "  'cache true': cached, weight 2: heavy,\n"
+                     "  cassandra: Cassandra, mysql: MySQL, read: Read, write: Write}\n")
     figures.use_names(paper)
 
 
@@ -152,3 +154,49 @@ def test_truths_and_numbers_are_named_with_their_parameter():
     assert figures.name(True, "cache") == figures.name(np.bool_(True), "cache") == "cached"
     assert figures.name(2.0, "segments") == figures.name(np.int64(2), "segments") == "two"
     assert (figures.name(2), figures.name(0.25), figures.name("list", "x")) == ("2", "0.25", "List")
+
+
+def test_client_limited_points_are_hollow_and_named(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plots, "draw_repeats", lambda axes, rows, *_: drawn.append(rows))
+    picture = figures.time_over_clients(store_summary(limited={("mysql", 10)}))
+    assert "6 measurements of 24 limited by the clients" in picture.caption
+    assert sum(repeats.client_limited(rows).sum() for rows in drawn) == 6
+    assert "limited" not in figures.time_over_clients(store_summary()).caption
+
+
+def test_hollow_points_have_a_face_of_their_own():
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    rows = store_summary(limited={("mysql", 10)})
+    plots.draw_repeats(axes, rows[rows.store == "mysql"], "clients", "mean_ms", "#D55E00", "s")
+    solid, hollow = axes.collections
+    assert (len(solid.get_offsets()), len(hollow.get_offsets())) == (6, 6)
+    assert solid.get_facecolor().tolist() != hollow.get_facecolor().tolist()
+
+
+def test_rates_stand_beside_the_ceiling():
+    ceiling = store_summary(repeat_times=(0.5,))
+    picture = figures.rate_over_clients(store_summary(), ceiling)
+    assert "from 70% of it" in picture.caption
+    assert "Ceiling of the clients: Cassandra 1,000 to 1,000, MySQL 2,000 to 2,000" in picture.panels[0].alt
+
+
+def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
+    found = store_summary(counts=(1,), limited={("mysql", 1)})
+    picture = figures.dot_chart(found, y="clients", hue="store")
+    assert [p.alt for p in picture.panels] == [
+        f"Dot chart, {op}: mean time of a request, ms. 1, Cassandra: 4.00; 1, MySQL: 2.00."
+        for op in ("Read", "Write")]
+    assert picture.caption == ("Mean time of a request, ms; dots: the repeats; line: median of 3 "
+                               "repeats; bar: interval of the median at a level of 75 %. 6 of 12 "
+                               "limited by the clients: hollow.")
+
+
+@pytest.mark.parametrize("draw", [
+    figures.time_over_clients, lambda found: figures.rate_over_clients(found, store_summary()),
+    lambda found: figures.dot_chart(found, y="clients", hue="store")])
+def test_what_a_profile_leaves_out_is_said_where_it_would_be_drawn(draw):
+    left_out = pd.DataFrame(columns=["point", "op", "store", "clients", "repeat"])
+    assert draw(left_out) == Picture((), "Not measured in this profile.")

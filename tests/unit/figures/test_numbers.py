@@ -1,0 +1,25 @@
+"""Numbers as figures and prose write them."""
+
+import pytest
+from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
+
+from labbook import figures
+from labbook.figures import numbers
+
+
+@pytest.mark.parametrize("value, text", [
+    (0.0123, "0.0123"), (0.594, "0.594"), (1.0, "1.00"), (9.999, "10.0"), (12.56, "12.6"),
+    (999.6, "1,000"), (1234.5, "1,230"), (0, "0"), (float("nan"), "–")])
+def test_numbers_have_three_figures(value, text):
+    assert numbers.number(value) == text
+
+
+def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
+    frame = store_summary(limited={("mysql", 10)})
+    at = dict(op="read", clients=1)
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at) == "2.00 ms (1.00 to 4.00)"
+    assert figures.times(frame, "mean_ms", {"store": "cassandra"}, {"store": "mysql"}, **at) == (
+        "2.00 times (2.00 to 2.00)")
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "not measured"
+    assert figures.times(frame.iloc[:0], "mean_ms", {"store": "cassandra"}, {"store": "mysql"}) == (
+        "not measured")

@@ -1,0 +1,22 @@
+"""Intervals over repeats, and which repeats the clients limited."""
+
+from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
+
+from labbook import figures
+from labbook.figures import repeats
+
+
+def test_the_band_is_the_interval_of_the_median_and_says_how_sure_that_is():
+    spread = repeats.over_repeats(store_summary(), ["store", "op", "clients"], "mean_ms")
+    row = spread[(spread.store == "mysql") & (spread.op == "read") & (spread.clients == 10)].iloc[0]
+    assert (row.n, row["low"], row["median"], row["high"]) == (3, 10.0, 20.0, 40.0)
+    assert row.level == 0.75
+    assert "3 repeats" in figures.time_over_clients(store_summary()).caption
+    assert "75 %" in figures.time_over_clients(store_summary()).caption
+    assert "one repeat" in figures.time_over_clients(store_summary(repeat_times=(1.0,))).caption
+
+
+def test_a_summary_without_the_metric_has_no_limited_points():
+    plain = store_summary().drop(columns="client_limited")
+    assert not repeats.client_limited(plain).any()
+    figures.time_over_clients(plain)

@@ -1,0 +1,36 @@
+"""tests/unit mirrors lib/labbook: tests of a/b.py are in a/test_b.py."""
+
+from pathlib import Path
+
+from labbook import paths
+
+TESTS = Path(__file__).parent
+# Tests of what is no module of lib/labbook, and what they test.
+OTHERS = {
+    "test_environment_yml": "environment.yml",
+    "test_floors": "the contracts of pyproject.toml",
+    "test_own_clouds_page": "book/own_clouds.md",
+    "test_own_hosts_page": "book/own_hosts.md",
+    "test_readme": "README.md",
+    "test_tree": "the folders of tests/unit",
+    "lab/environment/test_example": "environments/hosts.example.yml",
+    "lab/remote/test_foreign_keeper": "tests/lab/foreign_keeper.py",
+    "papers/test_data": "data/papers",
+    "papers/test_grids": "the claims and notebooks of all papers together",
+    "papers/test_notebooks": "notebooks",
+    "workloads/machines/test_unixbench_program": "the C program in workloads/machines/sources/unixbench",
+}
+
+
+def test_a_test_file_has_a_module_of_its_name():
+    lacking = set()
+    for file in TESTS.rglob("test_*.py"):
+        name = file.relative_to(TESTS).with_suffix("")
+        if name.name == "test_claims" and name.parent.parent.name == "papers":
+            continue        # of data/papers/NAME/claims.yml
+        module = paths.checkout() / "lib/labbook" / name.with_name(name.name.removeprefix("test_"))
+        if not (module.is_dir() or module.with_suffix(".py").exists()):
+            lacking.add(str(name))
+    assert lacking <= set(OTHERS), (
+        f"name these after the modules that they test, or list them in OTHERS: {lacking - set(OTHERS)}")
+    assert set(OTHERS) <= lacking, f"not in tests/unit any more: {set(OTHERS) - lacking}"
