@@ -24,7 +24,7 @@ from labbook.systems.null.server import NullServer
 from labbook.targets import key_of
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.loading import BATCH_BYTES, CLIENTS, load_pairs
-from labbook.workloads.keyvalue.on_host.pairs import value_of
+from labbook.workloads.keyvalue.wire.pairs import value_of
 
 VALUE_BYTES, HEAP_MB = 16384, {"1.0.7": 512, "5.0.8": 1024}
 WAYS = ("driver", "loader")

@@ -3,7 +3,7 @@
 from labbook.errors import InputError
 from labbook.targets import DOTS, MAX_ROWS, RANDOM, VALUES, Servers, addresses, key_of
 from labbook.workloads.keyvalue import protocols
-from labbook.workloads.keyvalue.on_host.pairs import MOST_RANDOM_BYTES
+from labbook.workloads.keyvalue.wire.pairs import MOST_RANDOM_BYTES
 
 CALL_SECONDS = 10  # a call that takes longer is an error; Cassandra's own limit, as shipped
 KEY_BYTES = len(key_of(0))

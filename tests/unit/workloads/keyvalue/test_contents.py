@@ -14,7 +14,7 @@ from labbook.workloads.keyvalue import contents, protocols
 from labbook.workloads.keyvalue.contents import readable
 from labbook.workloads.keyvalue.on_host import contents as on_host
 from labbook.workloads.keyvalue.on_host.contents import count_shared
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue
+from labbook.workloads.keyvalue.wire.pairs import WrongValue
 
 
 @pytest.fixture

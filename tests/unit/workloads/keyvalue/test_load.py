@@ -16,7 +16,7 @@ from labbook.workloads.keyvalue.contents import fill
 from labbook.workloads.keyvalue.load import check_load, keyvalue
 from labbook.workloads.keyvalue.on_host import callers
 from labbook.workloads.keyvalue.on_host import contents as keyvalue_host
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue
+from labbook.workloads.keyvalue.wire.pairs import WrongValue
 
 LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
             seconds_at_most=10)

@@ -13,7 +13,7 @@ from labbook.workloads.clients.on_host import engine
 from labbook.workloads.keyvalue import loading, protocols
 from labbook.workloads.keyvalue.loading import load_pairs
 from labbook.workloads.keyvalue.on_host import loader as loading_runner
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue
+from labbook.workloads.keyvalue.wire.pairs import WrongValue
 
 PROTOCOLS = ["thrift", "cql"]
 ASKED = dict(rows=300, value_bytes=4096, seed=1)

@@ -13,9 +13,9 @@ from here import calls_spec, null_server, target, wire  # noqa: F401 (fixtures)
 from labbook.systems.null.server import protocol_files
 from labbook.targets import key_of
 from labbook.workloads.keyvalue import protocols
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
-from labbook.workloads.keyvalue.on_host.prepared import Template
 from labbook.workloads.keyvalue.protocols.thrift import idl
+from labbook.workloads.keyvalue.wire.pairs import WrongValue, value_of
+from labbook.workloads.keyvalue.wire.prepared import Template
 
 PROTOCOLS = ["thrift", "cql", "mysql"]
 VALUE = value_of(key_of(7), 100)
@@ -26,8 +26,8 @@ import sys
 for name in ("bcrypt", "cryptography", "numpy", "pandas", "yaml"):
     sys.modules[name] = None  # cannot be imported
 from labbook.workloads.clients.on_host import engine
-from labbook.workloads.keyvalue.on_host import callers, contents, loader
 from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host import callers, contents, loader
 spec = dict(addresses=["h"], port=1, rows=1, value_bytes=100, consistency="ONE", call_seconds=1)
 for protocol in protocols.modules():
     protocols.calls(protocols.of_client(spec | {"protocol": protocol}, 0))

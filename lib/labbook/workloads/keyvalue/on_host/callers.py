@@ -25,7 +25,7 @@ from labbook.workloads.clients.on_host.runner import (
     until_input_closes,
 )
 from labbook.workloads.keyvalue import protocols
-from labbook.workloads.keyvalue.on_host.pairs import value_of
+from labbook.workloads.keyvalue.wire.pairs import value_of
 
 ROW = struct.Struct("<ddB")  # when it started, seconds it took, 0 or the number of its error's text
 KINDS_OF_ERRORS, ERROR_BYTES = 8, 160  # distinct texts of a client, the last one for all others

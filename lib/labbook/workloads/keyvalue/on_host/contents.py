@@ -9,7 +9,7 @@ from functools import partial
 from urllib.parse import urlencode
 
 from labbook.workloads.keyvalue import protocols
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue
+from labbook.workloads.keyvalue.wire.pairs import WrongValue
 
 CONNECTIONS = 8     # that fill or read a table
 TRIES = 3           # of a call that a store is too slow for

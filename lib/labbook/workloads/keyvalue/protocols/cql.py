@@ -9,8 +9,8 @@ import struct
 import time
 
 from labbook.targets import DATABASE, READ_LEVELS, TABLE, WRITE_LEVELS, key_of
-from labbook.workloads.keyvalue.on_host.pairs import check_value
-from labbook.workloads.keyvalue.on_host.prepared import (
+from labbook.workloads.keyvalue.wire.pairs import check_value
+from labbook.workloads.keyvalue.wire.prepared import (
     MOST_BYTES,
     PreparedCalls,
     Template,

@@ -5,8 +5,8 @@ from html import unescape
 from urllib.parse import quote_plus
 
 from labbook.targets import key_of
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, check_value, value_of
-from labbook.workloads.keyvalue.on_host.prepared import (
+from labbook.workloads.keyvalue.wire.pairs import WrongValue, check_value, value_of
+from labbook.workloads.keyvalue.wire.prepared import (
     MOST_BYTES,
     PreparedCalls,
     Template,

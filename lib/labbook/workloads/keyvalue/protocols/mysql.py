@@ -5,8 +5,8 @@ import struct
 import time
 
 from labbook.targets import DATABASE, TABLE, USER, key_of
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, check_value, value_of
-from labbook.workloads.keyvalue.on_host.prepared import PreparedCalls, Template, limit_waits
+from labbook.workloads.keyvalue.wire.pairs import WrongValue, check_value, value_of
+from labbook.workloads.keyvalue.wire.prepared import PreparedCalls, Template, limit_waits
 
 QUERY = b"\x03"  # COM_QUERY
 STAMP = b"%016d%03d"  # microseconds and the client's number: no two writes have the same

@@ -6,8 +6,8 @@ from functools import cache
 from importlib import resources
 
 from labbook.targets import COLUMN, DATABASE, READ_LEVELS, TABLE, WRITE_LEVELS, key_of
-from labbook.workloads.keyvalue.on_host.pairs import check_value
-from labbook.workloads.keyvalue.on_host.prepared import (
+from labbook.workloads.keyvalue.wire.pairs import check_value
+from labbook.workloads.keyvalue.wire.prepared import (
     MOST_BYTES,
     PreparedCalls,
     Template,

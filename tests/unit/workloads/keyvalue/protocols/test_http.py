@@ -9,8 +9,8 @@ from here import null_server  # noqa: F401 (a fixture)
 
 from labbook.systems.wiki.on_host.app import WikiApp
 from labbook.targets import key_of
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, value_of
 from labbook.workloads.keyvalue.protocols.http import Calls, Refused
+from labbook.workloads.keyvalue.wire.pairs import WrongValue, value_of
 
 
 @pytest.fixture

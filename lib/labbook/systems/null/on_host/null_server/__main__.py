@@ -7,7 +7,7 @@ import socket
 import sys
 
 MOST_BYTES = 65536  # received at once
-# Noise of random values, the same as the clients make (workloads/keyvalue/on_host/pairs.py).
+# Noise of random values, the same as the clients make (workloads/keyvalue/wire/pairs.py).
 NOISE_PLACES, NOISE_STRIDE = 1 << 22, 2654435761
 
 

@@ -12,7 +12,7 @@ import socket
 import struct
 
 from labbook.targets import DOTS, key_of
-from labbook.workloads.keyvalue.on_host.pairs import WrongValue, noise_bytes, noise_of, value_of
+from labbook.workloads.keyvalue.wire.pairs import WrongValue, noise_bytes, noise_of, value_of
 
 MOST_BYTES = 65536  # received at once; an answer that comes in parts is put together
 

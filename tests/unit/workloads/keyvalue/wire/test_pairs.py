@@ -8,7 +8,9 @@ from here import null_server, wire  # noqa: F401 (fixtures)
 
 from labbook.errors import InputError
 from labbook.targets import MAX_ROWS, key_of
-from labbook.workloads.keyvalue.on_host.pairs import (
+from labbook.workloads.keyvalue.protocols.thrift import idl
+from labbook.workloads.keyvalue.spec import check_load
+from labbook.workloads.keyvalue.wire.pairs import (
     MOST_RANDOM_BYTES,
     NOISE_PLACES,
     NOISE_STRIDE,
@@ -16,9 +18,7 @@ from labbook.workloads.keyvalue.on_host.pairs import (
     check_value,
     value_of,
 )
-from labbook.workloads.keyvalue.on_host.prepared import Template
-from labbook.workloads.keyvalue.protocols.thrift import idl
-from labbook.workloads.keyvalue.spec import check_load
+from labbook.workloads.keyvalue.wire.prepared import Template
 
 PROTOCOLS = ["thrift", "cql"]
 SIZE = 16384
