@@ -52,6 +52,7 @@ def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_in
     assert 0 < point["noticed_s"] <= point["map_updated_s"] + 1
     assert point["came_back"] == point["right_again"] == point["load_went_on"] == 1
     assert point["load_names"] > 0 == point["load_off"]
+    assert point["second_client"] == 0      # which the second repeat has
 
 
 def test_a_recovery_is_recorded_in_its_parts(page):

@@ -2,7 +2,9 @@
 
 Parameters of a point, beside the ring's (donor.LOADED): load ("none", "read", "write", "read_capped",
 "write_capped"), clients, capped_per_s (calls a second of all clients of a capped load), before_s and
-after_s (of load before and after the joins), compaction, share (of the ring, for each joiner).
+after_s (of load before and after the joins), compaction, share (of the ring, for each joiner),
+seconds_at_most (of one join or departure, which has failed after that, and of the load), bin_seconds (of
+calls through time).
 """
 
 import time
@@ -32,8 +34,6 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import readable
 from labbook.workloads.keyvalue.load import begin_pairs
 
-LIMIT_S = 3600.0        # of a join; one that takes longer has failed
-BIN_S = 1.0             # of calls through time
 # I/O class and level of the donor's streaming threads.
 IO_CLASSES = {"alike": ("none", 0), "stream_first": ("realtime", 4), "gets_first": ("idle", 0)}
 
@@ -91,7 +91,7 @@ class JoinBench:
                 metrics["waits_over_delay"] = metrics["fixed_wait_s"] * 1000 / point.ring_delay_ms
                 facts, series = ring.facts() | {"disk": disk.facts()}, {}
                 if calls is not None:
-                    series["calls"] = over_time(calls.rows, BIN_S)
+                    series["calls"] = over_time(calls.rows, point.bin_seconds)
                 if trace:
                     metrics |= disk_metrics(traced.requests, lists=point.repeat == 1)
                     facts["trace"], series["requests"] = traced.facts, traced.requests
@@ -129,9 +129,9 @@ class JoinBench:
                 metrics |= _readable(attempt, ring)
                 metrics |= join_again(ring, point.share, point.again_within_s, point.most_tries)
                 metrics["readable"] = min(metrics["readable"], _readable(attempt, ring)["readable"])
-                attempt.record(calls.rows, metrics=metrics | self._place() | per_bin(calls.rows, BIN_S) | {
-                    "died_s": killed_s - calls.started, "client_limited": self._limited("read", calls)},
-                    facts=ring.facts())
+                metrics |= self._place() | per_bin(calls.rows, point.bin_seconds) | {
+                    "died_s": killed_s - calls.started, "client_limited": self._limited("read", calls)}
+                attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def departures(self, experiment) -> None:
         """Let a node join without load, and leave under the point's load."""
@@ -139,7 +139,8 @@ class JoinBench:
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
                 joins, _ = one_after_another(attempt, ring)
-                left, calls = _under_load(attempt, ring, lambda: ring.leave(joins[0]["node"], LIMIT_S))
+                left, calls = _under_load(attempt, ring, lambda: ring.leave(
+                    joins[0]["node"], point.seconds_at_most))
                 metrics = join_metrics(joins) | self._place() | _readable(attempt, ring)
                 metrics |= leave_metrics(left, joins[0], point.load)
                 if calls is not None:
@@ -168,7 +169,7 @@ class JoinBench:
 def one_after_another(attempt, ring):
     """The point's joiners, one after another."""
     point = attempt.point
-    return ring.one_after_another([point.share] * point.joiners, LIMIT_S), {}
+    return ring.one_after_another([point.share] * point.joiners, point.seconds_at_most), {}
 
 
 def several(attempt, ring):
@@ -176,8 +177,8 @@ def several(attempt, ring):
     point = attempt.point
     shares = [point.share] * point.number
     if point.how == "together":
-        return ring.join(shares).wait(LIMIT_S), {}
-    return ring.one_after_another(shares, LIMIT_S), {}
+        return ring.join(shares).wait(point.seconds_at_most), {}
+    return ring.one_after_another(shares, point.seconds_at_most), {}
 
 
 def with_priority(attempt, ring):
@@ -202,7 +203,7 @@ def grow(point, ring) -> list[dict]:
         return []
     at_once, joins = {"one_by_one": 1, "two_at_a_time": 2}[point.how], []
     for first in range(0, point.joiners, at_once):
-        joins += ring.join([point.share] * min(at_once, point.joiners - first)).wait(LIMIT_S)
+        joins += ring.join([point.share] * min(at_once, point.joiners - first)).wait(point.seconds_at_most)
         time.sleep(point.steady_s)
     return joins
 
@@ -210,12 +211,13 @@ def grow(point, ring) -> list[dict]:
 def growth_metrics(point, joins, calls) -> dict:
     """Metrics of calls over time; the oscillation is that after warm_s, without the last bin."""
     times = join_times(joins, calls.started)
-    metrics = per_bin(calls.rows, BIN_S) | times
+    metrics = per_bin(calls.rows, point.bin_seconds) | times
     if joins:
         metrics |= join_metrics(joins) | call_times(calls.rows, **times, since_s=point.warm_s)
     else:
         metrics |= call_times_in_thirds(calls.rows, point.warm_s, point.steady_s + point.alone_s)
-    return metrics | oscillation_metrics(metrics["mean_ms_per_bin"][int(point.warm_s):-1], BIN_S)
+    warm = metrics["mean_ms_per_bin"][int(point.warm_s / point.bin_seconds):-1]
+    return metrics | oscillation_metrics(warm, point.bin_seconds)
 
 
 def load_metrics(point, calls, joins) -> dict:
@@ -260,19 +262,19 @@ def kill_joiner(point, ring) -> tuple[float, dict]:
     """
     joins = ring.join([point.share])
     name = joins.joiners[0].name
-    received = joins.await_share(name, point.part, LIMIT_S)
+    received = joins.await_share(name, point.part, point.seconds_at_most)
     joins.kill(name)
     killed_s = time.time()
     if len(ring.owners()) > 1:
         raise SystemFailure(f"{name} had joined before it was killed; use more data")
-    metrics = {"came_mb": received / 1e6} | shown_dead(ring, name, point.looking_s)
+    metrics = {"came_mb": received / 1e6} | shown_dead(ring, name, point.looking_s, point.between_s)
     return killed_s, metrics | {"owners": len(ring.owners()), "shown": len(ring.status())}
 
 
-def shown_dead(ring, name: str, seconds: float, between_s: float = 1.0) -> dict:
+def shown_dead(ring, name: str, seconds: float, between_s: float) -> dict:
     """noticed_s, forgotten_s: seconds until the donor shows a node as down, and no longer shows it.
 
-    A metric is absent if its event does not happen within `seconds`.
+    The ring is asked every `between_s`. A metric is absent if its event does not happen within `seconds`.
     """
     metrics, begin = {}, time.time()
     while time.time() < begin + seconds and "forgotten_s" not in metrics:
@@ -329,7 +331,7 @@ def _begin(attempt, target, op, rows, **more):
     point = attempt.point
     return begin_pairs(Crew.of(attempt.lab), target, op=op, clients=point.clients, rows=rows,
                        value_bytes=point.value_bytes, values="random", seed=point.repeat,
-                       seconds_at_most=LIMIT_S, **more)
+                       seconds_at_most=point.seconds_at_most, **more)
 
 
 def _readable(attempt, ring) -> dict:

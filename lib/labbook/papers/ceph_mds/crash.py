@@ -6,7 +6,10 @@ begins to migrate from rank 1 to rank 0), directories and files (of each directo
 migrating one), load_clients, load_directories, load_files (of the load); look_s (time limit for a client
 to read all metadata), mount_s (time limit for a fresh client to mount), last_s (how long clients retry
 once all servers are back), known_within_s (for the map to show the death), active_within_s (for all ranks to
-be active), settled_within_s (for migrations to finish).
+be active), settled_within_s (for migrations to finish), migration_within_s (for the export of the
+migrating directory to begin), seconds_at_most and call_seconds (time limits of the load and of each of
+its calls), second_client_every (n: in every n-th repeat a second client reads all metadata before the
+crash; 0: in none).
 """
 
 import time
@@ -41,20 +44,25 @@ LOAD_METRICS = ("load_names", "load_lost", "load_back", "load_off")
 def measure_crashes(experiment) -> None:
     """Measure a crash for each point.
 
-    In every second repeat a second client reads all metadata before the crash, and its results are
-    compared with the first client's. Such a read makes the first client flush its cached changes, so
-    the other repeats have no second client.
+    In every n-th repeat (`second_client_every`) a second client reads all metadata before the crash, and
+    its results are compared with the first client's. Such a read makes the first client flush its cached
+    changes, so the other repeats have no second client. The metric second_client is 1 in repeats with one.
     """
     check_points(experiment)
     for point in experiment.remaining():
         with experiment.study.attempt(point) as attempt:
             ceph = bring_up(attempt)
             facts = ceph.facts()        # while all servers can answer
-            second_client = point.repeat % 2 == 0
+            second_client = has_second_client(point)
             with mounted(attempt, ceph, 1 + second_client) as mounts:
                 run = CrashRun(attempt, ceph, mounts[0][0], mounts[1][0] if second_client else None)
-                metrics = run.metrics()
+                metrics = run.metrics() | {"second_client": float(second_client)}
             attempt.record(metrics=metrics, facts=facts)
+
+
+def has_second_client(point) -> bool:
+    """Whether a second client reads all metadata before this point's crash."""
+    return point.second_client_every > 0 and point.repeat % point.second_client_every == 0
 
 
 class CrashRun:
@@ -148,7 +156,8 @@ class CrashRun:
         if point.load != "load":
             return
         self.stream = begin_metadata(self.crew, [[str(self.mount.path)]], **load_sizes(point), pins=[0, 1],
-                                     seed=point.repeat, seconds_at_most=300.0, call_seconds=20.0)
+                                     seed=point.repeat, seconds_at_most=point.seconds_at_most,
+                                     call_seconds=point.call_seconds)
         await_pinned(self.ceph, self.stream.folder, point.load_clients * point.load_directories // 2)
 
     def end_load(self):
@@ -160,7 +169,7 @@ class CrashRun:
     def begin_migration(self) -> None:
         """Make rank 1 export the directory, and wait until it does: a first export takes seconds to begin."""
         self.ceph.ask(self.giver, "export dir", path=self.moved, rank=0)
-        reached(lambda: exports(self.ceph, self.giver, self.moved), 20.0, 0.0)
+        reached(lambda: exports(self.ceph, self.giver, self.moved), self.point.migration_within_s, 0.0)
 
     def migrates(self) -> bool:
         return self.moved in chain(*self.ceph.migrating().values())

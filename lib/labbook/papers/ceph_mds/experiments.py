@@ -1,8 +1,9 @@
 """The experiments on running servers: rates of metadata operations, caches, and recoveries.
 
 Every point has osds ("memory" or "disk"), replication and mds (active metadata servers), and
-directories and files (of each directory); points of MetadataBench also watch_s (interval of
-observing the metadata servers) and rest_within_s (time limit for purging earlier files from the OSDs).
+directories and files (of each directory), and seconds_at_most (time limit of the benchmark or the load).
+Points of MetadataBench also have watch_s (interval of observing the metadata servers) and rest_within_s
+(time limit for purging earlier files from the OSDs); recoveries bin_seconds (of calls over time).
 """
 
 import time
@@ -38,8 +39,6 @@ from labbook.workloads.files.inventory import compare, take
 from labbook.workloads.files.load import begin_metadata, metadata
 from labbook.workloads.files.sample_tree import sample_tree
 
-LIMIT_S = 900.0         # of a benchmark; one that takes longer has failed
-BIN_S = 0.5             # of calls through time
 NAN = float("nan")
 
 
@@ -50,7 +49,7 @@ def measure_ceiling(ceilings) -> None:
             crew = Crew.of(attempt.lab)
             load = metadata(crew, [in_memory(host) for host in crew.hosts[:point.clients]], pattern=point.pattern,
                             clients=point.clients, directories=point.directories, files=point.files,
-                            seed=point.repeat, seconds_at_most=LIMIT_S)
+                            seed=point.repeat, seconds_at_most=point.seconds_at_most)
             attempt.record(load.rows, metrics=load.metrics)
 
 
@@ -138,7 +137,7 @@ def by_bonnie(attempt, mounts):
     mount, point = mounts[0][0], attempt.point
     offset_s = clocks(Crew.of(attempt.lab))[0][0]
     load = bonnie(mount.host, mount.path, directories=point.directories, files=point.files,
-                  seconds_at_most=LIMIT_S, clock_offset_s=offset_s)
+                  seconds_at_most=point.seconds_at_most, clock_offset_s=offset_s)
     from_s = load.started + load.rows["started_s"]
     phases = load.rows.assign(from_s=from_s, to_s=from_s + load.rows["seconds"], operations=load.rows["files"])
     return None, phases, load.metrics | {"bonnie_version": load.csv.split(",")[1]}
@@ -156,7 +155,7 @@ def by_own(attempt, mounts):
     load = metadata(Crew.of(attempt.lab), paths(mounts), pattern=point.params.get("pattern", "bonnie"),
                     clients=_clients(point), directories=point.directories, files=point.files,
                     shared=point.params.get("shared", False), phase_s=point.params.get("phase_s", 0.0),
-                    pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=LIMIT_S)
+                    pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=point.seconds_at_most)
     phases = load.phases.assign(from_s=load.started + load.phases["started_s"],
                                 to_s=load.started + load.phases["ended_s"])
     return load.rows, phases, load.metrics
@@ -216,7 +215,8 @@ def recover(attempt, ceph, mounts):
                        seed=point.repeat, pins=[0, 1])
     before = take(mount.host, tree)
     with begin_metadata(Crew.of(attempt.lab), paths(mounts), clients=point.clients, directories=point.directories,
-                        files=point.files, pins=[0, 1], seed=point.repeat, seconds_at_most=400.0) as stream:
+                        files=point.files, pins=[0, 1], seed=point.repeat,
+                        seconds_at_most=point.seconds_at_most) as stream:
         await_pinned(ceph, stream.folder, point.clients * point.directories // 2)
         time.sleep(point.before_s)
         killed_s, metrics = kill_and_await(point, ceph, stream.started)
@@ -232,7 +232,7 @@ def recover(attempt, ceph, mounts):
                 "failed_calls": metrics["errors"], "after_restart_s": active_s - metrics.get("restarted_s", NAN)}
     counts = compare(before, take(mount.host, tree, list(before["name"])))
     metrics["kept"] = counts["right"] / len(before)
-    return load.rows, metrics | outage(load.rows, fault_s) | timeline(load.rows, BIN_S)
+    return load.rows, metrics | outage(load.rows, fault_s) | timeline(load.rows, point.bin_seconds)
 
 
 def kill_and_await(point, ceph, started: float) -> tuple[float, dict]:

@@ -24,7 +24,6 @@ from labbook.workloads.machines.machine import Machine
 
 FLAVOR_BY_CORES = {1: "m1.small", 2: "m1.large", 4: "c1.xlarge"}    # the report's table 5
 PLATFORM_FACTS = ("platform", "hypervisor", "plumbing", "guest", "volume_way", "client")
-UPLOAD_BYTES = 8 << 20      # of the image that the function upload_image sends
 
 
 class Experiments:
@@ -67,10 +66,13 @@ class Experiments:
     # The experiments.
 
     def functions(self, experiment) -> None:
-        """Call the point's function of the cloud's client; record whether it works."""
+        """Call the point's function of the cloud's client; record whether it works.
+
+        upload_image sends an image of `upload_mib`.
+        """
         with tempfile.NamedTemporaryFile(suffix=".raw") as image:
-            image.truncate(UPLOAD_BYTES)
             for point in experiment.remaining():
+                image.truncate(point.upload_mib << 20)
                 with self.study.attempt(point) as attempt:
                     testbed = self._testbed(attempt, point.vm, point.large, point.seconds_at_most)
                     testbed.file, testbed.fit = Path(image.name), point.fit

@@ -18,7 +18,7 @@ RING = {"version": "1.0.7", "heap_mb": 384, "stream_mbit": None, "whole_files": 
 
 def point(**params):
     return a_point(**{**RING, "load": "none", "share": 0.2, "joiners": 1, "clients": 4, "capped_per_s": 100,
-                      "before_s": 0, "after_s": 0, "compaction": True, **params})
+                      "before_s": 0, "after_s": 0, "compaction": True, "seconds_at_most": 3600, "bin_seconds": 1, **params})
 
 
 def join(asked, join_s, node="node2"):
@@ -87,10 +87,12 @@ def test_the_ceiling_calls_a_null_server_for_the_points_time(monkeypatch):
     monkeypatch.setattr(experiments, "begin_pairs", lambda crew, target, **spec: begun.append(spec) or
                         SimpleNamespace(end=lambda: calls((0, 1, True))))
     study = StandIn(SimpleNamespace(host=lambda name: name))
-    ceilings = study.experiment(a_point(protocol="thrift", value_bytes=100, op="read", clients=4, calling_s=3, rows=7))
+    ceilings = study.experiment(a_point(protocol="thrift", value_bytes=100, op="read", clients=4, calling_s=3, rows=7,
+                                        seconds_at_most=60))
     ceilings.study = study
     experiments.measure_ceiling(ceilings)
     assert slept == [3] and begun[0]["op"] == "read" and begun[0]["rows"] == 7 and begun[0]["clients"] == 4
+    assert begun[0]["seconds_at_most"] == 60
     recorded, = study.recorded
     assert recorded["metrics"]["rate_per_s"] == 50 and recorded["facts"]["protocol"] == "thrift"
 
@@ -182,13 +184,22 @@ def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
     monkeypatch.setattr(experiments.time, "sleep", lambda seconds: None)
     shown = [{"node2": {"up": True}}, {"node2": {"up": False}}, {"node2": {"up": False}}, {}]
     ring = SimpleNamespace(status=lambda: shown.pop(0))
-    metrics = experiments.shown_dead(ring, "node2", 60)
+    metrics = experiments.shown_dead(ring, "node2", 60, 1)
     assert 0 <= metrics["noticed_s"] <= metrics["forgotten_s"] and shown == []
-    assert experiments.shown_dead(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0) == {}
+    assert experiments.shown_dead(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0, 1) == {}
+
+
+def test_the_warm_time_is_left_out_of_the_oscillation_whatever_the_bins(monkeypatch):
+    steady, seen = calls(*((float(t) / 4, 0.002, True) for t in range(80))), []
+    monkeypatch.setattr(experiments, "oscillation_metrics", lambda means, bin_s: seen.append((len(means), bin_s)) or {})
+    for bin_seconds in (1, 0.5):
+        one = point(how="none", warm_s=10, steady_s=2, alone_s=6, bin_seconds=bin_seconds)
+        experiments.growth_metrics(one, [], steady)
+    assert seen == [(9, 1), (19, 0.5)]      # of 10 s, without the last bin
 
 
 def test_a_joiner_that_had_joined_before_its_death_is_a_failure():
-    dying, ring = point(load="read", part=0.5, looking_s=0), Ring()
+    dying, ring = point(load="read", part=0.5, looking_s=0, between_s=1), Ring()
     _, metrics = experiments.kill_joiner(dying, ring)
     assert metrics == {"came_mb": 1.6, "owners": 1, "shown": 1}
     ring.owners = lambda: {"node1": 0, "node2": 1}

@@ -26,6 +26,13 @@ def counts(**found):
     return {"asked": 1, "right": 0, "wrong": 0, "missing": 0, "unobtainable": 0, "unasked": 0, **found}
 
 
+def test_a_second_client_looks_in_every_nth_repeat_or_in_none():
+    def repeats(every):
+        return [n for n in range(1, 7) if crash.has_second_client(a_point(repeat=n, second_client_every=every))]
+
+    assert repeats(2) == [2, 4, 6] and repeats(3) == [3, 6] and repeats(1) == [1, 2, 3, 4, 5, 6] and repeats(0) == []
+
+
 def test_all_names_of_all_folders_are_recorded_by_their_paths(monkeypatch):
     state = ["there"]
     monkeypatch.setattr(crash, "take", lambda host, folder: pd.DataFrame({"name": [".", "a"], "state": state[0]}))

@@ -15,7 +15,7 @@ from labbook.papers.ceph_mds import clusters, experiments
 
 def point(repeat=1, **params):
     return a_point(repeat=repeat, **{"osds": "memory", "replication": 1, "mds": 2, "directories": 4, "files": 1024,
-                                     "watch_s": 0.25, "rest_within_s": 60, **params})
+                                     "watch_s": 0.25, "rest_within_s": 60, "seconds_at_most": 900, **params})
 
 
 def test_who_takes_over_decides_the_standbys():
@@ -112,6 +112,7 @@ def test_own_clients_pause_for_two_looks_and_work_in_pinned_folders(monkeypatch)
         assert rows == "rows" and phases["to_s"].item() == 2004
     plain, pinned = specs
     assert plain["pause_s"] == 0.5 and plain["homes"] == [] and plain["phase_s"] == 0 and plain["clients"] == 1
+    assert plain["seconds_at_most"] == 900
     assert pinned["homes"] == ["rank0", "rank1"] and pinned["phase_s"] == 20 and pinned["shared"]
 
 
