@@ -14,7 +14,7 @@ from cloud_stand_ins import LabWith, ec2_cloud, moto
 from labbook.commands import lab as commands
 from labbook.errors import InputError, LabError
 from labbook.pipeline import driver
-from labbook.systems.cloud import ledger as cloud_ledger
+from labbook.systems.cloud import ledger
 from labbook.systems.cloud import user_cloud
 from labbook.systems.cloud.user_cloud import api_of, own_cloud
 
@@ -66,8 +66,8 @@ def url(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 0.02)
-    monkeypatch.setattr(cloud_ledger, "LOOK_S", 0.2)
+    monkeypatch.setattr(ledger, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(ledger, "LOOK_S", 0.2)
     monkeypatch.setattr(driver, "LABS", ())
 
 

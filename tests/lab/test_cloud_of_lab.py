@@ -11,7 +11,7 @@ from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
 from labbook.paths import clouds_dir
-from labbook.systems.cloud import ledger as cloud_ledger
+from labbook.systems.cloud import ledger
 from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
 from labbook.systems.cloud.model import RUNNING
@@ -26,7 +26,7 @@ PORT = 5000
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(ledger, "INTERVAL_S", 0.02)
 
 
 def test_an_openstack_in_the_lab_is_reached_through_ssh_only(pair, tmp_path, monkeypatch):

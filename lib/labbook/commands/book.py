@@ -7,25 +7,25 @@ import time
 
 
 def run(given) -> int:
-    from labbook.pipeline import run as runs
+    from labbook.pipeline import run
 
-    asked = runs.Asked(
+    asked = run.Asked(
         given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
         given.remeasure, _published(), given.seconds and time.time() + given.seconds)
     if given.dry_run:
         from labbook.pipeline.plan import plan
 
         return plan(given.studies, asked)
-    return runs.run(given.studies, asked)
+    return run.run(given.studies, asked)
 
 
 def book(given) -> int:
     from labbook.pipeline import build
-    from labbook.pipeline import run as runs
+    from labbook.pipeline import run
 
     code = 0
     if given.published:
-        code = runs.run([], runs.Asked(published=True))
+        code = run.run([], run.Asked(published=True))
         if code > 1:
             return code
     first_page = build.build()
@@ -36,14 +36,14 @@ def book(given) -> int:
 
 
 def status(given) -> int:
-    from labbook.pipeline import status as pages
+    from labbook.pipeline import status
 
-    rows = pages.write()
+    rows = status.write()
     labs, clouds = _labs(), _clouds()
     if given.json:
         print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds}, indent=1, ensure_ascii=False))
         return 0
-    print(pages.table(rows))
+    print(status.table(rows))
     for row in rows:
         if row["error"]:
             print(f"\n{row['study']}: {row['error']['name']}: {row['error']['message']}\n"
@@ -78,10 +78,10 @@ def _labs() -> list[dict]:
 
 
 def claims(given) -> int:
-    from labbook.claims import claims as known
+    from labbook.claims import claims
     from labbook.pipeline import notebooks
 
-    found = [claim for study in notebooks.selected(given.studies) for claim in known.board(study)]
+    found = [claim for study in notebooks.selected(given.studies) for claim in claims.board(study)]
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return 0
@@ -90,7 +90,7 @@ def claims(given) -> int:
     for claim in found:
         print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")
         print(f"  {claim['statement']}")
-        for name, text in (("paper", known.paper_words(claim["paper"])), ("here", ours(claim)),
+        for name, text in (("paper", claims.paper_words(claim["paper"])), ("here", ours(claim)),
                            ("why", claim["reason"]), ("on", measured_on(claim["conditions"]))):
             if text:
                 print(f"  {name + ':':<7}{text}")
@@ -98,19 +98,19 @@ def claims(given) -> int:
 
 
 def publish(given) -> int:
-    from labbook.pipeline import publish as out
+    from labbook.pipeline import publish
 
-    for path in (out.carry_over(given.study, given.carry_over) if given.carry_over
-                 else out.publish(given.study)):
+    for path in (publish.carry_over(given.study, given.carry_over) if given.carry_over
+                 else publish.publish(given.study)):
         print(path)
     return 0
 
 
 def new(given) -> int:
     from labbook import paths
-    from labbook.pipeline.new import new as write
+    from labbook.pipeline import new
 
-    for path in write(given.name, given.system):
+    for path in new.new(given.name, given.system):
         print(path.relative_to(paths.checkout()))
     print(f"\nlabbook run {given.name} && labbook book", file=sys.stderr)
     return 0

@@ -8,16 +8,16 @@ from labbook.errors import InputError, LabError
 
 
 def doctor(given) -> int:
-    from labbook.pipeline import doctor as examination
+    from labbook.pipeline import doctor
     from labbook.pipeline.run import environment_file
 
-    return examination.main(given.studies, given.json, environment_file(given.environment))
+    return doctor.main(given.studies, given.json, environment_file(given.environment))
 
 
 def install(given) -> int:
-    from labbook.pipeline import install as installation
+    from labbook.pipeline import install
 
-    return installation.main(given.studies, given.tests)
+    return install.main(given.studies, given.tests)
 
 
 def up(given) -> int:

@@ -122,8 +122,8 @@ def alt(title, medians, hue, x, x_label, label) -> str:
 ROW_INCHES, HEAD_INCHES = 0.3, 1.3
 
 
-def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = "op", metric="mean_ms",
-         label="mean time of a request, ms", note="") -> Picture:
+def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = None, metric="mean_ms",
+              label="mean time of a request, ms", note="") -> Picture:
     """Dot chart: a panel for each value of `col`, a line for each value of `y` (in order of
     appearance), on it the repeats and the median of each `hue` with its interval.
 

@@ -185,7 +185,7 @@ def test_rates_stand_beside_the_ceiling():
 
 def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
     found = store_summary(counts=(1,), limited={("mysql", 1)})
-    picture = figures.dot_chart(found, y="clients", hue="store")
+    picture = figures.dot_chart(found, y="clients", hue="store", col="op")
     assert [p.alt for p in picture.panels] == [
         f"Dot chart, {op}: mean time of a request, ms. 1, Cassandra: 4.00; 1, MySQL: 2.00."
         for op in ("Read", "Write")]
@@ -196,7 +196,7 @@ def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
 
 @pytest.mark.parametrize("draw", [
     figures.time_over_clients, lambda found: figures.rate_over_clients(found, store_summary()),
-    lambda found: figures.dot_chart(found, y="clients", hue="store")])
+    lambda found: figures.dot_chart(found, y="clients", hue="store", col="op")])
 def test_what_a_profile_leaves_out_is_said_where_it_would_be_drawn(draw):
     left_out = pd.DataFrame(columns=["point", "op", "store", "clients", "repeat"])
     assert draw(left_out) == Picture((), "Not measured in this profile.")

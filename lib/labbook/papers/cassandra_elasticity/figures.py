@@ -66,7 +66,7 @@ def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
 
 def join_and_gets(summary: pd.DataFrame, y: str) -> Picture:
     """The time of a join without its fixed waits, and the time of a get meanwhile, for each `y`."""
-    pictures = [dot_chart(summary, y=y, hue="load", col=None, metric=metric, label=label) for metric, label in (
+    pictures = [dot_chart(summary, y=y, hue="load", metric=metric, label=label) for metric, label in (
         ("moving_s", "time of a join without its fixed waits, s"),
         ("streaming_ms", "mean time of a get while it streams, ms"))]
     return Picture(tuple(one for picture in pictures for one in picture.panels),

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from labbook.figures import plots as lines
+from labbook.figures import plots
 from labbook.figures.canvas import FAINT, NOT_MEASURED, PAPER, Picture, panel, styles, theme
 from labbook.figures.numbers import name, quantity
 from labbook.figures.repeats import band_words, client_limited, over_repeats
@@ -23,7 +23,7 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
     `printed`: DataFrame of the paper's numbers, with columns x, hue and saved_percent; drawn as
     stars. Above 0 the second arm is faster. Repeats without both arms are excluded.
     """
-    if not len(lines.with_metric(summary, metric)):
+    if not len(plots.with_metric(summary, metric)):
         return NOT_MEASURED
     points = saved(summary, [hue, x], arms, metric)
     if not len(points):
@@ -32,18 +32,18 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
     low, high = (edge([0, *points[SAVED], *known]) for edge in (min, max))
     with theme():
         colours = styles(points[hue])
-        figure, axes = lines.axes_over(points[x], x_label, label, 1.0, log)
+        figure, axes = plots.axes_over(points[x], x_label, label, 1.0, log)
         margin = 0.06 * (high - low or 1)
         axes.set_ylim(low - margin, high + margin)
         axes.axhline(0, color=FAINT, linewidth=1)
-        medians = lines.draw(axes, points, hue, x, SAVED, colours)
+        medians = plots.draw(axes, points, hue, x, SAVED, colours)
         marks = [] if printed is None else _printed(axes, printed, hue, x, colours)
-        lines.legend(figure, note, hue, colours, points, more=marks)
-        words = lines.alt(note, medians, hue, x, x_label, label) + _printed_words(
+        plots.legend(figure, note, hue, colours, points, more=marks)
+        words = plots.alt(note, medians, hue, x, x_label, label) + _printed_words(
             printed, hue, x, x_label)
         drawn = panel(figure, words)
     what = quantity(label)[0]
-    return Picture((drawn,), lines.caption(
+    return Picture((drawn,), plots.caption(
         f"{what[0].upper()}{what[1:]}, paired by repeat; "
         f"{band_words(over_repeats(points, [hue, x], SAVED))}", points))
 
@@ -54,7 +54,7 @@ def saved(summary, by, arms, metric) -> pd.DataFrame:
     saved: in percent; client_limited: 1 where the clients limited either arm. ValueError when an arm
     has several points for a row.
     """
-    with_values = lines.with_metric(summary, metric)
+    with_values = plots.with_metric(summary, metric)
     one, other = (_arm(with_values, arm, [*by, "repeat"], metric) for arm in arms)
     both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
     return both.assign(**{

@@ -15,15 +15,15 @@ from here import here_host
 
 from labbook.errors import InputError
 from labbook.lab.environment.environment import BENCHMARK_RANGE
-from labbook.systems.openstack import config as openstack_config
+from labbook.systems.openstack import config
 from labbook.systems.openstack import guest
-from labbook.systems.openstack import hypervisor as openstack_hypervisor
-from labbook.systems.openstack import paste as openstack_paste
-from labbook.systems.openstack import services as openstack_services
+from labbook.systems.openstack import hypervisor
+from labbook.systems.openstack import paste
+from labbook.systems.openstack import services
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.systems.openstack.releases import PARTS, RELEASES
 
-LAYOUT = openstack_config.Layout(PurePosixPath("/srv/here"), "198.18.0.9", "secret", "python")
+LAYOUT = config.Layout(PurePosixPath("/srv/here"), "198.18.0.9", "secret", "python")
 
 
 def read(text):
@@ -35,12 +35,12 @@ def read(text):
 
 @pytest.fixture(scope="module")
 def files():
-    return {name: read(text) for name, text in openstack_config.files(LAYOUT).items()}
+    return {name: read(text) for name, text in config.files(LAYOUT).items()}
 
 
-@pytest.mark.parametrize("part", openstack_paste.FILES)
+@pytest.mark.parametrize("part", paste.FILES)
 def test_each_filter_of_a_pipeline_is_defined_once_and_used(part):
-    parts = openstack_paste.FILES[part][1]()
+    parts = paste.FILES[part][1]()
     defined = {name.split(":", 1)[1] for name in parts}
     used = set()
     for name, one in parts.items():
@@ -59,23 +59,23 @@ def test_each_service_has_its_files_and_nova_three_databases(files):
     assert nova["libvirt"]["disk_cachemodes"] == "file=none,network=none"
     assert nova["wsgi"]["api_paste_config"] == "/srv/here/etc/nova/api-paste.ini"
     for part in set(PARTS) - {"keystone"}:
-        conf = files[f"etc/{part}/{openstack_config.CONF[part]}"]
+        conf = files[f"etc/{part}/{config.CONF[part]}"]
         assert conf["keystone_authtoken"]["username"] == part
         assert conf["keystone_authtoken"]["service_token_roles_required"] == "true"
 
 
 def test_cell_databases_follow_the_configurations_address():
-    lines = [line for part in PARTS for line in openstack_services.making(LAYOUT, part)]
+    lines = [line for part in PARTS for line in services.making(LAYOUT, part)]
     assert any("{hostname}" in line for line in lines)
     assert not any("198.18.0.9" in line or "secret" in line for line in lines)
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
 def test_every_part_has_its_own_port(release, monkeypatch):
-    apis = openstack_services.apis(release, LAYOUT)
+    apis = services.apis(release, LAYOUT)
     assert sorted(api.name for api in apis) == sorted(f"{part}-api" for part in PARTS)
     assert len({api.port for api in apis}) == len(PARTS)
-    for name, text in openstack_services.gunicorn_files(release, LAYOUT).items():
+    for name, text in services.gunicorn_files(release, LAYOUT).items():
         told = {}
         exec(text, told)
         monkeypatch.setattr(sys, "argv", ["gunicorn", "-c", "x"])
@@ -89,17 +89,17 @@ def test_every_part_has_its_own_port(release, monkeypatch):
 
 def test_a_service_that_needs_others_at_its_start_waits_for_them():
     awaited = {one.name: one.env.get("AWAIT", "").split()
-               for one in (*openstack_services.workers(LAYOUT), *openstack_services.volumes(LAYOUT))}
+               for one in (*services.workers(LAYOUT), *services.volumes(LAYOUT))}
     assert "127.0.0.1:5000" in awaited["nova-compute"] and "198.18.0.9:5672" in awaited["nova-compute"]
     assert f"{LAYOUT.home}/libvirt/libvirt-sock" in awaited["nova-compute"]
-    assert openstack_config.libvirt_uri(LAYOUT).endswith(f"{LAYOUT.home}/libvirt/libvirt-sock")
+    assert config.libvirt_uri(LAYOUT).endswith(f"{LAYOUT.home}/libvirt/libvirt-sock")
     assert "127.0.0.1:10809" in awaited["cinder-volume"] and not awaited["nova-conductor"]
 
 
 def test_volumes_bypass_the_page_cache_exactly_when_guests_disks_do():
     for mode, direct in (("none", "true"), ("writeback", "false")):
-        layout = openstack_config.Layout(LAYOUT.home, "a", "b", "c", cache_mode=mode)
-        assert openstack_config.nbd(layout, "198.18.0.3")["nbd"]["nbd_direct"] == direct
+        layout = config.Layout(LAYOUT.home, "a", "b", "c", cache_mode=mode)
+        assert config.nbd(layout, "198.18.0.3")["nbd"]["nbd_direct"] == direct
 
 
 class Host:
@@ -179,10 +179,10 @@ WORDS = {"bridge": "guests", "gateway": "192.0.2.1", "home": "/srv/here", "mark"
 
 
 def test_scripts_for_the_hypervisors_host_are_valid_shell():
-    for script in (openstack_hypervisor.VIEW, openstack_hypervisor.NO_VIEW, openstack_hypervisor.NETWORK,
-                   openstack_hypervisor.NO_NETWORK, openstack_hypervisor.BRIDGING):
+    for script in (hypervisor.VIEW, hypervisor.NO_VIEW, hypervisor.NETWORK,
+                   hypervisor.NO_NETWORK, hypervisor.BRIDGING):
         subprocess.run(["sh", "-n"], input=script.format(**WORDS), text=True, check=True)
-    subprocess.run(["sh", "-n"], input=openstack_hypervisor.END_GUESTS, text=True, check=True)
+    subprocess.run(["sh", "-n"], input=hypervisor.END_GUESTS, text=True, check=True)
 
 
 def test_only_tap_devices_outside_a_bridge_are_added_to_it(tmp_path):
@@ -195,7 +195,7 @@ echo '9: tap3: <BROADCAST> mtu 1500 master guests state UP'
 echo 'Deleted 10: tap4: <BROADCAST> mtu 1500 state DOWN'
 """)
     (tmp_path / "ip").chmod(0o755)
-    subprocess.run(["sh"], input=openstack_hypervisor.BRIDGING.format(**WORDS), text=True, check=True,
+    subprocess.run(["sh"], input=hypervisor.BRIDGING.format(**WORDS), text=True, check=True,
                    env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert (tmp_path / "told").read_text() == "link set tap1-a2 master guests up\n"
 
@@ -207,13 +207,13 @@ def test_the_lab_adds_devices_only_for_releases_with_taps(tmp_path, plug, bridge
     host.run = lambda command, check=True: SimpleNamespace(exit_code=0)
     host.put = lambda *_: None
     host.start = lambda name, command: started.append(name) or SimpleNamespace(alive=lambda: True)
-    openstack_hypervisor.Hypervisor(host, replace(LAYOUT, plug=plug)).up()
+    hypervisor.Hypervisor(host, replace(LAYOUT, plug=plug)).up()
     assert ("openstack-bridging" in started) == bridged and "openstack-libvirtd" in started
 
 
 def test_guests_addresses_gateway_and_prefix_agree():
-    network = ipaddress.IPv4Network(openstack_hypervisor.SUBNET)
+    network = ipaddress.IPv4Network(hypervisor.SUBNET)
     assert network.prefixlen == guest.BITS
-    assert next(network.hosts()) == ipaddress.IPv4Address(openstack_hypervisor.GATEWAY)
-    assert all(ipaddress.IPv4Address(one) in network for one in openstack_hypervisor.POOL)
+    assert next(network.hosts()) == ipaddress.IPv4Address(hypervisor.GATEWAY)
+    assert all(ipaddress.IPv4Address(one) in network for one in hypervisor.POOL)
     assert not network.overlaps(ipaddress.IPv4Network(BENCHMARK_RANGE))     # the range of labs

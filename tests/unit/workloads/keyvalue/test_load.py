@@ -15,7 +15,7 @@ from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.contents import fill
 from labbook.workloads.keyvalue.load import check_load, keyvalue
 from labbook.workloads.keyvalue.on_host import callers
-from labbook.workloads.keyvalue.on_host import contents as keyvalue_host
+from labbook.workloads.keyvalue.on_host import contents
 from labbook.workloads.keyvalue.wire.pairs import WrongValue
 
 LOAD = dict(op="read", clients=3, requests=50, rows=4, value_bytes=100, warmup_requests=5, seed=1,
@@ -146,7 +146,7 @@ def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypa
     monkeypatch.setattr(protocols, "calls", Slow)
     Slow.calls.clear(), Slow.asked.clear()
     spec = calls_spec(target(1, "cql"), rows=100, addresses=["a", "b", "c"], consistency="ANY")
-    keyvalue_host.fill(spec, "ALL")
+    contents.fill(spec, "ALL")
     written, read = sorted(Slow.calls[:100]), sorted(Slow.calls[100:])
     assert {level for level, _, _ in written} == {"ANY"} and {r[0] for r in read} == {"ALL"}
     for done in (written, read):
