@@ -2,7 +2,8 @@
 
 A digest has no comments, docstrings, annotations, formatting or imports in it, and names what is
 imported by what it is and not by the module that it lies in. So it stays the same when modules are
-renamed, moved, merged or split.
+renamed, moved, merged or split. Which definition a name stands for is in the list of references
+beside the digest.
 """
 
 import ast
@@ -26,17 +27,22 @@ SKIPPED = {"ctx", "type_comment", "kind", "type_params", "annotation", "returns"
 
 @dataclass
 class Definition:
-    """`refers`: "name" (of the same module), "module:name" or "module:*" (all of it).
-    `outside`: packages from elsewhere. `files`: files and folders beside the library's modules.
+    """`parts`: of each statement that defines it, (digest, references by place in the statement).
+    `refers`: all that it refers to. A reference is "name" (of the same module), "module:name" or
+    "module:*" (all of it). `outside`: packages from elsewhere. `files`: files and folders beside the library's modules.
     `packages`: Debian packages that a literal `packages=(...)` names. `acts`: an assignment that
     calls something, and so does more than define."""
 
-    digests: list[str] = field(default_factory=list)
+    parts: list[tuple[str, list[str]]] = field(default_factory=list)
     refers: set[str] = field(default_factory=set)
     outside: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     acts: bool = False
+
+    @property
+    def digests(self) -> list[str]:
+        return [digest for digest, _ in self.parts]
 
 
 @dataclass
@@ -123,6 +129,7 @@ class _Parser:
 
     def _definition(self, node, literals) -> Definition:
         self.found = Definition()
+        self._ordered, self._labels = [], {}
         self._reads_files = any(isinstance(n, ast.Name) and n.id in ("__file__", "resources")
                                 for n in ast.walk(node))
         self._texts = [n.value for n in ast.walk(node)
@@ -140,7 +147,8 @@ class _Parser:
         self._write(node, out)
         self.found.acts = isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and any(
             isinstance(n, ast.Call) for n in ast.walk(node))
-        self.found.digests = [hashlib.sha256("\n".join(out).encode()).hexdigest()[:20]]
+        digest = hashlib.sha256("\n".join(out).encode()).hexdigest()[:20]
+        self.found.parts = [(digest, self._ordered)]
         return self.found
 
     def _loads_by_name(self, node):
@@ -219,8 +227,7 @@ class _Parser:
     def _constant(self, value) -> str:
         if isinstance(value, str):
             if MODULE_NAME.fullmatch(value) and module_file(value, self.library):
-                self.found.refers.add(f"{value}:*")
-                return "a module"
+                return self._label("a module", f"{value}:*")
             if value in self._known:
                 return "a file"
             if value.startswith(f"{PACKAGE}.") and value.endswith("."):
@@ -237,9 +244,8 @@ class _Parser:
             return False
         attributes.reverse()
         if node.id not in self.aliases:
-            if node.id in self.own:
-                self.found.refers.add(node.id)
-            out.append(".".join([node.id, *attributes]))
+            text = ".".join([node.id, *attributes])
+            out.append(self._label(text, node.id) if node.id in self.own else text)
             return True
         module, name = self.aliases[node.id]
         names = ([name] if name else []) + attributes
@@ -250,9 +256,19 @@ class _Parser:
         while names and module_file(f"{module}.{names[0]}", self.library):
             module, names = f"{module}.{names[0]}", names[1:]
         whole = not names or names[0] in ("__file__", "__name__", "__path__")
-        self.found.refers.add(f"{module}:{'*' if whole else names[0]}")
-        out.append(".".join(names) or "a module")
+        out.append(self._label(".".join(names) or "a module",
+                               f"{module}:{'*' if whole else names[0]}"))
         return True
+
+    def _label(self, text, reference) -> str:
+        """Note a reference; how it is written, apart from others of the same text."""
+        self.found.refers.add(reference)
+        if reference not in self._ordered:
+            self._ordered.append(reference)
+        same = self._labels.setdefault(text, [])
+        if reference not in same:
+            same.append(reference)
+        return f"@{text} {same.index(reference)}"
 
 
 def module_file(name: str, library: Path) -> Path | None:
@@ -297,7 +313,7 @@ def _bound(node) -> list[str]:
 
 
 def _merge(into: Definition, one: Definition):
-    into.digests = [*into.digests, *one.digests]
+    into.parts = [*into.parts, *one.parts]
     into.acts |= one.acts
     for name in ("refers", "outside", "files", "packages"):
         getattr(into, name).update(getattr(one, name))
@@ -353,7 +369,7 @@ class Cache:
 
 def _plain(module: Module) -> dict:
     return {"exports": module.exports, "definitions": {
-        name: [one.digests, *(sorted(part) for part in (one.refers, one.outside, one.files,
+        name: [one.parts, *(sorted(part) for part in (one.refers, one.outside, one.files,
                                                         one.packages))]
         for name, one in module.definitions.items()}}
 

@@ -1,20 +1,23 @@
 """The fingerprint: whether a record was made by today's code, data and versions.
 
-`code` is a digest of the content of every definition that a study's measurement reaches, of the
-data files, programs and C sources that these name, and of the lab's description. It starts from
-the cells of the notebook up to `study.complete()`, the paper's experiments.py, the systems in
-lab.yml and the few functions of
-labbook.study that decide how points are ordered, set up and summarised. What only draws, judges,
-records or reports is left out, and so is what every point's key has in it (its parameters).
-`versions` are those that are installed of the servers, compilers and Python packages it runs with.
+`code` is a digest of the content of every definition that a study's measurement reaches, each
+with the definitions that its names stand for, of the data files, programs and C sources that these
+name, and of the lab's description. It starts from the cells of the notebook up to
+`study.complete()`, the paper's experiments.py, protocols, null servers and systems, the systems in
+lab.yml and the few functions of labbook.study that decide how points are ordered, set up and
+summarised. What only draws, judges, records or reports is left out, and so is what every point's
+key has in it (its parameters). `versions` are those of the Python interpreter and of the installed
+servers, compilers and Python packages it runs with.
 """
 
 import ast
 import json
+import platform
 import subprocess
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
@@ -33,6 +36,9 @@ FLOORS = ("labbook.lab", "labbook.systems", "labbook.workloads", "labbook.target
 ROOTS = ("labbook.lab:Lab", "labbook.lab:Environment", "labbook.lab:LabDescription",
          "labbook.study.experiment:grid", "labbook.study.session:Session",
          "labbook.study.summary:summarise")
+OF_THE_PAPER = ("labbook.papers.{study}.experiments:*", "labbook.papers.{study}.systems:*",
+                "labbook.papers.{study}.protocols.*:*", "labbook.papers.{study}.null_servers.*:*")
+FILES = "/"                     # the name of a file or folder among definitions
 REGISTRY = "labbook.systems"    # its REGISTRY says where each system is: no content to measure
 # Tools that start, list and connect; no server, client or compiler that is measured.
 TOOLS = {"dpkg", "e2fsprogs", "iproute2", "mount", "openssh-client", "procps", "util-linux"}
@@ -43,29 +49,71 @@ DISTRIBUTIONS = {"cassandra": "cassandra-driver", "keystoneclient": "python-keys
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """`code`: 20 hex digits. `versions`: {package: installed version}."""
+    """`code`: 20 hex digits. `versions`: {package: installed version}. `alternatives`: groups of
+    packages of which the first that is installed is used."""
 
     code: str
     versions: dict = field(default_factory=dict)
+    alternatives: tuple = ()
 
     def differs(self, code: str | None, versions: dict) -> list[str]:
-        """What is not as it was when a record was made: "code", and each package whose version
-        changed, as "mariadb-server 1:10.11 (now 1:11.4)"."""
+        """What is not as it was when a record was made: "code", each package whose version
+        changed, as "mariadb-server 1:10.11 (now 1:11.4)", and each that another has replaced.
+        A package that only one side knows is no difference otherwise."""
         changed = [] if code == self.code else ["code"]
-        return changed + [f"{name} {versions[name]} (now {now})"
-                          for name, now in sorted(self.versions.items())
-                          if versions.get(name, now) != now]
+        changed += [f"{name} {versions[name]} (now {now})"
+                    for name, now in sorted(self.versions.items())
+                    if versions.get(name, now) != now]
+        for group in self.alternatives:
+            then, now = _first(group, versions), _first(group, self.versions)
+            if then and now and then != now:
+                changed.append(f"{then} {versions[then]} (now {now} {self.versions[now]})")
+        return changed
 
 
 @dataclass
 class Reached:
-    """`definitions`: (module, name) of each; `files`: paths from the library's folder."""
+    """`definitions`: (module, name) of each; `files`: paths from the library's folder; `nodes`: of
+    each definition, module and folder, what its digest has in it; `systems`: {name in lab.yml:
+    node of its class}."""
 
     definitions: dict[tuple, Definition] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    nodes: dict[tuple, "Node"] = field(default_factory=dict)
+    systems: dict[str, tuple | None] = field(default_factory=dict)
 
     def modules(self) -> set[str]:
         return {module for module, _ in self.definitions}
+
+    def digests(self) -> dict[tuple, str]:
+        """{node: digest of its content and of all that it refers to}.
+
+        Each round takes in what is a reference further away, until no more nodes differ: by then
+        two nodes are equal only if all that they lead to is. Cycles need no care.
+        """
+        found = {key: node.content() for key, node in self.nodes.items()}
+        different = 0
+        while different < len(set(found.values())):
+            different = len(set(found.values()))
+            found = {key: node.content(found) for key, node in self.nodes.items()}
+        return found
+
+
+@dataclass
+class Node:
+    """`parts`: as in Definition, with nodes as references (None: not followed). `others`: nodes
+    without a place. `files`: digests. `reaches`: nodes that are followed from here."""
+
+    parts: list[tuple] = field(default_factory=list)
+    others: set[tuple] = field(default_factory=set)
+    files: list[str] = field(default_factory=list)
+    reaches: set[tuple] = field(default_factory=set)
+
+    def content(self, digests: dict | None = None) -> str:
+        known = digests or {}
+        text = repr((sorted([own, *(known.get(key, "") for key in keys)] for own, keys in self.parts),
+                     sorted({known.get(key, "") for key in self.others}), sorted(self.files)))
+        return sha256(text.encode()).hexdigest()
 
 
 def fingerprint(study: str, library: Path = LIBRARY) -> Fingerprint:
@@ -73,9 +121,12 @@ def fingerprint(study: str, library: Path = LIBRARY) -> Fingerprint:
     lab = _lab_description(study)
     found = reached(study, library)
     needs = lab.pop("needs", None) or {}
-    contents = sorted({d for one in found.definitions.values() for d in one.digests})
-    return Fingerprint(digest([contents, sorted(set(found.files.values())), lab]),
-                       versions(found, needs.get("packages") or (), _systems(lab), study))
+    digests = found.digests()
+    contents = sorted({digests[key] for key in found.definitions})
+    systems = {name: digests.get(key) for name, key in found.systems.items()}
+    named = _packages(found, needs.get("packages") or (), _systems(lab), study)
+    return Fingerprint(digest([contents, sorted(set(found.files.values())), systems, lab]),
+                       versions(found, named), tuple(group for group in named if len(group) > 1))
 
 
 def reached(study: str, library: Path = LIBRARY) -> Reached:
@@ -88,8 +139,8 @@ def reached(study: str, library: Path = LIBRARY) -> Reached:
     else:   # no notebook to ask: whatever it may use
         for module in walk.all_modules("*"):
             walk.follow(f"{module}:*")
-    for root in (*ROOTS, f"labbook.papers.{study}.experiments:*"):
-        walk.follow(root)
+    for root in (*ROOTS, *OF_THE_PAPER):
+        walk.follow(root.format(study=study))
     for system in _systems(_lab_description(study)):
         walk.follow_system(system["name"])
     walk.to_end()
@@ -104,44 +155,44 @@ class _Walk:
         self.study, self.library, self.cache = study, library, cache
         self.floors = [floor.format(study=study) for floor in FLOORS]
         self.found = Reached()
-        self._modules = {}
+        self._modules, self._leads = {}, {}
         self._waiting = []
 
     def page(self, page: Module):
         self._modules[PAGE] = page
-        self._take(PAGE, LOOSE)
+        self._waiting.append((PAGE, LOOSE))
 
-    def follow(self, reference: str):
-        self._waiting.append(reference)
+    def follow(self, reference: str) -> tuple | None:
+        """The node of a reference, which is followed; None where it is not."""
+        key = self._node_of(reference)
+        self._waiting.append(key)
+        return key
 
     def to_end(self):
         while self._waiting:
-            module, _, name = self._waiting.pop().partition(":")
-            if "*" in module:
-                for each in self.all_modules(module):
-                    self._whole(each)
-            elif name == "*":
-                self._whole(module)
-            else:
-                self._named(module, name)
+            key = self._waiting.pop()
+            if key is not None and key not in self.found.nodes:
+                self.found.nodes[key] = node = self._node(*key)
+                self._waiting += node.reaches
 
     def all_modules(self, pattern: str):
         """Names of modules on the floors that a pattern fits."""
-        for path in self.library.rglob("*.py"):
-            name = ".".join(("labbook", *path.relative_to(self.library).with_suffix("").parts))
-            name = name.removesuffix(".__init__")
+        for name in self._names:
             if self._on_floors(name) and (pattern == "*" or fnmatchcase(name, pattern)
                                           and name.count(".") == pattern.count(".")):
                 yield name
 
+    @cached_property
+    def _names(self) -> list[str]:
+        return [".".join(("labbook", *path.relative_to(self.library).with_suffix("").parts)
+                         ).removesuffix(".__init__") for path in self.library.rglob("*.py")]
+
     def follow_system(self, name: str):
-        """The class of a name in lab.yml: a registered one, or one of the paper's own."""
+        """The class of a registered name in lab.yml; the paper's own are all followed."""
         registry = _registry(self.library)
         if name in registry:
             module, kind = registry[name]
-            self.follow(f"{REGISTRY}.{module}:{kind}")
-        else:
-            self.follow(f"labbook.papers.{self.study}.systems:*")
+            self.found.systems[name] = self.follow(f"{REGISTRY}.{module}:{kind}")
 
     def _on_floors(self, name: str) -> bool:
         return any(name == floor or name.startswith(f"{floor}.") for floor in self.floors)
@@ -152,43 +203,68 @@ class _Walk:
             self._modules[name] = path and self.cache.module(name, path, self.library)
         return self._modules[name]
 
-    def _whole(self, name):
-        module = self._module(name)
-        for each in module.definitions if module else ():
-            self._take(name, each)
-        for target in module.exports.values() if module else ():
-            self.follow(target)     # who is handed a module may use what that imports
+    def _node_of(self, reference: str) -> tuple | None:
+        """Where a reference leads, through the modules that only import what it names."""
+        if reference not in self._leads:
+            self._leads[reference] = self._lead(*reference.split(":"))
+        return self._leads[reference]
 
-    def _named(self, name, wanted):
+    def _lead(self, module, name) -> tuple | None:
+        while name != "*":
+            found = self._module(module)
+            if found is None or (module == REGISTRY and name in found.definitions):
+                return None
+            if name in found.definitions:
+                return module, name
+            module, _, name = found.exports.get(name, f"{module}.{name}:*").partition(":")
+        return (module, "*") if "*" in module or self._module(module) else None
+
+    def _node(self, module, name) -> Node:
+        if name == FILES:
+            return self._files(self.library / module)
+        if "*" in module:
+            modules = {(each, "*") for each in self.all_modules(module)}
+            return Node(others=modules, reaches=modules)
+        return self._whole(module) if name == "*" else self._named(module, name)
+
+    def _whole(self, name) -> Node:
+        """A module that is handed on or run. Bound are the definitions that none of its others
+        refers to, so that these may be moved out of it."""
         module = self._module(name)
-        if module is None:
-            return
-        if wanted in module.definitions:
-            self._take(name, wanted)
-        elif wanted in module.exports:
-            self.follow(module.exports[wanted])
+        if name == REGISTRY:
+            own = set()
         else:
-            self._whole(f"{name}.{wanted}")
+            own = {(name, each) for each in module.definitions}
+        used = {(name, to) for each, one in module.definitions.items() for to in one.refers
+                if to != each}
+        # who is handed a module may use what that imports
+        exports = {self._node_of(target) for target in module.exports.values()} - {None}
+        return Node(others=own - used, reaches=own | exports)
 
-    def _take(self, name, wanted):
-        module = self._module(name)
-        one = module.definitions.get(wanted)
-        if one is None or (name, wanted) in self.found.definitions or name == REGISTRY:
-            return
+    def _named(self, name, wanted) -> Node:
+        one = self._module(name).definitions[wanted]
         self.found.definitions[name, wanted] = one
-        for reference in one.refers:
-            self.follow(reference if ":" in reference else f"{name}:{reference}")
-        for file in one.files:
-            self._file(self.library / file)
-        self._take(name, LOOSE)
+        to = {reference: self._node_of(reference if ":" in reference else f"{name}:{reference}")
+              for reference in one.refers}
+        parts = [(own, [to[each] for each in references]) for own, references in one.parts]
+        placed = {each for _, references in one.parts for each in references}
+        others = {key for each, key in to.items() if each not in placed} - {None}
+        files = {(file, FILES) for file in one.files}
+        loose = {(name, LOOSE)} & {(name, each) for each in self._module(name).definitions}
+        return Node(parts, others | files, [], {*to.values(), *files, *loose} - {None})
 
-    def _file(self, path: Path):
+    def _files(self, path: Path) -> Node:
+        node = Node()
         for each in [path] if path.is_file() else sorted(path.rglob("*")):
             if each.suffix == ".py":
                 inside = each.relative_to(self.library).with_suffix("").parts
-                self._whole(".".join(("labbook", *inside)).removesuffix(".__init__"))
+                name = ".".join(("labbook", *inside)).removesuffix(".__init__")
+                node.others |= {self._node_of(f"{name}:*")} - {None}
             elif each.is_file() and each.suffix != ".pyc":
-                self.found.files[str(each.relative_to(self.library))] = self.cache.digest(each)
+                node.files.append(self.cache.digest(each))
+                self.found.files[str(each.relative_to(self.library))] = node.files[-1]
+        node.reaches = node.others
+        return node
 
 
 def _registry(library: Path) -> dict:
@@ -236,15 +312,35 @@ def _systems(lab: dict) -> list[dict]:
     return [one for one in systems if isinstance(one, dict) and "name" in one]
 
 
-def versions(found: Reached, packages, systems, study: str) -> dict:
-    """{package: version} of what is installed here of the Debian packages that the study, its
-    systems and the code that it reaches name, and of the Python packages that the code imports."""
+def _packages(found: Reached, packages, systems, study: str) -> list[tuple]:
+    """The Debian packages that the study, its systems and the code that it reaches name, each as
+    a tuple of alternatives."""
     named = {*packages, *(p for one in found.definitions.values() for p in one.packages)}
     for system in systems:
         named |= _needed_by(system, study)
-    wanted = {part.strip() for name in named for part in name.split("|")} - TOOLS
-    outside = {name for one in found.definitions.values() for name in one.outside}
-    return _dpkg(tuple(sorted(wanted))) | _python_packages(outside)
+    return sorted({tuple(part.strip() for part in name.split("|")) for name in named})
+
+
+def versions(found: Reached, packages: list[tuple]) -> dict:
+    """{package: version} of Python, of the first of each tuple of Debian packages that is
+    installed here, and of the Python packages that the code imports."""
+    wanted = {part for group in packages for part in group} - TOOLS
+    installed = _dpkg(tuple(sorted(wanted)))
+    chosen = {_first(group, installed) for group in packages} - {None}
+    outside = {name for (module, _), one in found.definitions.items()
+               if not _runs_on_debians_python(module) for name in one.outside}
+    return ({"python": platform.python_version()} | {name: installed[name] for name in chosen}
+            | _python_packages(outside))
+
+
+def _first(group, installed) -> str | None:
+    return next((name for name in group if name in installed), None)
+
+
+def _runs_on_debians_python(module: str) -> bool:
+    """Whether a module is of a program, a folder in an on_host folder: these run under the host's
+    own Python, with packages of Debian's, which the systems' needs name."""
+    return "on_host" in module.split(".")[:-2]
 
 
 def _needed_by(system: dict, study: str) -> set[str]:
