@@ -117,7 +117,7 @@ class Experiments:
                     tested, copies=1 if point.copies == "one" else point.cores, passes=point.passes,
                     share_of_time=point.share_of_time, programs=program)
                 built = style.facts(tested.via)
-                compiler = {"compiler": built.get("unixbench_compiler", "not told")}
+                compiler = {"compiler": built.get("unixbench_compiler", "not reported")}
                 self._record(attempt, testbed, load.rows, load.metrics | compiler, facts=built,
                              vcpus=point.cores)
 
@@ -228,7 +228,7 @@ class Experiments:
         built, mpi = nas.facts(via), via.run("mpirun --version | head -1").stdout.strip()
         most = max(servers_by_machine(testbed.standing).values(), default=len(testbed.standing))
         self._record(attempt, testbed, load.rows, load.metrics | {
-            "compiler": built.get("npb_compiler", "not told"), "mpi": mpi,
+            "compiler": built.get("npb_compiler", "not reported"), "mpi": mpi,
             "most_on_a_machine": float(most)}, facts=built, vcpus=processes)
 
     @staticmethod
@@ -264,7 +264,7 @@ def platform_metrics(testbed, vcpus=1, servers=()) -> tuple[dict, dict]:
             "compute_machines": float(machines),
             "cores_per_vcpu": cores / vcpus if cores else 1.0,
             "machine_cores": float(cores or max(FLAVOR_BY_CORES)),
-            **{name: str(facts.get(name, "not told")) for name in PLATFORM_FACTS}}, facts
+            **{name: str(facts.get(name, "not reported")) for name in PLATFORM_FACTS}}, facts
 
 
 def equipped(machines, benchmark, program):

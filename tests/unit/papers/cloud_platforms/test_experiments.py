@@ -106,7 +106,7 @@ def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
     metrics, facts = experiments.platform_metrics(bed_of(cloud, "a", "b", "a"), vcpus=4)
     assert (metrics["accelerated"], metrics["own_plumbing"]) == (0.0, 0.0)
     assert (metrics["cores_per_vcpu"], metrics["compute_machines"]) == (0.5, 2.0)
-    assert metrics["platform"] == "OpenStack" and metrics["guest"] == "not told"
+    assert metrics["platform"] == "OpenStack" and metrics["guest"] == "not reported"
     assert facts["cores"] == 2
 
 
