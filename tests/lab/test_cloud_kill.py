@@ -121,7 +121,7 @@ def test_labbook_down_removes_it_and_says_so(own, tmp_path, monkeypatch, capsys)
         ("older", "cloud_platforms", 3)]
     monkeypatch.setattr(commands, "_labs_down", lambda given: 0)
     assert commands.down(SimpleNamespace()) == 0
-    assert "cloud older is rid of what a run of cloud_platforms left there" in capsys.readouterr().out
+    assert "removed from cloud older what a run of cloud_platforms left there" in capsys.readouterr().out
     assert there(own) == [] and folders(tmp_path) == []
     assert commands.down(SimpleNamespace()) == 0 and capsys.readouterr().out == ""
 

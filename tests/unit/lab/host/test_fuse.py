@@ -80,7 +80,7 @@ def test_it_is_asked_of_the_kernel_and_told_before_a_run():
     assert requirements._asked(lab) == {"hosts", "fuse"}
     assert dict(requirements._listed("features", "fuse")).keys() == {"fuse"}
     actions = "\n".join(plan.privileged(lab))
-    assert "file systems of programs (FUSE), seen by client alone" in actions
+    assert "FUSE file systems, visible to client only" in actions
     assert "by db alone" not in actions and "control group" not in actions
 
 
