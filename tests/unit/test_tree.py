@@ -18,6 +18,7 @@ OTHERS = {
     "papers/test_data": "data/papers",
     "papers/test_grids": "the claims and notebooks of all papers together",
     "papers/test_notebooks": "notebooks",
+    "papers/test_places": "the three places of each paper",
     "workloads/machines/test_unixbench_program": "the C program in workloads/machines/sources/unixbench",
 }
 
