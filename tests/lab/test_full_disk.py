@@ -55,7 +55,7 @@ def files(small_disk):
 
 
 def test_a_full_disk_stops_the_study_and_loses_nothing(study, small_disk):
-    with pytest.raises(LabError, match="disk is full.*free some space"):
+    with pytest.raises(LabError, match="disk is full.*Free some space"):
         measure(study())
     experiment = study().experiment("fill", vary={"number": range(30)})
     whole = list(experiment.summary()["point"])

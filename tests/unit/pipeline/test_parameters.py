@@ -60,7 +60,7 @@ def test_wrong_names_and_types_name_notebook_key_and_allowed(study, name, text, 
     ("repeatz: 1\n", "repeatz"),
     ("clients: [a]\n", "list of int"),
     ("- 1\n", "not a mapping"),
-    ("repeats: 1\nrepeats: 2\n", "twice"),
+    ("repeats: 1\nrepeats: 2\n", "duplicate"),
 ])
 def test_a_wrong_full_profile_names_its_file(book, full, said):
     book.study("cms", full=full)
