@@ -52,7 +52,7 @@ class Desk:
         (folder / "bin" / "ssh").write_text(SSH)
         (folder / "bin" / "ssh").chmod(0o755)
         self.environ = {
-            "HOME": str(home), "PATH": f"{folder}/bin:{os.environ['PATH']}", "LANG": "C.UTF-8",
+            "HOME": str(home), "PYTHONPATH": f"{self.checkout}/lib", "PATH": f"{folder}/bin:{os.environ['PATH']}", "LANG": "C.UTF-8",
             "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")}
         key = place.environment(folder / "unused.yml").parent / "foreign_key"
         agent = subprocess.run(["ssh-agent", "-s"], capture_output=True, text=True, check=True).stdout

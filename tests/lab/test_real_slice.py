@@ -24,8 +24,9 @@ requests = 40
 '''
 CODE = '''from labbook.study import Study
 from labbook.systems import find
-from labbook.workloads.crew import Crew
-from labbook.workloads.keyvalue import fill, keyvalue
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.contents import fill
+from labbook.workloads.keyvalue.load import keyvalue
 
 study = Study("stores", environment)
 versions = {"mysql": "5.5.9", "cassandra": "0.7.0"}
@@ -47,7 +48,7 @@ for point in measured.remaining():
         calls = keyvalue(Crew.of(attempt.lab), store, op=point.op, clients=point.clients,
                          requests=point.requests, warmup_requests=5, seed=point.seed,
                          seconds_at_most=30, **load)
-        attempt.record(calls.rows, calls.measures, facts=store.facts())
+        attempt.record(calls.rows, calls.metrics, facts=store.facts())
 study.complete()
 '''
 SHOW = "measured.summary()[['store', 'op', 'requests']]"
