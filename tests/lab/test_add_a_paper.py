@@ -63,6 +63,11 @@ def write(clone: Path, place: str, text: str) -> None:
     path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 
 
+def verdicts_in(text: str) -> dict[str, str]:
+    """The verdict of each claim that `labbook claims` printed."""
+    return dict(reversed(line.split(f"  {NAME} ")) for line in text.splitlines() if f"  {NAME} " in line)
+
+
 @pytest.mark.timeout(1200)
 def test_the_tutorial_leads_to_verdicts_and_adds_new_files_only(clone, type_in):
     printed, written = {}, set()
@@ -75,11 +80,11 @@ def test_the_tutorial_leads_to_verdicts_and_adds_new_files_only(clone, type_in):
             printed.setdefault(command, []).append(type_in(command))
     assert len(written) > 10
 
-    first, last = printed[f"labbook claims {NAME}"]
-    assert first.startswith(f"REPLICATED  {NAME} clients-wait")     # what `labbook new` wrote
-    verdicts = dict(reversed(line.split(f"  {NAME} ")) for line in last.splitlines() if f"  {NAME} " in line)
-    assert set(verdicts) == {"always-writes-slower", "always-reads-alike"}
-    assert set(verdicts.values()) <= {"REPLICATED", "NOT REPLICATED", "TOO NOISY"}
+    first, last = map(verdicts_in, printed[f"labbook claims {NAME}"])
+    assert set(first) == {"clients-wait"}       # what `labbook new` wrote
+    assert set(last) == {"always-writes-slower", "always-reads-alike"}
+    judged = {"REPLICATED", "NOT REPLICATED", "TOO NOISY"}     # which one, other tests beside this one decide
+    assert {*first.values(), *last.values()} <= judged
     assert "20 points" not in printed[f"labbook run {NAME} --dry-run"][0]
 
     changed = type_in("git status --porcelain --untracked-files=all").splitlines()
