@@ -160,8 +160,8 @@ def report(name, samples):
     for metric, unit in (("mb_per_s", "MB/s"), ("mb_per_s_per_client_core", "MB/s a core")):
         given = {way: [s[metric] for s in samples if s["way"] == way] for way in WAYS}
         ratios = [ours / other for ours, other in zip(given["loader"], given["driver"])]
-        told = "   ".join(f"{way} {statistics.median(given[way]):7.1f}" for way in WAYS)
-        print(f"  {unit:12} {told}   ratio {statistics.median(ratios):.2f} "
+        rates = "   ".join(f"{way} {statistics.median(given[way]):7.1f}" for way in WAYS)
+        print(f"  {unit:12} {rates}   ratio {statistics.median(ratios):.2f} "
               f"({min(ratios):.2f} to {max(ratios):.2f})", flush=True)
 
 

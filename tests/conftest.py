@@ -31,7 +31,7 @@ def _privileged() -> bool:
 def pytest_runtest_setup(item):
     """Skip lab tests without root; where they are required (make test), that is a failure."""
     if _needs_lab(item) and not _privileged():
-        why = "labs need root or passwordless sudo: `labbook doctor` tells more"
+        why = "labs need root or passwordless sudo: `labbook doctor` says what is missing"
         if os.environ.get("LABBOOK_REQUIRE_LAB"):
             pytest.fail(why, pytrace=False)
         pytest.skip(why)

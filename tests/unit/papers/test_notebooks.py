@@ -6,9 +6,9 @@ import re
 import pytest
 
 from labbook import paths
-from labbook.pipeline import notebooks, parameters
+from labbook.pipeline import notebooks, parameters, requirements
 
-LONG_TO_COME_UP = {"cloud_platforms"}   # a platform anew for each repeat of each release
+LONG_MINUTES = 8     # a quick profile that takes them with one repeat may stay at one
 STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))
 
 
@@ -49,9 +49,10 @@ def test_cells_have_ids_of_their_own(study):
 def test_parameters_are_plain_and_name_an_environment_that_is_there(study):
     declared = parameters.flat(parameters.declared(study))
     assert (paths.checkout() / declared["environment"]).is_file()
-    # so that a spread is shown, where a second one fits the minutes of a quick profile; a verdict takes three
+    # so that a spread is shown, where a second one fits into a quick profile; a verdict takes three
+    minutes = requirements.description(study).needs["minutes"]["quick"]
     repeats = {name: value for name, value in declared.items() if name.rpartition(".")[2] == "repeats"}
-    assert max(repeats.values()) >= (1 if study in LONG_TO_COME_UP else 2), (
+    assert max(repeats.values()) >= (1 if minutes >= LONG_MINUTES else 2), (
         f"no experiment of {paths.notebook(study)} has two repeats in the quick profile: {repeats}")
 
 

@@ -19,7 +19,7 @@ LIB = Path(__file__).resolve().parents[3]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
            "from labbook.lab.local.root import main; main()")
 LIMIT = 300  # seconds for a request; 200 hosts take a few
-SUDO = "labbook needs root or passwordless sudo: `labbook doctor` tells more"
+SUDO = "labbook needs root or passwordless sudo: `labbook doctor` says what is missing"
 
 
 def helper(do: str, **request) -> dict:

@@ -27,13 +27,13 @@ AS_SHIPPED = "as_shipped"               # durability: the store's default
 
 
 @dataclass(frozen=True)
-class Testbed:
+class Layout:
     """The study's systems and hosts, from the `description` in lab.yml."""
 
     description: LabDescription
 
     @classmethod
-    def of(cls, study) -> "Testbed":
+    def of(cls, study) -> "Layout":
         return cls(LabDescription.load(study.folder / "lab.yml"))
 
     @property
@@ -86,14 +86,14 @@ def measure_ceiling(study, experiment) -> None:
 
 def measure_store(study, experiment, ceiling) -> None:
     """Measure the point's store on one server. `ceiling`: the experiment of measure_ceiling."""
-    testbed = Testbed.of(study)
+    testbed = Layout.of(study)
     check_stores(experiment, testbed)
     _measure(study, experiment, ceiling, lambda lab, point: warm_store(lab, point, testbed))
 
 
 def measure_ring(study, experiment, ceiling) -> None:
     """Measure Cassandra on the point's number of nodes."""
-    testbed = Testbed.of(study)
+    testbed = Layout.of(study)
     _measure(study, experiment, ceiling, lambda lab, point: warm_ring(lab, point, testbed))
 
 
@@ -103,7 +103,7 @@ def measure_wiki(study, experiment, ceiling) -> None:
     With several servers the metric `shared` is the share of pages saved through one server that the
     others showed at once.
     """
-    testbed = Testbed.of(study)
+    testbed = Layout.of(study)
     check_stores(experiment, testbed)
     _measure(study, experiment, ceiling, lambda lab, point: wikis(lab, point, testbed),
              also=lambda attempt, fleet: {} if attempt.point.wikis == 1 else {
@@ -116,7 +116,7 @@ def check(experiment) -> None:
         check_load(**{name: point.params[name] for name in LOAD})
 
 
-def check_stores(experiment, testbed: Testbed) -> None:
+def check_stores(experiment, testbed: Layout) -> None:
     """InputError for settings that a point's store does not allow, before a lab is brought up."""
     for point in experiment.points():
         name, settings = store_of(point, testbed)
@@ -161,7 +161,7 @@ def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
     return client_limited(metrics["rate_per_s"], highest, metrics["clients_cpu_share"] / free)
 
 
-def store_of(point, testbed: Testbed) -> tuple[str, dict]:
+def store_of(point, testbed: Layout) -> tuple[str, dict]:
     """Name and settings of the point's store: lab.yml's, with the point's durability and engine."""
     name, settings = testbed.system(point.era, point.store)
     if point.durability != AS_SHIPPED:
@@ -171,7 +171,7 @@ def store_of(point, testbed: Testbed) -> tuple[str, dict]:
     return name, settings
 
 
-def warm_store(lab, point, testbed: Testbed):
+def warm_store(lab, point, testbed: Layout):
     """The point's store on its server, filled and warmed."""
     name, settings = store_of(point, testbed)
     host = SERVER_OF[point.params.get("cores", 1)]
@@ -179,7 +179,7 @@ def warm_store(lab, point, testbed: Testbed):
     return warmed(lab, store, point, {host: point.params[f"{host}_share"]})
 
 
-def warm_ring(lab, point, testbed: Testbed) -> Ring:
+def warm_ring(lab, point, testbed: Layout) -> Ring:
     """The point's Cassandra nodes, filled and warmed."""
     hosts = testbed.nodes[:point.nodes]
     ring = Ring([lab.host(host) for host in hosts], version=point.version, rows=point.table_rows,
@@ -187,7 +187,7 @@ def warm_ring(lab, point, testbed: Testbed) -> Ring:
     return warmed(lab, ring, point, dict.fromkeys(hosts, point.node_share))
 
 
-def wikis(lab, point, testbed: Testbed) -> list:
+def wikis(lab, point, testbed: Layout) -> list:
     """The point's store and the web servers in front of it."""
     store = warm_store(lab, point, testbed)
     return [store, Fleet(Wiki.over(lab.host(host), store).up()

@@ -197,7 +197,7 @@ class CephMount(System):
                            remedy="Add it if you agree, in the environment file: allow: [fuse]")
         if self.host.run(f"test -c {fuse.DEVICE}", check=False).exit_code:
             raise LabError(f"{self.host.name}: no {fuse.DEVICE}, which ceph-fuse needs",
-                           remedy="Run there: modprobe fuse. `labbook doctor` tells more")
+                           remedy="Run there: modprobe fuse. `labbook doctor` says what is missing")
 
     def _give(self):
         """Give the root directory and the admin socket to the host's user if that is not root."""

@@ -35,7 +35,7 @@ RAMDISK_FOLDERS = ("bin", "dev", "modules", "proc", "root", "sys")
 TRY, TRY_SECONDS = "openstack-try", 20        # a guest reaches its first process within 2 s, or never
 MARK = "labbook: booting"   # printed first by guest_files/init.sh
 MACHINE = "uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1"
-RESULT = "told.json"
+RESULT = "result.json"
 
 
 @dataclass(frozen=True)

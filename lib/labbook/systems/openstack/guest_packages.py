@@ -19,7 +19,7 @@ PACKAGES = ("base-files", "base-passwd", "bash", "bonnie++", "coreutils", "dash"
             "busybox-static")
 KERNEL = "linux-image-cloud-amd64"   # depends on the newest kernel's package
 APT = ("/var/lib/apt/lists", "/etc/apt")
-WANTED = "told.json"
+WANTED = "wanted.json"
 SECONDS = 600
 
 

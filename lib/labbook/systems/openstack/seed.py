@@ -24,7 +24,7 @@ from labbook.systems.openstack.releases import PARTS, PORTS
 from labbook.systems.sql import MARIADBD
 
 RECIPE = 2      # version of what is made here; a new number makes new seeds
-DATA, CONTENTS, NODE = "data", "told.json", "compute_id"    # in a seed's folder
+DATA, CONTENTS, NODE = "data", "contents.json", "compute_id"    # in a seed's folder
 PACK_SECONDS, UP_SECONDS = 300, 120
 NOT_COPIED = ("ibtmp1", "ib_buffer_pool")
 ENDPOINTS = {  # part: (type, path)

@@ -88,8 +88,8 @@ def vm_types(testbed):
 
 
 def quota(testbed):
-    told = testbed.cloud.quota()
-    return bool(told), ", ".join(f"{what}: {one.used} of {one.limit}" for what, one in sorted(told.items())), {}
+    limits = sorted(testbed.cloud.quota().items())
+    return bool(limits), ", ".join(f"{what}: {one.used} of {one.limit}" for what, one in limits), {}
 
 
 def upload_image(testbed):
@@ -145,7 +145,7 @@ def each_rebooted(testbed):
     before = testbed.boots(mine)
     for server in mine:
         testbed.cloud.reboot([server], hard=testbed.hard)
-    return _told(testbed.rebooted(mine, before))
+    return _counted(testbed.rebooted(mine, before))
 
 
 def reboot_several(testbed):
@@ -153,10 +153,10 @@ def reboot_several(testbed):
     mine = testbed.servers(SEVERAL)
     before = testbed.boots(mine)
     testbed.cloud.reboot(mine, hard=testbed.hard)
-    return _told(testbed.rebooted(mine, before))
+    return _counted(testbed.rebooted(mine, before))
 
 
-def _told(rebooted):
+def _counted(rebooted):
     number, all_of_them = sum(rebooted), len(rebooted)
     return (number == all_of_them, f"{number} of {all_of_them} in another boot",
             {"rebooted_share": number / all_of_them, "others_rebooted": sum(rebooted[1:])})
@@ -221,10 +221,10 @@ def write_volume(testbed):
         made = (f"mkfs.ext4 -qF /dev/{seen} && mkdir -p /mnt && mount /dev/{seen} /mnt && "
                 "head -c 8000000 /dev/urandom >/mnt/file && sync && "
                 "echo 3 >/proc/sys/vm/drop_caches && md5sum </mnt/file && umount /mnt")
-        told = testbed.ask(server, f"{made} && mount /dev/{seen} /mnt && md5sum </mnt/file && umount /mnt",
+        sums = testbed.ask(server, f"{made} && mount /dev/{seen} /mnt && md5sum </mnt/file && umount /mnt",
                           timeout=120).split()
-        same = len(told) == 4 and told[0] == told[2]
-        return same, "the same bytes when mounted again" if same else f"told {' '.join(told)[:100]}", {}
+        same = len(sums) == 4 and sums[0] == sums[2]
+        return same, "the same bytes when mounted again" if same else f"md5sum printed {' '.join(sums)[:100]}", {}
 
 
 def detach(testbed):

@@ -78,11 +78,11 @@ def study(log):
 
 @pytest.fixture
 def testbed(study):
-    return experiments.Testbed.of(study)
+    return experiments.Layout.of(study)
 
 
 def test_the_testbed_is_that_of_the_labs_description():
-    testbed = experiments.Testbed.of(SimpleNamespace(folder=paths.papers("cms_scalability")))
+    testbed = experiments.Layout.of(SimpleNamespace(folder=paths.papers("cms_scalability")))
     assert testbed.protocols(["paper"]) == ["http", "mysql", "thrift"]
     assert testbed.protocols(["paper", "today"]) == ["cql", "http", "mysql", "thrift"]
     assert (testbed.version("paper", "mysql"), testbed.version("today", "mysql")) == ("5.5.9", "today")
@@ -100,7 +100,7 @@ def test_a_store_has_the_points_durability_and_mysql_its_engine(testbed):
 
 @pytest.mark.parametrize("wrong", [{"durability": "perodic"}, {"era": "papr"}])
 def test_a_store_that_cannot_be_is_refused_before_a_lab(wrong):
-    testbed = experiments.Testbed.of(SimpleNamespace(folder=paths.papers("cms_scalability")))
+    testbed = experiments.Layout.of(SimpleNamespace(folder=paths.papers("cms_scalability")))
     with pytest.raises(InputError):
         experiments.check_stores(StandIn.experiment(point(**STORE | wrong)), testbed)
 

@@ -37,4 +37,4 @@ def test_apt_runs_once_for_each_state_of_its_lists(asked, tmp_path):
 def test_only_the_answer_is_cached(asked, tmp_path):
     guest_packages.wanted()
     files = [name for _, _, names in os.walk(tmp_path / "cache") for name in names]
-    assert sorted(name for name in files if not name.startswith("guest-")) == ["complete.json", "told.json"]
+    assert sorted(name for name in files if not name.startswith("guest-")) == ["complete.json", "wanted.json"]

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The guest's first process: address and key as the config drive tells them, sshd, swap. It ends no
+# The guest's first process: address and key from the config drive, sshd, swap. It ends no
 # server in order, so that a reboot is one by the switch.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-told=/run/config/openstack/latest
+drive=/run/config/openstack/latest
 echo "labbook: booting"
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -19,9 +19,9 @@ until mount -t iso9660 -o ro /dev/sr0 /run/config 2> /dev/null; do
     sleep 0.05
 done
 field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" "$2" | head -n 1; }
-address=$(field ip_address $told/network_data.json)
-hostname "$(field hostname $told/meta_data.json)"
-grep -oE '(ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/=]+' $told/meta_data.json > /root/.ssh/authorized_keys
+address=$(field ip_address $drive/network_data.json)
+hostname "$(field hostname $drive/meta_data.json)"
+grep -oE '(ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/=]+' $drive/meta_data.json > /root/.ssh/authorized_keys
 net=$(ls /sys/class/net | grep -v '^lo$' | head -n 1)
 ip addr add "$address/GUEST_BITS" dev "$net"
 ip link set "$net" up

@@ -87,7 +87,7 @@ static const char *this_program(void)
     return path;
 }
 
-/* One copy: prepares itself, says so, waits until `start` is closed, works, and tells. */
+/* One copy: prepares itself, says so, waits until `start` is closed, works, and prints what it did. */
 static void work(int test, double seconds, int copy, int ready, int start, int result)
 {
     char byte = 0, folder[32];

@@ -39,7 +39,7 @@ static CALLED void elements(double *e)
     }
 }
 
-/* What the module's choices come to can be told without making them, from any of them on. */
+/* The result of the module's choices is computed without making them, from any of them on. */
 static CALLED int jumps(int at)
 {
     for (int i = 0; i < JUMPS; i++) {
