@@ -18,7 +18,8 @@ class Comparison:
 
     arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
     parameters that do not select the arm. settings: those with a value in every arm and repeat.
-    limited, without: numbers of points that are limited by the clients, or have no value.
+    excluded: settings limited by the clients in any arm and repeat. limited, without:
+    numbers of points that are limited by the clients, or have no value.
     NotTestable without any such setting.
     """
 
@@ -27,19 +28,19 @@ class Comparison:
         self.arms, self.limited, self.parameters = [], 0, parameters
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
-        self.operations, self.failed, excluded = 0, 0, set()
+        self.operations, self.failed, self.excluded = 0, 0, set()
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
             points = _select(rows, {**where, **arm}, source, profile, known)
             limited = [row for row in points if row.get("client_limited") == 1]
             self.limited += len(limited)
-            excluded |= {self._setting(row, arm) for row in limited}
+            self.excluded |= {self._setting(row, arm) for row in limited}
             self.without += sum(is_missing(row.get(metric)) for row in points)
             self._count_operations(row for row in points if row.get("client_limited") != 1)
             self.arms.append({(row["repeat"], self._setting(row, arm)): float(row[metric])
                               for row in points if not is_missing(row.get(metric))})
         paired = {(repeat, setting) for repeat, setting in set.intersection(*map(set, self.arms))
-                  if setting not in excluded}
+                  if setting not in self.excluded}
         self.repeats = sorted({repeat for repeat, _ in paired})
         self.settings = sorted((setting for setting in {setting for _, setting in paired}
                                 if all((r, setting) in paired for r in self.repeats)), key=str)
@@ -90,8 +91,9 @@ class Comparison:
         return [self.arms[0][repeat, setting] for setting in self.settings]
 
     def all(self, repeat) -> list[float]:
-        """All values of the first arm in this repeat."""
-        return [value for (one, _), value in self.arms[0].items() if one == repeat]
+        """All values of the first arm in this repeat, but for settings limited by the clients."""
+        return [value for (one, setting), value in self.arms[0].items()
+                if one == repeat and setting not in self.excluded]
 
     def ratios(self, repeat, settings) -> list[float]:
         of, than = self.arms
@@ -113,24 +115,27 @@ class Comparison:
             exponents.append(slope([math.log(x) for x, _ in curve], list(map(math.log, values))))
         return sum(exponents) / len(exponents)
 
-    def extremes(self, along) -> tuple:
-        """The values of `along` at which the first arm's values are largest and smallest, by
-        their means over all repeats and all complete settings."""
-        means = {}
+    def split(self) -> tuple[list, list]:
+        """The repeats that may choose what to compare, a third of them, and those that then test it.
+
+        A choice tested by the repeats that made it would turn their noise into a difference. A
+        single repeat is in both parts; it decides nothing.
+        """
+        first = max(1, len(self.repeats) // 3)
+        return self.repeats[:first], self.repeats[first:] or self.repeats
+
+    def means_over(self, along, repeats) -> dict:
+        """{value of `along`: geometric mean of the first arm's values}, over these repeats and all
+        complete settings. NotTestable for fewer than two values, and for values that are not above 0."""
+        values = {}
         for of_value in self._complete_settings(along):
             for value, setting in of_value.items():
-                means.setdefault(value, []).extend(self.arms[0][r, setting] for r in self.repeats)
-        if len(means) < 2:
+                values.setdefault(value, []).extend(self.arms[0][r, setting] for r in repeats)
+        if len(values) < 2:
             raise NotTestable(f"fewer than two values of {along} can be compared" + self.exclusions())
-        if min(map(min, means.values())) <= 0:
+        if min(map(min, values.values())) <= 0:
             raise NotTestable("ratios need values above 0")
-        ordered = sorted(means, key=lambda value: geometric_mean(means[value]))
-        return ordered[-1], ordered[0]
-
-    def within(self, repeat, along, of, than) -> list[float]:
-        """The first arm's values at `of` over those at `than`, two values of `along`."""
-        return [_ratio(self.arms[0][repeat, one[of]], self.arms[0][repeat, one[than]])
-                for one in self._complete_settings(along)]
+        return {value: geometric_mean(each) for value, each in values.items()}
 
     def _complete_settings(self, along) -> list[dict]:
         """For each combination of the other parameters that has all values of `along`: {value: setting}."""

@@ -1,7 +1,8 @@
 """Each rule as a number for one repeat, the bounds it is claimed to lie within, and its unit.
 
 A rule is a function of the claim's `rule` and its Comparison that returns
-(number(repeat), (low, high), unit).
+(number(repeat), (low, high), unit). The number is None for a repeat that only chooses what the
+others compare.
 """
 
 import math
@@ -27,11 +28,24 @@ def _ratio_between(rule, compared):
 
 
 def _differs_over(rule, compared):
-    """The two values of `along` are selected once, over all repeats: selecting them in each repeat
-    would turn its noise into a difference."""
-    of, than = compared.extremes(rule["along"])
-    return (lambda repeat: geometric_mean(compared.within(repeat, rule["along"], of, than)),
-            (rule.get("margin", 1), math.inf), f"times, {of} over {than}")
+    """Some repeats choose the two values of `along`, the others compare them."""
+    choosing, testing = compared.split()
+    means = compared.means_over(rule["along"], choosing)
+    of, than = max(means, key=means.get), min(means, key=means.get)
+
+    def number(repeat):
+        if repeat not in testing:
+            return None
+        means = compared.means_over(rule["along"], [repeat])
+        return means[of] / means[than]
+
+    return number, (rule.get("margin", 1), math.inf), f"times, {of} over {than}"
+
+
+def largest_differences(along, compared) -> list[float]:
+    """For each repeat that tests: the largest mean over `along` over the smallest, whichever they are."""
+    means = [compared.means_over(along, [repeat]) for repeat in compared.split()[1]]
+    return [max(one.values()) / min(one.values()) for one in means]
 
 
 def _grows_with(rule, compared):

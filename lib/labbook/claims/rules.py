@@ -9,7 +9,9 @@ greater        the ratio is above `margin`
 equal_within   the ratio is between 1/`margin` and `margin`
 ratio_between  the ratio is between `low` and `high`
 differs_over   the metric at one value of `along` is more than `margin` times that at another: the
-               values where it is largest and smallest, selected over all repeats
+               values where it is largest and smallest. The first third of the repeats chooses
+               them, the others test them. The claim is refuted where in the other repeats no two
+               values differ by so much
 grows_with     the metric at the largest `along` is more than `margin` times that at the smallest
 scales_with    the metric follows a power law of `along`, with an exponent from `low` to `high`
                (either may be omitted); exponent 1 is proportional
@@ -46,7 +48,7 @@ from statistics import median
 
 from labbook.checks import did_you_mean
 from labbook.claims.comparison import Comparison, NotTestable, check_value, is_missing
-from labbook.claims.rule_numbers import RULES, bounds, crossing
+from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences
 from labbook.claims.statistics import Interval, median_interval, share_interval
 from labbook.errors import InputError
 
@@ -88,6 +90,8 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
         elif rule["name"] == "sometimes":
             interval = share_interval(int(sum(of_repeats)), len(of_repeats))
             verdict, reason = _judge_some(compared, low, high, rule.get("unit", ""))
+        elif rule["name"] == "differs_over":
+            verdict, reason = _judge_difference(interval, low, rule["along"], compared)
         else:
             verdict, reason = _judge(interval, low, high, unit)
     except NotTestable as why:
@@ -118,7 +122,7 @@ def _wanted(low, high, unit="") -> str:
 
 
 def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
-    """The rule's number for each repeat, as used by `decide`; empty where it cannot be computed."""
+    """The rule's number for each repeat that `decide` uses; empty where it cannot be computed."""
     check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
     try:
         compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
@@ -129,7 +133,8 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 
 def _compare(rule, compared):
     number, limits, unit = RULES[rule["name"]](rule, compared)
-    return [number(repeat) for repeat in compared.repeats], limits, unit
+    each = [number(repeat) for repeat in compared.repeats]
+    return [one for one in each if one is not None], limits, unit
 
 
 def _judge(interval, low, high, unit):
@@ -168,8 +173,23 @@ def _judge_some(compared, low, high, unit):
     return NOT_REPLICATED, f"none of {every} points in {n} repeats is {wanted}"
 
 
-def _too_few(n):
-    return TOO_NOISY, f"only {_repeats(n)}; a verdict needs {LEAST_REPEATS} or more"
+def _judge_difference(interval, margin, along, compared):
+    """Verdict on the two values that the first repeats chose. These may have chosen wrongly, so the
+    claim is refuted only if no two values differ by more than the margin."""
+    if interval.level < LEAST_LEVEL:
+        first = len(compared.split()[0])
+        return _too_few(interval.n, f", after {_repeats(first)} that chose the values")
+    if interval.low > margin:
+        return REPLICATED, f"the whole interval lies {_where(margin, math.inf, 'times')}"
+    largest = median_interval(largest_differences(along, compared))
+    if largest.high <= margin:
+        return NOT_REPLICATED, f"no two values of {along} differ by more than {margin:.4g} times"
+    return TOO_NOISY, (f"the interval does not lie {_where(margin, math.inf, 'times')}, and the largest "
+                       f"difference between any two values of {along} may")
+
+
+def _too_few(n, beside=""):
+    return TOO_NOISY, f"only {_repeats(n)}{beside}; a verdict needs {LEAST_REPEATS} or more"
 
 
 def _repeats(n):

@@ -256,6 +256,22 @@ def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_a
     assert judged(rule, rows(lambda *_: 0.5, 1)).verdict == NOT_REPLICATED
 
 
+@pytest.mark.parametrize("rule, without, with_them", [
+    ({"name": "always", "high": 2}, REPLICATED, NOT_REPLICATED),
+    ({"name": "sometimes", "low": 9}, NOT_REPLICATED, REPLICATED)])
+def test_points_limited_by_the_clients_are_in_no_claim_of_all_or_some(rule, without, with_them):
+    def time(system, clients, _):
+        return 9.0 if system == "a" and clients == 50 else 1.0
+
+    assert judged(rule, rows(time)).verdict == with_them
+    data = rows(time)
+    for row in data:        # limited in one repeat, hence excluded from all
+        row["client_limited"] = int((row["system"], row["clients"], row["repeat"]) == ("a", 50, 2))
+    found = judged(rule, data)
+    assert found.verdict == without
+    assert found.reason.endswith("; settings limited by the clients (1 point) are excluded from all repeats")
+
+
 SOMETIMES = {"name": "sometimes", "low": 1}
 
 
@@ -318,13 +334,17 @@ def test_of_nothing_there_is_no_power():
 
 def test_one_value_of_many_differs_from_another():
     rule = {"name": "differs_over", "along": "op", "of": {"system": "a"}, "margin": 1.2}
-    data = rows(lambda s, c, r: 1.0 + r / 10, ops=("read", "write", "scan"))
+    data = rows(lambda s, c, r: 1.0 + r / 10, repeats=4, ops=("read", "write", "scan"))
     for row in data:
         row["mean_ms"] *= {"read": 1, "write": 1.5, "scan": 1.1}[row["op"]]
     found = judged(rule, data)
     assert (found.verdict, found.unit) == (REPLICATED, "times, write over read")
-    assert found.interval.value == pytest.approx(1.5)
-    assert judged(rule | {"margin": 1.6}, data).verdict == NOT_REPLICATED
+    assert found.interval.value == pytest.approx(1.5) and found.interval.n == 3
+    found = judged(rule | {"margin": 1.6}, data)
+    assert (found.verdict, found.reason) == (NOT_REPLICATED, "no two values of op differ by more than 1.6 times")
+    found = judged(rule, data[:54])
+    assert found.verdict == TOO_NOISY
+    assert found.reason == "only 2 repeats, after one repeat that chose the values; a verdict needs 3 or more"
     assert judged(rule, rows(factor(1))).verdict == NOT_TESTABLE
 
 
@@ -336,6 +356,17 @@ def test_noise_is_not_taken_for_a_difference():
             for (op, r), time in times.items()]
     found = judged({"name": "differs_over", "along": "op", "margin": 1.2}, data)
     assert found.interval.low < 1
+
+
+def test_values_that_were_chosen_wrongly_refute_no_difference():
+    """The first repeat chooses scan over read, but write over scan differs in the others."""
+    times = {"read": (1, 1, 1, 1), "write": (1.2, 3, 3, 3), "scan": (2, 1, 1, 1)}
+    data = [{"system": "a", "op": op, "clients": 1, "repeat": r, "mean_ms": time}
+            for op, each in times.items() for r, time in enumerate(each, 1)]
+    rule = {"name": "differs_over", "along": "op", "margin": 1.2}
+    found = judged(rule, data)
+    assert (found.verdict, found.interval.high) == (TOO_NOISY, 1) and "any two values of op" in found.reason
+    assert judged(rule | {"margin": 3.1}, data).verdict == NOT_REPLICATED
 
 
 @pytest.mark.parametrize("ends, verdict", [
