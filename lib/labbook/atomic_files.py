@@ -3,6 +3,8 @@
 import errno
 import fcntl
 import os
+import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 from labbook.errors import LabError
@@ -17,6 +19,11 @@ def write_whole(path: Path, write, before_rename=None) -> None:
     LabError when the disk is full or reports an error; the old file then remains.
     """
     partial = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+    with disk_errors(path):
+        _write_and_rename(path, partial, write, before_rename)
+
+
+def _write_and_rename(path, partial, write, before_rename):
     try:
         make_folder(path.parent)
         with open(partial, "wb") as file:
@@ -27,19 +34,40 @@ def write_whole(path: Path, write, before_rename=None) -> None:
             if before_rename:
                 before_rename()
             os.replace(partial, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise _disk_error(path, error) from error
+        sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _disk_error(path, error) -> LabError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return LabError(f"the disk is full: {path.name} could not be written to {path.parent}",
+@contextmanager
+def disk_errors(path: Path):
+    """A block that writes the file `path`: LabError where the disk is full or reports an error."""
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(path, error) from error
+
+
+def is_full(error: Exception) -> bool:
+    """Whether an error is that of a full disk, or of a quota."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def disk_error(path: Path, error: OSError) -> LabError:
+    if is_full(error):
+        return LabError(f"the disk is full: {path.name} could not be written to {path.parent}{free(path.parent)}",
                         remedy="Earlier records are complete. Free some space, then run again to continue")
     return LabError(f"{path} could not be written: {error}",
                     remedy="Earlier records are complete. Run again to continue")
+
+
+def free(folder: Path) -> str:
+    """" (0.1 of 20.0 MiB are free)": the space below a folder, in words; empty if it is unknown."""
+    try:
+        space = shutil.disk_usage(folder)
+    except OSError:
+        return ""
+    return f" ({space.free / 2**20:.1f} of {space.total / 2**20:.1f} MiB are free)"
 
 
 def make_folder(folder: Path) -> None:
@@ -47,10 +75,11 @@ def make_folder(folder: Path) -> None:
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Sync a folder's list of files to disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

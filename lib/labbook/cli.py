@@ -44,15 +44,33 @@ def _check_library():
 
 def _tell(error: Exception, command: str) -> int:
     """Print one message to stderr and write the traceback to a log; the exit code."""
+    from labbook.atomic_files import is_full
     from labbook.errors import InputError, LabbookError
 
     log = _log(command)
+    error = _full_disk(error) if is_full(error) else error
     expected = isinstance(error, LabbookError)
     message = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
     print(f"labbook: {message}", file=sys.stderr)
     if log and not isinstance(error, InputError):
         print(f"  traceback: {log}", file=sys.stderr)
     return 2 if isinstance(error, InputError) else 1
+
+
+def _full_disk(error: OSError):
+    """A clear error for a full disk; without a file's name it is of the folder with the least space."""
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    from labbook import paths
+    from labbook.atomic_files import disk_error
+
+    if error.filename:
+        return disk_error(Path(error.filename), error)
+    places = [paths.records_dir(), paths.build_dir(), paths.cache_dir(), Path(tempfile.gettempdir())]
+    fullest = min((place for place in places if place.is_dir()), key=lambda place: shutil.disk_usage(place).free)
+    return disk_error(fullest / "a file", error)
 
 
 def _log(command):

@@ -20,13 +20,21 @@ class Journal:
         self.path = Path(folder) / "journal"
 
     def write(self, made: str, **facts) -> None:
-        """Append an entry, on a line of its own also after a line that was cut short."""
+        """Append an entry, on a line of its own also after a line that was cut short.
+
+        It is on disk before this returns: a thing that survives a power cut must be found.
+        """
+        is_new = not self.path.exists()
         line = json.dumps({"made": made, **facts}) + "\n"
         with open(self.path, "a+b") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)
                 line = line if file.read(1) == b"\n" else f"\n{line}"
             file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if is_new:
+            _sync(self.path.parent)
 
     def entries(self) -> list[dict]:
         """All entries, oldest first; [] when there is no journal."""
@@ -42,6 +50,14 @@ class Journal:
     def this_boot(self) -> bool:
         """Whether the lab came up since this machine's last boot."""
         return any(entry.get("boot") == boot_id() for entry in self.of("lab"))
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def parse(text: str) -> list[dict]:

@@ -1,6 +1,7 @@
 """Runs one notebook in another process: reports progress, passes on interrupts, returns the outcome."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook import paths
+from labbook.atomic_files import disk_error, disk_errors
 from labbook.errors import LabError
 from labbook.pipeline import pages
 from labbook.pipeline.execute import CLEAN_UP_SECONDS
@@ -21,6 +23,7 @@ from labbook.pipeline.progress import RunState, beside
 
 LABS = (Path("/run/labbook"), paths.ssh_labs_dir())  # state folders of labs
 _LOOK_SECONDS = 0.2
+LEAST_FREE_BYTES = 2**20    # less than a page needs
 
 
 @dataclass(frozen=True)
@@ -86,14 +89,17 @@ class Driver:
             shutil.rmtree(sockets, ignore_errors=True)
 
     def _write_job(self, sockets):
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with disk_errors(self.log):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
         job = {"notebook": str(paths.notebook(self.study)), "output": str(self.partial),
                "parameters": self._parameters, "cwd": str(paths.checkout()),
                "error": str(self._error), "sockets": str(sockets)}
-        self._job.write_text(json.dumps(job))
+        with disk_errors(self._job):
+            self._job.write_text(json.dumps(job))
         begin = {"event": "begin", "at_s": time.time(), "plan": "LABBOOK_PLAN" in self._variables,
                  "profile": self._variables.get("LABBOOK_PROFILE")}
-        self._progress.write_text(json.dumps(begin) + "\n")
+        with disk_errors(self._progress):
+            self._progress.write_text(json.dumps(begin) + "\n")
 
     def _start(self):
         command = [sys.executable, "-m", "labbook.pipeline.execute", str(self._job),
@@ -142,7 +148,9 @@ class Driver:
         if error:
             return Outcome(pages.FAILED, error)
         if code:
-            return self._failed("KernelDied", f"the notebook's process ended with code {code}")
+            full = _is_almost_full(self.partial.parent)
+            return self._failed("LabError", str(full)) if full else self._failed(
+                "KernelDied", f"the notebook's process ended with code {code}")
         if not self.story.complete:
             return self._failed("Incomplete", "the notebook ended before study.complete() was "
                                 "reached")
@@ -153,12 +161,19 @@ class Driver:
     def _reported(self) -> dict | None:
         try:
             return {**json.loads(self._error.read_text()), "log": _relative(self.log)}
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):     # a full disk leaves it empty
             return None
 
     def _failed(self, name, message) -> Outcome:
         return Outcome(pages.FAILED, {"name": name, "message": message, "cell": None,
                                       "log": _relative(self.log)})
+
+
+def _is_almost_full(folder: Path) -> LabError | None:
+    """The error of a full disk if a folder's has no room for a page."""
+    if shutil.disk_usage(folder).free > LEAST_FREE_BYTES:
+        return None
+    return disk_error(folder / "page", OSError(errno.ENOSPC, "No space left on device"))
 
 
 def _own_folder(study: str) -> Path:

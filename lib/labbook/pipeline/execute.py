@@ -53,7 +53,8 @@ def main(job_file: str, parent: str) -> int:
         return 1
     except Exception as error:
         traceback.print_exc()
-        Path(job["error"]).write_text(json.dumps(_reported(error)))
+        with contextlib.suppress(OSError):      # the disk is full; the driver finds it so
+            Path(job["error"]).write_text(json.dumps(_reported(error)))
         return 1
     return 0
 

@@ -2,7 +2,7 @@
 
 The driver begins the file with {event: begin, at_s, profile, plan}. The kernel, to which
 LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | start | done | failed | paused |
-complete | note, text, experiment, point, done, total, seconds, message}.
+complete | note | warning, text, experiment, point, done, total, seconds, message}.
 """
 
 import json
@@ -11,6 +11,8 @@ import shutil
 import sys
 import time
 from pathlib import Path
+
+from labbook.atomic_files import disk_errors
 
 LINE_EVERY_S = 60   # where there is no terminal
 REASONS = 5         # of failures, shown while a study runs
@@ -24,7 +26,7 @@ def beside(partial: Path) -> Path:
 def tell(**event) -> None:
     """Append one event, if there is a progress file. One write, so that lines never mix."""
     if path := os.environ.get("LABBOOK_PROGRESS"):
-        with open(path, "a", encoding="utf-8") as file:
+        with disk_errors(Path(path)), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
 
 
@@ -39,6 +41,7 @@ class RunState:
         self.kernel_pid = None
         self.point = self.note = None  # note: other work, until the next point starts
         self.failures = []      # (point, message), of this run
+        self.warnings = []
         self.measured = 0
         self._seconds = 0.0     # spent on points in this run
 
@@ -67,7 +70,9 @@ class RunState:
         if experiment is not None:
             self.experiments.setdefault(experiment, {}).update(
                 {k: v for k, v in event.items() if k not in ("event", "experiment")})
-        if kind == "note":
+        if kind == "warning":
+            self.warnings.append(event["message"])
+        elif kind == "note":
             self.note = event.get("text")
         elif kind == "start":
             self.point, self.note = event.get("point"), None
@@ -107,6 +112,7 @@ class Bar:
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self._started = self._printed = time.monotonic()
         self._failures, self._reasons = 0, set()    # how many were looked at; reasons shown
+        self._warnings = 0                          # how many were shown
         if not self.live:
             print(f"{study}: started", file=self.stream, flush=True)
 
@@ -121,11 +127,14 @@ class Bar:
             print(self.line(story, cells=0), file=self.stream, flush=True)
 
     def _show_failures(self, story: RunState) -> None:
-        """Print at once why a point failed: each reason once, and REASONS of them at most."""
+        """Print at once why a point failed: each reason once, and REASONS of them at most. And warnings."""
+        start = "\r\033[K" if self.live else ""
+        for message in story.warnings[self._warnings:]:
+            print(f"{start}{self.study}: {message}", file=self.stream, flush=True)
+        self._warnings = len(story.warnings)
         for point, message in story.failures[self._failures:]:
             if message not in self._reasons and len(self._reasons) < REASONS:
                 self._reasons.add(message)
-                start = "\r\033[K" if self.live else ""
                 print(f"{start}{self.study}: {point} failed: {message}", file=self.stream, flush=True)
         self._failures = story.failed
 

@@ -3,7 +3,6 @@
 import json
 
 from labbook import paths
-from labbook.atomic_files import write_whole
 from labbook.errors import InputError
 from labbook.pipeline import notebooks, pages, parameters
 
@@ -44,14 +43,14 @@ def export(study, profile: str = "full") -> list:
     """Write the records that the last complete run of a profile stood on, of all experiments of a
     Study. Returns the files; InputError when there is no such run or a record is lost."""
     from labbook.study import published
-    from labbook.study.record import Records
+    from labbook.study.record import Records, grid_keys
 
     folder = paths.records_dir() / study.place / study.name
     grids = sorted(folder.glob(f"*/{profile}.grid"))
     if not grids:
         raise InputError(f"no complete run of the profile {profile!r} on this machine",
                          key=study.name)
-    files = [_export(study, Records(grid.parent), grid.read_text().split(), profile)
+    files = [_export(study, Records(grid.parent), grid_keys(grid), profile)
              for grid in grids]
     return [*files, published.stamp(study, "published from the records of a run")]
 
@@ -59,9 +58,8 @@ def export(study, profile: str = "full") -> list:
 def _export(study, records, keys: list[str], profile: str):
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from labbook.study import published
+    from labbook.study import published, sealed
     from labbook.study.record import row
 
     metas = {key: records.meta(key) for key in keys}
@@ -76,7 +74,7 @@ def _export(study, records, keys: list[str], profile: str):
     frame = pd.DataFrame(rows, columns=None if rows else [*published.JSON_COLUMNS, "stale"])
     table = pa.Table.from_pandas(frame, preserve_index=False)
     target = published.path(study.name, records.folder.name)
-    write_whole(target, lambda file: pq.write_table(table, file, compression="zstd"))
+    sealed.write(target, table)
     return target
 
 

@@ -1,7 +1,6 @@
 """`labbook run`: execute the notebooks whose pages are out of date, one lab at a time."""
 
 import datetime
-import json
 import sys
 import time
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from labbook.errors import InputError
 from labbook.pipeline import keys, notebooks, pages, parameters, status
 from labbook.pipeline.driver import Driver, Interrupts, sweep_labs
 from labbook.pipeline.progress import Bar, RunState
-from labbook.study import provenance
+from labbook.study import provenance, published
 
 PAUSED_CODE = 3
 _OF_A_STOP = ("state", "started", "seconds", "points")
@@ -85,10 +84,7 @@ def _published(studies) -> list[str]:
 
 def published_run(study: str) -> dict:
     """{"profile", "parameters"} of the published summaries; {} if nothing is published."""
-    try:
-        return json.loads((paths.published_dir() / study / "run.json").read_text())
-    except FileNotFoundError:
-        return {}
+    return published.read_run(study)
 
 
 def environment_file(name: str) -> str:

@@ -4,6 +4,9 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
+
+from labbook.atomic_files import disk_errors
 
 WIDTH = 100
 
@@ -50,6 +53,10 @@ class Progress:
         elif self.failed == 1 and not os.environ.get("LABBOOK_PROGRESS"):
             print(f"{point.label} failed: {message}", file=sys.stderr, flush=True)
 
+    def warn(self, message: str) -> None:
+        """Report what the user should know beside the page, such as a damaged record."""
+        self._report("warning", message=message)
+
     def pause(self, experiment: str) -> None:
         self._report("paused", experiment)
 
@@ -72,7 +79,8 @@ class Progress:
             line |= {"experiment": experiment, "done": done, "total": total}
         if point is not None:
             line |= {"point": point.label, "key": point.key}
-        with open(path, "a", encoding="utf-8") as file:     # one write a line: processes share the file
+        # one write a line: processes share the file
+        with disk_errors(Path(path)), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line | more) + "\n")
 
     def _show(self, label):

@@ -10,6 +10,7 @@ import json
 from labbook import paths
 from labbook.atomic_files import write_whole
 from labbook.errors import InputError
+from labbook.study import sealed
 
 JSON_COLUMNS = ["facts", "provenance"]    # removed from summaries
 PROVENANCE = ("machine", "code", "during", "links", "lab", "failed_first", "versions")
@@ -24,14 +25,15 @@ def load(study, experiment: str):
 
     `stale` is true where the point was already stale when it was published, and for all points when
     the published fingerprint differs from that of the current code. InputError when the experiment
-    has no published summary.
+    has no published summary, or a damaged one.
     """
-    import pandas as pd
-
     file = path(study.name, experiment)
     if not file.exists():
         raise InputError("nothing is published of this experiment", file=file)
-    frame = pd.read_parquet(file)
+    try:
+        frame = sealed.frame(sealed.read(file)[0])
+    except sealed.Damaged as error:
+        raise _damaged(file, error) from error
     return frame.assign(stale=frame["stale"].astype(bool) | bool(changed(study)))
 
 
@@ -47,9 +49,31 @@ def changed(study) -> list[str]:
     """
     try:
         valid_for = json.loads(fingerprint_path(study.name).read_text())
+        return [] if valid_for["code"] == study.fingerprint.code else ["code"]
     except FileNotFoundError:
         return ["code"]
-    return [] if valid_for["code"] == study.fingerprint.code else ["code"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(fingerprint_path(study.name), error) from error
+
+
+def read_run(study: str) -> dict:
+    """{"profile", "parameters"} of the published summaries; {} if nothing is published. InputError for
+    a damaged file."""
+    file = paths.published_dir() / study / "run.json"
+    try:
+        run = json.loads(file.read_text())
+        if not isinstance(run, dict):
+            raise TypeError("it is no mapping")
+        return run
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError) as error:
+        raise _damaged(file, error) from error
+
+
+def _damaged(file, error) -> InputError:
+    return InputError(f"the published file is damaged ({error})", file=file,
+                      allowed=f"the file as it was published: git checkout -- {file.name}, or labbook publish")
 
 
 def stamp(study, why: str):

@@ -1,67 +1,117 @@
-"""Records: one Parquet file per point, written atomically, with its provenance in the metadata."""
+"""Records: one sealed Parquet file per point, written atomically, with its provenance in the metadata.
+
+Series of a point are files beside its record, which names each with its digest. So a record and its
+series cannot part: a crash between them leaves the earlier record with its own series.
+"""
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
 import warnings
+from functools import lru_cache
 from pathlib import Path
 
 from labbook.atomic_files import UNFINISHED, write_whole
 from labbook.errors import InputError, LabError
+from labbook.study import sealed
+from labbook.study.sealed import Damaged
 
 META = b"labbook"
+KEY = re.compile(r"[0-9a-f]{20}")       # of a point
 SERIES_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class Records:
-    """The folder of one experiment's records on one machine: `<point key>.parquet`."""
+    """The folder of one experiment's records on one machine: `<point key>.parquet`.
+
+    set_aside: a message for each damaged record that this object has found.
+    """
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
+        self.set_aside = []
 
     def path(self, key: str) -> Path:
         return self.folder / f"{key}.parquet"
 
     def meta(self, key: str) -> dict | None:
-        """A point's metadata, or None. An unreadable file is renamed to `.broken`."""
+        """A point's metadata, or None. The record and its series are verified; a damaged record is
+        renamed to `.broken` with a warning, so that its point is measured again. LabError where the
+        disk reports an error."""
         path = self.path(key)
-        try:
-            meta = read_meta(path)
-            if meta["key"] != key:
-                raise ValueError(f"it contains point {meta['key']}")
-            return meta
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError) as error:   # pyarrow's errors are ValueErrors
-            self._rename_broken(path, error)
-        except OSError as error:
-            if error.errno is not None:     # the disk, not the file
+        while True:
+            try:
+                found = sealed.identity(path)
+                return self._meta(key, path, found)
+            except FileNotFoundError:
+                return None
+            except Damaged as error:
+                if self._set_aside(path, found, error):
+                    return None
+            except OSError as error:
                 raise LabError(f"the record {path} cannot be read: {error}") from error
-            self._rename_broken(path, error)
-        return None
+
+    def _meta(self, key, path, found) -> dict:
+        meta = json.loads(_record_text(path, found))
+        if meta["key"] != key:
+            raise Damaged(f"it contains point {meta['key']}")
+        for name, digest in meta.get("series", {}).items():
+            self._check_series(self._series_path(key, name, digest), name, digest)
+        return meta
 
     @staticmethod
-    def _rename_broken(path, error):
+    def _check_series(path, name, digest):
+        try:
+            if _file_digest(path, sealed.identity(path)) == digest:
+                return
+            error = "it is of another record"
+        except FileNotFoundError:
+            error = "it is missing"
+        except Damaged as damage:
+            error = damage
+        raise Damaged(f"its series {name}: {error}")
+
+    def _set_aside(self, path, found, error) -> bool:
+        """Rename a damaged record; False if another process has replaced it meanwhile."""
+        try:
+            if sealed.identity(path) != found:
+                return False
+        except FileNotFoundError:
+            return True
         broken = path.with_name(f"{path.name}.broken")
         os.replace(path, broken)
-        warnings.warn(f"the record {path} is broken ({error}); it was renamed to {broken.name} "
-                      "and the point will be measured again", stacklevel=4)
+        message = (f"the record {path} is damaged ({error}); it was renamed to {broken.name} "
+                   "and its point will be measured again")
+        self.set_aside.append(message)
+        warnings.warn(message, stacklevel=4)
+        return True
 
     def write(self, key: str, table, meta: dict, series: dict) -> None:
         """Write a point: {name: table} of its series, then the table of its rows with `meta`.
 
-        An earlier record is moved to `superseded/` once the new one is on disk. LabError when the
-        disk is full or reports an error.
+        An earlier record is moved to `superseded/` once the new one is on disk; its series are
+        removed. LabError when the disk is full or reports an error.
         """
-        text = json.dumps(meta, default=plain)
+        digests = {name: self._write_series(key, name, frame) for name, frame in series.items()}
+        text = json.dumps(meta | {"series": digests}, default=plain)
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), META: text})
-        for name, frame in series.items():
-            self._parquet(self._series_path(key, name), frame)
         path = self.path(key)
-        self._parquet(path, table, before_rename=lambda: self._move_to_superseded(path))
+        sealed.write(path, table, before_rename=lambda: self._move_to_superseded(path))
+        self._remove_other_series(key, digests)
         self.remove_failure(key)
+
+    def _write_series(self, key, name, table) -> str:
+        data, digest = sealed.sealed(table)
+        write_whole(self._series_path(key, name, digest), lambda file: file.write(data))
+        return digest
+
+    def _remove_other_series(self, key, digests):
+        own = {self._series_path(key, name, digest) for name, digest in digests.items()}
+        for path in set(self.folder.glob(f"{key}.*.series.parquet")) - own:
+            path.unlink(missing_ok=True)
 
     def _move_to_superseded(self, path):
         if path.exists():
@@ -70,32 +120,27 @@ class Records:
             with contextlib.suppress(FileExistsError):
                 os.link(path, old)
 
-    def _parquet(self, path, table, before_rename=None):
-        import pyarrow.parquet as pq
-
-        write_whole(path, lambda file: pq.write_table(table, file, compression="zstd"),
-                    before_rename)
-
     def rows(self, key: str):
         """DataFrame of a point's rows; InputError without a record on this machine."""
-        import pandas as pd
-
-        return pd.read_parquet(self._existing(self.path(key)))
+        self._existing(key)
+        return _frame(self.path(key))
 
     def series(self, key: str, name: str):
         """DataFrame of a point's named series; InputError without one on this machine."""
-        import pandas as pd
+        meta = self._existing(key)
+        path = self._series_path(key, name, meta.get("series", {}).get(name))
+        return _frame(path)
 
-        return pd.read_parquet(self._existing(self._series_path(key, name)))
+    def _series_path(self, key, name, digest):
+        """Without a digest: of a record of an earlier version."""
+        of_content = f".{digest[:12]}" if digest else ""
+        return self.folder / f"{key}.{name}{of_content}.series.parquet"
 
-    def _series_path(self, key, name):
-        return self.folder / f"{key}.{name}.series.parquet"
-
-    @staticmethod
-    def _existing(path):
-        if not path.exists():
-            raise InputError("no such record on this machine", file=path)
-        return path
+    def _existing(self, key) -> dict:
+        meta = self.meta(key)
+        if meta is None:
+            raise InputError("no such record on this machine", file=self.path(key))
+        return meta
 
     def failure(self, key: str) -> dict | None:
         """A point's failure record, or None."""
@@ -131,12 +176,59 @@ class Records:
                 path.unlink()
 
 
-def read_meta(path: Path) -> dict:
-    """The metadata of a record's file. FileNotFoundError, ValueError or KeyError if there is none."""
-    import pyarrow.parquet as pq
+def _frame(path: Path):
+    try:
+        return sealed.frame(sealed.read(path)[0])
+    except FileNotFoundError:
+        raise InputError("no such record on this machine", file=path) from None
+    except Damaged as error:
+        raise InputError(f"the file is damaged: {error}", file=path) from error
 
-    with open(path, "rb") as file:      # a missing file is FileNotFoundError, not pyarrow's
-        return json.loads(pq.read_metadata(file).metadata[META])
+
+@lru_cache(maxsize=10_000)
+def _record_text(path: Path, _identity) -> str:
+    """A record's metadata as JSON; verified once for each state of the file."""
+    return json.dumps(read_meta(path))
+
+
+@lru_cache(maxsize=10_000)
+def _file_digest(path: Path, _identity) -> str | None:
+    return sealed.read(path)[2]
+
+
+def read_meta(path: Path) -> dict:
+    """The metadata of a record's file. FileNotFoundError, or Damaged if there is none."""
+    _, metadata, digest = sealed.read(path)
+    try:
+        meta = json.loads(metadata[META])
+        if not isinstance(meta["key"], str):
+            raise TypeError("its key is no text")
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"its provenance is not readable: {error!r}") from error
+    if digest is None and "series" in meta:
+        raise Damaged("its digest is missing")
+    return meta
+
+
+def grid_text(keys: list[str]) -> str:
+    """The text of a profile's list of points: their digest, then a key a line."""
+    return "".join(f"{line}\n" for line in (f"sha256 {_grid_digest(keys)}", *keys))
+
+
+def grid_keys(path: Path) -> list[str]:
+    """The keys in a profile's list of points. InputError for a damaged list; lists of earlier versions
+    have no digest."""
+    lines = Path(path).read_bytes().decode(errors="replace").removesuffix("\n").split("\n")
+    lines = lines if lines != [""] else []
+    keys = lines if not lines or KEY.fullmatch(lines[0]) else lines[1:]
+    if not all(map(KEY.fullmatch, keys)) or (keys is not lines and lines[0] != f"sha256 {_grid_digest(keys)}"):
+        raise InputError("the list of a run's points is damaged", file=path,
+                         allowed="remove it, then repeat the run with --force; no point is measured again")
+    return keys
+
+
+def _grid_digest(keys) -> str:
+    return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 
 
 def parameters(meta: dict) -> dict:

@@ -8,6 +8,7 @@ from labbook.atomic_files import make_folder, write_whole
 from labbook.errors import InputError, LabbookError, Stopped
 from labbook.study.judging import check_grids
 from labbook.study.progress import Progress
+from labbook.study.record import grid_text
 
 PROFILES = ("quick", "full")
 # Numbers of consecutive failures with the same message after which a run stops: in an experiment with
@@ -57,6 +58,8 @@ class Run:
         if not self.plan_only:
             records.clean()
         metas = {p.key: records.meta(p.key) for p in experiment.points()}
+        for message in records.set_aside:
+            self.progress.warn(message)
         self._recorded |= {experiment.name} if any(metas.values()) else set()
         todo = [p for p in experiment.points() if not self._valid(metas[p.key])]
         self._planned |= {p.key for p in todo}
@@ -132,7 +135,7 @@ class Run:
         """Write the keys of the points of this profile's complete run; publishing reads them."""
         for experiment in self.study.experiments.values():
             path = self.study.records(experiment.name).folder / f"{self.profile}.grid"
-            text = "".join(f"{p.key}\n" for p in experiment.points())
+            text = grid_text([p.key for p in experiment.points()])
             if not path.exists() or path.read_text() != text:
                 make_folder(path.parent)
                 write_whole(path, lambda file, text=text: file.write(text.encode()))

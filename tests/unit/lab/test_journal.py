@@ -38,3 +38,17 @@ def test_an_entry_after_a_line_that_was_cut_short_is_kept(tmp_path):
     (tmp_path / "journal").write_text('{"made": "lab"}\n{"made": "di')
     Journal(tmp_path).write("cgroup", folder="/g")
     assert [entry["made"] for entry in Journal(tmp_path).entries()] == ["lab", "cgroup"]
+
+
+def test_an_entry_is_on_disk_before_the_thing_is_made(tmp_path, monkeypatch):
+    """The file is synced for each entry, and the folder for the first."""
+    synced, sync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (
+        synced.append((os.readlink(f"/proc/self/fd/{handle}"), (tmp_path / "journal").read_text())),
+        sync(handle)))
+    journal = Journal(tmp_path)
+    journal.write("lab")
+    journal.write("link")
+    one, two = '{"made": "lab"}\n', '{"made": "lab"}\n{"made": "link"}\n'
+    file = str(tmp_path / "journal")
+    assert synced == [(file, one), (str(tmp_path), one), (file, two)]

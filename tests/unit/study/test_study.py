@@ -545,10 +545,32 @@ def test_a_truncated_record_is_measured_again(make, measure):
     path = study.records("speed").path(speed.points()[2].key)
     path.write_bytes(path.read_bytes()[:200])
     study, speed = make()
-    with pytest.warns(UserWarning, match="broken"):
+    with pytest.warns(UserWarning, match="damaged"):
         assert measure(study, speed) == [speed.points()[2]]
     study.complete()
     assert path.with_name(path.name + ".broken").exists()
+
+
+def test_a_record_with_one_wrong_bit_is_told_to_the_press_and_never_judged(make, measure, tmp_path, monkeypatch):
+    study, speed = make(repeats=3)
+    measure(study, speed, lambda point: 0.02 if point.system == "a" else 0.01)
+    right, rows = study.judge("slower"), len(speed.summary())
+    path = study.records("speed").path(speed.points()[2].key)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 4
+    path.write_bytes(data)
+    study, speed = make(repeats=3)
+    with pytest.warns(UserWarning, match="damaged"):
+        assert len(speed.summary()) == rows - 1
+        assert study.judge("slower").conditions["points"] == right.conditions["points"] - 1
+    path.write_bytes(data)
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(tmp_path / "progress"))
+    with pytest.warns(UserWarning, match="damaged"):
+        measured = measure(study, speed, lambda point: 0.02 if point.system == "a" else 0.01)
+    assert measured == [speed.points()[2]] and study.judge("slower").measured == right.measured
+    told = [json.loads(line) for line in (tmp_path / "progress").read_text().splitlines()]
+    message, = (event["message"] for event in told if event["event"] == "warning")
+    assert str(path) in message and "measured again" in message
 
 
 def test_the_same_failure_again_and_again_ends_the_study_early(make):

@@ -1,0 +1,65 @@
+"""Published summaries: damage is said, and files of earlier versions are read."""
+
+import json
+import random
+
+import pandas as pd
+import pytest
+from damage import damaged
+
+from labbook.errors import InputError
+from labbook.pipeline import publish
+from labbook.study import published
+
+
+@pytest.fixture
+def study(make, measure, monkeypatch):
+    """A study whose summaries are published, read by a process that only reads them."""
+    made, speed = make()
+    measure(made, speed, facts={"version": "1"})
+    made.complete()
+    publish.export(made, "quick")
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    return make()[0]
+
+
+def test_a_thousand_damages_to_a_published_summary_are_all_said(study):
+    file, draw = published.path("demo", "speed"), random.Random(3)
+    whole = file.read_bytes()
+    assert len(published.load(study, "speed")) == 4
+    for _ in range(1000):
+        wrong = damaged(whole, draw)
+        if wrong == whole:      # zeros over zeros
+            continue
+        file.write_bytes(wrong)
+        with pytest.raises(InputError, match="speed.parquet: the published file is damaged"):
+            published.load(study, "speed")
+
+
+def test_a_published_summary_of_an_earlier_version_is_read(study):
+    file = published.path("demo", "speed")
+    frame = pd.read_parquet(file)
+    frame.to_parquet(file)
+    pd.testing.assert_frame_equal(published.load(study, "speed"), frame, check_dtype=False)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match="the published file is damaged"):
+        published.load(study, "speed")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"versions": {}}'])
+def test_a_damaged_fingerprint_of_published_summaries_is_said(study, text):
+    published.fingerprint_path("demo").write_text(text)
+    with pytest.raises(InputError, match="fingerprint.json: the published file is damaged"):
+        published.load(study, "speed")
+
+
+def test_the_note_on_a_published_run_is_read_and_its_damage_said(root):
+    file = root / "data/published/demo/run.json"
+    assert published.read_run("demo") == {}
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"profile": "full", "parameters": {"repeats": 3}}))
+    assert published.read_run("demo")["parameters"] == {"repeats": 3}
+    for text in (file.read_text()[:-3], "[]"):
+        file.write_text(text)
+        with pytest.raises(InputError, match="run.json: the published file is damaged"):
+            published.read_run("demo")
