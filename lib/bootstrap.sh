@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes .venv with labbook in it, or brings it up to date; does nothing when it is.
 #   lib/bootstrap.sh [test]      test: with what the tests need
-# Its stamp is made of pyproject.toml, constraints.txt and its folder. A .venv that is half-made, or was
+# Everything comes as wheels whose SHA-256 is in the files of pins, or not at all.
+# Its stamp is made of pyproject.toml, the files of pins and its folder. A .venv that is half-made, or was
 # made elsewhere and copied, is made again.
 set -eu
 cd "$(dirname "$0")/.."
@@ -44,23 +45,33 @@ whole() {    # the virtual environment works, whoever made it
         "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
-install_labbook() {
+# uv does not read pip's settings. Who has set an index there gets pip.
+own_index() { $pip config list | grep -qE '\.(index-url|extra-index-url|no-index)='; }
+
+by_uv() {
     certificates=/etc/ssl/certs/ca-certificates.crt     # knows a company's own, where there is one
     [ ! -e "$certificates" ] || certs=--system-certs
-    pins="-c constraints.txt -e .${extra:+[$extra]}"
-    pip="$venv/bin/python -m pip --disable-pip-version-check --quiet"
-    if $pip install -c constraints.txt uv 2>/dev/null &&
-       "$venv/bin/uv" pip install --quiet ${certs:-} --python "$venv/bin/python" $pins 2>build/uv.log; then
-        return
-    fi
+    "$venv/bin/uv" pip install --quiet ${certs:-} --python "$venv/bin/python" $checked $pins 2>build/uv.log && return
+    ! grep -qi "hash mismatch" build/uv.log ||
+        { cat build/uv.log >&2; fail "the index gave a file that is not the pinned one; $venv is not made"; }
     say "uv cannot; going on with pip"
-    $pip install $pins || fail "pip could not install labbook into $venv; see its message above"
+    return 1
+}
+
+install_labbook() {
+    pip="$venv/bin/python -m pip --disable-pip-version-check --quiet"
+    checked="--require-hashes --no-deps --only-binary :all:"
+    pins="-r constraints.txt${extra:+ -r constraints-$extra.txt}"
+    refused="pip could not install the pinned packages into $venv; see its message above"
+    $pip install $checked -r lib/bootstrap.txt || fail "$refused"
+    { ! own_index && by_uv; } || $pip install $checked $pins || fail "$refused"
+    $pip install --no-deps --no-build-isolation --no-index -e . || fail "pip could not install labbook into $venv"
 }
 
 mkdir -p build
 exec 9>build/bootstrap.lock
 flock 9
-key=$(cat pyproject.toml constraints.txt | sha256sum | cut -d' ' -f1)
+key=$(cat pyproject.toml constraints.txt constraints-test.txt lib/bootstrap.txt | sha256sum | cut -d' ' -f1)
 if [ -e "$stamp" ]; then { read -r made_key made_extra; read -r made_in; } <"$stamp" || true; fi
 if whole && [ -e "$stamp" ]; then
     if [ "$made_key" = "$key" ] && { [ "${made_extra:-}" = "$extra" ] || [ -z "$extra" ]; }; then exit 0; fi

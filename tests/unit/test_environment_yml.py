@@ -1,4 +1,4 @@
-"""pyproject.toml, constraints.txt and environment.yml say the same, and what is imported is asked for."""
+"""pyproject.toml, the files of pins and environment.yml say the same, and what is imported is asked for."""
 
 import ast
 import json
@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ASKED = {canonicalize_name(r.name): r for r in map(Requirement, [
     *PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]])}
-PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines()
-            if not line.startswith("#"))
+PIN_FILES = ["constraints.txt", "constraints-test.txt", "lib/bootstrap.txt"]
+PINS = dict(re.match("([^=]*)==([^ ]*)", line).groups() for file in PIN_FILES
+            for line in (ROOT / file).read_text().splitlines() if not line.startswith(("#", " ")))
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
 PROGRAMS = {"import-linter", "jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
@@ -43,7 +44,14 @@ def test_what_is_asked_for_is_pinned_to_a_version_that_will_do(name):
 
 def test_conda_takes_the_same_pins_and_the_project_itself():
     pip = next(part["pip"] for part in CONDA["dependencies"] if isinstance(part, dict))
-    assert pip == ["-c constraints.txt", "-e .[test]"]
+    assert pip == ["--require-hashes", "--only-binary=:all:", *(f"-r {file}" for file in PIN_FILES)]
+
+
+def test_what_builds_labbook_is_pinned_too():
+    """It is installed without build isolation, which would fetch it without a hash."""
+    pins = (ROOT / "lib/bootstrap.txt").read_text()
+    for need in map(Requirement, tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]):
+        assert f"{need.name}=={PINS[need.name]} " in pins and PINS[need.name] in need.specifier
 
 
 def test_conda_takes_the_same_python():

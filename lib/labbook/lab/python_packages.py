@@ -25,8 +25,9 @@ COMPILE_SECONDS = 600
 
 @dataclass(frozen=True)
 class PythonPackages:
-    """`requirements` as pip takes them; `pins`: a file with the version of every package, dependencies
-    included; `built`: packages without wheels, in plain Python, which are built here."""
+    """`requirements` as pip takes them; `pins`: a file with version and hashes of every package,
+    dependencies included, which lib/pins.py makes; `built`: packages without wheels, in plain Python,
+    which are built here."""
 
     name: str
     version: str
@@ -66,7 +67,7 @@ class PythonPackages:
 
     def _fill(self, folder, python, machine):
         say(f"fetching {self} (for Python {python}, {machine})")
-        wheels.into(folder, self.requirements, self.pins, python, machine, f"{self.name} {self.version} "
+        wheels.into(folder, self.pins, python, machine, f"{self.name} {self.version} "
                     f"(Python {python} on {machine})", self.built)
         wheels.drop(folder, UNUSED)
         if "{}.{}".format(*sys.version_info) == python:  # bytecode for other versions is made on the host

@@ -38,7 +38,7 @@ def test_they_are_fetched_once_at_their_pins_and_seen_by_a_python_that_sees_no_o
     folder = packages.fetch()
     assert packages.fetch() == folder and folder.name == packages.folder and install.is_here(packages)
     (command,) = packages.asked
-    assert command[-4:] == ["-c", str(packages.pins), "tool==1.2", "helper"]
+    assert command[-4:] == ["--no-deps", "--require-hashes", "-r", str(packages.pins)]
     assert {f.name for f in folder.rglob("*.py")} == {"core.py"} and not (folder / "bin").exists()
     program = "import tool.core; print(tool.core.VALUE, tool.core.__cached__)\nimport pytest"
     done = subprocess.run([sys.executable, "-S", "-c", program], env={"PYTHONPATH": str(folder)},

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from labbook.errors import InputError, LabError
 from labbook.lab.remote.on_host import probe_python
-from labbook.lab.remote.wheels import CONSTRAINTS, LEAST_PYTHON, PACKAGES, check_kind, packages
+from labbook.lab.remote.wheels import HOST_PINS, LEAST_PYTHON, PACKAGES, check_kind, packages
 from labbook.lab.ssh import transfer
 
 LIBRARY = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ def lacks(seen) -> tuple[str, str] | None:
         return f"Python {'.'.join(map(str, seen['version']))} is too old", "3.11 and newer"
     if lacking:
         return (f"{seen['python']} lacks {', '.join(lacking)}",
-                f"a Python with all that `pip install -c {CONSTRAINTS.name} {' '.join(PACKAGES)}` gives")
+                f"a Python with all that `pip install --no-deps -r {HOST_PINS.name}` gives ({HOST_PINS})")
     if seen["library"] != mine:
         have = f"labbook of another state, {seen['library']}" if seen["library"] else "no labbook"
         return f"{seen['python']} has {have}", f"a Python that imports this labbook ({mine})"

@@ -1,6 +1,7 @@
-"""Third-party packages for a user's host's Python: downloaded here at pinned versions, and cached."""
+"""Third-party packages for a user's host's Python: downloaded here, checked by their pinned hashes, cached."""
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,18 +13,23 @@ from labbook.errors import LabError
 from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
 
-# Imported on hosts by engines and servers; dependencies are added.
+# Imported on hosts by engines and servers; HOST_PINS has them with their dependencies.
 PACKAGES = ("cassandra-driver", "ipyparallel", "pymysql", "python-keystoneclient",
             "thriftpy2", "waitress")
 # Not imported on hosts, but more than half of the size: completion, a debugger, sources.
 UNUSED = ("bin", "debugpy*", "jedi*", "parso*", "share",
           *(f"**/{name}" for name in ("test", "tests", "*.c", "*.h", "*.html", "*.pxd", "*.pyi", "*.pyx")))
-CONSTRAINTS = Path(__file__).resolve().parents[4] / "constraints.txt"
+HOST_PINS = Path(__file__).with_name("host_python.txt")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # includes a company's own, where there is one
 MACHINES = ("x86_64", "aarch64")
 LEAST_PYTHON, LEAST_GLIBC = (3, 11), (2, 28)
 FETCH_SECONDS = 600
 PACKED = "packages.tar.gz"
+LINES = 16      # of a tool's complaint; one about a hash has the package's name in the first
+# Settings of pip that name another index than the public one; uv does not read them.
+OWN_INDEX = re.compile(r"\.(index-url|extra-index-url|no-index)=")
+# What uv and pip say of a file whose hash is none of the pinned ones.
+FORGED = re.compile(r"[Hh]ash mismatch for|DO NOT MATCH THE HASHES")
 
 
 def packages(name: str, seen: dict) -> Path:
@@ -33,7 +39,7 @@ def packages(name: str, seen: dict) -> Path:
     """
     check_kind(name, seen)
     python, machine = "{}.{}".format(*seen["version"]), seen["machine"]
-    pins = hashlib.sha256(_constraints().read_bytes() + repr((PACKAGES, UNUSED)).encode())
+    pins = hashlib.sha256(HOST_PINS.read_bytes() + repr((PACKAGES, UNUSED)).encode())
     key = f"python{python}-{machine}-{seen['libc'][0]}-{pins.hexdigest()[:12]}"
     return build_once(key, lambda folder: _fill(folder, name, python, machine, seen["libc"][0])) / PACKED
 
@@ -58,57 +64,61 @@ def check_kind(name: str, seen: dict) -> None:
                        remedy="Name another one as the host's `python`, or use another host")
 
 
-def _constraints() -> Path:
-    if not CONSTRAINTS.exists():
-        raise LabError(f"no {CONSTRAINTS}, which says what versions hosts get",
-                       remedy="Use labbook from its checkout")
-    return CONSTRAINTS
-
-
 def _fill(folder, name, python, machine, libc):
     say(f"fetching Python packages for {name} ({python}, {machine})")
     with tempfile.TemporaryDirectory(prefix="labbook-packages-") as scratch:
         target = Path(scratch) / "site"
-        into(target, PACKAGES, _constraints(), python, machine, f"{name}'s Python {python} on {machine} "
-             f"with {libc}")
+        into(target, HOST_PINS, python, machine, f"{name}'s Python {python} on {machine} with {libc}")
         drop(target, UNUSED)
         with tarfile.open(folder / PACKED, "w:gz", compresslevel=6) as tar:
             tar.add(target, arcname=".")
 
 
-def into(target: Path, what, pins: Path, python: str, machine: str, whom: str, built=()) -> None:
-    """Install wheels of `what` and of its dependencies into the folder `target`.
+def into(target: Path, pins: Path, python: str, machine: str, whom: str, built=()) -> None:
+    """Install the packages of `pins` into the folder `target`: wheels whose hashes are there, and nothing else.
 
-    At the versions in `pins`, for Python `python` (such as 3.11) on the processor `machine`. Packages
-    in `built` are built from source, in plain Python. LabError with the tools' messages on failure.
+    For Python `python` (such as 3.11) on the processor `machine`. Packages in `built` are built from
+    source, in plain Python, by this environment's setuptools. LabError with the tools' messages on failure.
     """
     complaints = []
-    for command in _commands(target, what, pins, python, machine, built):
+    for command in _commands(target, pins, python, machine, built):
         complaint = _said(command)
         if complaint is None:
             return
         complaints.append(complaint)
         for left in target.iterdir() if target.exists() else ():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if FORGED.search(complaint):
+            raise LabError(f"packages for {whom}: the index gave a file that is not the pinned one:\n{complaint}",
+                           remedy=f"Nothing of it was kept. Find out who changed it; {pins.name} has the hashes "
+                           "that were taken over when it was pinned")
     raise LabError(f"cannot fetch packages for {whom}:\n" + "\n".join(complaints),
                    remedy="See that this machine reaches a package index, then try again")
 
 
-def _commands(target, what, pins, python, machine, built=()):
-    """Commands to try: uv with the oldest supported glibc; pip, which needs every platform tag."""
+def _commands(target, pins, python, machine, built=()):
+    """Commands to try: uv with the oldest supported glibc; pip, which needs every platform tag. Only pip
+    where its settings name an index."""
     what = ["--only-binary", ":all:", *(word for one in built for word in ("--no-binary", one)),
-            "-c", str(pins), *what]
+            "--no-build-isolation", "--no-deps", "--require-hashes", "-r", str(pins)]
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
-    if uv:
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    if uv and not own_index(pip):
         certificates = ["--system-certs"] if CERTIFICATES.exists() else []
-        yield [uv, "pip", "install", "--quiet", *certificates, "--target", str(target),
-               "--python-version", python, "--python-platform",
+        yield [uv, "pip", "install", "--quiet", *certificates, "--python", sys.executable,
+               "--target", str(target), "--python-version", python, "--python-platform",
                f"{machine}-manylinux_{LEAST_GLIBC[0]}_{LEAST_GLIBC[1]}", *what]
     tags = [f"manylinux_2_{minor}_{machine}" for minor in range(LEAST_GLIBC[1], 4, -1)]
     tags += [f"manylinux{year}_{machine}" for year in (2014, 2010, 1)]
-    yield [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile",
-           "--disable-pip-version-check", "--target", str(target), "--python-version", python,
+    yield [*pip, "install", "--quiet", "--no-compile", "--target", str(target), "--python-version", python,
            "--implementation", "cp", *(f"--platform={tag}" for tag in tags), *what]
+
+
+def own_index(pip) -> bool:
+    """Whether the user's environment or pip.conf names an index of his own; `pip`: its command."""
+    listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, timeout=FETCH_SECONDS,
+                            stdin=subprocess.DEVNULL)
+    return bool(OWN_INDEX.search(listed.stdout))
 
 
 def _said(command) -> str | None:
@@ -120,7 +130,7 @@ def _said(command) -> str | None:
         return f"{command[0]}: {error}"
     if done.returncode == 0:
         return None
-    return "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+    return "\n".join((done.stderr or done.stdout).strip().splitlines()[-LINES:])
 
 
 def drop(target: Path, patterns) -> None:
