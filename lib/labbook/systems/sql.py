@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from labbook.errors import LabError
 from labbook.lab.cache.build import build_once
 from labbook.lab.cache.push import push
-from labbook.systems.artifacts import Artifact, fetch
+from labbook.systems.artifacts import Artifact, fetch, pinned
 from labbook.systems.base import Needs, System, memory_mb
 from labbook.targets import DATABASE, MYSQL, TABLE, USER
 
@@ -31,6 +31,7 @@ FACTS = ("version", "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size",
 
 MYSQL_FILES = Artifact("mysql", "mysql-connector-mxj-db-files", "5.0.12")
 MYSQL_VERSION, MYSQL_FOLDER = "5.5.9", "5-5-9"
+ORIGIN = "jar.sha256"   # in the unpacked server's folder: of the jar that it comes from
 
 MARIADBD = "/usr/sbin/mariadbd"  # not in the PATH of every user
 # What mariadb-install-db does, which another package has, except for help texts and views for
@@ -183,7 +184,16 @@ def mysql_files() -> Path:
     """The folder of MySQL in the cache: bin/mysqld, share/ and the empty data/ that it starts from."""
     if platform.machine() != "x86_64":
         raise LabError(f"MySQL {MYSQL_VERSION} exists for x86_64 only, this is {platform.machine()}")
-    return build_once(MySQL.NEEDS.built[0], lambda folder: unpack(fetch(MYSQL_FILES), folder))
+    jar = "\n".join(pinned(MYSQL_FILES).values())
+
+    def fill(folder):
+        unpack(fetch(MYSQL_FILES), folder)
+        (folder / ORIGIN).write_text(jar)
+
+    def sound(folder):
+        return (folder / ORIGIN).is_file() and (folder / ORIGIN).read_text() == jar
+
+    return build_once(MySQL.NEEDS.built[0], fill, sound)
 
 
 def unpack(fetched: Path, folder: Path) -> None:

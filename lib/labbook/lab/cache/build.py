@@ -1,29 +1,34 @@
 """Folders in this machine's cache: built once, atomically, safe to kill at any moment."""
 
+import errno
 import fcntl
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from labbook.errors import LabError
 from labbook.paths import cache_dir
 
 COMPLETE = "complete.json"  # written last: {file: size} of the folder
+NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")      # in the output of uv, pip, mvn and apt
 
 
-def build_once(name: str, fill: Callable[[Path], None]) -> Path:
-    """The cached folder `name`; `fill(folder)` fills it when it is missing or incomplete.
+def build_once(name: str, fill: Callable[[Path], None], sound: Callable[[Path], bool] = lambda _: True) -> Path:
+    """The cached folder `name`; `fill(folder)` fills it when it is missing, incomplete or not `sound`.
 
-    Parallel runs wait for one another; what a killed run leaves is never used.
+    Parallel runs wait for one another; what a killed run leaves is never used. LabError when the disk
+    is full: an earlier folder stays as it was, and the next run begins anew.
     """
     cache = cache_dir() / "artifacts"
     folder, drafts = cache / name, cache / ".drafts" / name
-    if is_whole(folder):
+    if is_whole(folder) and sound(folder):
         return folder
-    with _locked(cache / ".locks" / name):
-        if is_whole(folder):
+    with _no_space_named(cache), _locked(cache / ".locks" / name):
+        if is_whole(folder) and sound(folder):
             return folder
         shutil.rmtree(drafts, ignore_errors=True)
         _delete_stale_drafts(cache)
@@ -38,6 +43,22 @@ def build_once(name: str, fill: Callable[[Path], None]) -> Path:
         finally:
             shutil.rmtree(drafts, ignore_errors=True)
     return folder
+
+
+@contextmanager
+def _no_space_named(cache: Path):
+    """Errors of a full disk, also those that only a tool's output has, as LabErrors that name the cache."""
+    try:
+        yield
+    except (OSError, LabError) as error:
+        full = (error.errno in (errno.ENOSPC, errno.EDQUOT) if isinstance(error, OSError)
+                else error.message.startswith("cannot fetch") and NO_SPACE.search(error.message))
+        if not full:
+            raise
+        where = getattr(error, "filename", None) or cache
+        raise LabError(f"the disk is full: {where} could not be written", remedy=(
+            f"Nothing half-made was kept. Free some space for {cache} (LABBOOK_CACHE moves the cache) and "
+            f"for {tempfile.gettempdir()}, then run again")) from error
 
 
 def is_whole(folder: Path) -> bool:
