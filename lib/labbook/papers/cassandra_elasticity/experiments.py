@@ -28,8 +28,9 @@ from labbook.papers.cassandra_elasticity.joins import (
 from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
 from labbook.study.summary import summarise
 from labbook.systems.null.server import NullServer
-from labbook.workloads.clients.cpu import client_limited
+from labbook.workloads.clients.cpu import ceilings_in
 from labbook.workloads.clients.outage import over_time
+from labbook.workloads.clients.pace import limited_in_phases
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import readable
 from labbook.workloads.keyvalue.load import begin_pairs
@@ -85,9 +86,10 @@ class JoinBench:
                 ring, disk = self.donor.restore(attempt), attempt.lab.disk(self.donor.name)
                 traced = disk.trace() if trace else nullcontext()
                 with traced:
-                    (joins, more), calls = _under_load(attempt, ring, lambda: (act or one_after_another)(attempt, ring))
+                    (joins, more), calls, changes = _under_load(
+                        attempt, ring, lambda: (act or one_after_another)(attempt, ring))
                 metrics = more | join_metrics(joins, together=point.params.get("how") == "together")
-                metrics |= self._place() | self._load_metrics(point, calls, joins)
+                metrics |= self._place() | self._load_metrics(point, calls, joins, changes)
                 metrics["waits_over_delay"] = metrics["fixed_wait_s"] * 1000 / point.ring_delay_ms
                 facts, series = ring.facts() | {"disk": disk.facts()}, {}
                 if calls is not None:
@@ -113,7 +115,9 @@ class JoinBench:
                 joins = grow(point, ring)
                 calls = stream.end()
                 metrics = self._place() | growth_metrics(point, joins, calls) | {
-                    "shared_cores_busy": busy, "client_limited": self._limited("read", calls)}
+                    "shared_cores_busy": busy, "client_limited": self._limited("read", calls, [
+                        calls.started + point.warm_s,
+                        *(edge for one in joins for edge in (one["asked_s"], one["normal_s"]))])}
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def deaths(self, experiment) -> None:
@@ -130,7 +134,7 @@ class JoinBench:
                 metrics |= join_again(ring, point.share, point.again_within_s, point.most_tries)
                 metrics["readable"] = min(metrics["readable"], _readable(attempt, ring)["readable"])
                 metrics |= self._place() | per_bin(calls.rows, point.bin_seconds) | {
-                    "died_s": killed_s - calls.started, "client_limited": self._limited("read", calls)}
+                    "died_s": killed_s - calls.started, "client_limited": self._limited("read", calls, [killed_s])}
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def departures(self, experiment) -> None:
@@ -139,12 +143,12 @@ class JoinBench:
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
                 joins, _ = one_after_another(attempt, ring)
-                left, calls = _under_load(attempt, ring, lambda: ring.leave(
+                left, calls, changes = _under_load(attempt, ring, lambda: ring.leave(
                     joins[0]["node"], point.seconds_at_most))
                 metrics = join_metrics(joins) | self._place() | _readable(attempt, ring)
                 metrics |= leave_metrics(left, joins[0], point.load)
                 if calls is not None:
-                    metrics["client_limited"] = self._limited(point.load, calls)
+                    metrics["client_limited"] = self._limited(point.load, calls, changes)
                 attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
 
     def _place(self) -> dict:
@@ -153,17 +157,21 @@ class JoinBench:
         ratio = {"seek_ratio": probed["seek_ratio"].median()} if len(probed) else {}
         return ratio | self.donor.metrics
 
-    def _limited(self, op, calls) -> float:
-        """1.0 where the clients may have been the limit of these calls, otherwise 0.0."""
-        ceilings = self.ceilings.summary()
-        most = ceilings.loc[ceilings["op"] == op, "rate_per_s"].max() if len(ceilings) else float("inf")
-        return float(client_limited(calls.metrics["rate_per_s"], most, calls.metrics["clients_cpu_share"]))
+    def _limited(self, op, calls, changes=()) -> float:
+        """1.0 where the clients may have been the limit of these calls, otherwise 0.0.
 
-    def _load_metrics(self, point, calls, joins) -> dict:
+        changes: epoch times at which a phase of the load ends and the next begins, such as the one in
+        which nodes join. Each phase is judged by itself.
+        """
+        measured = self.ceilings.summary()
+        ceilings = ceilings_in(measured[measured["op"] == op] if len(measured) else measured)
+        return float(limited_in_phases(calls, [change - calls.started for change in changes], ceilings))
+
+    def _load_metrics(self, point, calls, joins, changes) -> dict:
         if calls is None:
             return {}
         return load_metrics(point, calls, joins) | {
-            "client_limited": self._limited(point.load.partition("_")[0], calls)}
+            "client_limited": self._limited(point.load.partition("_")[0], calls, changes)}
 
 
 def one_after_another(attempt, ring):
@@ -310,15 +318,18 @@ def leave_metrics(left: dict, joined: dict, load: str) -> dict:
 
 
 def _under_load(attempt, ring, act):
-    """Run `act()` under the point's load; returns its result, and the load's calls (None without load)."""
+    """Run `act()` under the point's load; returns its result, the load's calls (None without load), and
+    when it began and ended (epoch)."""
     point = attempt.point
     if point.load == "none":
-        return act(), None
+        return act(), None, ()
     stream = _begin_load(attempt, ring)
     time.sleep(point.before_s)
+    began_s = time.time()
     done = act()
+    ended_s = time.time()
     time.sleep(point.after_s)
-    return done, stream.end()
+    return done, stream.end(), (began_s, ended_s)
 
 
 def _begin_load(attempt, ring):

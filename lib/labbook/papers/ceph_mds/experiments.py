@@ -30,16 +30,17 @@ from labbook.papers.ceph_mds.clusters import (
     reached,
 )
 from labbook.papers.ceph_mds.recovery import in_order, metrics_through, recovery_metrics
-from labbook.workloads.clients.cpu import client_limited, cpus_together
+from labbook.workloads.clients.cpu import ceilings_in, cpus_together, limited_by_clients
 from labbook.workloads.clients.driver import clocks
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import bonnie
 from labbook.workloads.files.inventory import compare, take
-from labbook.workloads.files.load import begin_metadata, metadata
+from labbook.workloads.files.load import PHASES, begin_metadata, metadata
 from labbook.workloads.files.sample_tree import sample_tree
 
 NAN = float("nan")
+ISSUED = "_issued_per_s"     # with a phase before it: of each client host, calls a second while it issued calls
 
 
 def measure_ceiling(ceilings) -> None:
@@ -105,26 +106,38 @@ class MetadataBench:
                                series={"seen": seen.drop(columns="owned"), "phases": phases})
 
     def _client_limits(self, attempt, metrics, phases, fuse_cpu_s) -> dict:
-        """fuse_cpu_share: share of the clients' cores used by ceph-fuse; client_limited: 1 where the clients,
-        with ceph-fuse, may have been the limit."""
+        """fuse_cpu_share: share of the clients' cores used by ceph-fuse during the phases; client_limited: 1
+        where the clients, with ceph-fuse, may have been the limit of any phase."""
         clients = _clients(attempt.point)
         cores = cpus_together(Crew.of(attempt.lab).hosts[:clients])
-        seconds = float(phases["to_s"].max() - phases["from_s"].min()) * cores
-        return {"fuse_cpu_share": fuse_cpu_s / seconds, "client_limited": float(client_limited(
-            metrics.get("rate_per_s", 0.0), highest_rate(self.ceilings.summary(), clients),
-            (metrics["clients_cpu_s"] + fuse_cpu_s) / seconds))}
+        seconds = float((phases["to_s"] - phases["from_s"]).sum()) * cores
+        share = (metrics["clients_cpu_s"] + fuse_cpu_s) / seconds
+        ceilings = ceilings_of(self.ceilings.summary(), clients)
+        return {"fuse_cpu_share": fuse_cpu_s / seconds, "client_limited": float(any(
+            limited_by_clients(issued_in(phase, metrics), ceilings_in_phase(ceilings, phase), share)
+            for phase in phases["phase"]))}
 
 
 def _clients(point) -> int:
     return point.params.get("clients", 1)
 
 
-def highest_rate(ceilings, clients: int) -> float:
-    """The ceiling of `clients` clients, or of the next larger measured number; infinite without one."""
+def ceilings_of(ceilings, clients: int):
+    """The ceilings of `clients` clients, or of the next larger measured number; empty without one."""
     enough = ceilings[ceilings["clients"] >= clients] if len(ceilings) else ceilings
-    if not len(enough):
-        return float("inf")
-    return enough.loc[enough["clients"] == enough["clients"].min(), "rate_per_s"].max()
+    return enough[enough["clients"] == enough["clients"].min()] if len(enough) else enough
+
+
+def ceilings_in_phase(ceilings, phase: str) -> list[list[float]]:
+    """Of each ceiling, the calls a second of each client host in a phase of this name; in those of other
+    patterns, in the slowest phase that was measured."""
+    known = [f"{name}{ISSUED}" for name in ([phase] if phase in PHASES["bonnie"] else PHASES["bonnie"])]
+    return [list(map(min, zip(*lists))) for lists in zip(*(ceilings_in(ceilings, metric) for metric in known))]
+
+
+def issued_in(phase: str, metrics: dict) -> list[float]:
+    """Calls a second of each client host in a phase; those of bonnie++, which works on one, are its rate."""
+    return metrics.get(f"{phase}{ISSUED}", [metrics.get(f"{phase}_per_s", 0.0)])
 
 
 def by_tool(attempt, mounts):

@@ -14,7 +14,7 @@ from labbook.systems.cassandra.ring import Ring
 from labbook.systems.cluster import Fleet
 from labbook.systems.null.server import NullServer
 from labbook.systems.wiki.server import Wiki
-from labbook.workloads.clients.cpu import client_limited
+from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import fill_and_warm, shared_pages
 from labbook.workloads.keyvalue.load import check_load, keyvalue
@@ -155,10 +155,10 @@ def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
     """
     large = SERVER_OF.get(point.params.get("cores")) == "large"
     op = "write" if point.op == "update" else point.op
-    rates = ceiling.summary().groupby(["protocol", "server", "op", "clients"])["rate_per_s"].max()
-    highest = rates[protocol, "large" if large else "idle", op, point.clients]
+    rates = ceiling.summary().set_index(["protocol", "server", "op", "clients"])
+    ceilings = ceilings_in(rates.loc[[(protocol, "large" if large else "idle", op, point.clients)]])
     free = 1 - point.large_share if large else 1
-    return client_limited(metrics["rate_per_s"], highest, metrics["clients_cpu_share"] / free)
+    return limited_by_clients(metrics["issued_per_s"], ceilings, metrics["clients_cpu_share"] / free)
 
 
 def store_of(point, testbed: Layout) -> tuple[str, dict]:

@@ -13,7 +13,7 @@ import pandas as pd
 from labbook.lab.link.shaping import Shape
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
-from labbook.workloads.clients.cpu import client_limited
+from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.rally import rally
@@ -153,9 +153,10 @@ def versions(facts: dict) -> dict:
 
 def limited(point, metrics: dict, ceiling) -> bool:
     """Whether the clients may have limited the point's rate."""
-    highest = ceiling.summary().groupby("scenario")["rate_per_s"].max()[point.scenario]
-    return client_limited(metrics["rate_per_s"], highest,
-                          metrics.get("clients_cpu_share", 0))     # Rally does not report it
+    measured = ceiling.summary()
+    ceilings = ceilings_in(measured[measured["scenario"] == point.scenario])
+    return limited_by_clients(metrics["issued_per_s"], ceilings,
+                              metrics.get("clients_cpu_share", 0))     # Rally does not report it
 
 
 def kill_node(attempt, cloud, now) -> dict:

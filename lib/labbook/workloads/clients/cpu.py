@@ -7,8 +7,9 @@ points are marked, never too few.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 
-from labbook.errors import SystemFailure
+from labbook.errors import LabError, SystemFailure
 from labbook.targets import Server, processes
 
 # The share of the clients' ceiling, or of their CPU, above which a result may be the clients'.
@@ -22,6 +23,27 @@ def client_limited(rate: float, ceiling_rate: float, cpu_share: float,
     `cpu_share`: the part of the client hosts' CPU that the clients used.
     """
     return rate > threshold * ceiling_rate or cpu_share > threshold
+
+
+def limited_by_clients(issued, ceilings, cpu_share: float) -> bool:
+    """Whether the clients of any host may have limited a load.
+
+    `issued`: of each host, calls a second while its clients issued calls (issued_per_s, or a row of
+    `paces`). `ceilings`: such lists, of the same load against a null server. `cpu_share`: as above.
+    """
+    highest = [max(of_host) for of_host in zip(*ceilings)]
+    return any(client_limited(rate, ceiling, cpu_share)
+               for rate, ceiling in zip(issued, highest or [inf] * len(issued)))
+
+
+def ceilings_in(summary, metric: str = "issued_per_s") -> list:
+    """The lists of this metric of measured ceilings; LabError for one that was measured without."""
+    if not len(summary):
+        return []
+    if metric not in summary or summary[metric].isna().any():
+        raise LabError(f"the clients' ceiling was measured without {metric}, by an earlier version",
+                       remedy="Measure again with --remeasure")
+    return [list(of_hosts) for of_hosts in summary[metric]]
 
 
 def cpus(host) -> float:

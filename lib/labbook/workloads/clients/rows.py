@@ -6,6 +6,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from labbook.workloads.clients.cpu import cpus
+from labbook.workloads.clients.pace import paces
 
 PER_SECOND = {"us": 1e6, "ms": 1e3}
 
@@ -30,24 +31,38 @@ def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "us") -> dict:
-    """Of all calls (client, started_s, seconds, ok) and the CPU seconds of each host's clients.
+def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "us",
+                 phase=None) -> dict:
+    """Of all calls (client, host, started_s, seconds, ok) and the CPU seconds of each host's clients.
 
-    rate_per_s: successful calls a second; start_spread_s: how far apart the clients' first calls
-    began, the clocks' uncertainty included; clients_cpu_share: the busiest host's, since one host
-    that lacks CPU spoils the result; clients_cpu_{unit}_per_call and, where the servers' CPU is
-    known, server_cpu_{unit}_per_call.
+    rate_per_s: successful calls a second, from the first call's start to the last one's end;
+    start_spread_s: how far apart the clients' first calls began, the clocks' uncertainty included;
+    issued_per_s: a list, of each host the pace of its clients (see `paces`); clients_cpu_share: of
+    the busiest host at that pace, since one host that lacks CPU spoils the result;
+    clients_cpu_{unit}_per_call and, where the servers' CPU is known, server_cpu_{unit}_per_call.
+
+    With the `phase` of each call the paces are {phase}_issued_per_s, and the share is the highest of
+    any phase.
     """
     elapsed = (calls.started_s + calls.seconds).max() - calls.started_s.min()
     first = calls.groupby("client").started_s.min()
+    hosts = [host.name for host in clients.hosts]
+    issued = paces(calls, hosts, "" if phase is None else phase)
     found = {
         "rate_per_s": calls.ok.sum() / elapsed,
         "start_spread_s": first.max() - first.min() + clients.uncertainty_s,
-        "clients_cpu_share": max(cpu / (elapsed * cpus(host))
-                                 for cpu, host in zip(used, clients.hosts)),
+        **{f"{name}_issued_per_s".lstrip("_"): of_phase.tolist() for name, of_phase in issued.iterrows()},
+        "clients_cpu_share": max(
+            cpu_share(issued[host.name].max(), cpu, int((calls.host == host.name).sum()), cpus(host))
+            for cpu, host in zip(used, clients.hosts)),
         f"clients_cpu_{unit}_per_call": sum(used) / max(1, len(calls)) * PER_SECOND[unit],
     }
     if clients.server_cpu_s is not None:
         found[f"server_cpu_{unit}_per_call"] = (
             clients.server_cpu_s / max(1, len(calls)) * PER_SECOND[unit])
     return found
+
+
+def cpu_share(issued_per_s: float, cpu_s: float, calls: int, cpus: float) -> float:
+    """The share of a host's `cpus` that its clients use at this pace, if all calls cost the same."""
+    return float(min(1.0, issued_per_s * cpu_s / max(1, calls) / cpus))

@@ -28,8 +28,8 @@ class Load:
     ended_s, operations and rate_per_s (of the operation that the phase is about, such as unlink of
     a delete; from its first call's start to its last one's end), errors. `metrics`: {phase}_per_s
     and {phase}_p99_ms of each phase (NaN for one that did not begin), longest_s, errors, blocked,
-    truncated (1 when the time limit ended the load), clients_cpu_s, and those of `call_metrics`, in
-    µs. `started`: seconds since the epoch, by our clock, at which started_s is 0. `folder`: where
+    truncated (1 when the time limit ended the load), clients_cpu_s, and those of `call_metrics` with
+    phases, in µs. `started`: seconds since the epoch, by our clock, at which started_s is 0. `folder`: where
     the files are that were not deleted, below each path.
     """
 
@@ -92,11 +92,12 @@ def metrics_of(rows: pd.DataFrame, phases: pd.DataFrame, names, used, clients) -
     found = {
         **{f"{phase}_per_s": rates.get(phase, math.nan) for phase in names},
         **{f"{phase}_p99_ms": _p99_ms(rows[rows.phase == phase], phase) for phase in names},
-        **call_metrics(rows, used, clients), "clients_cpu_s": sum(used),
+        **call_metrics(rows, used, clients, phase=rows.phase), "clients_cpu_s": sum(used),
         "longest_s": rows.seconds.max(), "errors": (~rows.ok).sum(),
         "blocked": (rows.error == BLOCKED_WORD).sum(),
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: value if isinstance(value, list) else float(value)
+            for name, value in found.items()}
 
 
 def _p99_ms(made, phase: str) -> float:

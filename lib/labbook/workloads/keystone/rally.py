@@ -11,6 +11,7 @@ from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab.python_packages import PythonPackages
 from labbook.targets import KEYSTONE, IdentityServer
 from labbook.workloads.clients.driver import clocks
+from labbook.workloads.clients.pace import usual_turn
 from labbook.workloads.clients.rows import Load
 from labbook.workloads.keystone.users import SCENARIOS
 
@@ -35,9 +36,9 @@ def rally(crew, target: IdentityServer, *, scenario: str, concurrency: int, time
     """Let Rally on the crew's first host make `times` calls from `concurrency` threads.
 
     `target` and the rows are as of keystone_users, except that `client` is 0 and `user` "" in all
-    rows, since Rally does not report them. The only metric is rate_per_s. Rally removes its users
-    after the calls. SystemFailure when it does not end within `seconds_at_most`, or makes no calls.
-    Its packages are downloaded on first use.
+    rows, since Rally does not report them. The only metrics are rate_per_s and issued_per_s. Rally
+    removes its users after the calls. SystemFailure when it does not end within `seconds_at_most`, or
+    makes no calls. Its packages are downloaded on first use.
     """
     _check(target, scenario, concurrency, times)
     host = crew.hosts[0]
@@ -53,7 +54,7 @@ def rally(crew, target: IdentityServer, *, scenario: str, concurrency: int, time
     finally:
         with suppress(LabbookError):  # the first error is the one to report
             host.run(f"rm -rf {NAME}")
-    return _load(rows(report), host, offsets[0])
+    return _load(rows(report), host, offsets[0], concurrency)
 
 
 def _check(target: IdentityServer, scenario, concurrency, times):
@@ -79,7 +80,7 @@ def _report(host, home, seconds: float) -> dict:
     return json.loads(host.get(home / "report.json"))
 
 
-def _load(rows, host, offset: float) -> Load:
+def _load(rows, host, offset: float, concurrency: int) -> Load:
     if rows.empty:
         raise SystemFailure(f"{host.name}: Rally made no calls")
     began = rows.started_s.min()
@@ -87,7 +88,9 @@ def _load(rows, host, offset: float) -> Load:
     calls = rows[rows.step == ""]
     seconds = (calls.started_s + calls.seconds).max()
     rows = rows.astype({"client": "int32", "call": "int32", "host": "category", "step": "category"})
-    return Load(rows, {"rate_per_s": calls.ok.sum() / seconds}, began - offset)
+    made = {"rate_per_s": calls.ok.sum() / seconds,
+            "issued_per_s": [concurrency / usual_turn(calls.seconds)]}    # a thread's calls leave no gap
+    return Load(rows, made, began - offset)
 
 
 def files(home: str, python: str, credentials: dict, task: dict) -> dict[str, str]:

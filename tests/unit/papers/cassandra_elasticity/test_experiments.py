@@ -113,7 +113,7 @@ def bench(monkeypatch, ring, *points):
     monkeypatch.setattr(experiments, "node_names", lambda study: ["node1", "node2"])
     disk = SimpleNamespace(facts=lambda: {"scheduler": "none"})
     study = StandIn(SimpleNamespace(disk=lambda name: disk))
-    ceilings = study.experiment(summary=pd.DataFrame({"op": ["read"], "rate_per_s": [1000.0]}))
+    ceilings = study.experiment(summary=pd.DataFrame({"op": ["read"], "issued_per_s": [[1000.0]]}))
     ceilings.study = study
     made = experiments.JoinBench(ceilings, study.experiment(summary=pd.DataFrame({"seek_ratio": [1.0, 3.0]})))
     made.donor = SimpleNamespace(restore=lambda attempt: ring, metrics={"loader_mb_per_s": 60.0}, name="node1",
@@ -132,6 +132,18 @@ def test_a_join_is_recorded_with_its_waits_the_disk_and_the_loader(monkeypatch):
     assert metrics["seek_ratio"] == 2 and metrics["loader_mb_per_s"] == 60
     assert list(recorded["rows"]["started_s"]) == [0, 20] and "killed_s" not in recorded["rows"]
     assert "call_n" not in metrics and recorded["facts"]["disk"] == {"scheduler": "none"}
+
+
+def test_clients_that_are_the_limit_before_a_join_alone_are_the_limit(monkeypatch):
+    """They call as fast as they can until the join, and wait for the servers during it."""
+    made, _, _ = bench(monkeypatch, Ring())
+    load = calls(*((i * 0.00125, 0.00125, True) for i in range(800)), *((1 + i * 0.1, 0.1, True) for i in range(90)),
+                 issued_per_s=[80.0])
+    load.rows = load.rows.assign(client=0, host=pd.Categorical(["c1"] * len(load.rows)))
+    assert made._limited("read", load) == 0 and made._limited("read", load, [91.0, 100.0]) == 1
+    assert made._limited("write", load, [91.0, 100.0]) == 1   # no ceiling, but ten times the usual share
+    load.metrics["clients_cpu_share"] = 0.05
+    assert made._limited("write", load, [91.0, 100.0]) == 0
 
 
 def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):

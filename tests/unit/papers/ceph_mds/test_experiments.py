@@ -76,10 +76,37 @@ def test_remote_hosts_keep_the_ceilings_files_below_the_labs_folder():
     assert experiments.in_memory(SimpleNamespace(is_remote=True, root="/srv/lab/c1")) == "/srv/lab/c1/ceiling"
 
 
+def ceilings(*given):
+    """Each of a number of clients, with its rates in a phase of creates and in all others."""
+    return pd.DataFrame([{"clients": clients, **{f"{phase}_issued_per_s": others for phase in experiments.PHASES["bonnie"]},
+                          "sequential_create_issued_per_s": creates} for clients, creates, others in given])
+
+
 def test_the_ceiling_is_that_of_as_many_clients_or_the_next_more():
-    ceilings = pd.DataFrame({"clients": [1, 8, 8], "rate_per_s": [10.0, 30.0, 40.0]})
-    assert [experiments.highest_rate(ceilings, n) for n in (1, 4, 8)] == [10, 40, 40]
-    assert experiments.highest_rate(ceilings, 9) == experiments.highest_rate(pd.DataFrame(), 1) == math.inf
+    found = ceilings((1, [10.0], [50.0]), (8, [30.0, 32.0], [60.0, 70.0]), (8, [40.0, 31.0], [60.0, 80.0]))
+    assert [list(experiments.ceilings_of(found, n)["clients"]) for n in (1, 4, 8, 9)] == [[1], [8, 8], [8, 8], []]
+    assert not len(experiments.ceilings_of(pd.DataFrame(), 1))
+    of_eight = experiments.ceilings_of(found, 4)
+    assert experiments.ceilings_in_phase(of_eight, "sequential_create") == [[30, 32], [40, 31]]
+    assert experiments.ceilings_in_phase(of_eight, "random_stat") == [[60, 70], [60, 80]]
+    assert experiments.ceilings_in_phase(of_eight, "mixed") == [[30, 32], [40, 31]]     # the slowest
+    assert experiments.ceilings_in_phase(of_eight[:0], "mixed") == []
+
+
+@pytest.mark.parametrize("metrics, limited", [
+    ({"sequential_create_issued_per_s": [6.0]}, 0), ({"sequential_create_issued_per_s": [8.0]}, 1),
+    ({"random_delete_issued_per_s": [8.0]}, 0), ({"random_delete_issued_per_s": [40.0]}, 1),
+    ({"random_delete_per_s": 34.0}, 0), ({"random_delete_per_s": 36.0}, 1), ({"clients_cpu_s": 5.0}, 1)])
+def test_each_phase_is_held_against_its_own_ceiling(monkeypatch, metrics, limited):
+    """The phases last 6 s without the pause between them, on one core."""
+    monkeypatch.setattr(experiments.Crew, "of", lambda lab: SimpleNamespace(hosts=["c1"]))
+    monkeypatch.setattr(experiments, "cpus_together", len)
+    study = StandIn(None)
+    measured = study.experiment(summary=ceilings((1, [10.0], [50.0])))
+    measured.study = study
+    found = experiments.MetadataBench(measured)._client_limits(
+        SimpleNamespace(point=point(), lab=None), {"clients_cpu_s": 0.6} | metrics, PHASES, 3.0)
+    assert found == {"fuse_cpu_share": 0.5, "client_limited": limited}
 
 
 PHASES = pd.DataFrame({"phase": ["sequential_create", "random_delete"], "started_s": [0.0, 5.0], "seconds": [4.0, 2.0],

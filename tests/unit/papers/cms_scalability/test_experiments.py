@@ -13,7 +13,7 @@ LOAD = dict(op="read", clients=30, rows=1, consistency="ONE", requests=100, valu
 STORE = dict(era="paper", store="mysql", durability="as_shipped", small_share=0.2, large_share=0.4,
              table_rows=10, warm_rounds=2, warm_requests=50, warm_seconds=1)
 CEILING = pd.DataFrame([
-    dict(protocol=protocol, server=server, op=op, clients=30, rate_per_s=rate)
+    dict(protocol=protocol, server=server, op=op, clients=30, issued_per_s=[rate])
     for protocol in ("mysql", "thrift", "http") for server, rate in (("idle", 1000.0), ("large", 500.0))
     for op in ("read", "write")])
 
@@ -46,7 +46,7 @@ def log(monkeypatch):
 
     def calls(crew, target, *, seed, **load):
         done.append(("calls", target.name, load))
-        return SimpleNamespace(rows=[], metrics={"rate_per_s": 400.0, "clients_cpu_share": 0.3})
+        return SimpleNamespace(rows=[], metrics={"issued_per_s": [400.0], "clients_cpu_share": 0.3})
 
     def store(name):
         return type("Store", (Server,), {"__init__": lambda self, host, **settings: Server.__init__(
@@ -128,7 +128,7 @@ def test_the_large_server_is_measured_against_the_ceiling_in_its_place(study, lo
 
 
 def test_of_the_clients_core_the_large_server_leaves_them_a_part():
-    metrics = {"rate_per_s": 100.0, "clients_cpu_share": 0.5}
+    metrics = {"issued_per_s": [100.0], "clients_cpu_share": 0.5}
     ceiling = StandIn.experiment(summary=CEILING)
     limited = [experiments.limited(point(**STORE, **LOAD | {"op": op}, cores=cores), "mysql", metrics,
                                    ceiling) for cores in (1, 2) for op in ("read", "update")]

@@ -14,7 +14,7 @@ WARMUP = dict(warmup_scenario="create_and_list_users", warmup_concurrency=3, war
 LOAD = dict(scenario="create_user", concurrency=5, times=20, seconds_at_most=120)
 FACTS = {"galera": {"version": "10.11", "provider": "26.4"}, "haproxy": {"version": "2.6"},
          "keystone": {"version": "22"}}
-CEILING = pd.DataFrame({"scenario": ["create_user"] * 2, "rate_per_s": [80.0, 100.0]})
+CEILING = pd.DataFrame({"scenario": ["create_user"] * 2, "issued_per_s": [[80.0], [100.0]]})
 
 
 class Link:
@@ -81,7 +81,7 @@ def log(monkeypatch):
     def users(crew, target, *, times, **load):
         done.append("calls" if times == LOAD["times"] and load["concurrency"] == 5 else
                     ("warm-up", {"times": times, **load}))
-        return SimpleNamespace(rows=rows(), metrics={"rate_per_s": 10.0, "clients_cpu_share": 0.2})
+        return SimpleNamespace(rows=rows(), metrics={"issued_per_s": [10.0], "clients_cpu_share": 0.2})
 
     make = type("Made", (Cloud,), {"__init__": lambda self, hosts, **settings: Cloud.__init__(
         self, done, settings)})
@@ -89,7 +89,7 @@ def log(monkeypatch):
     monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
     monkeypatch.setattr(experiments, "keystone_users", users)
     monkeypatch.setattr(experiments, "rally", lambda *a, **load: done.append("rally") or SimpleNamespace(
-        rows=rows(), metrics={"rate_per_s": 10.0}))
+        rows=rows(), metrics={"issued_per_s": [10.0]}))
     return done
 
 
@@ -131,8 +131,8 @@ def test_a_point_may_name_its_tool(study, log):
 
 
 @pytest.mark.parametrize("metrics, is_limited", [
-    ({"rate_per_s": 69.0}, False), ({"rate_per_s": 71.0}, True),
-    ({"rate_per_s": 1.0, "clients_cpu_share": 0.8}, True)])
+    ({"issued_per_s": [69.0]}, False), ({"issued_per_s": [71.0]}, True),
+    ({"issued_per_s": [1.0], "clients_cpu_share": 0.8}, True)])
 def test_the_clients_limit_by_their_highest_rate_or_by_their_processor(metrics, is_limited):
     ceiling = StandIn.experiment(summary=CEILING)
     assert experiments.limited(point(scenario="create_user"), metrics, ceiling) == is_limited

@@ -4,11 +4,18 @@ import os
 import subprocess
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
 
-from labbook.errors import SystemFailure
-from labbook.workloads.clients.cpu import client_limited, cpus_together, server_cpu
+from labbook.errors import LabError, SystemFailure
+from labbook.workloads.clients.cpu import (
+    ceilings_in,
+    client_limited,
+    cpus_together,
+    limited_by_clients,
+    server_cpu,
+)
 from labbook.workloads.keyvalue.load import keyvalue
 
 
@@ -20,6 +27,21 @@ from labbook.workloads.keyvalue.load import keyvalue
 ])
 def test_above_seventy_per_cent_of_either_it_is_limited(rate, ceiling_rate, cpu_share, limited):
     assert client_limited(rate, ceiling_rate, cpu_share) is limited
+
+
+@pytest.mark.parametrize("issued, limited", [
+    ([60, 60], False), ([71, 10], True), ([10, 60], False), ([10, 64], True), ([69], False)])
+def test_each_host_is_held_against_its_own_ceiling(issued, limited):
+    assert limited_by_clients(issued, [[100, 80], [90, 90]], 0.1) is limited
+    assert limited_by_clients(issued, [], 0.8) and not limited_by_clients(issued, [], 0.1)
+
+
+def test_a_ceiling_that_cannot_be_compared_is_an_error():
+    old = pd.DataFrame({"rate_per_s": [9.0]})
+    assert ceilings_in(old.assign(issued_per_s=[[5.0, 4.0]])) == [[5, 4]] and ceilings_in(old[:0]) == []
+    for lacks in (old, old.assign(issued_per_s=None)):
+        with pytest.raises(LabError, match="earlier version"):
+            ceilings_in(lacks)
 
 
 def test_hosts_of_one_machine_may_have_the_same_cpus(tmp_path):

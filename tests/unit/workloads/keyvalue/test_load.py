@@ -1,10 +1,11 @@
 """The clients' process and its rows, against null servers on loopback."""
 
-import gc
 import threading
 import time
+from itertools import combinations
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import runners
 from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
@@ -45,11 +46,11 @@ def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
         150 / ((rows.started_s + rows.seconds).max() - rows.started_s.min()))
 
 
-def rows_drawn(number, spec):
+def rows_drawn(number, spec, count=50):
     """By a client in a closed loop and by one of a stream."""
-    loop = callers.ClosedLoopClient(spec | {"requests": 50}, number, "part")
+    loop = callers.ClosedLoopClient(spec | {"requests": count}, number, "part")
     stream = callers.StreamClient(spec | {"rate_per_s": None, "all_clients": 2}, number, "part", b"")
-    return loop.rows, [int(stream.draw.random() * spec["rows"]) for _ in range(50)]
+    return loop.rows, [int(stream.draw.random() * spec["rows"]) for _ in range(count)]
 
 
 def test_each_client_draws_rows_of_its_own_that_follow_from_the_seed(monkeypatch):
@@ -61,14 +62,17 @@ def test_each_client_draws_rows_of_its_own_that_follow_from_the_seed(monkeypatch
         assert one != other and len(set(one) & set(other)) < 10
 
 
-@pytest.mark.parametrize("given, collects", [({"requests": 50}, False), ({}, True)])
-def test_clients_in_a_closed_loop_never_pause_to_collect_garbage(tmp_path, given, collects):
-    spec = calls_spec(target(1, "thrift")) | dict(clients=1, first_client=0) | given
-    try:
-        callers.Callers(spec, str(tmp_path / "out"))
-        assert gc.isenabled() is collects   # the clients are forked after this
-    finally:
-        gc.enable()
+@pytest.mark.parametrize("kind", [0, 1], ids=["closed loop", "stream"])
+def test_what_clients_draw_is_independent(monkeypatch, kind):
+    """Of 12 clients each draws evenly, and no two draw the same row at a turn more often than chance."""
+    monkeypatch.setattr(callers.Client, "warm_up", lambda client: None)
+    spec = calls_spec(target(1, "thrift")) | LOAD | {"rows": 10}
+    drawn = np.array([rows_drawn(number, spec, 2000)[kind] for number in range(12)])
+    for one, other in combinations(drawn, 2):
+        assert 0.05 < (one == other).mean() < 0.15     # a tenth, with a deviation of 0.007
+        assert 0.05 < (one[1:] == other[:-1]).mean() < 0.15
+    for of_client in drawn:
+        assert 0.05 < np.bincount(of_client, minlength=10).min() / 2000
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -228,8 +232,12 @@ def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  #
     assert load.metrics["start_spread_s"] >= 0.6
 
 
-@pytest.mark.parametrize("end", ["input closed", "killed"])
-def test_clients_end_with_what_started_them(null_server, end):  # noqa: F811
-    waiting = calls_spec(null_server("thrift")) | LOAD | {"first_client": 0}
-    with runners.ready("keyvalue.on_host.callers", waiting, clients=LOAD["clients"]) as runner:
+@pytest.mark.parametrize("end", ["input closed", "killed", "killed at work"])
+def test_clients_end_with_what_started_them(null_server, tmp_path, end):  # noqa: F811
+    waiting = calls_spec(null_server("thrift")) | LOAD | {
+        "first_client": 0, "requests": 500_000, "seconds_at_most": 600}
+    with runners.ready("keyvalue.on_host.callers", waiting, tmp_path / "out", LOAD["clients"]) as runner:
+        if end == "killed at work":
+            runners.begin(runner)
+            runners.await_work(runner.pid)
         runner.stdin.close() if end == "input closed" else runner.kill()

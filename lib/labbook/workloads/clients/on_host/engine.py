@@ -68,6 +68,7 @@ def finish(seconds: float) -> int:
     except subprocess.TimeoutExpired:
         _fail(f"clients did not end within {seconds:g} s")
     if process.returncode != 0:
+        _kill_group(process)
         _fail(f"clients ended with exit code {process.returncode}")
     return (folder / "out").stat().st_size
 
@@ -89,20 +90,26 @@ def chunk(offset: int, size: int, last: bool) -> bytes:
 
 
 def clear() -> None:
-    """Kill the program if it still runs, and remove its files."""
+    """Kill what still runs of the program and its clients, and remove its files."""
     global _running
     if _running is None:
         return
     process, folder = _running
     _running = None
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode is None:  # not waited for, so its number is no other's
+        _kill_group(process)
         process.wait()
     for pipe in (process.stdin, process.stdout):
         pipe.close()
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
+
+
+def _kill_group(process) -> None:
+    """The program and its clients, which may live though the program does not."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _write_line(line: str) -> None:

@@ -7,16 +7,19 @@ A kind of client is a module with a subclass of Runner and, at its end,
 
 The engine starts it (see engine). It forks a process for each client, so that none waits for
 another's interpreter lock. All get ready; then all start together, at the time that the engine
-writes. The results are a file: the length of a header (8 bytes), the header (JSON: a dict of each
-client), and the clients' rows, as bytes, one client after the other.
+writes. They end with the program, however it ends. No garbage is collected by itself (see memory).
+The results are a file: the length of a header (8 bytes), the header (JSON: a dict of each client),
+and the clients' rows, as bytes, one client after the other.
 """
 
+import ctypes
 import gc
 import json
 import os
 import resource
 import select
 import shutil
+import signal
 import struct
 import sys
 import time
@@ -24,6 +27,7 @@ from contextlib import suppress
 
 WAIT_FOR_START_SECONDS = 900  # for the slowest host; an engine that ends closes our input sooner
 LENGTH = struct.Struct("<q")
+PR_SET_PDEATHSIG = 1    # prctl's, of linux/prctl.h
 
 
 class Runner:
@@ -110,10 +114,12 @@ class Forks:
             os.kill(pid, 9)  # none can be another's: we have not waited for it
 
     def _fork(self, number, make) -> int:
+        parent = os.getpid()
         pid = os.fork()
         if pid:
             return pid
         try:
+            end_with(parent)
             os.dup2(2, 1)  # the engine reads our parent's output to its end, which comes with ours
             os.close(self._go[1])
             client = make(number)
@@ -130,7 +136,8 @@ class Forks:
 def main(kind: type[Runner]) -> int:
     """Run the host's clients; the exit code. sys.argv: the path for the results."""
     runner = kind(json.loads(sys.stdin.buffer.raw.readline()), sys.argv[1])
-    gc.freeze()  # so that the collector copies no pages for its marks
+    gc.disable()  # see memory
+    gc.freeze()  # so that a collection in a client copies no pages for its marks
     forks = Forks(runner.numbers, runner.client)
     if not forks.start() or not runner.lead(forks):
         return 1
@@ -152,6 +159,15 @@ def results(raw: bytes) -> tuple[list[dict], memoryview]:
     """(heads, rows) of a file of results: for the driver."""
     begin = LENGTH.size + LENGTH.unpack_from(raw)[0]
     return json.loads(bytes(raw[LENGTH.size:begin])), memoryview(raw)[begin:]
+
+
+def end_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends, even by SIGKILL."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:  # it has ended before
+        os._exit(1)
 
 
 def until_input_closes() -> None:

@@ -11,6 +11,7 @@ import os
 import struct
 import time
 
+from labbook.workloads.clients.on_host.memory import Memory
 from labbook.workloads.clients.on_host.runner import cpu_seconds, sleep_until
 from labbook.workloads.files.on_host.calls import FUNCTIONS, RMDIR
 from labbook.workloads.files.on_host.patterns import Deep, Mixed, Renames, Wide
@@ -51,6 +52,7 @@ class Client:
         rate = spec["rate_per_s"]
         self._every = spec["all_clients"] / rate * 1e9 if rate else 0
         self._before(spec["phases"][0])
+        self._memory = Memory(spec["clients"])
 
     def measure(self, start: float) -> None:
         """`start`: when the clients of all hosts start, seconds since the epoch."""
@@ -148,6 +150,7 @@ class Client:
 
     def _note_cpu(self) -> None:
         self._sheet.used(cpu_seconds() - self._used)
+        self._memory.look()
 
     def _wait_for_turn(self) -> None:
         """Wait until the next call is due, on a schedule of equal distances."""

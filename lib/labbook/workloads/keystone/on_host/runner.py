@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import contextmanager
 
+from labbook.workloads.clients.on_host.memory import Memory
 from labbook.workloads.clients.on_host.runner import (
     Runner,
     cpu_seconds,
@@ -61,14 +62,17 @@ class Client:
 
     def measure(self, start: float) -> None:
         zero, cpu, number = sleep_until(start), cpu_seconds(), 0
+        memory = Memory(self.spec["clients"])
 
         def now():
             return (time.perf_counter_ns() - zero) / 1e9
 
         while now() < self.spec["seconds_at_most"] and self._turn():
             self.call(number, now)
+            memory.look()
             number += 1
-        save_part(self._part, client=self.number, cpu_s=cpu_seconds() - cpu, calls=self._calls)
+        save_part(self._part, client=self.number, cpu_s=cpu_seconds() - cpu, calls=self._calls,
+                  collections=memory.collections)
 
 
 @contextmanager

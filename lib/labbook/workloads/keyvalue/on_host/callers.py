@@ -7,7 +7,6 @@ A call that fails is a row with its error; so is each call of a client that cann
 No NumPy here: its import would cost a small point a third of a second.
 """
 
-import gc
 import mmap
 import random
 import struct
@@ -16,6 +15,7 @@ import time
 from array import array
 
 from labbook.targets import DOTS, key_of
+from labbook.workloads.clients.on_host.memory import Memory
 from labbook.workloads.clients.on_host.runner import (
     Runner,
     cpu_seconds,
@@ -30,6 +30,7 @@ from labbook.workloads.keyvalue.wire.pairs import value_of
 ROW = struct.Struct("<ddB")  # when it started, seconds it took, 0 or the number of its error's text
 KINDS_OF_ERRORS, ERROR_BYTES = 8, 160  # distinct texts of a client, the last one for all others
 BUFFER_BYTES = 1 << 16  # of rows, before a stream's client writes them to its file
+LOOK_EVERY = 256        # calls, between two looks at the memory
 NAP_NS = 200_000_000    # how long a client that is ahead of its schedule does not check for the end
 LOST_SECONDS = 0.05     # pause after a lost connection: refusals come faster than anybody needs rows
 
@@ -100,8 +101,10 @@ class ClosedLoopClient(Client):
         zero = sleep_until(start)
         deadline = zero + int(self.spec["seconds_at_most"] * 1e9)
         started, took, errors = array("d"), array("d"), {}
-        cpu, once, call = cpu_seconds(), self.once, self.call
+        cpu, once, call, memory = cpu_seconds(), self.once, self.call, Memory(self.spec["clients"])
         for i, row in enumerate(self.rows):
+            if not i % LOOK_EVERY:
+                memory.look()
             begin = clock()
             if begin > deadline:
                 break
@@ -142,7 +145,8 @@ class StreamClient(Client):
         clock, once, call, draw = time.perf_counter_ns, self.once, self.call, self.draw.random
         rows, every, due = self.spec["rows"], self._every, zero + self._due
         deadline = zero + int(self.spec["seconds_at_most"] * 1e9)
-        buffer, pack, stopped = bytearray(), ROW.pack, self._stopped
+        buffer, pack, stopped, made = bytearray(), ROW.pack, self._stopped, 0
+        memory = Memory(self.spec["clients"])
         while not stopped[0]:
             begin, error = clock(), 0
             if begin > deadline:
@@ -159,6 +163,8 @@ class StreamClient(Client):
                 error = self.note(raised)
                 self.recover(raised)
             buffer += pack((begin - zero) / 1e9, (clock() - begin) / 1e9, error)
+            if not (made := made + 1) % LOOK_EVERY:
+                memory.look()
             if error and not self.connected:
                 time.sleep(LOST_SECONDS)
             if len(buffer) > BUFFER_BYTES:
@@ -180,8 +186,6 @@ class Callers(Runner):
         super().__init__(spec, out)
         load_code(spec)
         self._stopped, self._closed_loop = mmap.mmap(-1, 1), "requests" in spec
-        if self._closed_loop:
-            gc.disable()  # no pauses of our own making; a stream may run for hours and collects
 
     def client(self, number):
         if self._closed_loop:

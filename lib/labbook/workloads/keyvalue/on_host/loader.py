@@ -8,6 +8,7 @@ import mmap
 import sys
 import time
 
+from labbook.workloads.clients.on_host.memory import Memory
 from labbook.workloads.clients.on_host.runner import Runner, cpu_seconds, main, save_part, say
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.on_host.callers import load_code
@@ -43,13 +44,14 @@ class Loader:
                   again=self._again, cpu_s=cpu_seconds() - used)
 
     def _write_all(self, rows: range) -> None:
-        size, due = self._spec["rows_a_batch"], 0.0
+        size, due, memory = self._spec["rows_a_batch"], 0.0, Memory(self._spec["clients"])
         for first in range(rows.start, rows.stop, size):
             batch = range(first, min(first + size, rows.stop))
             due = self._wait_for_turn(due, len(batch))
             written = time.time_ns() // 1000  # kept in retries, so that a store has one value
             self._retry(lambda: self._write(batch, written))
             self._done[self._at] += len(batch)
+            memory.look()
 
     def _wait_for_turn(self, due: float, rows: int) -> float:
         """Wait until the batch is due: when the next one is. A late batch is not made up for."""

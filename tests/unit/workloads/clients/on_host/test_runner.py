@@ -1,8 +1,11 @@
 """The program that runs a host's clients, and the engine that starts it."""
 
+import os
+import signal
 import time
 
 import pytest
+import runners
 
 from labbook.workloads.clients.driver import shares
 from labbook.workloads.clients.on_host import engine
@@ -10,6 +13,7 @@ from labbook.workloads.clients.on_host.runner import results
 
 PROGRAM = """
 import gc, os, sys, time
+from labbook.workloads.clients.on_host import runner
 from labbook.workloads.clients.on_host.runner import (
     Runner, main, save_part, say, sleep_until, until_input_closes)
 
@@ -21,14 +25,22 @@ class Client:
 
     def measure(self, start):
         zero = sleep_until(start)
+        while self.does == "call for ever":
+            pass
         if self.does == "die" and self.number == 1:
             raise ValueError("lost")
         save_part(self.part, bytes([self.number]) * (self.number + 1), client=self.number,
-                  late_s=(time.perf_counter_ns() - zero) / 1e9, frozen=gc.get_freeze_count())
+                  late_s=(time.perf_counter_ns() - zero) / 1e9, frozen=gc.get_freeze_count(),
+                  collects=gc.isenabled())
 
 class Kind(Runner):
     def client(self, number):
         return Client(number, self.part(number), self.spec["does"])
+
+    def __init__(self, spec, out):
+        super().__init__(spec, out)
+        if not spec.get("kernel_ends_them", True):
+            runner.end_with = lambda parent: None
 
     def lead(self, forks):
         if self.spec["does"] == "go on":
@@ -61,10 +73,34 @@ def test_results_are_heads_and_rows_client_after_client(prepare):
     assert all(0 <= head["late_s"] < 10 for head in heads)
 
 
-def test_the_collector_leaves_what_was_there_before_the_fork_alone(prepare):
+def test_no_client_collects_garbage_while_it_measures(prepare):
     prepare("measure")
     heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
-    assert all(head["frozen"] > 1000 for head in heads)
+    assert [head["collects"] for head in heads] == [False] * 3
+    assert all(head["frozen"] > 1000 for head in heads)   # what was there before the fork
+
+
+def test_clients_do_not_outlive_the_program_that_forked_them(prepare):
+    prepare("call for ever")
+    engine.start(time.time())
+    leader = engine._running[0]
+    runners.await_work(leader.pid)
+    os.kill(leader.pid, signal.SIGKILL)
+    runners.await_end(leader.pid)                         # though nobody clears up
+    with pytest.raises(RuntimeError, match="exit code -9"):
+        engine.finish(20)
+
+
+def test_clearing_ends_clients_whose_program_has_been_killed(prepare):
+    prepare("call for ever", kernel_ends_them=False)
+    engine.start(time.time())
+    leader = engine._running[0]
+    runners.await_work(leader.pid)
+    os.kill(leader.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
+    assert len(runners.session(leader.pid)) == 3
+    engine.clear()
+    runners.await_end(leader.pid)
 
 
 def test_a_client_that_dies_fails_its_host(prepare):

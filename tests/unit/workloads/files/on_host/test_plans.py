@@ -181,3 +181,10 @@ def test_trees_are_as_deep_as_asked_and_gone_after(tmp_path, pattern, depth):
 
 def test_each_pattern_has_a_plan_and_each_call_a_name():
     assert set(PLANS) == set(PHASES) and len(OPS) == len(FUNCTIONS)
+
+
+@pytest.mark.parametrize("pattern", PLANS)
+def test_no_two_clients_draw_the_same(tmp_path, pattern):
+    drawn = [PLANS[pattern](spec(tmp_path), number).draw.sample(range(1000), 9)
+             for number in (0, 1, 2, 0)]
+    assert drawn[0] == drawn[3] and len({*map(tuple, drawn)}) == 3

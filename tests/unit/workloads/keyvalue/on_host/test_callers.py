@@ -208,7 +208,7 @@ def test_hosts_whose_clocks_differ_start_together(crew, serve):
     assert told[0] == stream.started + 2 and load.metrics["start_spread_s"] >= 0.6
 
 
-@pytest.mark.parametrize("end", ["input closed", "killed before the start"])
+@pytest.mark.parametrize("end", ["input closed", "killed before the start", "killed at work"])
 def test_clients_end_with_what_started_them(serve, tmp_path, end):
     spec = calls_spec(serve()) | STREAM | dict(
         first_client=0, all_clients=3, warmup_requests=0, rate_per_s=None)
@@ -218,4 +218,7 @@ def test_clients_end_with_what_started_them(serve, tmp_path, end):
             time.sleep(0.2)
             runner.stdin.close()
         else:
+            if end == "killed at work":
+                runners.begin(runner)
+                runners.await_work(runner.pid)
             runner.kill()
