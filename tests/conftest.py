@@ -38,6 +38,14 @@ def pytest_runtest_setup(item):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def cores_are_shared():
+    """Tests' labs run several at a time, and measure nothing that is kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABBOOK_SHARE_CORES", "1")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def nothing_left_over(request):
     """After the lab tests the machine has no namespace, link, mount, ... that it had not before."""
     if not any(map(_needs_lab, request.session.items)) or not _privileged():
@@ -59,8 +67,8 @@ def things() -> set[str]:
           (place, *Path("/sys/fs/cgroup").glob(f"*/foreign-{place.name}"))),
         *(f"link {path.name}" for path in Path("/sys/class/net").glob("fh-*")),
         *(f"network namespace {path.name}" for path in Path("/run/netns").glob("*")),
-        *(f"record {path}" for path in RECORDS.glob("*/")),
-        *(f"folder {path}" for path in STATE.glob("*/")),
+        *(f"record {path}" for path in RECORDS.glob("[!.]*/")),     # locks stay
+        *(f"folder {path}" for path in STATE.glob("[!.]*/")),   # kernel features may be tried meanwhile
         *(f"loop device on {path.read_text().strip()}"
           for path in Path("/sys/block").glob("loop*/loop/backing_file")),
         *(f"mount {line.split()[4]}" for line in Path("/proc/self/mountinfo").open()

@@ -39,6 +39,15 @@ def _write_and_rename(path, partial, write, before_rename):
         partial.unlink(missing_ok=True)
 
 
+def open_lock(path: Path, mode: str = "w"):
+    """Open a file for flock. Only its owner can open it: any open file, also one opened for reading,
+    would do to hold the lock against its owner. No symbolic link is followed."""
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))
+    if os.fstat(file.fileno()).st_uid == os.geteuid():
+        os.fchmod(file.fileno(), 0o600)     # an earlier version made it readable
+    return file
+
+
 @contextmanager
 def disk_errors(path: Path):
     """A block that writes the file `path`: LabError where the disk is full or reports an error."""

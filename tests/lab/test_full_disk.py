@@ -1,13 +1,16 @@
-"""A disk that is really full while a point is recorded: said, nothing lost, and gone on later."""
+"""Disks that are really full, of records and of a lab's host: said, nothing lost, and gone on later."""
 
 import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_labs import describe, new_id
 
-from labbook.errors import LabError
+from labbook.errors import LabbookError, LabError
+from labbook.lab import Environment, Lab
 from labbook.study.study import Study
 
 SIZE_KIB = 1024
@@ -80,3 +83,44 @@ def test_a_disk_that_cannot_even_take_the_failure_says_so(study, small_disk):
     with pytest.raises(LabError, match="disk is full"):
         with one.attempt(point):
             raise ValueError("the system broke")
+
+
+LAB = "sites: [lan]\nhosts: {h1: {site: lan, role: db, limits: {disk: {size: 32M}}}}\n"
+
+
+def write(host, mb):
+    """A server that writes so much to its log, on the host's own disk, and then says that it is ready."""
+    server = host.start("server", f"sh -c 'head -c {mb}M /dev/zero && echo ready && sleep 100'")
+    host.wait_for(lambda: "ready" in server.log_tail(1), "the server", 30, server)
+    server.kill()
+
+
+def test_a_hosts_disk_that_fills_is_said_at_its_point_and_the_lab_gives_it_back(study):
+    root = Path(os.environ["LABBOOK_ROOT"])
+    (root / "data/papers/demo/lab.yml").write_text(LAB)
+    one, labs = study(), []
+    experiment = one.experiment("fill", vary={"mb": [1, 100]})
+    for point in experiment.remaining():
+        with one.attempt(point) as attempt:
+            labs.append(attempt.lab)
+            write(attempt.lab.host("h1"), point.mb)
+            attempt.record(pd.DataFrame({"seconds": [1.0] * ROWS}))
+    with pytest.raises(LabbookError, match="1 point failed(.|\n)*the disk of h1 is full"):
+        one.complete()
+    whole, = (p for p in experiment.points() if p.key in list(experiment.summary()["point"]))
+    assert whole.mb == 1 and len(experiment.rows(whole)) == ROWS
+    assert labs and not any(lab.folder.exists() for lab in labs)
+    backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+    assert not [lab.id for lab in labs if any(lab.id in path for path in backing)]
+
+
+def test_a_program_that_finds_no_room_to_start_says_so():
+    limits = {"disk": {"size": "32M"}}
+    with Lab.up(describe({"h1": limits}), Environment("local"), new_id()) as lab:
+        host = lab.host("h1")
+        with pytest.raises(LabError, match="No space left on device"):
+            host.run("head -c 100M /dev/zero > big")
+        with pytest.raises(LabError, match="No space left on device"):
+            host.start("server", "sleep 100")
+        host.run("rm big")
+        host.start("server", "sleep 100").kill()

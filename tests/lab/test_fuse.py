@@ -1,6 +1,8 @@
 """File systems that hang, and the end of who waits for them: by an unmount, a lab's end, the next
 command after a kill."""
 
+import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ from labbook.lab.host.mount_point import run_or_abandon
 from labbook.lab.probes import probes
 
 HERE = Path(__file__).parent
+LIB = HERE.parents[1] / "lib"
 FUSE = {"fuse": True}
 SECONDS = 20
 LOOKUP = 1      # the kernel's word for what a stat begins with
@@ -30,6 +33,16 @@ lab = Lab.up(test_fuse.describe({"h1": test_fuse.FUSE}), Environment("local"), s
 test_fuse.hang(lab.host("h1"), "self")
 print(lab.host("h1").run("cat /proc/self/mountinfo").stdout.count("fuse.mute"), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
+"""
+# Take a lab down as if the kernel never let go of who waits.
+NEVER_ENDS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from labbook.lab.journal import Journal
+from labbook.lab.local import unmake
+unmake.fuse.release, unmake.PATIENCE = lambda journal: None, 1
+print(*unmake.unmake(Journal(Path(sys.argv[2]))), sep="\\n")
 """
 
 
@@ -72,6 +85,38 @@ def test_a_lab_with_a_mount_that_hangs_goes_down():
     lab = Lab.up(describe({"h1": FUSE, "h2": {}}), Environment("local"), new_id())
     try:
         hang(lab.host("h1"), "self")
+    finally:
+        lab.down()
+    assert not lab.folder.exists()
+
+
+def test_one_outside_of_the_hosts_folder_whose_server_is_stopped_is_no_hindrance():
+    lab = Lab.up(describe({"h1": FUSE}), Environment("local"), new_id())
+    try:
+        host = lab.host("h1")
+        host.put(HERE / "mute_fs.py", host.root / "mute_fs.py")
+        server = host.start("mute", f"{host.python} mute_fs.py /tmp", root=True)
+        host.wait_for(lambda: mounted(host), "the file system", SECONDS, server)
+        server.signal("STOP")
+        host.run("setsid stat /tmp/yours > /dev/null 2>&1 < /dev/null &")
+        host.wait_for(lambda: host.run("ps -eo stat=,args= | grep '^D.*stat /tmp/your[s]'", check=False).stdout,
+                      "somebody to wait for it", SECONDS)
+    finally:
+        lab.down()
+    assert not lab.folder.exists()
+
+
+def test_what_does_not_end_is_named_and_kept_and_the_next_command_ends_it():
+    lab = Lab.up(describe({"h1": {**FUSE, "disk": {"size": "32M"}}}), Environment("local"), new_id())
+    try:
+        hang(lab.host("h1"), "self")
+        sudo = ["sudo", "-n"] if os.geteuid() else []
+        done = subprocess.run([*sudo, sys.executable, "-c", NEVER_ENDS, LIB, lab.folder], capture_output=True,
+                              text=True, timeout=120)
+        assert re.search(r"process \d+ \(h1\) does not end: waiting in the kernel: .*\d+ \(stat\) in",
+                         done.stdout), done.stdout + done.stderr
+        assert re.search(r"loop .*/h1.disk: .* is still in use as a disk", done.stdout), done.stdout
+        assert (lab.folder / "journal").exists()
     finally:
         lab.down()
     assert not lab.folder.exists()

@@ -21,13 +21,14 @@ def test_all_are_tried_quickly_and_leave_nothing():
     assert found["root"].ok and found["namespaces"].ok
     assert found["delay"].ok == (found["netem"].ok or found["nfqueue"].ok)
     assert not [*Path("/sys/fs/cgroup").glob("*/labbook-probe-*"),
-                *Path("/var/tmp").glob("labbook-probe-*")]
+                *features.SCRATCH.glob("*")]
     backing = subprocess.run(["losetup", "--list"], capture_output=True, text=True).stdout
     assert "labbook-probe" not in backing
 
 
 def test_what_a_killed_try_left_goes_with_the_next():
-    file = Path("/var/tmp/labbook-probe-killed")
+    features.SCRATCH.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = features.SCRATCH / "labbook-probe-killed"
     device = loop_device.make(file, 8 << 20)
     groups = sorted(path for path in Path("/sys/fs/cgroup").glob("*/cgroup.procs"))[:1]
     for group in groups:

@@ -180,7 +180,7 @@ cd /srv/archive
   echo "SHA256: $(sha256sum probe.deb | cut -d' ' -f1)"; } > Packages
 echo 'deb [trusted=yes] file:/srv/archive ./' > /etc/apt/sources.list"""
 APTS_OWN = r"h1: (packages: new: labbook-probe 1.0 |files: /(var/(lib|cache|log)/(apt|dpkg|systemd)|" \
-           r"etc/(init|rc[0-6S])\.d/\w*labbook-probe|run/lock/labbook-install:))"
+           r"etc/(init|rc[0-6S])\.d/\w*labbook-probe|run/labbook(/\.locks(/install)?)?:))"
 
 
 def test_packages_are_installed_where_allowed_and_stay_without_their_service(place, here):

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from labbook import paths
-from labbook.atomic_files import make_folder, write_whole
+from labbook.atomic_files import make_folder, open_lock, write_whole
 from labbook.checks import check, did_you_mean, load_yaml
 from labbook.claims.matrix import expand
 from labbook.claims.schema import OPEN_ENDED, RULES, SCHEMA
@@ -117,7 +117,7 @@ def store(study: str, *judged: dict) -> None:
     file = verdicts_path(study)
     make_folder(file.parent)
     order = [claim["id"] for claim in load(study)]
-    with open(file.with_suffix(".lock"), "w") as lock:
+    with open_lock(file.with_suffix(".lock")) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stored = {v["id"]: v for v in [*verdicts(study), *judged]}
         text = json.dumps([stored[i] for i in order if i in stored], indent=1, ensure_ascii=False,

@@ -31,6 +31,7 @@ def up(given) -> int:
     description = LabDescription.load(paths.papers(study) / "lab.yml")
     jobs = {study: {"environment": file}}
     run.check_files(jobs)
+    run.sweep_labs()    # what killed runs left may have the cores
     run.check_needs(jobs)
     lab = Lab.up(description, environment, lab_id=_id_to_explore(study, environment), keep=True)
     started = []

@@ -9,7 +9,9 @@ from labbook.errors import InputError
 from labbook.lab import quantities
 from labbook.lab.link.shaping import Shape
 
-MOST_SITES, MOST_HOSTS = 15, 240  # that fit into one lab's range of addresses (a /20)
+# What fits into one lab's range of addresses (a /20), also where every site is linked to every other.
+MOST_SITES, MOST_HOSTS = 14, 240
+MOST_ADDRESSES = 245    # of hosts and of the routers that come with links, on the control network
 LEAST_QUOTA = 0.01  # of one CPU's time
 NAME = r"^[a-z][a-z0-9-]{0,11}$"
 SIZE = {"type": ["string", "integer"], "description": "a size such as 512M or 4G"}
@@ -119,7 +121,7 @@ class LabDescription:
         """Check the parsed YAML of `file`, which errors name; `name` is the study's."""
         check(data, SCHEMA, file)
         hosts = tuple(_hosts(data, file))
-        _check_links(data, file)
+        _check_links(data, hosts, file)
         _check_shared_cores(hosts, file)
         systems = tuple(_systems(data, {h.name for h in hosts}, file))
         needs = {k: _bytes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
@@ -207,7 +209,7 @@ def _check_shared_cores(hosts, file):
                              key=f"hosts.{host.name}.limits", allowed="one of the two")
 
 
-def _check_links(data, file):
+def _check_links(data, hosts, file):
     seen = set()
     for i, link in enumerate(data.get("links", ())):
         a, b = link["between"]
@@ -219,6 +221,9 @@ def _check_links(data, file):
             raise InputError("a link joins two sites, once", file=file, key=f"links.{i}.between")
         seen.add(frozenset((a, b)))
         _check_shape(link, file, f"links.{i}")
+    if (count := len(hosts) + len(linked := frozenset().union(*seen))) > MOST_ADDRESSES:
+        raise InputError(f"{len(hosts)} hosts and {len(linked)} routers of linked sites", file=file, key="hosts",
+                         allowed=f"{MOST_ADDRESSES} together, {count - MOST_ADDRESSES} hosts fewer")
     used = {h["site"] for h in data["hosts"].values()}
     empty = [s for s in data["sites"] if s not in used]
     if empty:

@@ -7,19 +7,20 @@ does not work, and leaves nothing behind.
 import os
 import secrets
 import shlex
-import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from labbook.lab import deadline
 from labbook.lab.disk import loop_device, tracefs
 from labbook.lab.host import fuse
 from labbook.lab.link.on_host import delayline
 from labbook.lab.link.shaping import TRY_NETEM
 
 CGROUPS = Path("/sys/fs/cgroup")
-SCRATCH = Path("/var/tmp").resolve()    # on a disk like the labs' folder; /tmp may be a tmpfs
+# On the disk of the labs' folder. It is root's alone: in /var/tmp others could plant what root opens.
+SCRATCH = Path("/var/lib/labbook/.probes")
 PREFIX = "labbook-probe-"
 SECONDS = 20    # for one command; each takes hundredths of a second
 MEBIBYTE = 1 << 20
@@ -38,14 +39,11 @@ def _run(command: str) -> str:
     """Output of a command; Missing, with the package to install, when it fails or is not there."""
     words = shlex.split(command)
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        raise Missing(f"`{command}` did not end within {SECONDS} s") from None
+        return deadline.run(*words, seconds=SECONDS, name=command)
     except FileNotFoundError:
         raise Missing(f"no command {words[0]}", _install(words[0])) from None
-    said = (done.stderr or done.stdout).strip()
-    if done.returncode == 0:
-        return done.stdout
+    except OSError as error:
+        said = str(error).removeprefix(f"{command}: ")
     absent = next((command for command in PACKAGE_OF
                    if f"{command}: not found" in said or f"execute {command}:" in said), None)
     raise Missing(said[-300:] or f"`{command}` failed", _install(absent) if absent else "")
@@ -154,7 +152,8 @@ def _require_file(path):
 def _with_loop(look):
     """A function that returns `look(/sys/block/loopN)` for a small scratch disk."""
     def attempt():
-        with tempfile.NamedTemporaryFile(dir=SCRATCH, prefix=PREFIX) as file:
+        SCRATCH.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=SCRATCH.resolve(), prefix=PREFIX) as file:
             file.truncate(4 * MEBIBYTE)
             device = _run(f"losetup --find --show --direct-io=on {file.name}").strip()
             try:
@@ -166,8 +165,8 @@ def _with_loop(look):
 
 def _direct(block):
     if (block / "loop/dio").read_text().strip() != "1":
-        raise Missing("loop devices do no direct I/O on the file system of /var/tmp",
-                      "Put /var/tmp and the labs' folder on ext4 or xfs")
+        raise Missing(f"loop devices do no direct I/O on the file system of {SCRATCH.parent}",
+                      "Put the labs' folder on ext4 or xfs")
     return "direct I/O"
 
 
@@ -180,10 +179,12 @@ def _schedulers(block):
 
 def clear_leftovers() -> None:
     """Remove what a killed probe left. Only one process may probe at a time."""
-    for file in SCRATCH.glob(f"{PREFIX}*"):
+    for file in SCRATCH.resolve().glob(f"{PREFIX}*"):
         for device in loop_device.devices(str(file)):
             loop_device.detach(device)
         file.unlink()
+    with suppress(OSError):
+        SCRATCH.rmdir()
     with suppress(OSError):
         tracefs.undo(*tracefs.instances(PREFIX))
     for group in [*CGROUPS.glob(f"{PREFIX}*"), *CGROUPS.glob(f"*/{PREFIX}*")]:

@@ -62,6 +62,17 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def command(pid: int | str) -> str:
+    """The command of a process, shortened; "ended" when there is none."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().replace(b"\0", b" ").decode(errors="replace").split()
+    except OSError:
+        words = []
+    line = " ".join(words) or "ended"
+    return line if len(line) <= 80 else f"{line[:77]}..."
+
+
 def boot_id() -> str:
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()

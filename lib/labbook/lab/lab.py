@@ -76,6 +76,8 @@ class Lab:
             made = json.loads((ownership.folder / "lab.json").read_text())
         except FileNotFoundError:
             raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
+        except PermissionError:
+            raise LabError(f"lab {lab_id} belongs to another user") from None
         ownership.require()
         return cls(lab_id, provider, made, ownership)
 
@@ -158,7 +160,7 @@ class Lab:
         """For the record: provider, hosts with site, role, cores and limits, links as asked.
 
         Hosts that are machines of their own also have `machine`: cpu, cores, memory_gib, kernel,
-        system.
+        system. `shared_cores`: those of the lab's own cores that other labs were free to use as well.
         """
         machines = {h["name"]: {"machine": h["machine"]} if "machine" in h else {}
                     for h in self._made["hosts"]}
@@ -169,6 +171,7 @@ class Lab:
                       for h in self.hosts.values()},
             "links": [{"between": [link.site_a, link.site_b], **link.asked}
                       for link in self.links()],
+            "shared_cores": self._made.get("shared_cores", []),
         }
 
     def before_down(self, undo) -> None:

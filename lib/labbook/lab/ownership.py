@@ -5,7 +5,9 @@ import os
 import time
 from pathlib import Path
 
+from labbook.atomic_files import open_lock
 from labbook.errors import LabError
+from labbook.lab import kernel
 
 SWEEP_SECONDS = 1
 
@@ -20,7 +22,7 @@ class Ownership:
         """Try to lock; False when another living process owns the lab, or its folder is gone."""
         while True:
             try:
-                file = open(self.folder / "owner.lock", "a+")
+                file = open_lock(self.folder / "owner.lock", "a+")
             except FileNotFoundError:
                 return False
             except PermissionError:
@@ -39,11 +41,12 @@ class Ownership:
             file.close()  # the folder went away and came back between open and lock
 
     def holder(self) -> str:
-        """The owner's process id, or "unknown"."""
+        """The owner's process id and command, or "unknown"."""
         try:
-            return (self.folder / "owner.lock").read_text().strip() or "unknown"
+            pid = (self.folder / "owner.lock").read_text().strip()
         except OSError:
             return "unknown"
+        return f"{pid} ({kernel.command(pid)})" if pid else "unknown"
 
     @property
     def held(self) -> bool:

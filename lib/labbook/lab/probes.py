@@ -4,7 +4,6 @@ Probes run as root (`sudo -n` for other users), in parallel. Successes are cache
 boot; what is missing is tried again, since it may have been installed meanwhile.
 """
 
-import fcntl
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from labbook.errors import InputError
+from labbook.lab import deadline, locks
 from labbook.lab.features import PROBES, ROOT_REMEDY, Missing, clear_leftovers
 from labbook.lab.finding import Finding
 from labbook.lab.kernel import find_tools
@@ -22,6 +22,7 @@ from labbook.lab.kernel import find_tools
 CACHE = Path("/run/labbook/probes.json")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SECONDS = 100    # for all; they take less than one
+LOCK_SECONDS = 60   # of these, for another's tries to end
 NAMES = tuple(PROBES)
 LIB = Path(__file__).resolve().parents[2]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
@@ -54,11 +55,13 @@ def probes(names=None, again: bool = False) -> dict[str, Finding]:
 def main(names) -> None:
     """Run probes as root: print JSON, update the cache. A lock keeps out parallel runs."""
     find_tools()
-    CACHE.parent.mkdir(mode=0o755, exist_ok=True)
-    with open(CACHE.with_suffix(".lock"), "w") as lock, ThreadPoolExecutor(8) as pool:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        clear_leftovers()
-        tried = dict(zip(names, pool.map(_try, names)))
+    try:
+        with locks.alone("probes", LOCK_SECONDS, "tries what labs need"), ThreadPoolExecutor(8) as pool:
+            clear_leftovers()
+            tried = dict(zip(names, pool.map(_try, names)))
+            clear_leftovers()
+    except OSError as error:
+        sys.exit(str(error))
     _update_cache(tried)
     json.dump([asdict(p) for p in tried.values()], sys.stdout)
 

@@ -2,11 +2,11 @@
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +24,8 @@ from labbook.pipeline.progress import RunState, beside
 LABS = (Path("/run/labbook"), paths.ssh_labs_dir())  # state folders of labs
 _LOOK_SECONDS = 0.2
 LEAST_FREE_BYTES = 2**20    # less than a page needs
+KERNEL_SECONDS = 5  # for the kernel to end with its driver
+KILLED_SECONDS = 10     # to end after SIGKILL; what waits in the kernel does not
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Driver:
             for file in (self._job, self._error, self._progress):
                 file.unlink(missing_ok=True)
             shutil.rmtree(sockets, ignore_errors=True)
+            (paths.build_dir() / "logs" / f"{self.study}.sockets").unlink(missing_ok=True)
 
     def _write_job(self, sockets):
         with disk_errors(self.log):
@@ -128,16 +131,21 @@ class Driver:
             late = asked is not None and time.monotonic() - asked > CLEAN_UP_SECONDS
             if interrupts.count > 1 or late:
                 child.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(KILLED_SECONDS)
+                    return
+                _say_stuck(f"process {child.pid} of {self.study}")
+                return
 
     def _end_kernel(self):
-        """Wait until the kernel has ended with its driver, and kill it after 5 s: it would keep its lab."""
-        deadline = time.monotonic() + 5
-        while (pid := self.story.kernel_pid) and _is_kernel(pid):
-            if time.monotonic() > deadline:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                deadline = float("inf")
-            time.sleep(0.02)
+        """Wait until the kernel has ended with its driver, and else kill it: it would keep its lab."""
+        pid = self.story.kernel_pid
+        if not pid or _ends(pid, KERNEL_SECONDS):
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        if not _ends(pid, KILLED_SECONDS):
+            _say_stuck(f"the kernel of {self.study}, process {pid},")
 
     def _outcome(self, code: int, interrupts) -> Outcome:
         error = self._reported()
@@ -177,14 +185,54 @@ def _is_almost_full(folder: Path) -> LabError | None:
 
 
 def _own_folder(study: str) -> Path:
-    """An empty folder for the kernel's sockets, whose paths must be short. A study always has the
-    same one, so a run removes what a killed run left. The caller holds the study's lock."""
-    whose = f"{paths.checkout()}\0{study}\0{os.getuid()}"
-    name = f"labbook-{hashlib.sha256(whose.encode()).hexdigest()[:12]}"
-    folder = Path(tempfile.gettempdir()) / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)  # fails if it exists, so that nobody else owns it
+    """An empty folder for the kernel's sockets, whose paths must be short, with a name that nobody
+    can take before. A note has it, so that a run removes what a killed run left. The caller holds the
+    study's lock."""
+    note = paths.build_dir() / "logs" / f"{study}.sockets"
+    _remove_noted(note)
+    folder = Path(tempfile.mkdtemp(prefix="labbook-", dir=_runtime_dir()))
+    try:
+        with disk_errors(note):
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(str(folder))
+    except LabError:
+        folder.rmdir()
+        raise
     return folder
+
+
+def _remove_noted(note: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder = Path(note.read_text())
+        found = folder.lstat()
+        if folder.name.startswith("labbook-") and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+            shutil.rmtree(folder, ignore_errors=True)
+        note.unlink()
+
+
+def _runtime_dir() -> str | None:
+    """The user's own folder for sockets, if there is one."""
+    place = os.environ.get("XDG_RUNTIME_DIR", "")
+    with contextlib.suppress(OSError):
+        found = os.stat(place)
+        if found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700:
+            return place
+    return None
+
+
+def _ends(pid: int, seconds: float) -> bool:
+    """Whether a kernel ends in that time."""
+    deadline = time.monotonic() + seconds
+    while _is_kernel(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _say_stuck(who: str) -> None:
+    print(f"labbook: {who} does not end {KILLED_SECONDS} s after SIGKILL: it waits in the kernel, and "
+          "keeps its lab until it ends. `labbook down` then takes that down", file=sys.stderr)
 
 
 def sweep_labs() -> None:
@@ -210,7 +258,7 @@ def sweep_labs() -> None:
 
 
 def labs_left() -> bool:
-    return any(place.is_dir() and any(place.iterdir()) for place in LABS)
+    return any(folder.is_dir() for place in LABS for folder in place.glob("[a-z0-9]*"))
 
 
 def clouds_left() -> bool:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from labbook import paths
-from labbook.atomic_files import write_whole
+from labbook.atomic_files import open_lock, write_whole
 from labbook.errors import LabbookError
 from labbook.pipeline.progress import RunState, beside
 
@@ -107,7 +107,7 @@ def only_me(study: str):
     """
     folder = page(study).parent
     folder.mkdir(parents=True, exist_ok=True)
-    with open(_lock(study), "w") as lock:
+    with open_lock(_lock(study)) as lock:
         if not _locked(lock, _LOCK_TRIES):
             raise LabbookError(f"{study} is being run by another labbook of this checkout")
         if killed := _killed(study):
@@ -120,7 +120,7 @@ def only_me(study: str):
 
 def is_running(study: str) -> bool:
     """Whether a run of this study is under way in this checkout."""
-    with contextlib.suppress(FileNotFoundError), open(_lock(study)) as lock:
+    with contextlib.suppress(OSError), open(_lock(study)) as lock:     # or of another user
         return not _locked(lock, 1)
     return False
 

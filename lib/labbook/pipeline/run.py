@@ -140,6 +140,17 @@ def check_needs(jobs) -> None:
         by_environment.setdefault(name, []).append(study)
     for name, studies in by_environment.items():
         doctor.require(studies, name)
+        _require_cores(studies, name)
+
+
+def _require_cores(studies, environment) -> None:
+    """LabError when another lab of this machine has the cores that a study's hosts have for themselves."""
+    from labbook.lab.environment.environment import Environment
+    from labbook.lab.local import provider
+    from labbook.pipeline.requirements import description
+
+    if Environment.load(paths.checkout() / environment).provider == provider.NAME:
+        provider.require_cores(max(description(study).cores for study in studies))
 
 
 def _with_lab(studies) -> list[str]:

@@ -75,6 +75,10 @@ WRONG = {
                                "systems.0.host", "'db1' is named twice"),
     "system on hosts that are none": (changed(systems=[{"name": "mysql", "host": []}]),
                                       "systems.0.host", "a list of these"),
+    "too many sites": (changed(sites=[f"s{i}" for i in range(15)]), "sites", "14"),
+    "too many hosts beside routers": (changed(hosts={"x[1-240]": {**HOST, "site": "a"}}, sites=[*"abcdefg"],
+                                              links=[{"between": ["a", s]} for s in "bcdefg"]),
+                                      "hosts", "245 together, 2 hosts fewer"),
     "too many hosts": (changed(hosts={"x[1-241]": HOST, "y": {"site": "b", "role": "db"}}),
                        "hosts", "240"),
 }

@@ -18,7 +18,7 @@ def test_a_line_cut_short_is_of_a_thing_never_made(tmp_path):
 def test_a_process_of_another_start_time_is_not_ended(tmp_path):
     journal, problems = Journal(tmp_path), []
     journal.write("process", pid=os.getpid(), start=1, name="not me")
-    unmake._end(journal, problems)
+    unmake._end(journal, problems, float("inf"))
     assert problems == []  # and this test is still running
 
 

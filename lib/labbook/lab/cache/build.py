@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from labbook.atomic_files import open_lock
 from labbook.errors import LabError
 from labbook.paths import cache_dir
 
@@ -86,6 +87,6 @@ def _delete_stale_drafts(cache: Path):
 def _locked(lock: Path, how=0):
     """Hold a file lock; the kernel releases it when its holder dies."""
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as handle:
+    with open_lock(lock) as handle:
         fcntl.flock(handle, fcntl.LOCK_EX | how)
         yield

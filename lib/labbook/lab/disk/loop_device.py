@@ -4,8 +4,11 @@ Runs as root, with the standard library alone.
 """
 
 import os
-import subprocess
 from pathlib import Path
+
+from labbook.lab import deadline
+
+MKFS_SECONDS = 120  # of a large disk on a busy machine
 
 
 def make(file: Path, size: int) -> str:
@@ -15,8 +18,9 @@ def make(file: Path, size: int) -> str:
     """
     with open(file, "wb") as disk:
         disk.truncate(size)
-    device = _run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
-    _run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", device)
+    device = deadline.run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
+    deadline.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1",
+                 device, seconds=MKFS_SECONDS)
     return device
 
 
@@ -64,11 +68,4 @@ def devices(file: str) -> list[str]:
 
 
 def detach(device: str) -> None:
-    _run("losetup", "--detach", device)
-
-
-def _run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
+    deadline.run("losetup", "--detach", device)

@@ -4,9 +4,9 @@ An instance belongs to the machine, not to the host, and outlives the process th
 written into the journal first. Runs as root, with the standard library alone.
 """
 
-import subprocess
 from pathlib import Path
 
+from labbook.lab import deadline
 from labbook.lab.journal import Journal
 
 KIND = "trace"      # in a journal: {"made": "trace", "instance": name}
@@ -34,14 +34,12 @@ def make(place: str, name: str) -> dict:
 
 def undo(*names: str) -> None:
     """Remove those of these instances that exist; OSError while one is being read."""
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", REMOVE, "sh", *names],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise OSError(f"tracing instances {' '.join(names)}: {done.stderr.strip()}")
+    deadline.run("unshare", "--mount", "sh", "-c", REMOVE, "sh", *names,
+                 name=f"tracing instances {' '.join(names)}")
 
 
 def instances(prefix: str) -> list[str]:
     """Names of existing instances with this prefix; [] where the kernel has no tracing."""
     look = f"{{ {MOUNT}; }} 2> /dev/null && ls {FOLDER}/instances; true"
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", look], capture_output=True, text=True)
-    return [name for name in done.stdout.split() if name.startswith(prefix)]
+    said = deadline.run("unshare", "--mount", "sh", "-c", look)
+    return [name for name in said.split() if name.startswith(prefix)]

@@ -10,10 +10,9 @@ Runs as root, with the standard library alone.
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
-from labbook.lab import kernel
+from labbook.lab import deadline, kernel
 
 KIND = "fuse"       # in a journal: {"made": "fuse", "pid": ..., "start": ..., "numbers": [...]}
 DEVICE = "/dev/fuse"
@@ -77,10 +76,9 @@ def abort(numbers) -> None:
     """
     if not numbers:
         return
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", ABORT, "sh", *map(str, numbers)],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise OSError(f"FUSE connections {' '.join(map(str, numbers))}: {done.stderr.strip()}")
+    words = [str(number) for number in numbers]
+    deadline.run("unshare", "--mount", "sh", "-c", ABORT, "sh", *words,
+                 name=f"FUSE connections {' '.join(words)}")
 
 
 def unmount(folder) -> str:
@@ -88,14 +86,14 @@ def unmount(folder) -> str:
     return UNMOUNT.replace("@FOLDER@", shlex.quote(str(folder)))
 
 
-def note(journal, hosts: list[dict], below: str) -> None:
+def note(journal, hosts: list[dict], *below: str) -> None:
     """Write the connections of hosts that are about to be killed into the journal.
 
     Afterwards their mount tables cannot be read. `hosts`: the journal's entries of the hosts' first
-    processes.
+    processes; `below`: the folders that are the host's own.
     """
     for entry in hosts:
-        found = numbers(entry["pid"], below)
+        found = [number for place in below for number in numbers(entry["pid"], place)]
         if found:
             journal.write(KIND, pid=entry["pid"], start=entry["start"], numbers=found)
 

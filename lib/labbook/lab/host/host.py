@@ -12,6 +12,9 @@ from labbook.lab.host.process import Process
 from labbook.lab.ssh.login import Login
 
 
+LEAST_KIB = 64  # a disk with less left is full
+
+
 @dataclass(frozen=True)
 class Result:
     stdout: str
@@ -143,11 +146,16 @@ class Host:
                 return answer
             if ended or time.monotonic() > until:
                 why = (f"{process.name} ended with exit code {process.exit_code()}" if ended
-                       else f"not within {timeout:g} s")
+                       else f"not within {timeout:g} s") + self._full()
                 log = process.log_tail() if process else None
                 where = f" (log: {process.log})" if process else ""
                 raise SystemFailure(f"{self.name}: waited for {what}: {why}{where}", log=log)
             time.sleep(interval)
+
+    def _full(self) -> str:
+        """Words for an error when the disk of the root folder is full; else empty."""
+        left = self.run("df --output=avail . | tail -n 1", check=False).stdout.strip()
+        return f"; the disk of {self.name} is full" if left.isdigit() and int(left) < LEAST_KIB else ""
 
     def close(self) -> None:
         for tunnel in [*self.tunnels]:

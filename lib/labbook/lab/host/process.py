@@ -20,7 +20,7 @@ wait $child; code=$?
 while kill -0 $child 2> /dev/null; do wait $child; code=$?; done
 echo $code > {folder}/exit.new && mv {folder}/exit.new {folder}/exit
 """
-BEGIN = """umask 022; rm -rf {folder} && mkdir -p {folder} && cat > {folder}/leader <<'LABBOOK-END'
+BEGIN = """umask 022; rm -rf {folder} && mkdir -p {folder} && cat > {folder}/leader <<'LABBOOK-END' || exit 1
 {leader}LABBOOK-END
 setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
 i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done

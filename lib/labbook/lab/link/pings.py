@@ -75,7 +75,9 @@ class Pings:
 
 def rtt_tolerance_ms(asked: Shape, pings: int) -> float:
     """How far the mean of this many pings may lie from the round trip asked for."""
-    # Jitter is the sum of two uniform halves: its standard deviation is jitter/sqrt(6).
+    # Jitter is the sum of two halves. By netem each is uniform and pings are independent: the standard
+    # deviation is jitter/sqrt(6). By the delay line it is jitter/3, and at ping_plan's interval one
+    # ping's depends on the last one's, which together gives the mean the same standard error.
     chance = STANDARD_ERRORS * asked.jitter_ms / (6 * pings) ** 0.5
     return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * asked.rtt_ms) + chance
 
@@ -86,6 +88,7 @@ def ping_plan(asked: Shape) -> tuple[int, float]:
         count = PINGS_FOR_LOSS
     else:
         count = PINGS_FOR_JITTER if asked.jitter_ms else PINGS
-    # At shorter intervals than the jitter, pings would delay each other to keep their order.
+    # At shorter intervals than the jitter, pings would depend on each other, and by netem delay each
+    # other to keep their order.
     interval_s = max(PING_INTERVAL_S, asked.jitter_ms / 1e3)
     return max(PINGS, min(count, int(PING_MOST_SECONDS / interval_s))), interval_s

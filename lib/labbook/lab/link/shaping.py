@@ -113,7 +113,11 @@ def _qdiscs(wire, shape, netem):
 
 
 def _netem(shape):
-    """Loss drops whole offloaded packets here; the delay line has them segmented first."""
+    """Loss drops whole offloaded packets here; the delay line has them segmented first.
+
+    netem draws the jitter of each packet and keeps the order by waiting for the packet before, so under
+    load the mean is longer than asked for, by up to the jitter. The delay line's is not (see its Jitter).
+    """
     words = [f"netem limit {MAX_HELD} delay {shape.rtt_ms / 2:g}ms"]
     if shape.jitter_ms:
         # A rate, however high, makes netem keep the order of packets (netem_enqueue, sch_netem.c).

@@ -11,6 +11,7 @@ from labbook.lab.kernel import start_time
 from labbook.lab.ssh.login import Login
 
 ANSWER_SECONDS = 30
+KEY_SECONDS = 60
 
 
 def make_keys(folder: Path) -> None:
@@ -19,8 +20,9 @@ def make_keys(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)  # of an earlier start that was killed
         try:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "labbook",
-                            "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL)
-        except (OSError, subprocess.CalledProcessError) as error:
+                            "-f", str(folder / name)], check=True, stdin=subprocess.DEVNULL,
+                           timeout=KEY_SECONDS)
+        except (OSError, subprocess.SubprocessError) as error:
             raise LabError(f"no keys for the lab: {error}",
                            remedy="apt-get install openssh-client") from None
 

@@ -5,7 +5,8 @@ Makes nothing, except for `block_route` and `routes`, which run `ip`.
 
 import ipaddress
 import json
-import subprocess
+
+from labbook.lab import deadline
 
 LAST_METRIC = 4278198272  # every other route is preferred
 SPLIT = 8  # wider networks are a split default route, such as 0.0.0.0/1 and 128.0.0.0/1 of a VPN
@@ -13,7 +14,11 @@ FIRST_HOST = 10  # below: 1 is the machine (control network) or the site's route
 
 
 def layout(plan: dict, block: str) -> dict:
-    """The plan with all addresses, for the helper. `plan`: lab, hosts, sites, links; `block`: a /20."""
+    """The plan with all addresses, for the helper. `plan`: lab, hosts, sites, links; `block`: a /20.
+
+    Its sixteen /24 are the control network's, one for each site, and the wires' the last. What
+    description.py allows fits.
+    """
     nets = list(ipaddress.IPv4Network(block).subnets(new_prefix=24))
     sites = {site: str(nets[i + 1]) for i, site in enumerate(plan["sites"])}
     wires = _wires(plan["links"], sites, nets[-1])
@@ -51,12 +56,14 @@ def _routes(site, links, sites):
 
 
 def _wires(links, sites, net):
-    """Both ends of every wire between two routers; each wire is a /30."""
-    ends = []
-    for (a, b), pair in zip(links, net.subnets(new_prefix=30)):
-        for site, other, mine, yours in ((a, b, pair[1], pair[2]), (b, a, pair[2], pair[1])):
+    """Both ends of every wire between two routers; each wire is a /31 (RFC 3021)."""
+    ends, pairs = [], list(net.subnets(new_prefix=31))
+    if len(links) > len(pairs):
+        raise ValueError(f"{len(links)} links, at most {len(pairs)} have addresses")
+    for (a, b), pair in zip(links, pairs):
+        for site, other, mine, yours in ((a, b, pair[0], pair[1]), (b, a, pair[1], pair[0])):
             ends.append({"site": site, "other": other, "name": f"w-{other}",
-                         "address": f"{mine}/30", "to": sites[other], "via": f"{yours}"})
+                         "address": f"{mine}/31", "to": sites[other], "via": f"{yours}"})
     return ends
 
 
@@ -165,14 +172,11 @@ def choose_block(whole: str, taken: list[str], routes: list[str]) -> str:
 
 def routes() -> list[str]:
     """Networks that this machine routes to, without the default route and our own block's."""
-    done = subprocess.run(["ip", "-j", "-4", "route", "show", "table", "all"],
-                          capture_output=True, text=True, check=True)
-    listed = json.loads(done.stdout or "[]")
+    listed = json.loads(deadline.run("ip", "-j", "-4", "route", "show", "table", "all") or "[]")
     return [r["dst"] for r in listed
             if r["dst"] != "default" and r.get("type") not in ("local", "broadcast", "unreachable")]
 
 
 def block_route(whole: str) -> None:
     """Route the whole range to nowhere until reboot: no packet for it ever leaves this machine."""
-    subprocess.run(["ip", "route", "replace", "unreachable", whole, "metric", str(LAST_METRIC)],
-                   check=True, capture_output=True)
+    deadline.run("ip", "route", "replace", "unreachable", whole, "metric", str(LAST_METRIC))

@@ -1,10 +1,9 @@
 """Make a lab on this machine; everything is written into the journal before it is made."""
 
 import os
-import subprocess
 from pathlib import Path
 
-from labbook.lab import kernel
+from labbook.lab import deadline, kernel
 from labbook.lab.disk import loop_device
 from labbook.lab.local import cgroups, sandbox
 from labbook.lab.local.layout import (
@@ -20,12 +19,13 @@ from labbook.lab.local.layout import (
 SWITCH = "(switch)"
 
 
-def make(plan: dict, state: Path, journal) -> None:
+def make(plan: dict, given: list[int], state: Path, journal) -> None:
     """Make the hosts and networks of the layout `plan`; adds `cores`, `pid` and `start` to each host.
+    `given`: the lab's own cores.
 
     OSError or ValueError when it fails; the journal then names what to undo.
     """
-    cores = share_cores(plan["hosts"], sorted(os.sched_getaffinity(0)))
+    cores = share_cores(plan["hosts"], given)
     files = _write_files(plan, state)
     made = _Makers(journal)
     switch = made.sandbox(SWITCH, sandbox.idle, state / "switch.log")
@@ -122,7 +122,4 @@ def _connect(plan, switch, journal):
 
 
 def _ip(commands, *before):
-    done = subprocess.run([*before, "ip", "-batch", "-"], input=commands, text=True,
-                          capture_output=True)
-    if done.returncode:
-        raise OSError(f"ip: {done.stderr.strip()}")
+    deadline.run(*before, "ip", "-batch", "-", input=commands)

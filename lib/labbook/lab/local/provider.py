@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
 from labbook.lab.host.host import Host
-from labbook.lab.local import access, cgroups, root
+from labbook.lab.local import access, cgroups, cores, root
 from labbook.lab.local.root import STATE
 from labbook.lab.local.sandbox import ROOT
 from labbook.lab.ssh import config
@@ -18,7 +18,7 @@ NAME = "namespaces"
 LIB = Path(__file__).resolve().parents[3]
 PROGRAM = ("import sys; sys.path.insert(0, sys.argv[1]); "
            "from labbook.lab.local.root import main; main()")
-LIMIT = 300  # seconds for a request; 200 hosts take a few
+LIMIT = root.SECONDS + 60  # seconds for a request; the helper ends before by itself
 SUDO = "labbook needs root or passwordless sudo: `labbook doctor` says what is missing"
 
 
@@ -104,9 +104,20 @@ def _make(lab_id, description, environment) -> dict:
         "hosts": [{"name": h.name, "site": h.site, "role": h.role, "limits": h.limits}
                   for h in description.hosts],
         "sees": [sys.prefix, sys.base_prefix, str(LIB)], "library": str(LIB),
+        "share_cores": _share_cores(),
     }
     owner = {"uid": os.getuid(), "pid": os.getpid(), "study": description.name}
     return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)
+
+
+def require_cores(asked: int) -> None:
+    """LabError, which says who has them, when a lab would not get so many cores of its own now."""
+    if asked:
+        helper("cores", asked=asked, share_cores=_share_cores())
+
+
+def _share_cores() -> bool:
+    return os.environ.get(cores.SHARE, "") not in ("", "0")
 
 
 def host(made: dict, folder: Path) -> Host:

@@ -2,10 +2,9 @@
 
 `open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `trace`
 notes a tracing instance, `down` undoes what the journal names. It runs as root, by `sudo -n` for
-other users.
+other users. It ends within SECONDS, whatever the kernel does.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -15,22 +14,28 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from labbook.lab import kernel
+from labbook.lab import deadline, kernel, locks
 from labbook.lab.disk import tracefs
 from labbook.lab.journal import Journal
+from labbook.lab.local import cores
 from labbook.lab.local.layout import block_route, choose_block, layout, routes
 
 STATE = Path("/run/labbook")
 MARK = ".labbook"  # a file in every folder that a lab made
 ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
+SECONDS = 240   # for a request; 200 hosts take a few
+LOCK_SECONDS = 60   # for another helper to end
+EVERY_LAB = "labs"  # the lock under which addresses and cores are given out
 
 
 def main():
     request = json.load(sys.stdin)
     os.umask(0o022)  # users and servers in hosts must be able to read what is made
     kernel.find_tools()
+    do = request.pop("do")
     try:
-        answer = DOES[request.pop("do")](**request)
+        with deadline.limit(SECONDS, f"the privileged helper ({do})"):
+            answer = DOES[do](**request)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         answer = {"error": str(error)}
     json.dump(answer, sys.stdout)
@@ -38,9 +43,9 @@ def main():
 
 def open_state(lab: str, uid: int, gid: int) -> dict:
     folder = _folder(lab)
-    for place in (STATE, folder):
-        place.mkdir(exist_ok=True)
-        place.chmod(0o755)  # not left to the caller's mask
+    for place, mode in ((STATE, 0o755), (folder, 0o700)):   # others read no keys and hold no locks
+        place.mkdir(mode=mode, exist_ok=True)
+        place.chmod(mode)  # not left to the caller's mask
     owner = folder.stat().st_uid
     if owner != uid and (owner != 0 or any(folder.iterdir())):  # owned by root and empty: just made
         raise ValueError(f"lab {lab} belongs to another user")
@@ -52,29 +57,39 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
     from labbook.lab.local.make import make
 
     lab, folder = plan["lab"], _folder(plan["lab"])
-    with _alone(folder):
+    with _alone(folder, "up", owner["pid"]):
         journal = Journal(folder)
         if journal.entries():
             raise ValueError(f"lab {lab} is there already")
         if kernel.start_time(owner["pid"]) is None:  # killed meanwhile
             raise ValueError(f"the command that asked for lab {lab} has ended")
         home = Path(state).resolve() / lab  # as the kernel names files in it
-        with _alone(STATE):
+        with _every_lab(f"up of lab {lab}"):
+            given = cores.choose(_asked(plan), _held(but=lab), plan["share_cores"])
             block_route(range)
             block = choose_block(range, _taken(), routes())
             _clear_orphans(home.parent)
             if home.exists():  # checked before it is in the journal, by which it would be deleted
                 raise ValueError(f"{home} is in the way: it is no lab's folder")
-            journal.write("lab", boot=kernel.boot_id(), block=block, **owner)
+            journal.write("lab", boot=kernel.boot_id(), block=block, cores=given,
+                          share_cores=plan["share_cores"], **owner)
         journal.write("folder", path=str(home))
-        home.mkdir(parents=True)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700)  # others read nothing of a host or its disk
         (home / MARK).touch()
         made = layout(plan, block)
+        made["shared_cores"] = given if plan["share_cores"] else []
         for host in made["hosts"]:
             host["folder"] = str(home / host["name"])
             host["sees"], host["library"] = plan["sees"], plan["library"]
-        make(made, folder, journal)
+        make(made, given, folder, journal)
     return made
+
+
+def free_cores(asked: int, share_cores: bool) -> dict:
+    """Which cores a lab would get now; ValueError as `up` would raise it."""
+    with _every_lab("a look at its cores"):
+        return {"cores": cores.choose(asked, _held(), share_cores)}
 
 
 def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
@@ -92,7 +107,7 @@ def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
 def trace(lab: str, uid: int, host: str) -> dict:
     folder = _folder(lab)
     _check_owner(folder, uid)
-    with _alone(folder):
+    with _alone(folder, "trace"):
         return tracefs.make(str(folder), tracefs.instance(lab, host))
 
 
@@ -102,7 +117,7 @@ def down(lab: str, uid: int) -> dict:
     folder = _folder(lab)
     try:
         _check_owner(folder, uid)
-        with _alone(folder):
+        with _alone(folder, "down"):
             problems = unmake(Journal(folder))
             if not problems:
                 _remove(folder)
@@ -131,9 +146,25 @@ def _clear_orphans(state: Path) -> None:
             shutil.rmtree(mark.parent)
 
 
+def _labs() -> list[tuple[Path, dict]]:
+    """(state folder, the journal's entry of the lab) of all labs."""
+    folders = [entry for entry in STATE.glob("[a-z0-9]*") if entry.is_dir()]
+    return [(folder, entry) for folder in folders for entry in Journal(folder).of("lab")]
+
+
 def _taken() -> list[str]:
-    journals = (Journal(entry) for entry in STATE.glob("[a-z0-9]*") if entry.is_dir())
-    return [e["block"] for j in journals for e in j.of("lab")]
+    return [entry["block"] for _, entry in _labs()]
+
+
+def _asked(plan) -> int:
+    return sum(host["limits"].get("cores", 0) for host in plan["hosts"])
+
+
+def _held(but: str = "") -> list[dict]:
+    """Labs that have cores of their own, without those from before a reboot."""
+    return [{**entry, "lab": folder.name, "keep": (folder / "keep").exists()}
+            for folder, entry in _labs()
+            if entry.get("cores") and entry["boot"] == kernel.boot_id() and folder.name != but]
 
 
 def _folder(lab: str) -> Path:
@@ -143,18 +174,23 @@ def _folder(lab: str) -> Path:
 
 
 @contextmanager
-def _alone(folder):
-    """One helper at a time, by a file lock. OSError when the folder is gone."""
-    path = folder / "helper.lock"
-    while True:
-        with open(path, "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                yield
-                return
+def _alone(folder, what, asker: int | None = None):
+    """One helper of a lab at a time. OSError when the folder is gone, or another does not end."""
+    words = _for(f"{what} of lab {folder.name}", asker or os.getppid())
+    with locks.alone(f"lab-{folder.name}", LOCK_SECONDS, words):
+        folder.stat()
+        yield
 
 
-DOES = {"open": open_state, "up": up, "limit": limit, "trace": trace, "down": down}
+def _every_lab(what):
+    return locks.alone(EVERY_LAB, LOCK_SECONDS, _for(what, os.getppid()))
+
+
+def _for(what, asker) -> str:
+    return f"{what} for process {asker}: {kernel.command(asker)}"
+
+
+DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "trace": trace, "down": down}
 
 if __name__ == "__main__":
     main()

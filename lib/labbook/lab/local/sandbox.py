@@ -6,6 +6,7 @@ the host's mounts and network devices.
 
 import os
 import re
+import select
 import socket
 from pathlib import Path
 
@@ -16,6 +17,7 @@ FLAGS = {"nosuid": kernel.NOSUID, "nodev": kernel.NODEV, "noexec": kernel.NOEXEC
 PRIVATE = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # writable, empty at first, gone with the host
 ROOT = "/srv/labbook"  # the host's own folder, as seen inside it
 MOUNTS = "/proc/self/mountinfo"
+READY_SECONDS = 120
 QUIET = ("net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6")
 
 
@@ -40,8 +42,9 @@ class Sandbox:
         os.write(self._go, b"x")
 
     def await_ready(self) -> None:
-        """Wait until it is ready; OSError with the end of its log when it died before."""
-        if not os.read(self._ready, 1):
+        """Wait until it is ready; OSError with the end of its log when it died before, or takes longer
+        than READY_SECONDS."""
+        if not select.select([self._ready], (), (), READY_SECONDS)[0] or not os.read(self._ready, 1):
             raise OSError(f"{self.name} did not start: {Path(self.log).read_text()[-1500:].strip()}")
 
 

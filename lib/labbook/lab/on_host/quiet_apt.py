@@ -19,6 +19,8 @@ REFUSE = f"#!/bin/sh\n{MARK}; taken away after\nexit 101\n"
 WOULD_REMOVE = 3
 STALE_LISTS_S = 24 * 3600
 LONGEST_INSTALL_S = 1800
+LOCK_TAKEN = 4
+LOOK_S = 0.2
 APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "APT_LISTCHANGES_FRONTEND": "none",
          "NEEDRESTART_SUSPEND": "1"}
@@ -32,7 +34,8 @@ class Machine:
         self.policy = root / "usr/sbin/policy-rc.d"
         self.kept = root / "usr/sbin/policy-rc.d.labbook-kept"
         self.before = root / "var/lib/labbook/before-install.json"
-        self.lock = root / "run/lock/labbook-install"
+        # root's alone: elsewhere others could hold the lock, or lead root to another file
+        self.lock = root / "run/labbook/.locks/install"
         self.etc = root / "etc"
         self.unit_folders = [root / "lib/systemd", root / "usr/lib/systemd", root / "etc/systemd"]
 
@@ -154,18 +157,36 @@ def _lists_are_old() -> bool:
     return not lists or time.time() - Path("/var/lib/apt/lists").stat().st_mtime > STALE_LISTS_S
 
 
+def take_lock(path: Path, seconds: float) -> bool:
+    """Hold a lock until this process and the apt-get that it started have ended. False, after saying
+    who holds it, when it is not free within `seconds`."""
+    path.parent.parent.mkdir(mode=0o755, exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    os.set_inheritable(lock, True)
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()} ({' '.join(sys.argv)[:80]})".encode(), 0)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > until:
+                print(f"waited {seconds:g} s for another install: process {path.read_text()}, or the "
+                      "apt-get that it started", file=sys.stderr)
+                return False
+        time.sleep(LOOK_S)
+
+
 def main(log: str, *packages: str) -> int:
     machine = Machine()
     os.environ.update(QUIET)
     signal.signal(signal.SIGTERM, lambda *_: None)     # half-installed packages help nobody
-    machine.lock.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(machine.lock, os.O_CREAT | os.O_RDWR, 0o644)
-    os.set_inheritable(lock, True)
-    signal.alarm(LONGEST_INSTALL_S)         # ends a wait without end
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    signal.alarm(0)
     with open(log, "a") as file:
         os.dup2(file.fileno(), 2)
+    if not take_lock(machine.lock, LONGEST_INSTALL_S):
+        return LOCK_TAKEN
     recover(machine)
     return install(machine, list(packages), apt_install) if packages else 0
 

@@ -5,9 +5,9 @@ on the host's own folder and bypasses the machine's page cache.
 """
 
 import os
-import subprocess
 from pathlib import Path
 
+from labbook.lab import deadline
 from labbook.lab.disk import loop_device
 from labbook.lab.journal import Journal
 from labbook.lab.local import cgroups, unmake
@@ -35,7 +35,7 @@ def make_disk(place: str, disk: dict) -> dict:
     device = loop_device.make(file, disk["size"])
     Journal(folder.parent).write(QUEUE, file=str(file), was=loop_device.queue(device))
     loop_device.tune(device, disk)
-    _run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard", device, str(folder))
+    deadline.run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard", device, str(folder))
     os.chown(folder, owner.st_uid, owner.st_gid)
     folder.chmod(owner.st_mode & 0o777)
     return {"device": device, "number": loop_device.number(device)}
@@ -52,7 +52,7 @@ def undo_disk(file: str) -> dict:
             unmake.restore_queue(entry)
     for device in loop_device.devices(file):
         for place in _mounted(loop_device.number(device)):
-            unmake.retry(lambda place=place: _run("umount", place))
+            unmake.retry(lambda place=place: deadline.run("umount", place))
     unmake.remove_loop({"file": file})
     Path(file).unlink(missing_ok=True)
     return {}
@@ -66,12 +66,6 @@ def _mounted(number):
     """Where the device of this number is mounted, the last mount first."""
     lines = [line.split() for line in MOUNTS.read_text().splitlines()]
     return [fields[4] for fields in reversed(lines) if fields[2] == number]
-
-
-def _run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
 def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] | None,

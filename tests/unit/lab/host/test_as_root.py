@@ -58,7 +58,7 @@ def test_a_disk_s_file_and_mount_are_closed_to_others_from_the_start(tmp_path, m
         modes.append(file.stat().st_mode & 0o777), "/dev/loop9")[1])
     for name, answer in (("queue", {}), ("tune", None), ("number", "7:9")):
         monkeypatch.setattr(root.loop_device, name, lambda *_, answer=answer: answer)
-    monkeypatch.setattr(root, "_run", lambda *command: commands.append(command))
+    monkeypatch.setattr(root.deadline, "run", lambda *command: commands.append(command))
     assert root.make_disk(str(folder), {"size": 1 << 20}) == {"device": "/dev/loop9", "number": "7:9"}
     assert modes == [0o600] and folder.stat().st_mode & 0o777 == 0o700
     options = commands[0][commands[0].index("-o") + 1].split(",")

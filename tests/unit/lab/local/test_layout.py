@@ -1,7 +1,9 @@
 import ipaddress
+import itertools
 
 import pytest
 
+from labbook.lab.description import MOST_ADDRESSES, MOST_SITES
 from labbook.lab.local.layout import (
     choose_block,
     layout,
@@ -41,6 +43,27 @@ def test_control_and_data_networks_are_apart(made):
     for host in made["hosts"]:
         assert ipaddress.IPv4Address(host["control"]) in control
         assert ipaddress.IPv4Address(host["address"]) not in control
+
+
+def test_every_plan_that_a_description_may_ask_for_has_addresses_of_its_own():
+    """14 sites, each linked to each, and as many hosts as then fit."""
+    sites = [f"s{i}" for i in range(MOST_SITES)]
+    links = [list(pair) for pair in itertools.combinations(sites, 2)]
+    hosts = [{"name": f"h{i}", "site": "s0", "role": "db", "limits": {}}
+             for i in range(MOST_ADDRESSES - MOST_SITES)]
+    plan = {"lab": "t1", "sites": sites, "links": links, "hosts": hosts}
+    made = layout(plan, "198.18.16.0/20")
+    assert sum(len(host["wires"]) for host in made["hosts"]) == 2 * len(links)
+    networks = [*map(ipaddress.IPv4Network, made["sites"].values()),
+                ipaddress.IPv4Network(f"{made['gateway']}/24", strict=False),
+                *{ipaddress.IPv4Interface(w["address"]).network for h in made["hosts"] for w in h["wires"]}]
+    assert len(networks) == MOST_SITES + 1 + len(links)
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(networks, 2))
+    ends = {w["address"].split("/")[0]: w["via"] for h in made["hosts"] for w in h["wires"]}
+    assert all(ends[other] == mine for mine, other in ends.items())
+    test_every_address_is_given_once_and_inside_the_block(made)
+    with pytest.raises(ValueError, match="links, at most 128"):
+        layout(plan | {"links": links * 2}, "198.18.16.0/20")
 
 
 def test_hosts_know_only_linked_sites(made):

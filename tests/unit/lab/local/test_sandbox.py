@@ -1,8 +1,6 @@
 """A host's view of the machine, as far as it can be told without making one."""
 
-import os
-
-from labbook.lab.local import root, sandbox
+from labbook.lab.local import sandbox
 
 
 def test_what_the_host_would_hide_is_shown_again(tmp_path):
@@ -23,18 +21,3 @@ def test_every_mount_is_made_readonly_whatever_its_name(monkeypatch, tmp_path):
     assert asked == {
         "/": readonly | sandbox.kernel.RELATIME,
         "/media/J\u00fcrgen B": readonly | sandbox.kernel.NOSUID | sandbox.kernel.NODEV}
-
-
-def test_a_lock_of_a_folder_that_was_replaced_is_not_enough(tmp_path, monkeypatch):
-    """As when a lab is taken down and up again while a late helper waits for its lock."""
-    real, replaced = root.fcntl.flock, []
-
-    def replace_once(file, how):
-        real(file, how)
-        if not replaced:
-            os.unlink(tmp_path / "helper.lock")
-            replaced.append(file.fileno())
-
-    monkeypatch.setattr(root.fcntl, "flock", replace_once)
-    with root._alone(tmp_path):
-        assert replaced and (tmp_path / "helper.lock").exists()

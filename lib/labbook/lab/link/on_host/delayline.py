@@ -36,8 +36,39 @@ _BIND, _COPY_META, _F_GSO, _VERDICT_HDR = 1, 1, 4, 2
 DROP, ACCEPT = 0, 1
 
 
+class Jitter:
+    """A deviation within ± `most_s` that wanders: on straight lines between uniform random values which
+    are 2 `most_s` apart in time.
+
+    A value of its own for each packet would lengthen the mean under load: to keep the order, a packet
+    waits for the largest value of those just before it. Here the deviation falls no faster than time
+    passes, as in a queue that empties. So packets keep their order by themselves, and the mean is that
+    of the values, however dense the packets are.
+    """
+
+    def __init__(self, most_s, draw):
+        self._most_s, self._draw = most_s, draw
+        self._step_s = 2 * most_s
+        self._begin_s = self._first = self._second = None
+
+    def at(self, now):
+        """The deviation in seconds at a time that never falls."""
+        if self._begin_s is None or now - self._begin_s >= 2 * self._step_s:
+            # a random place on its line, or whoever sends rarely would see the line's ends alone
+            self._begin_s = now - self._step_s * self._draw()
+            self._first, self._second = self._value(), self._value()
+        elif now - self._begin_s >= self._step_s:
+            self._begin_s += self._step_s
+            self._first, self._second = self._second, self._value()
+        share = (now - self._begin_s) / self._step_s
+        return self._first + (self._second - self._first) * share
+
+    def _value(self):
+        return self._most_s * (2 * self._draw() - 1)
+
+
 class Schedule:
-    """When each packet is released: arrival + delay ± uniform jitter, in order, with seeded loss.
+    """When each packet is released: arrival + delay ± jitter, in order, with seeded loss.
 
     A packet is its id in the queue; ids increase. Times are seconds of one clock.
     """
@@ -45,12 +76,13 @@ class Schedule:
     def __init__(self, delay_s, jitter_s=0.0, loss=0.0, seed=0):
         self.delay_s, self.jitter_s, self.loss = delay_s, jitter_s, loss
         self._random = random.Random(seed).random
+        self._jitter = Jitter(jitter_s, random.Random(~seed).random)
         self._held = deque()    # [due, last packet of a group with one verdict, lost]
 
     def arrive(self, packet, now):
         due = now + self.delay_s
         if self.jitter_s:
-            due += self.jitter_s * (2 * self._random() - 1)
+            due += self._jitter.at(now)
         lost = bool(self.loss) and self._random() < self.loss
         if self._held:
             last = self._held[-1]

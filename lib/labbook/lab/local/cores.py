@@ -1,0 +1,60 @@
+"""A lab's own cores: no other lab gets them while it is up.
+
+Two labs that measure on one core bias each other. So the helper gives cores out under one lock for
+all labs, and each lab's journal has its own. Labs may share if both were brought up with leave to
+share; what such a lab records says so (`shared_cores`).
+"""
+
+import os
+import pwd
+
+from labbook.lab import kernel
+
+SHARE = "LABBOOK_SHARE_CORES"   # in the environment: leave to share, for labs that measure nothing
+
+
+def choose(asked: int, held: list[dict], share: bool, cpus=None) -> list[int]:
+    """`asked` cores out of `cpus` (default: this machine's) that no other lab has for itself.
+
+    `held`: other labs: lab, study, uid, pid, cores, share_cores and keep. Of shared cores, those that
+    fewest labs have are taken first. ValueError says who has them and what to do.
+    """
+    cpus = sorted(os.sched_getaffinity(0) if cpus is None else cpus)
+    if asked > len(cpus):
+        raise ValueError(f"the lab's hosts ask for {asked} cores, this machine has {len(cpus)}")
+    barred = [other for other in held if not (share and other["share_cores"])]
+    taken = {cpu for other in barred for cpu in other["cores"]}
+    free = [cpu for cpu in cpus if cpu not in taken]
+    if asked > len(free):
+        raise ValueError(_none_left(asked, free, [o for o in barred if set(o["cores"]) & set(cpus)]))
+    users = [cpu for other in held for cpu in other["cores"]]
+    return sorted(sorted(free, key=lambda cpu: (users.count(cpu), cpu))[:asked])
+
+
+def _none_left(asked, free, holders) -> str:
+    left = f"only {_listed(free)} is free" if free else "none is free"
+    who = "; ".join(map(_holder, holders))
+    return (f"the lab asks for {asked} {'core' if asked == 1 else 'cores'} of its own, and {left}: {who}. "
+            f"Or let labs share cores, which their records say: {SHARE}=1")
+
+
+def _holder(other) -> str:
+    what = (f"lab {other['lab']} ({other['study']}) of user {_user(other['uid'])} "
+            f"has {_listed(other['cores'])}")
+    down = f"labbook down {other['lab']}"
+    if other["keep"]:
+        return f"{what}, and stays up until `{down}`"
+    if kernel.start_time(other["pid"]) is None:
+        return f"{what}, though its process has ended: `{down}` frees it"
+    return f"{what}; wait for its process {other['pid']}, or end it"
+
+
+def _listed(cpus) -> str:
+    return f"{'core' if len(cpus) == 1 else 'cores'} {', '.join(map(str, cpus))}"
+
+
+def _user(uid) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

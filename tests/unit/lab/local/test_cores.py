@@ -1,0 +1,51 @@
+"""Which cores a lab gets for itself, and what is said when none is left."""
+
+import os
+
+import pytest
+
+from labbook.lab import kernel
+from labbook.lab.local import cores
+
+
+def other(lab, *has, share=False, **more):
+    return {"lab": lab, "study": "demo", "uid": 0, "pid": os.getpid(), "cores": list(has),
+            "share_cores": share, "keep": False, **more}
+
+
+def test_cores_of_other_labs_are_not_given():
+    assert cores.choose(2, [], False, range(4)) == [0, 1]
+    assert cores.choose(2, [other("x", 0, 2)], False, range(4)) == [1, 3]
+    assert cores.choose(0, [other("x", 0, 1)], False, range(2)) == []
+
+
+def test_a_lab_that_finds_none_left_is_told_who_has_them_and_what_to_do():
+    with pytest.raises(ValueError) as said:
+        cores.choose(2, [other("x", 0)], False, range(2))
+    assert "asks for 2 cores of its own, and only core 1 is free" in str(said.value)
+    assert "lab x (demo) of user root has core 0" in str(said.value)
+    assert f"wait for its process {os.getpid()}" in str(said.value) and cores.SHARE in str(said.value)
+    for more, remedy in (({"keep": True}, "stays up until `labbook down x`"),
+                         ({"pid": 2**30}, "its process has ended: `labbook down x` frees it")):
+        with pytest.raises(ValueError, match=remedy):
+            cores.choose(1, [other("x", 0, 1, **more)], False, range(2))
+
+
+def test_more_than_the_machine_has_is_another_matter():
+    with pytest.raises(ValueError, match="ask for 3 cores, this machine has 2"):
+        cores.choose(3, [], True, range(2))
+
+
+def test_labs_share_only_if_both_may():
+    held = [other("x", 0, share=True), other("y", 1)]
+    assert cores.choose(1, held, True, range(2)) == [0]
+    with pytest.raises(ValueError, match="lab x .*; lab y"):
+        cores.choose(1, held, False, range(2))
+    with pytest.raises(ValueError, match="only core 0 is free: lab y"):
+        cores.choose(2, held, True, range(2))
+
+
+def test_of_shared_cores_the_least_used_come_first():
+    held = [other("x", 0, 1, share=True), other("y", 1, 2, share=True)]
+    assert cores.choose(2, held, True, range(4)) == [0, 3]
+    assert kernel.start_time(os.getpid())
