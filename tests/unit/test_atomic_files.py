@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from labbook.atomic_files import make_folder, write_whole
+from labbook.atomic_files import make_folder, open_lock, write_whole
 from labbook.errors import LabError
 
 
@@ -45,3 +45,16 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     with pytest.raises(LabError, match="the disk is full: file"):
         write_whole(path, fails)
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_to_lock_is_its_owners_alone_and_no_link(tmp_path):
+    """Any open file would do to hold the lock, also one that was opened for reading."""
+    path = tmp_path / "lock"
+    path.touch(0o644)
+    with open_lock(path, "a+") as file:
+        assert os.fstat(file.fileno()).st_mode & 0o777 == 0o600
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError):
+        open_lock(path)
+    assert not (tmp_path / "elsewhere").exists()

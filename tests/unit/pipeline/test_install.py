@@ -126,6 +126,19 @@ def test_the_next_call_puts_right_what_a_killed_one_left(machine, users, tmp_pat
     assert (machine.policy.read_text() if machine.policy.exists() else None) == users
 
 
+def test_the_lock_is_waited_for_not_for_ever_and_follows_no_link(machine, tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    assert quiet_apt.take_lock(machine.lock, 1)
+    assert machine.lock.stat().st_mode & 0o777 == 0o600 and machine.lock.parent.stat().st_mode & 0o777 == 0o700
+    assert not quiet_apt.take_lock(machine.lock, 0.1)
+    assert f"waited 0.1 s for another install: process {os.getpid()} (" in capsys.readouterr().err
+    machine.lock.unlink()
+    machine.lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError):
+        quiet_apt.take_lock(machine.lock, 0.1)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_killed_between_keeping_and_replacing_a_policy(machine):
     machine.policy.write_text(USERS_POLICY)
     os.link(machine.policy, machine.kept)
