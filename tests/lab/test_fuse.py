@@ -97,8 +97,10 @@ def test_one_outside_of_the_hosts_folder_whose_server_is_stopped_is_no_hindrance
         host.put(HERE / "mute_fs.py", host.root / "mute_fs.py")
         server = host.start("mute", f"{host.python} mute_fs.py /tmp", root=True)
         host.wait_for(lambda: mounted(host), "the file system", SECONDS, server)
-        server.signal("STOP")
         host.run("setsid stat /tmp/yours > /dev/null 2>&1 < /dev/null &")
+        host.wait_for(lambda: f"asked {LOOKUP}" in server.log_tail(), "the call", SECONDS, server)
+        server.signal("STOP")
+        host.run("pkill -KILL -f 'stat /tmp/your[s]'")
         host.wait_for(lambda: host.run("ps -eo stat=,args= | grep '^D.*stat /tmp/your[s]'", check=False).stdout,
                       "somebody to wait for it", SECONDS)
     finally:

@@ -56,6 +56,7 @@ until=$(($(now) + {seconds})); while pkill -KILL -s "$1"; left "$1"; do
   sleep 0.02
 done"""
 KILL_SECONDS = 10
+LOG_BYTES = 1 << 18
 
 
 @dataclass
@@ -139,7 +140,8 @@ class Process:
         self._sh(SIGNAL.replace("{signal}", name))
 
     def log_tail(self, lines: int = 40) -> str:
-        return self._sh(f"tail -n {lines} " + "{folder}/log", check=False).stdout
+        """The last lines of its output, of which LOG_BYTES at most: a line may have any length."""
+        return self._sh(f"tail -c {LOG_BYTES} {{folder}}/log | tail -n {lines}", check=False).stdout
 
     def _sh(self, script, **options):
         return self.host.run(script.replace("{folder}", shlex.quote(self.folder)),
