@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from checkout_copy import CHECKOUT, copy_checkout
 
+from labbook.lab.local.cores import SHARE
+
 NAME = "durable_redis"
 PAGE = (CHECKOUT / "book" / "add_a_paper.md").read_text()
 TUTORIAL = PAGE[:PAGE.index("\n(rules)=\n")]
@@ -37,7 +39,8 @@ def type_in(clone, tmp_path_factory):
     for name, words in (("labbook", "-m labbook.cli"), ("python", "")):
         (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
         (programs / name).chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LABBOOK_")}
+    kept = {name: value for name, value in os.environ.items()
+            if name == SHARE or not name.startswith("LABBOOK_")}    # beside other tests' labs
     environ = kept | {"PYTHONPATH": str(clone / "lib"), "PATH": f"{programs}:{os.environ['PATH']}"}
 
     def typed(command: str) -> str:
