@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,10 +50,8 @@ def die():
 
 
 def test_one_engine_a_client_host_inside_it(lab):
-    begin = time.monotonic()
     found = Crew.of(lab).run(where)
     assert [name for name, _ in found] == ["client1", "client2"]
-    assert time.monotonic() - begin < 30
     for name, pid in found:
         assert lab.host(name).process(ENGINE).pid == pid
     assert lab.host("server").process(ENGINE) is None
@@ -90,10 +87,8 @@ print(sorted(client[:].apply_sync(lambda: __import__("os").getpid())))"""
 
 
 def test_a_dead_engine_is_told_with_its_host_and_replaced(lab):
-    begin = time.monotonic()
     with pytest.raises(SystemFailure, match="client1: the engine of the clients has died"):
-        Crew.of(lab).run(die)
-    assert time.monotonic() - begin < 15
+        Crew.of(lab).run(die, timeout=10**6)     # which nobody waits for
     assert len(Crew.of(lab).run(where)) == 2
 
 

@@ -38,6 +38,12 @@ def connect_ms(lab, source="ha", target="hb"):
     return small_labs.connect_ms(lab.host(source), lab.host(target))
 
 
+def command_ms(host):
+    began = time.perf_counter()
+    host.run("true")
+    return (time.perf_counter() - began) * 1e3
+
+
 def ping(lab, *options):
     return lab.host("ha").run(f"ping -n {' '.join(options)} {lab.host('hb').address}",
                               timeout=120, check=False).stdout
@@ -75,9 +81,7 @@ def test_round_trips_within_two_percent_or_two_ms(lab, link, rtt_ms):
 def test_the_other_link_and_the_control_path_are_left_alone(lab, link):
     link.shape(rtt_ms=500)
     assert best_of(3, lambda: connect_ms(lab, "hb", "hc"), lambda ms: ms < 2) < 2
-    began = time.perf_counter()
-    lab.host("ha").run("true")
-    assert time.perf_counter() - began < 0.4
+    assert best_of(3, lambda: command_ms(lab.host("ha")), lambda ms: ms < 500) < 500     # a round trip at least
 
 
 def test_500_mbit_at_50_ms_one_way(lab, link, iperf):

@@ -90,8 +90,8 @@ def test_engines_work_on_the_hosts_and_only_engines_come_by_the_data_network(rac
                  for line in first.run("ss -Hltnp").stdout.splitlines() if "python" in line}
     assert listening <= {"127.0.0.1", first.address} and first.address in listening
     assert first.control_address not in listening and "pid" not in second.run("ss -Hltnp").stdout
-    modes = first.run("stat -c %a crew crew/profile/security/*.json").stdout.split()
-    assert modes == ["700", "600", "600"]
+    modes = first.run("stat -c %a crew crew/profile/*.py crew/profile/security/*.json").stdout.split()
+    assert modes == ["700", "600", "600", "600"]
 
 
 def test_a_crew_measures_there(rack):

@@ -221,9 +221,7 @@ def test_a_killed_press_leaves_no_kernel_and_the_next_run_no_remains(book):
     press, kernel = start(book)
     os.kill(press.pid, signal.SIGKILL)
     press.wait()
-    began = time.monotonic()
-    until(lambda: not driver._is_kernel(kernel), 5)
-    assert time.monotonic() - began < 1
+    until(lambda: not driver._is_kernel(kernel))
     with pages.only_me("slow"):
         assert {p.name for p in (book.root / "build/pages").iterdir()} == {".slow.lock", "slow.json"}
     assert pages.note("slow")["stopped"]["state"] == "killed"

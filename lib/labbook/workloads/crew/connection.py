@@ -11,6 +11,7 @@ START_SECONDS = 60
 CONTROLLER = "crew-controller"
 LOOPBACK = "127.0.0.1"
 FILES = "crew/profile/security/ipcontroller-{}.json"  # below the host's root
+CONTROLLER_FILE = "crew/profile/ipcontroller_config.py"
 ENGINE_CHANNELS = ("registration", "control", "mux", "task", "iopub", "hb_ping", "hb_pong")
 CLIENT_CHANNELS = ("control", "mux", "task", "iopub", "notification", "broadcast")
 NOWHERE = 1  # a port of a service that nobody runs
@@ -80,20 +81,28 @@ class Connection:
 
 
 def connection_files(engines: str, clients: str, ports: list[int]) -> dict[str, str]:
-    """{"engine", "client": text} of the controller's two files, as ipcontroller --reuse reads them:
-    ports and a key, written before it starts.
+    """{path: text} of the files that the controller reads, written before it starts: those of engines
+    and clients with ports and keys, as ipcontroller --reuse does, and its own with its secret key.
 
-    `engines` and `clients` are the addresses at which it listens to either.
+    `engines` and `clients` are the addresses at which it listens to either. All traffic is encrypted
+    and authenticated by CURVE: without the public key, which only these files have, nobody gets an
+    answer.
     """
-    shared = {"key": uuid.uuid4().hex, "curve_serverkey": None, "ssh": "", "pack": "json",
+    import zmq
+
+    public, secret = zmq.curve_keypair()
+    shared = {"key": uuid.uuid4().hex, "curve_serverkey": public.decode(), "ssh": "", "pack": "json",
               "unpack": "json", "signature_scheme": "hmac-sha256"}
     ports = iter(ports)
     engine = {channel: next(ports) for channel in ENGINE_CHANNELS}
     client = {channel: next(ports) for channel in CLIENT_CHANNELS}
     client |= {"registration": engine["registration"], "task_scheme": "none"}
     engine |= {"broadcast": [next(ports)]}
-    return {"engine": json.dumps(shared | _at(engines) | engine),
-            "client": json.dumps(shared | _at(clients) | client)}
+    return {FILES.format("engine"): json.dumps(shared | _at(engines) | engine),
+            FILES.format("client"): json.dumps(shared | _at(clients) | client),
+            CONTROLLER_FILE: f"c.IPController.curve_publickey = {public}\n"
+                             f"c.IPController.curve_secretkey = {secret}\n"
+                             "c.IPController.enable_curve = True\n"}
 
 
 def through(connection: dict, lead) -> dict:

@@ -2,7 +2,7 @@
 
 The controller runs inside the first client host, so that it ends with the lab. The driver writes
 its connection files (ports and key) before anything starts: so controller and engines start side by
-side, and a restarted kernel finds them again. On a local lab's hosts all meet at the control
+side, and a restarted kernel finds them again. What they say is encrypted (CURVE). On a local lab's hosts all meet at the control
 address; on a user's hosts engines connect to the first one's data address, and the driver connects
 through SSH.
 """
@@ -147,9 +147,10 @@ class Crew:
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         host.run("mkdir -p crew/profile/security && chmod 700 crew")
         profile = f"--profile-dir={host.root}/crew/profile"
-        host.put(files["engine"], FILES.format("engine"), 0o600)
+        own = files if host is self.hosts[0] else [FILES.format("engine")]
+        for path in own:
+            host.put(files[path], path, 0o600)
         if host is self.hosts[0]:
-            host.put(files["client"], FILES.format("client"), 0o600)
             engines, clients = self._connection.meeting  # two addresses need options of their own
             host.start(CONTROLLER, " ".join((
                 host.python, "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,

@@ -5,11 +5,21 @@ import os
 import time
 from types import SimpleNamespace
 
+import ipyparallel
 import pytest
+import zmq
 from here import HereLab
+from zmq.utils.monitor import recv_monitor_message
 
 from labbook.errors import LabError, SystemFailure
-from labbook.workloads.crew.connection import CLIENT_CHANNELS, connection_files, through
+from labbook.workloads.crew.connection import (
+    CLIENT_CHANNELS,
+    CONTROLLER_FILE,
+    ENGINE_CHANNELS,
+    FILES,
+    connection_files,
+    through,
+)
 from labbook.workloads.crew.crew import CONTROLLER, ENGINE, Crew
 from labbook.workloads.crew.on_host import engine as on_host
 
@@ -50,9 +60,41 @@ def test_a_new_kernel_finds_the_engines_of_the_old_one(lab):
 
 def test_its_files_are_the_users_alone(lab):
     root = lab.clients[0].root
-    for name in ("engine", "client"):
-        path = f"{root}/crew/profile/security/ipcontroller-{name}.json"
-        assert os.stat(path).st_mode & 0o777 == 0o600
+    for path in (FILES.format("engine"), FILES.format("client"), CONTROLLER_FILE):
+        assert os.stat(root / path).st_mode & 0o777 == 0o600
+    other = lab.clients[1].root
+    assert os.path.exists(other / FILES.format("engine")) and not os.path.exists(other / CONTROLLER_FILE)
+
+
+@pytest.mark.parametrize("without", ["curve_serverkey", "key", None])
+def test_who_lacks_the_keys_gets_no_answer(lab, without):
+    """A client that knows all but one of them asks the controller for a connection; and then one that
+    knows them all, which it answers."""
+    Crew.of(lab).run(place)
+    connection = json.loads(lab.clients[0].get(FILES.format("client")))
+    if without is None:
+        assert len(ipyparallel.Client(connection, timeout=20).ids) == 2
+        return
+    connection[without] = None if without == "curve_serverkey" else "0" * 32
+    with pytest.raises(TimeoutError):
+        ipyparallel.Client(connection, timeout=1)
+
+
+@pytest.mark.parametrize("side", ["engine", "client"])
+def test_a_plain_client_gets_no_answer(lab, side):
+    """From none of the controller's ports: it ends the connection before any message."""
+    Crew.of(lab).run(place)
+    connection = json.loads(lab.clients[0].get(FILES.format(side)))
+    channels = {*(ENGINE_CHANNELS if side == "engine" else CLIENT_CHANNELS), "registration"} - {"task"}
+    context = zmq.Context()
+    for channel in channels:    # nothing listens at "task"
+        socket = context.socket(zmq.DEALER)
+        events = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        socket.connect(f"{connection['interface']}:{connection[channel]}")
+        assert events.poll(20_000), f"nothing listens at {channel}"
+        assert recv_monitor_message(events)["event"] == zmq.EVENT_DISCONNECTED, channel
+        socket.disable_monitor()
+    context.destroy(linger=0)
 
 
 @shipped
@@ -75,10 +117,8 @@ def die():
 
 def test_a_dead_engine_is_a_failure_at_once_and_replaced(lab):
     crew = Crew.of(lab)
-    begin = time.monotonic()
     with pytest.raises(SystemFailure, match="c1: the engine of the clients has died"):
-        crew.run(die, timeout=60)
-    assert time.monotonic() - begin < 10
+        crew.run(die, timeout=10**6)        # which nobody waits for
     assert len(Crew.of(lab).run(place)) == 2
 
 
@@ -111,19 +151,19 @@ def test_a_lab_without_clients_is_an_error():
 
 def test_both_sides_read_the_same_controller():
     made = connection_files("10.0.0.1", "127.0.0.1", range(14))
-    files = {k: json.loads(v) for k, v in made.items()}
-    engine, client = files["engine"], files["client"]
-    for key in ("key", "registration", "pack", "unpack", "signature_scheme"):
+    engine, client = (json.loads(made[FILES.format(name)]) for name in ("engine", "client"))
+    assert f"b'{engine['curve_serverkey']}'" in made[CONTROLLER_FILE]
+    for key in ("key", "curve_serverkey", "registration", "pack", "unpack", "signature_scheme"):
         assert engine[key] == client[key]
     ports = [engine[c] for c in ("control", "mux", "task", "iopub", "hb_ping", "hb_pong")]
     ports += [client[c] for c in ("control", "mux", "task", "iopub", "notification", "broadcast")]
     ports += engine["broadcast"] + [engine["registration"]]
     assert sorted(ports) == list(range(14))
-    assert files["engine"]["interface"] == "tcp://10.0.0.1"
+    assert engine["interface"] == "tcp://10.0.0.1"
 
 
 def test_a_client_elsewhere_finds_all_that_listens_through_ways_of_its_own():
-    made = json.loads(connection_files("10.0.0.1", "127.0.0.1", range(2000, 2014))["client"])
+    made = json.loads(connection_files("10.0.0.1", "127.0.0.1", range(2000, 2014))[FILES.format("client")])
     led = through(made, lambda port: port + 10000)
     assert led["interface"] == "tcp://127.0.0.1" and led["key"] == made["key"]
     for channel in {"registration", *CLIENT_CHANNELS} - {"task"}:
