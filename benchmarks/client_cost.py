@@ -1,23 +1,26 @@
 """What a call costs a client: the ordinary drivers side by side with the key-value clients.
 
-    .venv/bin/python benchmarks/client_cost.py [--calls 4000] [--rounds 6] [--rows 1] [--json FILE]
+    .venv/bin/python benchmarks/client_cost.py [--calls 4000] [--rounds 6] [--rows 1]
+                                                 [--short] [--json FILE]
 
 Each protocol's driver, used as its manual says (one prepared statement or one cursor for all
 calls), and the prepared calls of labbook.workloads take turns against a null server, one client
 in one process each. Client CPU is that of all the client's threads. A ratio is the driver over
 the prepared calls, of one round; the range of n rounds' ratios holds the median ratio with a
-certainty of 1 - 2^(1-n), whatever the distribution. Both read the same value.
+certainty of 1 - 2^(1-n), whatever the distribution. Both read the same value. Neither root nor a lab.
 """
 
 import argparse
 import json
-import platform
 import socket
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
+
+import shared
+
+from labbook.errors import LabError
 
 PROTOCOLS = {"thrift": "thriftpy2", "cql": "cassandra-driver", "mysql": "pymysql"}
 VALUE_BYTES, WARM_UP = 100, 500
@@ -28,34 +31,30 @@ def main():
     asked = _arguments()
     if asked.one:
         return print(json.dumps(one_client(*asked.one.split(), asked)))
-    samples = []
+    if asked.short:
+        asked.calls, asked.rounds = 100, 1
+    file, samples = shared.log("client_cost"), []
     print(f"{'':24}{'driver':>19}{'prepared calls':>19}   ratio (range of {asked.rounds} rounds)")
     for protocol, driver in PROTOCOLS.items():
         for op in ("read", "write"):
-            rounds = compared(protocol, op, asked)
+            rounds = compared(protocol, op, asked, file)
             samples.append({"protocol": protocol, "driver": driver, "op": op, "rounds": rounds})
             for metric, unit in (("cpu_us", "us CPU"), ("rate_per_s", "1/s")):
                 _report(f"{driver} {op}", metric, unit, rounds)
-    if asked.json:
-        machine = {"cpu": platform.processor(), "kernel": platform.release(),
-                   "python": platform.python_version()}
-        asked.json.write_text(json.dumps({"machine": machine, "rows": asked.rows,
-                                          "samples": samples}, indent=1))
+    shared.write(asked.json, rows=asked.rows, samples=samples)
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=4000)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--rows", type=int, default=1)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples there")
+    parser = shared.parser(__doc__, rounds=6)
+    parser.add_argument("--calls", type=int, default=4000, help="of each process; default: 4000")
+    parser.add_argument("--rows", type=int, default=1, help="that the calls go round; default: 1")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def compared(protocol, op, asked) -> list:
+def compared(protocol, op, asked, file) -> list:
     """For each round, what each of the two cost; which of them is first changes."""
-    server, port = null_server(protocol)
+    server, port = null_server(protocol, file)
     try:
         rounds = []
         for number in range(asked.rounds):
@@ -67,15 +66,19 @@ def compared(protocol, op, asked) -> list:
         server.wait()
 
 
-def null_server(protocol):
+def null_server(protocol, file):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null.on_host.null_server", protocol,
-                               "127.0.0.1", str(port), str(VALUE_BYTES)])
+    command = [sys.executable, "-m", "labbook.systems.null.on_host.null_server", protocol, "127.0.0.1",
+               str(port), str(VALUE_BYTES)]
+    with open(file, "ab") as out:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     until = time.monotonic() + 20
     while not listens(port):
         if server.poll() is not None or time.monotonic() > until:
-            raise SystemExit(f"no null server for {protocol}")
+            server.kill()
+            server.wait()
+            raise LabError(f"no null server for {protocol}; see {file}")
         time.sleep(0.02)
     return server, port
 
@@ -90,7 +93,7 @@ def _one_process(protocol, op, way, port, asked) -> dict:
         [sys.executable, __file__, "--one", f"{protocol} {op} {way} {port}", "--calls",
          str(asked.calls), "--rows", str(asked.rows)], capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(done.stderr)
+        raise LabError(f"the client ({protocol} {op}, {way}) failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout)
 
 
@@ -190,11 +193,9 @@ def check(row, found):
 
 def _report(what, metric, unit, rounds):
     drivers, ours = ([r[way][metric] for r in rounds] for way in ("driver", "prepared"))
-    ratios = [one / other for one, other in zip(drivers, ours)]
     print(f"{what:24}{statistics.median(drivers):>12.0f} {unit:6}{statistics.median(ours):>12.0f} "
-          f"{unit:6}   {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-          flush=True)
+          f"{unit:6}   {shared.ratio(drivers, ours)}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    shared.run(main)

@@ -1,24 +1,28 @@
 """Loading a node with 16 KB values: labbook's loader side by side with the ordinary drivers.
 
-    .venv/bin/python benchmarks/loading.py [--mb 512] [--rounds 3] [--versions 1.0.7 5.0.8] [--json FILE]
+    .venv/bin/python benchmarks/loading.py [--mb 512] [--rounds 3] [--versions 1.0.7 5.0.8]
+                                             [--short] [--json FILE]
 
 One idle node that has just come up and is empty, each time; the two take turns, with as many
 processes. The drivers as their manuals say: thriftpy2's batch_mutate of as many rows as the loader
 sends at once, cassandra-driver's execute_concurrent_with_args. MB are 10^6 bytes of values; "a
 core" is MB a second of the clients' CPU, all threads counted. Then the same against a null server,
-which is the clients' own ceiling. Root, an idle machine.
+which is the clients' own ceiling. A ratio is the loader's over
+the driver's, of one round. Root, an idle machine.
 """
 
 import argparse
 import json
 import os
-import platform
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import shared
+
 from labbook.lab import Environment, Lab, LabDescription
+from labbook.systems.base import Needs
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.null.server import NullServer
 from labbook.targets import key_of
@@ -36,6 +40,10 @@ def main():
     asked = _arguments()
     if asked.one:
         return print(json.dumps(one_process(*asked.one)))
+    if asked.short:
+        asked.mb, asked.rounds, asked.versions = 4, 1, ["1.0.7"]
+    needs = Needs.union(*(Cassandra.needs(version=version) for version in asked.versions))
+    shared.check(packages=needs.packages, artifacts=needs.artifacts)
     rows, samples = int(asked.mb * 1e6) // VALUE_BYTES, []
     description = LabDescription.parse({"sites": ["lan"], "hosts": HOSTS})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
@@ -44,18 +52,14 @@ def main():
                 for way in WAYS[::1 if number % 2 else -1]:
                     samples.append({"target": name, "way": way, **measured(lab, make, way, rows)})
             report(name, [s for s in samples if s["target"] == name])
-    if asked.json:
-        machine = {"cores": os.cpu_count(), "kernel": platform.release(),
-                   "python": platform.python_version(), "load": os.getloadavg()[0]}
-        asked.json.write_text(json.dumps({"machine": machine, "samples": samples}, indent=1))
+    shared.write(asked.json, samples=samples)
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mb", type=float, default=512)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--versions", nargs="+", default=list(HEAP_MB), choices=HEAP_MB)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples there")
+    parser = shared.parser(__doc__, rounds=3)
+    parser.add_argument("--mb", type=float, default=512, help="10^6 bytes of values; default: 512")
+    parser.add_argument("--versions", nargs="+", default=list(HEAP_MB), choices=HEAP_MB,
+                        help="of Cassandra; default: both")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -159,11 +163,9 @@ def report(name, samples):
     print(name)
     for metric, unit in (("mb_per_s", "MB/s"), ("mb_per_s_per_client_core", "MB/s a core")):
         given = {way: [s[metric] for s in samples if s["way"] == way] for way in WAYS}
-        ratios = [ours / other for ours, other in zip(given["loader"], given["driver"])]
         rates = "   ".join(f"{way} {statistics.median(given[way]):7.1f}" for way in WAYS)
-        print(f"  {unit:12} {rates}   ratio {statistics.median(ratios):.2f} "
-              f"({min(ratios):.2f} to {max(ratios):.2f})", flush=True)
+        print(f"  {unit:12} {rates}   ratio {shared.ratio(given['loader'], given['driver'])}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    shared.run(main)

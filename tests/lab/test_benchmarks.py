@@ -1,0 +1,112 @@
+"""A short run of every benchmark comes to its end and tells of both sides; Ctrl-C leaves nothing."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from checkout_copy import CHECKOUT
+
+from labbook.pipeline import install
+
+FOLDER, LOGS = CHECKOUT / "benchmarks", CHECKOUT / "build" / "benchmarks"
+NO_BENCHMARK, ELSEWHERE = {"shared"}, {"kills"}
+SECONDS = 300       # at most
+NUMBER = r"\d+(?:\.\d+)?"
+RATIO = rf"{NUMBER} \({NUMBER} to {NUMBER}\)"
+TIME = rf"{NUMBER} (?:ms|s)"
+# What each prints in a short run, line by line.
+COST = [rf"{driver} {op} +{NUMBER} {unit} +{NUMBER} {unit} +{RATIO}"
+        for driver in ("thriftpy2", "cassandra-driver", "pymysql") for op in ("read", "write")
+        for unit in ("us CPU", "1/s")]
+RATES = [rf"  {unit} +driver +{NUMBER}   loader +{NUMBER}   ratio {RATIO}" for unit in ("MB/s", "MB/s a core")]
+PROMISED = {
+    "client_cost": [r" +driver +prepared calls   ratio \(range of 1 rounds\)", *COST],
+    "cluster_up": [rf"3 {what} +{TIME} \({NUMBER} to {NUMBER}\)" for what in
+                   ("nodes, copied", "nodes, by SST", "nodes and Keystone, copied")] + [
+        rf"copied / by SST: ratio {RATIO}"],
+    "lab_up": [r" +labbook +other   ratio \(range of 1 rounds\)",
+               rf"up and down, 2 hosts / mininet +{TIME} +{TIME}   {RATIO}",
+               rf"one remote command / ssh +{TIME} +{TIME}   {RATIO}"],
+    "loading": [line for name in (r"Cassandra 1\.0\.7", "null server, thrift", "null server, cql")
+                for line in (name, *RATES)],
+    "noop_run": [rf"first run: {TIME}", rf"no-op run, studies: 1; median {TIME}, {NUMBER} to {TIME} in 1 rounds"],
+}
+
+
+def command(name: str, *words) -> list[str]:
+    root = install.as_root() if name == "lab_up" else []
+    return [*root, sys.executable, str(FOLDER / f"{name}.py"), *map(str, words)]
+
+
+def test_every_benchmark_is_run_here_or_elsewhere():
+    there = {path.stem for path in FOLDER.glob("*.py")} - NO_BENCHMARK
+    assert set(PROMISED) <= there <= set(PROMISED) | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_a_short_run_tells_what_it_promises(name, tmp_path):
+    done = subprocess.run(command(name, "--short", "--json", tmp_path / "samples"), cwd=tmp_path, text=True,
+                          capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(PROMISED[name]), done.stdout
+    for line, promised in zip(lines, PROMISED[name]):
+        assert re.fullmatch(promised, line), (promised, line)
+    samples = json.loads((tmp_path / "samples").read_text())
+    assert samples["machine"]["cores"] and len(samples) > 1
+    assert [path.name for path in tmp_path.iterdir()] == ["samples"]
+
+
+def ours() -> set[str]:
+    """Labs that a benchmark has up."""
+    return {path.name for path in Path("/run/labbook").glob("b??????")}
+
+
+def mininets() -> set[str]:
+    """Processes of Mininet's hosts, and its own."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"mininet:" in words or b"\0/usr/bin/mn\0" in words:
+            found.add(process.name)
+    return found
+
+
+@pytest.mark.parametrize("side", [ours, mininets])
+def test_ctrl_c_ends_the_side_whose_turn_it_is(side):
+    before = side()
+    running = subprocess.Popen(command("lab_up", "--hosts", 40), stdout=subprocess.DEVNULL, text=True,
+                               stderr=subprocess.PIPE)
+    until(lambda: side() - before, running)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(SECONDS) == 130 and running.stderr.read() == ""
+    until(lambda: not side() - before)      # a killed process takes a moment to go
+
+
+def until(true, process=None):
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        assert process is None or process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path):
+    """As on a machine where dpkg knows no package."""
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\n")
+    (tmp_path / "dpkg-query").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for name, package in {"lab_up": "mininet, bridge-utils", "cluster_up": "mariadb-server", "loading": "openjdk"}.items():
+        done = subprocess.run([sys.executable, FOLDER / f"{name}.py"], env=environment, capture_output=True,
+                              text=True, timeout=SECONDS)
+        assert done.returncode == 1 and done.stdout == ""
+        assert re.match(rf"{name}: .*{package}.*not installed\. Type: .*labbook install --tests\n$", done.stderr)
