@@ -12,6 +12,8 @@ FILE = "settings of cassandra"
 HEAP_MB, SMALLEST_HEAP_MB = 512, 64
 DURABILITIES = ("periodic", "commit")
 NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and would remain
+LOOPBACK = "127.0.0.1"
+JMX_OPENER = "LoopbackJMX"      # of on_host/LoopbackJMX.java
 PLACEMENTS = ("hash", "ordered")
 DISK_ACCESS = ("standard", "mmap")
 # Tools for tests, code generation and Hadoop: the old jars depend on them, the server does not.
@@ -141,6 +143,21 @@ def properties(settings) -> dict:
     return properties
 
 
+def main_words(settings) -> list[str]:
+    """The main class and its arguments. JMX, by which nodetool works, lets whoever reaches it run
+    any code: it is open only where nodetool is admitted, and only to the node's own host."""
+    version = VERSIONS[settings.version]
+    if not settings.nodetool or "nodetool_opens" in version:
+        return [version["main"]]
+    port = version["nodetool"]["port"]
+    options = {"host": LOOPBACK, "port": port, "rmi.port": port, "ssl": "false",
+               "authenticate": "false"}
+    return ["--add-opens=jdk.management.agent/jdk.internal.agent=ALL-UNNAMED",
+            f"-Djava.rmi.server.hostname={LOOPBACK}", JMX_OPENER,
+            ",".join(f"com.sun.management.jmxremote.{key}={value}" for key, value in options.items()),
+            version["main"]]
+
+
 def jvm_options(settings, address: str, home: PurePosixPath, more: dict) -> list[str]:
     """The same garbage collector for all versions, so that it makes no difference between them.
     `more`: properties of the JVM; one that is None is left out."""
@@ -165,10 +182,12 @@ def defined(values: dict, address: str, home: PurePosixPath) -> list[str]:
             for key, value in values.items() if value is not None]
 
 
-def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None) -> str:
+def class_path(folders: list[tuple[PurePosixPath, Path]], agent: str | None = None,
+               classes: tuple = ()) -> str:
     """Java's options for the jars, of each name one. `folders`: pairs of a folder on the host and
-    the same folder here. `agent`: how the name of the jar begins that is Java's agent."""
+    the same folder here. `agent`: how the name of the jar begins that is Java's agent. `classes`:
+    folders of single classes on the host."""
     jars = {jar.name: str(place / jar.name) for place, here in folders
             for jar in sorted(here.glob("*.jar")) if not LEFT_OUT.fullmatch(jar.name)}
     agents = [f"-javaagent:{path}" for name, path in jars.items() if agent and name.startswith(agent)]
-    return "\n".join([*agents, "-cp " + ":".join(jars.values())])
+    return "\n".join([*agents, "-cp " + ":".join([*map(str, classes), *jars.values()])])

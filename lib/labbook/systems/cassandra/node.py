@@ -1,5 +1,7 @@
 """A Cassandra node on a host: the papers' versions (Thrift) and today's (CQL)."""
 
+from pathlib import Path
+
 import yaml
 
 from labbook.lab.cache.push import push
@@ -12,6 +14,7 @@ from labbook.systems.cassandra.config import VERSIONS
 from labbook.targets import DATABASE, TABLE
 
 JAVA = "openjdk-17-jre-headless | default-jre-headless"
+OPENER = Path(__file__).with_name("on_host") / "LoopbackJMX.java"
 ADMINS = {"thrift": ThriftAdmin, "cql": CQLAdmin}
 
 
@@ -23,8 +26,8 @@ class Cassandra(System):
     node's range ends. ordered: rows are in the order of their keys, and `token` is the key at which
     the range ends. ring_delay_ms: how long nodes wait for a change of the ring to spread.
     stream_mbit: the limit of streaming, in Mbit/s (0: none). whole_files: whether 5.0 streams whole
-    SSTables. None of these three: as shipped. nodetool: admit nodetool, which 5.0 refuses by
-    default. seeds: addresses of nodes that a new one asks who is there (by default, itself).
+    SSTables. None of these three: as shipped. nodetool: admit nodetool, from the node's own host
+    only. seeds: addresses of nodes that a new one asks who is there (by default, itself).
     """
 
     NAME = "cassandra"
@@ -98,11 +101,20 @@ class Cassandra(System):
             self.put(text.format(home=self.home), name)
         folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
         places = [(push(self.host, folder), folder) for folder in folders]
-        self.put(config.class_path(places, self.version.get("agent")), "class_path")
+        classes = self._compiled() if config.JMX_OPENER in config.main_words(self.settings) else ()
+        self.put(config.class_path(places, self.version.get("agent"), classes), "class_path")
 
     def command(self) -> str:
         options = config.jvm_options(self.settings, self.address, self.home, self.properties())
-        return " ".join(["java", *options, f"@{self.home}/class_path", self.version["main"]])
+        return " ".join(["java", *options, f"@{self.home}/class_path",
+                         *config.main_words(self.settings)])
+
+    def _compiled(self) -> tuple:
+        """The folder of the class that opens JMX, compiled on the host by Java itself."""
+        source = self.put(OPENER.read_text(), OPENER.name)
+        self.run(*nodetool.JAVA, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-d",
+                 self.home / "classes", source, timeout=120)
+        return (self.home / "classes",)
 
     def configuration(self) -> dict:
         """cassandra.yaml."""

@@ -28,11 +28,10 @@ FLUSHING = ("FlushWriter", "MemtablePostFlusher")
 
 def run(node, words, seconds: float) -> str:
     """Output of one command; SystemFailure with that output when it fails."""
-    if "nodetool_opens" in node.version:
-        if not node.settings.nodetool:
-            raise InputError(f"Cassandra {node.settings.version} on {node.host.name} does not "
-                             "admit nodetool", file=config.FILE, key="nodetool", allowed="true")
-        node.put(QUIET, QUIET_FILE)
+    if not node.settings.nodetool:
+        raise InputError(f"Cassandra {node.settings.version} on {node.host.name} does not "
+                         "admit nodetool", file=config.FILE, key="nodetool", allowed="true")
+    node.put(QUIET, QUIET_FILE)
     try:
         return node.host.run(command(node, words), timeout=seconds).stdout
     except LabError as error:
@@ -49,10 +48,9 @@ def command(node, words) -> str:
              "logback.configurationFile": f"file:{home}/{QUIET_FILE}"}
     own = {key: value for key, value in node.version["properties"].items()
            if key in ("cassandra.config", "cassandra.storagedir", "cassandra.logdir")}
-    host = tool["host"].format(address=node.address)
     return " ".join([*JAVA, *config.module_options(node.version),
                      *config.defined({**values, **own}, node.address, home),
-                     f"@{home}/class_path", tool["main"], "-h", host, "-p", str(tool["port"]),
+                     f"@{home}/class_path", tool["main"], "-h", config.LOOPBACK, "-p", str(tool["port"]),
                      shlex.join(str(word) for word in words)])
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from labbook.errors import InputError, LabError
+from labbook.systems.cassandra import nodetool
 from labbook.systems.cassandra.admin_thrift import keyspace_definition
 from labbook.systems.cassandra.config import VERSIONS, class_path, configuration, heap_mb
 from labbook.systems.cassandra.node import Cassandra
@@ -38,8 +39,8 @@ def test_where_a_node_listens(version, protocol, port_key, port):
 
 
 def test_defaults_start_a_node_as_ever():
-    """Byte for byte as before streaming could be configured: older measurements are
-    of such nodes."""
+    """Byte for byte as before streaming could be configured, but for JMX, which is closed:
+    older measurements are of such nodes."""
     made = ""
     for version in VERSIONS:
         plain = node(version=version, token=17)
@@ -68,6 +69,25 @@ def test_the_ring_delay_and_nodetools_admission():
     assert "-Dcassandra.jmx.local.port=7199" in command
     command = node(version="1.0.7", ring_delay_ms=0, nodetool=True).command()
     assert "-Dcassandra.ring_delay_ms=0 " in command and "jmx.local" not in command
+
+
+@pytest.mark.parametrize("version, port", [("0.7.0", 8080), ("1.0.7", 7199), ("5.0.8", 7199)])
+def test_jmx_is_open_for_nodetool_only_and_on_loopback(version, port):
+    """Whoever reaches it without a password runs any code as the node's user."""
+    assert not re.search(r"-D\S*jmx|LoopbackJMX", node(version=version).command())
+    opened = node(version=version, nodetool=True)
+    command = opened.command()
+    assert HOST.address not in command
+    # the JVM's own option opens a second port on all interfaces
+    assert "-Dcom.sun.management.jmxremote" not in command
+    if version != "5.0.8":
+        assert (f"LoopbackJMX com.sun.management.jmxremote.host=127.0.0.1,"
+                f"com.sun.management.jmxremote.port={port},") in command
+        assert f"jmxremote.rmi.port={port}," in command
+        assert command.split()[-1] == "org.apache.cassandra.thrift.CassandraDaemon"
+    assert f" -h 127.0.0.1 -p {port} ring" in nodetool.command(opened, ["ring"])
+    with pytest.raises(InputError, match="does not admit nodetool"):
+        node(version=version).nodetool("ring")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -142,11 +162,9 @@ def test_the_command_line():
     assert command.startswith("java ")
     assert command.endswith(" org.apache.cassandra.thrift.CassandraDaemon")
     for option in ("-Xms256M", "-Xmx256M", f"-Dcassandra.config=file:{HOME}/cassandra.yaml",
-                   "-Djava.rmi.server.hostname=198.18.0.2", f"@{HOME}/class_path",
-                   "-Dcom.sun.management.jmxremote.port=7199",
+                   f"@{HOME}/class_path",
                    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"):
         assert option in command.split()
-    assert "-Dcom.sun.management.jmxremote.port=8080" in node(version="0.7.0").command()
 
 
 def test_todays_command_line():
