@@ -14,7 +14,7 @@ THRIFT, CQL, MYSQL, HTTP, KEYSTONE, CEPHFS = "thrift", "cql", "mysql", "http", "
 READ_LEVELS = ("ONE", "QUORUM", "ALL")
 WRITE_LEVELS = (*READ_LEVELS, "ANY")
 
-# The store of key-value pairs: keyspace or database, column family or table, user without password.
+# The store of key-value pairs: keyspace or database, column family or table, and its user.
 DATABASE, TABLE, USER = "labbook", "pairs", "labbook"
 COLUMN = b"value"       # Cassandra's column of the value; the row's key is the pair's key
 MAX_ROWS = 1_000_000    # up to here all keys have the same length, and sort like their numbers
@@ -47,7 +47,10 @@ class Process(Protocol):
 
 
 class Server(Protocol):
-    """A server that clients call at one address, by the wire protocol `protocol`."""
+    """A server that clients call at one address, by the wire protocol `protocol`.
+
+    One that asks USER for a password has it as `password`, which must not enter a record.
+    """
 
     address: str
     port: int
@@ -72,6 +75,11 @@ class IdentityServer(Server, Protocol):
 def addresses(target: Server) -> list[str]:
     """All addresses at which a target is called: one for a target without `addresses`."""
     return [str(address) for address in getattr(target, "addresses", None) or [target.address]]
+
+
+def password(target: Server) -> str:
+    """The password of USER; "" for a target that asks for none."""
+    return getattr(target, "password", "")
 
 
 def processes(target: Server) -> list[Process]:

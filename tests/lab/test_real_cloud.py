@@ -89,7 +89,8 @@ def check_nothing_tells_the_secrets(place, cloud):
     shown = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
     for host in cloud.hosts:
         shown += host.run("ps axo args; cat processes/*/log").stdout
-    for secret in (secrets.password, secrets.fernet, secrets.credential):
+    for secret in (secrets.password, secrets.fernet, secrets.credential, cloud.galera.password):
         assert secret not in shown
-        found = place.inside("h3", f"grep -rlF -e {secret} /home/op /tmp /var | xargs stat -c %a")
-        assert set(found.split()) <= {"600"}, found
+        for name in place.names:
+            found = place.inside(name, f"grep -rlF -e {secret} /home/op /tmp /var | xargs -r stat -c %a")
+            assert set(found.split()) <= {"600"}, (name, found)

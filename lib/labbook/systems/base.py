@@ -151,7 +151,7 @@ class System(Described):
             settings = {key: value for key, value in vars(self.settings).items()
                         if value is not None}
             provide(self.host, self.needs(**settings).packages)
-        self.run("mkdir", "-p", self.home)
+        self.run("mkdir", "-p", "-m", "700", self.home)
 
     def start(self) -> None:
         """Start the server and wait until it answers; SystemFailure with the tail of its log if
@@ -211,11 +211,15 @@ class System(Described):
         """
         return self.host.dial(self.address, self.port, timeout=timeout)
 
-    def put(self, text: str, *place) -> PurePosixPath:
+    def put(self, text: str, *place, mode: int = 0o644) -> PurePosixPath:
         """Write a file below the system's home: its path on the host."""
         path = self.home.joinpath(*place)
-        self.host.put(text, path)
+        self.host.put(text, path, mode)
         return path
+
+    def put_secret(self, text: str, *place) -> PurePosixPath:
+        """Write a file that only its owner can read."""
+        return self.put(text, *place, mode=0o600)
 
     def _ready(self) -> bool:
         # The port's owner is checked first: another server there might answer in this one's place.

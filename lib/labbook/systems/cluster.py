@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.systems.base import PROGRAMMING_ERRORS, Described, System
+from labbook.targets import password
 
 
 class Cluster(Described):
@@ -73,6 +74,11 @@ class Cluster(Described):
     @property
     def protocol(self) -> str:
         return self.front.protocol
+
+    @property
+    def password(self) -> str:
+        """As of targets.password."""
+        return password(self.front)
 
     @property
     def process(self):

@@ -4,7 +4,8 @@ import csv
 
 from labbook.errors import InputError
 from labbook.systems.base import Needs, System
-from labbook.targets import MYSQL, USER
+from labbook.systems.galera.config import CHECK_USER
+from labbook.targets import MYSQL, password
 
 PROXY = "/usr/sbin/haproxy"  # not in the PATH of every user
 STATS_PORT = 3307  # on the loopback interface
@@ -36,6 +37,12 @@ class HAProxy(System):
     NEEDS = Needs(packages=("haproxy", "iproute2", "procps"), commands=("ss", "ps"))
     port = 3306
     protocol = MYSQL
+    behind = None       # one of the servers
+
+    @property
+    def password(self) -> str:
+        """The servers', as of targets.password."""
+        return password(self.behind)
 
     @classmethod
     def over(cls, host, servers, **settings) -> "HAProxy":
@@ -44,8 +51,10 @@ class HAProxy(System):
         nodes = list(getattr(servers, "nodes", None) or [servers])
         near = [node for node in nodes if node.host.site == host.site] or nodes
         check = "galera" if nodes[0].NAME == "galera" else "tcp"
-        return cls(host, **{"check": check, **settings}, server_port=nodes[0].port,
-                   servers=[node.address for node in near])
+        proxy = cls(host, **{"check": check, **settings}, server_port=nodes[0].port,
+                    servers=[node.address for node in near])
+        proxy.behind = nodes[0]
+        return proxy
 
     def deploy(self) -> None:
         if self.settings.servers is None:
@@ -122,8 +131,8 @@ def galera_check() -> list[str]:
             "tcp-check expect string synced comment state", bye]
 
 
-def login(user: str = USER) -> bytes:
-    """MySQL's HandshakeResponse41 of a user without a password."""
+def login(user: str = CHECK_USER) -> bytes:
+    """MySQL's HandshakeResponse41 of a user without a password, and without rights."""
     return (CAPABILITIES.to_bytes(4, "little") + (1 << 24).to_bytes(4, "little") + UTF8
             + bytes(23) + user.encode() + b"\0" + b"\0" + PLUGIN)
 

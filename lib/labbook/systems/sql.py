@@ -5,6 +5,7 @@ package, with a data directory of the lab's own.
 """
 
 import platform
+import secrets
 import shlex
 import shutil
 import zipfile
@@ -18,8 +19,13 @@ from labbook.systems.artifacts import Artifact, fetch, pinned
 from labbook.systems.base import Needs, System, memory_mb
 from labbook.targets import DATABASE, MYSQL, TABLE, USER
 
-# Executed at each start; inside a lab there are no passwords.
-GRANTS = f"GRANT ALL ON *.* TO '{USER}'@'%' IDENTIFIED BY '';\n"
+# A statement a line, for an init-file: one account, and no other that came with the data.
+ACCOUNTS = """DELETE FROM mysql.{table} WHERE User NOT IN ('{user}', 'mariadb.sys');
+DELETE FROM mysql.db;
+FLUSH PRIVILEGES;
+GRANT ALL ON *.* TO '{user}'@'%' IDENTIFIED BY '{password}';
+"""
+INIT, PASSWORD = "init.sql", "password"     # files that only the server's user can read
 BUFFER_POOL_MB = 128  # the default of both
 # innodb_flush_log_at_trx_commit. Periodic is 0, not 2: like Cassandra's, the answer then waits
 # for no system call at all, and InnoDB writes and flushes its log once a second.
@@ -50,6 +56,8 @@ statements > {home}/fill.sql
 {server} --defaults-file={home}/my.cnf {options} --bootstrap \
   < {home}/fill.sql > {home}/fill.log 2>&1 || {{ tail -n 20 {home}/fill.log; exit 1; }}
 rm {home}/fill.sql"""
+EXECUTE = """{server} --defaults-file={home}/my.cnf {options} --bootstrap < {file} > {home}/fill.log 2>&1 || {{
+  tail -n 20 {home}/fill.log; exit 1; }}"""
 
 
 class SQLServer(System):
@@ -65,20 +73,40 @@ class SQLServer(System):
         "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
     }
     POOL_MB = BUFFER_POOL_MB
+    ACCOUNTS_TABLE = "global_priv"      # mysql.user is a view of it
     port = 3306
     protocol = MYSQL
 
+    def __init__(self, host, password: str | None = None, **settings):
+        """`password`: of USER; without, each `deploy` makes a new one."""
+        super().__init__(host, **settings)
+        self._given = self._password = password
+
+    @property
+    def password(self) -> str:
+        """Of USER, who may do everything. It must not enter a record."""
+        if self._password is None:  # another object has deployed the server
+            self._password = self.run("cat", self.home / PASSWORD).stdout
+        return self._password
+
     def put_configuration(self, **own) -> None:
         """Write my.cnf and the statements executed at start. `own`: options of this system only."""
-        self.put(GRANTS, "init.sql")
-        self.put_options(**{"init-file": self.home / "init.sql", **own})
+        self.put_accounts()
+        self.put_options(**{"init-file": self.home / INIT, **own})
+
+    def put_accounts(self, more="") -> None:
+        """Write the statements that make the accounts: ACCOUNTS, and then `more`."""
+        self._password = self._given or secrets.token_urlsafe(24)
+        accounts = ACCOUNTS.format(table=self.ACCOUNTS_TABLE, user=USER, password=self._password)
+        self.put_secret(accounts + more, INIT)
+        self.put_secret(self._password, PASSWORD)
 
     def put_options(self, more="", **own) -> None:
         """Write my.cnf. `more`: sections for programs other than the server."""
         as_root = self.run("id", "-u").stdout.strip() == "0"
         pool = min(self.POOL_MB, memory_mb(self.host) // 4)
-        self.put(configuration(self.settings, self.address, self.home, buffer_pool_mb=pool,
-                               as_root=as_root, **own) + more, "my.cnf")
+        self.put_secret(configuration(self.settings, self.address, self.home, buffer_pool_mb=pool,
+                                      as_root=as_root, **own) + more, "my.cnf")
 
     def answers(self) -> None:
         with self.client() as client:
@@ -93,8 +121,9 @@ class SQLServer(System):
         """A PyMySQL connection for administration; each call takes an SSH round trip."""
         import pymysql
 
-        connection = pymysql.connect(user=USER, database=database, defer_connect=True,
-                                     autocommit=True, charset="utf8", read_timeout=30)
+        connection = pymysql.connect(user=USER, password=self.password, database=database,
+                                     defer_connect=True, autocommit=True, charset="utf8",
+                                     read_timeout=30)
         connection.connect(self.channel())
         try:
             yield connection
@@ -115,6 +144,7 @@ class SQLServer(System):
 
 class MySQL(SQLServer):
     NAME = "mysql"
+    ACCOUNTS_TABLE = "user"
     SETTINGS = {"version": {"enum": [MYSQL_VERSION], "default": MYSQL_VERSION}, **SQLServer.SETTINGS}
     # The libraries that mysqld is linked with (ldd); libaio is not among them.
     NEEDS = Needs(packages=("zlib1g", "libcrypt1", "libstdc++6", "libgcc-s1", "iproute2", "procps"),
@@ -178,6 +208,13 @@ def fill_command(home, options="", more="/dev/null") -> str:
     executes the statements in the file `more`."""
     return FILL.format(home=shlex.quote(str(home)), server=MARIADBD, options=options,
                        more=shlex.quote(str(more)))
+
+
+def execute_command(home, options, file) -> str:
+    """A shell command that executes the statements of a file in the data directory of the stopped
+    MariaDB whose my.cnf is in `home`."""
+    return EXECUTE.format(home=shlex.quote(str(home)), server=MARIADBD, options=options,
+                          file=shlex.quote(str(file)))
 
 
 def mysql_files() -> Path:

@@ -1,11 +1,13 @@
 """From settings to a SQL server's configuration, and MySQL out of its jar."""
 
 import io
+import stat
 import zipfile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
+from here import here_host
 
 from labbook.errors import InputError, LabError
 from labbook.systems import find, sql
@@ -55,6 +57,22 @@ def test_the_papers_table():
     assert table_definition("pairs", "MyISAM") == (
         "CREATE TABLE pairs (NAME VARCHAR(100) UNIQUE, VALUE VARCHAR(100), TIMEUUID LONG)"
         " ENGINE=MyISAM")
+
+
+def test_the_one_account_has_a_password_of_its_own_that_only_its_user_can_read(tmp_path):
+    server = MariaDB(here_host(tmp_path, "db1"))
+    server.provide()
+    server.put_configuration()
+    first = server.password
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in Path(server.home).iterdir()
+             if first in file.read_text()}
+    assert modes == {"init.sql": 0o600, "password": 0o600} and len(first) > 24
+    assert MariaDB(server.host).password == first   # an object of another process
+    statements = Path(server.home, "init.sql").read_text()
+    assert "DELETE FROM mysql.global_priv WHERE User NOT IN ('labbook', 'mariadb.sys');" in statements
+    assert statements.count("GRANT") == 1 and "IDENTIFIED BY ''" not in statements
+    server.put_configuration()
+    assert server.password != first and first not in repr(vars(server.settings))
 
 
 @pytest.mark.parametrize("settings, message", [

@@ -107,10 +107,6 @@ class CephDaemon(System):
         self.put_secret(keyring({name: self.cluster.keys[name] for name in names}), KEYRING)
         put_tools(self.host, self.home)
 
-    def put_secret(self, text: str, name: str) -> None:
-        """Write a file that only its owner can read."""
-        self.host.put(text, self.home / name, mode=0o600)
-
     def configuration(self) -> str:
         return config.text(self.cluster.fsid, self.cluster.address, self.home, **{
             f"{self.KIND}_data": self.data, "admin_socket": SOCKET, "public_addr": self.address,

@@ -1,5 +1,6 @@
 """A Galera cluster: MariaDB servers at one or several sites that all take writes."""
 
+import secrets
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid1
@@ -58,7 +59,9 @@ class Galera(Cluster):
                 for host, segment, weight in zip(self.hosts, self.segments, self.weights)]
 
     def deploy(self) -> None:
-        in_parallel(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.front))
+        password = secrets.token_urlsafe(24)
+        in_parallel(self.nodes, lambda node: node.deploy(self.data, empty=node is not self.front,
+                                                         password=password))
         self._equal_data = self.data is not None
 
     def start(self) -> None:

@@ -27,8 +27,9 @@ NOWHERE = "00000000-0000-0000-0000-000000000000"
 TRANSFER = "(IST|SST) completed on joiner"
 # In a node's log at each change of its state in the cluster.
 SHIFTS = "WSREP: Shifting [A-Z/]+ -> [A-Z/]+"
-# The log of a state transfer stays in the data directory; an archive would outlive the lab.
-SST = "[sst]\nsst-log-archive=0\n"
+# For a proxy that asks for the node's state, which takes no rights.
+CHECK_USER = "check"
+CHECK_ACCOUNT = f"GRANT USAGE ON *.* TO '{CHECK_USER}'@'%' IDENTIFIED BY '';\n"
 
 
 def check_windows(settings: dict) -> None:
@@ -49,14 +50,15 @@ def numbers_per_node(key: str, numbers, nodes: int, default: int) -> list[int]:
     return numbers
 
 
-def options(settings, name: str, address: str, provider: str) -> dict:
-    """Options of my.cnf that make a server a node; `settings.peers`: the addresses of all nodes."""
+def options(settings, name: str, address: str, provider: str, login: str) -> dict:
+    """Options of my.cnf that make a server a node; `settings.peers`: the addresses of all nodes.
+    `login`: user and password of state transfers, `user:password`."""
     peers = settings.peers or [address]
     return {
         "wsrep_on": "ON", "wsrep_provider": provider,
         "wsrep_cluster_name": "labbook", "wsrep_cluster_address": f"gcomm://{','.join(peers)}",
         "wsrep_node_name": name, "wsrep_node_address": address,
-        "wsrep_sst_method": "mariabackup", "wsrep_sst_auth": "labbook:",
+        "wsrep_sst_method": "mariabackup", "wsrep_sst_auth": login,
         "wsrep_provider_options": f'"{provider_options(settings, address)}"',
         # required by replication
         "binlog_format": "ROW", "innodb_autoinc_lock_mode": 2,
@@ -74,6 +76,12 @@ def provider_options(settings, address: str) -> str:
         "gcache.size": "64M",
     }
     return ";".join(f"{key}={value}" for key, value in given.items())
+
+
+def transfers(address: str) -> str:
+    """Section of my.cnf for state transfers, whose receiver would listen on all interfaces. Their log
+    stays in the data directory; an archive would outlive the lab."""
+    return f"[sst]\nsst-log-archive=0\nsockopt=\",bind={address}\"\n"
 
 
 def last_view(ids: list, segments: list[int], mine) -> str:

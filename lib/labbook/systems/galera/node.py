@@ -9,14 +9,15 @@ from labbook.lab.cache.build import COMPLETE
 from labbook.lab.cache.push import push
 from labbook.systems.base import Needs
 from labbook.systems.galera import config
-from labbook.systems.sql import GRANTS, MARIADBD, SQLServer, fill_command
+from labbook.systems.sql import INIT, MARIADBD, SQLServer, execute_command, fill_command
+from labbook.targets import USER
 
 NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "socat", "iproute2",
                         "procps"),
               commands=("ss", "ps"))
 NEW_CLUSTER = "--wsrep-new-cluster"
-# In the data from the start, since the cluster would replicate what an init-file says at each start.
-USERS = f"FLUSH PRIVILEGES;\n{GRANTS}"
+# Accounts are made before a node starts: the cluster would replicate what an init-file says.
+ALONE = "--wsrep-on=OFF --wsrep-provider=none"
 # Files that a node makes anew; a copy of a stopped node's data needs none of them.
 NOT_COPIED = ("galera.cache", "gvwstate.dat", "ibtmp1", "ib_buffer_pool", "sst_in_progress")
 STATE = ("grastate.dat", "gvwstate.dat", "galera.cache")
@@ -42,8 +43,8 @@ class GaleraNode(SQLServer):
     }
     POOL_MB = 64
 
-    def __init__(self, host, **settings):
-        super().__init__(host, **settings)
+    def __init__(self, host, password: str | None = None, **settings):
+        super().__init__(host, password, **settings)
         self.data = self.home / "data"
         self._how = ()
 
@@ -57,21 +58,24 @@ class GaleraNode(SQLServer):
         config.check_windows(settings)
         return settings
 
-    def deploy(self, data: Path | None = None, empty=False) -> None:
+    def deploy(self, data: Path | None = None, empty=False, password: str | None = None) -> None:
         """Write the configuration and the data directory.
 
         data: the data directory of a stopped node, in or below a folder of the cache (lab/cache).
         empty: leave the data directory empty, so that the node gets all data from the cluster.
+        password: of the cluster's USER; without, a new one.
         """
         self.run("mkdir", "-p", self.data)
-        self.put_options(config.SST, **config.options(self.settings, self.host.name, self.address,
-                                                      self._provider()))
+        self._given = password or self._given
+        self.put_accounts(config.CHECK_ACCOUNT)
+        self.put_options(config.transfers(self.address), **config.options(
+            self.settings, self.host.name, self.address, self._provider(),
+            f"{USER}:{self.password}"))
         if data is not None:
             self._copy(data)
+            self.host.run(execute_command(self.home, ALONE, self.home / INIT))
         elif not empty:
-            self.put(USERS, "users.sql")
-            self.host.run(fill_command(self.home, "--wsrep-on=OFF --wsrep-provider=none",
-                               self.home / "users.sql"))
+            self.host.run(fill_command(self.home, ALONE, self.home / INIT))
 
     def command(self) -> str:
         return shlex.join((MARIADBD, f"--defaults-file={self.home}/my.cnf", *self._how))

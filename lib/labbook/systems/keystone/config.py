@@ -49,8 +49,8 @@ class Secrets:
             json.dump(asdict(self), out)
 
 
-def configuration(settings, address: str, port: int, home: PurePosixPath) -> str:
-    """keystone.conf; options that are left out keep Keystone's defaults."""
+def configuration(settings, address: str, port: int, home: PurePosixPath, password: str) -> str:
+    """keystone.conf; options that are left out keep Keystone's defaults. `password`: the database's."""
     parts = {
         "DEFAULT": {
             "public_endpoint": f"http://{address}:{port}",
@@ -60,7 +60,7 @@ def configuration(settings, address: str, port: int, home: PurePosixPath) -> str
             "default_log_levels": "keystone=ERROR,oslo_policy=ERROR,py.warnings=ERROR",
         },
         "database": {
-            "connection": f"mysql+pymysql://{USER}:@{settings.database_address}:"
+            "connection": f"mysql+pymysql://{USER}:{password}@{settings.database_address}:"
                           f"{settings.database_port}/{DATABASE}?charset=utf8mb4",
             # a worker without a database fails at once and the request is repeated
             "max_retries": 1, "retry_interval": 1,

@@ -10,7 +10,7 @@ from labbook.lab.python_packages import PythonPackages
 from labbook.systems.base import Needs, System
 from labbook.systems.keystone import config
 from labbook.systems.keystone.config import ADMIN, DATABASE, DOMAIN, Secrets
-from labbook.targets import KEYSTONE, USER
+from labbook.targets import KEYSTONE, USER, password
 
 VERSION = "30.0.0"
 PACKAGES = PythonPackages("keystone", VERSION, (f"keystone=={VERSION}", "gunicorn", "pymysql"),
@@ -39,6 +39,7 @@ class Keystone(System):
     START_SECONDS = 120
     port = 5000
     protocol = KEYSTONE
+    database = None     # the system at database_address
 
     def __init__(self, host, secrets: Secrets | None = None, **settings):
         """`secrets`: of the Keystone that made the database's content; without, new ones."""
@@ -49,8 +50,10 @@ class Keystone(System):
     @classmethod
     def over(cls, host, database, secrets=None, **settings) -> "Keystone":
         """A Keystone on `host` that uses `database`, a system with MySQL's protocol."""
-        return cls(host, secrets, database_address=database.address,
-                   database_port=database.port, **settings)
+        keystone = cls(host, secrets, database_address=database.address,
+                       database_port=database.port, **settings)
+        keystone.database = database
+        return keystone
 
     @property
     def url(self) -> str:
@@ -74,13 +77,12 @@ class Keystone(System):
                              key="database_address")
         self.run("mkdir", "-p", *(self.home / part for part in FOLDERS))
         self.run("chmod", "700", self.home, *(self.home / part for part in FOLDERS))
-        self.run("chmod", "700", self.home)
-        self.put(config.configuration(self.settings, self.address, self.port, self.home),
-                 "keystone.conf")
+        self.put_secret(config.configuration(self.settings, self.address, self.port, self.home,
+                                             password(self.database)), "keystone.conf")
         self.put(config.gunicorn(self.address, self.port, self.home, self.settings.processes),
                  "gunicorn.conf.py")
         for kind, place in SECRETS.items():
-            self.host.put(getattr(self.secrets, kind), self.home / place, 0o600)
+            self.put_secret(getattr(self.secrets, kind), place)
 
     def fill(self) -> None:
         """Create the tables and the first user, project and endpoint."""
@@ -161,8 +163,8 @@ class Keystone(System):
         import pymysql
 
         s = self.settings
-        connection = pymysql.connect(user=USER, defer_connect=True, autocommit=True,
-                                     read_timeout=30)
+        connection = pymysql.connect(user=USER, password=password(self.database),
+                                     defer_connect=True, autocommit=True, read_timeout=30)
         try:
             connection.connect(self.host.dial(s.database_address, s.database_port))
         except (OSError, pymysql.Error) as error:

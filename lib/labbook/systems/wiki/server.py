@@ -6,7 +6,7 @@ import shlex
 
 from labbook.errors import InputError
 from labbook.systems.base import Needs, System
-from labbook.targets import CQL, HTTP, MYSQL, THRIFT, addresses
+from labbook.targets import CQL, HTTP, MYSQL, THRIFT, addresses, password
 
 PROGRAM = "labbook.systems.wiki.on_host.program"
 STORES = (THRIFT, CQL, MYSQL)
@@ -26,13 +26,16 @@ class Wiki(System):
     NEEDS = Needs(packages=("iproute2", "procps"), commands=("ss", "ps"))
     port = 8000
     protocol = HTTP
+    behind = None       # the store
 
     @classmethod
     def over(cls, host, store, **settings) -> "Wiki":
         """A wiki on `host` whose pages are in `store`, a target called by Thrift, CQL or MySQL's
         protocol."""
-        return cls(host, store=store.protocol, store_port=store.port, **settings,
+        wiki = cls(host, store=store.protocol, store_port=store.port, **settings,
                    store_addresses=addresses(store))
+        wiki.behind = store
+        return wiki
 
     def deploy(self) -> None:
         s = self.settings
@@ -40,9 +43,9 @@ class Wiki(System):
             if getattr(s, name) is None:
                 raise InputError("a wiki needs it", file="settings of wiki", key=name)
         store = {"protocol": s.store, "addresses": s.store_addresses, "port": s.store_port,
-                 "table": s.table}
-        self.put(json.dumps({"address": self.address, "port": self.port, "threads": s.threads,
-                             "store": store}), "settings.json")
+                 "table": s.table, "password": password(self.behind)}
+        self.put_secret(json.dumps({"address": self.address, "port": self.port,
+                                    "threads": s.threads, "store": store}), "settings.json")
 
     def command(self) -> str:
         return shlex.join((self.host.python, "-m", PROGRAM, f"{self.home}/settings.json"))

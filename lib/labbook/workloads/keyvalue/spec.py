@@ -1,7 +1,7 @@
 """What clients of a store need to know; InputError for what the protocol has no way to ask for."""
 
 from labbook.errors import InputError
-from labbook.targets import DOTS, MAX_ROWS, RANDOM, VALUES, Servers, addresses, key_of
+from labbook.targets import DOTS, MAX_ROWS, RANDOM, VALUES, Servers, addresses, key_of, password
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.wire.pairs import MOST_RANDOM_BYTES
 
@@ -40,7 +40,7 @@ def spec_of(target: Servers, *, seed: int = 0, op: str = "write", values: str = 
     if consistency is None:
         load["consistency"] = protocols.protocol(target.protocol).LEVEL
     return dict(load, seed=seed, protocol=target.protocol, port=target.port,
-                addresses=addresses(target), call_seconds=CALL_SECONDS)
+                addresses=addresses(target), password=password(target), call_seconds=CALL_SECONDS)
 
 
 def check_among(name, value, allowed) -> None:

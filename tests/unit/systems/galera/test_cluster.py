@@ -4,6 +4,7 @@ from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
+from here import here_host
 
 from labbook.errors import InputError, SystemFailure
 from labbook.systems import find, over_several
@@ -28,7 +29,8 @@ def hosts(count):
 
 
 def options(node) -> dict:
-    return config.options(node.settings, node.host.name, node.address, PROVIDER)
+    return config.options(node.settings, node.host.name, node.address, PROVIDER,
+                          "labbook:a-password")
 
 
 def provider_options(node) -> dict:
@@ -72,7 +74,21 @@ def test_a_node_without_peers_is_a_cluster():
                          **options(node))
     assert "innodb_flush_log_at_trx_commit=0\n" in text and "datadir=/srv/galera/data\n" in text
     assert "init-file" not in text  # the cluster would replicate it at each start
+    assert "wsrep_sst_auth=labbook:a-password\n" in text
     assert text.count("innodb_buffer_pool_size=64M") == 1
+
+
+def test_of_a_nodes_accounts_only_the_proxys_has_no_password_and_no_rights(tmp_path):
+    node = GaleraNode(here_host(tmp_path, "db1"))
+    node.provide()
+    node.put_accounts(config.CHECK_ACCOUNT)
+    *_, ours, check = Path(node.home, "init.sql").read_text().splitlines()
+    assert ours == f"GRANT ALL ON *.* TO 'labbook'@'%' IDENTIFIED BY '{node.password}';"
+    assert check == "GRANT USAGE ON *.* TO 'check'@'%' IDENTIFIED BY '';"
+
+
+def test_a_state_transfer_listens_on_the_data_network_only():
+    assert '\nsockopt=",bind=198.18.0.1"\n' in config.transfers("198.18.0.1")
 
 
 @pytest.mark.parametrize("count, settings, message", [

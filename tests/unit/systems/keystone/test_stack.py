@@ -33,8 +33,8 @@ HOSTS = [host("db1"), host("db2"), host("db3", site="b"), host("lb0", "lb"),
 def test_keystones_configuration():
     keystone = Keystone(host("k1"), database_address="10.0.0.9", cache=False)
     parts = configparser.RawConfigParser()
-    parts.read_string(configuration(keystone.settings, "10.0.0.1", 5000, keystone.home))
-    assert parts["database"]["connection"].startswith("mysql+pymysql://labbook:@10.0.0.9:3306/keystone")
+    parts.read_string(configuration(keystone.settings, "10.0.0.1", 5000, keystone.home, "secret"))
+    assert parts["database"]["connection"].startswith("mysql+pymysql://labbook:secret@10.0.0.9:3306/keystone")
     assert parts["cache"]["enabled"] == "false" and parts["token"]["provider"] == "fernet"
     places = [value for part in parts.values() for key, value in part.items()
               if key in ("key_repository", "lock_path")]
@@ -59,11 +59,12 @@ def test_secrets_are_private_and_never_shown(tmp_path):
 
 
 def test_only_the_owner_can_read_a_secret_on_a_host(tmp_path):
-    keystone = Keystone(here_host(tmp_path, "k1"), database_address="10.0.0.9")
+    database = SimpleNamespace(address="10.0.0.9", port=3306, password="the-database's")
+    keystone = Keystone.over(here_host(tmp_path, "k1"), database)
     keystone.provide()
     keystone.put_files()
     assert stat.S_IMODE(Path(keystone.home).stat().st_mode) == 0o700
-    for secret in vars(keystone.secrets).values():
+    for secret in (*vars(keystone.secrets).values(), database.password):
         modes = [stat.S_IMODE(file.stat().st_mode) for file in Path(keystone.home).rglob("*")
                  if file.is_file() and secret in file.read_text()]
         assert modes == [0o600]
@@ -83,7 +84,7 @@ def test_the_proxy_logs_in_by_mysqls_protocol():
     capabilities, _, charset = struct.unpack("<IIB", raw[4:13])
     assert capabilities & 0x200 and capabilities & 0x80000 and charset == 33
     assert raw[13:36] == bytes(23)
-    assert raw[36:].split(b"\0") == [b"labbook", b"", b"mysql_native_password", b""]
+    assert raw[36:].split(b"\0") == [b"check", b"", b"mysql_native_password", b""]
 
 
 def test_the_proxys_query_does_not_contain_its_answers():

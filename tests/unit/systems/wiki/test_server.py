@@ -2,15 +2,17 @@
 
 import io
 import socket
+import stat
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from urllib.parse import urlencode
 from wsgiref.validate import validator
 
 import pytest
+from here import here_host
 
 from labbook.errors import InputError
 from labbook.systems import find
@@ -286,6 +288,16 @@ from {PROGRAM} import PAGES, pages_in
 print([type(pages_in(store, ["198.18.0.1"], 1, "pairs")).__name__ for store in PAGES])"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "['ThriftPages', 'CQLPages', 'MySQLPages']\n", done.stderr
+
+
+def test_only_its_user_can_read_the_stores_password(tmp_path):
+    store = SimpleNamespace(protocol="mysql", port=3306, address="10.0.0.9", password="of-the-store")
+    wiki = Wiki.over(here_host(tmp_path, "web1"), store)
+    wiki.provide()
+    wiki.deploy()
+    (file,) = (file for file in Path(wiki.home).iterdir() if store.password in file.read_text())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert store.password not in repr(wiki.settings)
 
 
 def test_it_is_a_system_with_checked_settings(tmp_path):

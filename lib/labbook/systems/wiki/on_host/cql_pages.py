@@ -17,9 +17,10 @@ LEVEL = ConsistencyLevel.QUORUM  # so that other servers see a page as soon as o
 
 
 class CQLPages(StoredPages):
-    """The session is made at the first call; the driver reconnects by itself."""
+    """The session is made at the first call; the driver reconnects by itself. The store asks for no
+    password."""
 
-    def __init__(self, addresses: list[str], port: int, table: str):
+    def __init__(self, addresses: list[str], port: int, table: str, password: str = ""):
         self._place = addresses, port, table
         self._session, self._connecting = None, threading.Lock()
 

@@ -19,7 +19,7 @@ class MySQLPages(PagesByThread):
     longest_bytes = 100  # VALUE VARCHAR(100); a server of 2010 would cut it silently
 
     def connect(self, address):
-        return _Connection(address, self.port, self.table)
+        return _Connection(address, self.port, self.table, self.password)
 
     def lost(self, error) -> bool:
         """The server's errors have numbers from 1 to 1999, PyMySQL's own 0 and 2000 and above."""
@@ -31,11 +31,11 @@ class MySQLPages(PagesByThread):
 class _Connection:
     """Values are passed as bytes, so that the table's character set does not change them."""
 
-    def __init__(self, address, port, table):
+    def __init__(self, address, port, table, password):
         self._table = table
         self._connection = pymysql.connect(
-            host=address, port=port, user=USER, database=DATABASE, autocommit=True,
-            connect_timeout=CALL_SECONDS, read_timeout=CALL_SECONDS, write_timeout=CALL_SECONDS,
+            host=address, port=port, user=USER, password=password, database=DATABASE,
+            autocommit=True, connect_timeout=CALL_SECONDS, read_timeout=CALL_SECONDS, write_timeout=CALL_SECONDS,
             ssl_disabled=True)
         self._cursor = self._connection.cursor()
 

@@ -67,8 +67,8 @@ class PagesByThread(StoredPages):
 
     ERRORS: tuple = ()
 
-    def __init__(self, addresses: list[str], port: int, table: str):
-        self.port, self.table = port, table
+    def __init__(self, addresses: list[str], port: int, table: str, password: str = ""):
+        self.port, self.table, self.password = port, table, password
         self._addresses, self._turn = addresses, itertools.count()
         self._local = threading.local()
 

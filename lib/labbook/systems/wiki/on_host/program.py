@@ -21,10 +21,10 @@ DRAINED_BYTES = 4 * BODY_BYTES
 IDLE_SECONDS = 3600  # clients that have connected wait until all others have
 
 
-def pages_in(protocol: str, addresses: list[str], port: int, table: str):
-    """The pages in a store that is called by `protocol`."""
+def pages_in(protocol: str, addresses: list[str], port: int, table: str, password: str = ""):
+    """The pages in a store that is called by `protocol`; `password`: of targets.USER there."""
     module = importlib.import_module(f"labbook.systems.wiki.on_host.{protocol}_pages")
-    return getattr(module, PAGES[protocol])(addresses, port, table)
+    return getattr(module, PAGES[protocol])(addresses, port, table, password)
 
 
 def main(settings_file: str) -> None:

@@ -33,8 +33,9 @@ class Calls(PreparedCalls):
     def connect(self) -> None:
         seconds = self.spec["call_seconds"]
         self._connection = self._connect(
-            host=self.spec["address"], port=self.spec["port"], user=USER, database=DATABASE,
-            autocommit=True, connect_timeout=max(1, seconds),
+            host=self.spec["address"], port=self.spec["port"], user=USER,
+            password=self.spec.get("password", ""), database=DATABASE, autocommit=True,
+            connect_timeout=max(1, seconds),
             ssl_disabled=True)  # reading the CA certificates took 90 % of a client's start
         connection = self._connection._sock
         connection.settimeout(None)
