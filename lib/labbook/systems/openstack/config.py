@@ -21,6 +21,7 @@ class Layout:
     """Paths, addresses and options of a platform on one host.
 
     home: the platform's folder there. control: data address of the host with database and broker.
+    password: of the services, the database and the broker.
     python: the command that runs the release's Python there.
     cache_mode: libvirt's, of guests' disks. virt_type: libvirt's. node: name of the compute node.
     plug: see releases.Release.
@@ -36,7 +37,7 @@ class Layout:
     plug: str = "tap"
 
     def database(self, name: str) -> str:
-        return f"mysql+pymysql://{USER}:@{self.control}:3306/{name}"
+        return f"mysql+pymysql://{USER}:{self.password}@{self.control}:3306/{name}"
 
     @property
     def broker(self) -> str:

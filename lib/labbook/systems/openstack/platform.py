@@ -36,7 +36,9 @@ class Platform:
     def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none"):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
         self.apart = store is not host
-        self.database = Database(host, durability="periodic", max_connections=800)
+        # where volumes are served
+        self.volumes_address = store.address if self.apart else config.HERE
+        self.database = Database(host, secrets.password, durability="periodic", max_connections=800)
         self._options = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
                          "plug": release.plug}
         self.layout = self._layout(host, "")
@@ -47,8 +49,10 @@ class Platform:
         self._options["virt_type"] = "kvm" if accelerated else "qemu"
         layouts = in_parallel(self._hosts(), self._deployed)
         self.layout, self.store_layout = layouts[0], layouts[-1]
-        self.store.put(config.ini(config.nbd(self.store_layout, self.store.address)),
+        self.store.put(config.ini(config.nbd(self.store_layout, self.volumes_address)),
                        self.store_layout.etc("cinder") / "nbd.conf")
+        if self.apart:
+            self.store.run(services.admission(self.host.address))
 
     def start_backends(self, data=None) -> None:
         """Start the broker, without waiting for it, and the database; `data` as in Database.deploy."""
@@ -86,7 +90,7 @@ class Platform:
         """(host, service) of all services."""
         own = [*services.apis(self.release, self.layout), *services.workers(self.layout)]
         return [(self.host, one) for one in own] + [
-            (self.store, one) for one in services.volumes(self.store_layout)]
+            (self.store, one) for one in services.volumes(self.store_layout, self.volumes_address)]
 
     def manage(self, line: str, timeout=600) -> str:
         """The output of a command line of one of the services' tools."""
@@ -153,14 +157,14 @@ class Platform:
     def _layout(self, host, python):
         return config.Layout(self._home(host), python=python, **self._options)
 
-    @staticmethod
-    def _answers(host, port) -> bool:
+    def _answers(self, host, port) -> bool:
         """Whether the port answers an HTTP request, with whatever status below 500."""
         with suppress(OSError, EOFError, http.client.HTTPException, LabbookError):
-            connection = http.client.HTTPConnection(config.HERE, port, timeout=10)
-            connection.sock = host.dial(config.HERE if port != services.NBD_PORT else host.address, port)
             if port == services.NBD_PORT:   # it does not speak HTTP, but it listens
+                host.dial(self.volumes_address, port).close()
                 return True
+            connection = http.client.HTTPConnection(config.HERE, port, timeout=10)
+            connection.sock = host.dial(config.HERE, port)
             connection.request("GET", "/")
             return connection.getresponse().status < 500
         return False
@@ -193,10 +197,10 @@ def put_files(host, release, layout, secrets) -> None:
         host.put(text, layout.home / name, 0o600)
 
 
-def rabbitmq_conf(password: str) -> str:
-    """rabbitmq.conf."""
+def rabbitmq_conf(address: str, password: str) -> str:
+    """rabbitmq.conf; `address` is where it listens."""
     return "\n".join([
-        f"listeners.tcp.1 = 0.0.0.0:{BROKER_PORT}", f"default_user = {BROKER_USER}",
+        f"listeners.tcp.1 = {address}:{BROKER_PORT}", f"default_user = {BROKER_USER}",
         f"default_pass = {password}", "loopback_users = none", "disk_free_limit.absolute = 50MB",
         "log.console = true", "log.console.level = warning", "log.file = false", ""])
 
@@ -210,7 +214,7 @@ class Broker:
     def begin(self) -> None:
         """Start without waiting."""
         self.host.run(f"umask 077; mkdir -p {self._folder}")
-        self.host.put(rabbitmq_conf(self.layout.password), self._folder / "rabbitmq.conf", 0o600)
+        self.host.put(rabbitmq_conf(self.layout.control, self.layout.password), self._folder / "rabbitmq.conf", 0o600)
         self.host.put("[].\n", self._folder / "plugins")
         self.host.put("", self._folder / "env")
         program = self.host.run(f"ls -d {RABBITMQ}/rabbitmq_server-*/sbin/rabbitmq-server").stdout.split()[0]
@@ -237,8 +241,9 @@ def rabbitmq_environment(folder) -> dict:
         "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_MNESIA_BASE": folder / "data",
         "RABBITMQ_LOG_BASE": folder / "log", "RABBITMQ_LOGS": "-", "RABBITMQ_PID_FILE": folder / "pid",
         "RABBITMQ_GENERATED_CONFIG_DIR": folder / "generated",
-        # without these it would wait for work in a busy loop
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none",
+        # waits for work without a busy loop; accepts no other node but from its own host
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none "
+                                               "-kernel inet_dist_use_interface {127,0,0,1}",
     }
 
 
@@ -255,5 +260,4 @@ class Database(MariaDB):
         self.run("cp", "-r", "--reflink=auto", f"{data}/.", self.home / "data", timeout=300)
 
     def put_configuration(self, **own) -> None:
-        super().put_configuration(**own, **{
-            "bind-address": "0.0.0.0", "performance_schema": "OFF", "innodb_log_file_size": "48M"})
+        super().put_configuration(**own, performance_schema="OFF", innodb_log_file_size="48M")

@@ -57,15 +57,25 @@ def awaiting(*there) -> dict:
     return {"AWAIT": " ".join(there)}
 
 
-def volumes(layout) -> list[Service]:
-    """On the volumes' host: the server of the volumes, and Cinder's service that controls it."""
+def volumes(layout, address: str) -> list[Service]:
+    """On the volumes' host: the server of the volumes at `address`, and Cinder's service that controls
+    it. The server lets in whoever reaches it: see `admission`."""
     part, where = VOLUMES
     store = (f"qemu-storage-daemon --chardev socket,id=control,path={layout.home}/control,server=on,wait=off "
-             f"--monitor chardev=control --nbd-server addr.type=inet,addr.host=0.0.0.0,addr.port={NBD_PORT}")
+             f"--monitor chardev=control --nbd-server addr.type=inet,addr.host={address},addr.port={NBD_PORT}")
     return [Service("volume-server", store, NBD_PORT),
             Service("cinder-volume", config.entry(layout, "cinder-volume", where, part)
                     + f" --config-file {layout.etc(part)}/nbd.conf", env=environment(layout) | awaiting(
-                        f"{config.HERE}:{NBD_PORT}", f"{layout.control}:{config.BROKER_PORT}"))]
+                        f"{address}:{NBD_PORT}", f"{layout.control}:{config.BROKER_PORT}"))]
+
+
+def admission(client: str) -> str:
+    """Shell commands, as root, that let only host `client` reach the server of the volumes, which asks
+    for no password: Nova and libvirt cannot give it one."""
+    rule = f"INPUT -p tcp --dport {NBD_PORT}"
+    return "; ".join(["set -e; PATH=$PATH:/usr/sbin:/sbin", *(
+        f"iptables -w -C {each} 2> /dev/null || iptables -w -A {each}" for each in (
+            f"{rule} -i lo -j ACCEPT", f"{rule} -s {client} -j ACCEPT", f"{rule} -j DROP"))])
 
 
 def gunicorn_files(release, layout) -> dict[str, str]:

@@ -89,11 +89,20 @@ def test_every_part_has_its_own_port(release, monkeypatch):
 
 def test_a_service_that_needs_others_at_its_start_waits_for_them():
     awaited = {one.name: one.env.get("AWAIT", "").split()
-               for one in (*services.workers(LAYOUT), *services.volumes(LAYOUT))}
+               for one in (*services.workers(LAYOUT), *services.volumes(LAYOUT, "198.18.0.3"))}
     assert "127.0.0.1:5000" in awaited["nova-compute"] and "198.18.0.9:5672" in awaited["nova-compute"]
     assert f"{LAYOUT.home}/libvirt/libvirt-sock" in awaited["nova-compute"]
     assert config.libvirt_uri(LAYOUT).endswith(f"{LAYOUT.home}/libvirt/libvirt-sock")
-    assert "127.0.0.1:10809" in awaited["cinder-volume"] and not awaited["nova-conductor"]
+    assert "198.18.0.3:10809" in awaited["cinder-volume"] and not awaited["nova-conductor"]
+
+
+def test_volumes_are_served_to_the_clouds_host_alone():
+    """Their server asks for no password, and they are writable."""
+    server = services.volumes(LAYOUT, "198.18.0.3")[0].command
+    assert "addr.host=198.18.0.3," in server and "0.0.0.0" not in server
+    *_, let_in, drop = services.admission("198.18.0.2").split("; ")
+    assert let_in.endswith("-A INPUT -p tcp --dport 10809 -s 198.18.0.2 -j ACCEPT")
+    assert drop.endswith("-A INPUT -p tcp --dport 10809 -j DROP")
 
 
 def test_volumes_bypass_the_page_cache_exactly_when_guests_disks_do():

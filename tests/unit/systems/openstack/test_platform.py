@@ -3,6 +3,7 @@
 import stat
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 
 from here import here_host
 
@@ -43,3 +44,22 @@ def test_only_the_owner_can_read_the_brokers_password(tmp_path, monkeypatch):
     assert started == [str(program)]
     (file,) = files_with(host.root, LAYOUT.password)
     assert file.name == "rabbitmq.conf" and mode(file) == 0o600
+
+
+def test_the_broker_listens_on_the_data_network_and_to_its_own_hosts_nodes():
+    listening = [line for line in platform.rabbitmq_conf("198.18.0.9", "secret").splitlines()
+                 if line.startswith("listeners.")]
+    assert listening == ["listeners.tcp.1 = 198.18.0.9:5672"]
+    variables = platform.rabbitmq_environment(Path("/srv/here"))
+    assert variables["ERL_EPMD_ADDRESS"] == "127.0.0.1"
+    assert "inet_dist_use_interface {127,0,0,1}" in variables["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"]
+
+
+def test_volumes_of_the_same_host_are_served_on_loopback():
+    one, other = (SimpleNamespace(address=f"198.18.0.{i}", root=PurePosixPath("/srv"),
+                                  limits={"memory": 1 << 30}) for i in (1, 2))
+
+    def served(store):
+        return platform.Platform(one, store, RELEASES["zed"], Secrets()).volumes_address
+
+    assert served(one) == "127.0.0.1" and served(other) == "198.18.0.2"
