@@ -26,6 +26,7 @@ user: op
 key: /k/lab
 root: /home/op/labbook
 allow: [limits, packages]
+shared_address: true
 hosts:
   rack1: {address: 192.0.2.11, roles: [db, node]}
   rack2: {address: 192.0.2.12, roles: [client, node], allow: [software]}

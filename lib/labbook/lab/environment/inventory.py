@@ -13,8 +13,10 @@ from labbook.lab.ssh.login import Login
 
 NAME = r"[a-z0-9][a-z0-9.-]{0,62}"
 WITHOUT = {"port": 22, "known_hosts": "~/.ssh/known_hosts", "python": "python3", "site": "lan",
-           "jump": None, "allow": []}   # when neither the host nor the top of the file has it
+           "jump": None, "allow": [], "shared_address": False}  # when neither the host nor the top of the file has it
 OF_JUMPS = ("user", "key", "known_hosts")   # defaults at the top of the file that also apply to jumps
+APART = ("an IPv4 address in a network of the lab's own, or shared_address: true if whoever "
+         "reaches SSH there may call the lab's servers too")
 SECRET = re.compile(r"pass|secret|token|become", re.I)
 SYSTEM_FOLDERS = frozenset("bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys usr".split())
 
@@ -46,6 +48,7 @@ class RealHost(Jump):
     """A user's host. SSH uses `address`, servers and clients use `data` (IPv4); labs write to `root`.
 
     A lab places at most one lab host of each of `roles` here. `allow` are keys of schema.ALLOW.
+    `shared_address`: servers may listen at the address that SSH uses.
     """
 
     data: str = ""
@@ -54,6 +57,7 @@ class RealHost(Jump):
     site: str = "lan"
     roles: tuple[str, ...] = ()
     allow: frozenset[str] = frozenset()
+    shared_address: bool = False
 
     def may(self, kind: str) -> bool:
         """Whether the environment file allows `kind`, a key of schema.ALLOW."""
@@ -95,7 +99,7 @@ class _Entries:
         return RealHost(
             **self._login(name, entry), data=self._data(entry, key), root=root,
             python=entry["python"], site=site, roles=tuple(entry["roles"]),
-            allow=frozenset(entry["allow"]))
+            allow=frozenset(entry["allow"]), shared_address=entry["shared_address"])
 
     def jump(self, name) -> Jump:
         return Jump(**self._login(name, self._full(name)))
@@ -144,6 +148,9 @@ class _Entries:
 
     def _data(self, entry, key) -> str:
         given = entry.get("data", entry["address"])
+        if given == entry["address"] and not entry["shared_address"]:
+            raise InputError(f"servers would listen at {given}, SSH's address", file=self.file,
+                             key=f"{key}.data", allowed=APART)
         try:
             return str(ipaddress.IPv4Address(given))
         except ValueError:

@@ -37,6 +37,7 @@ _PLACE = {
                "description": "a command such as python3, or an absolute path"},
     "site": {"type": "string", "pattern": SITE,
              "description": "a-z, 0-9 and -, at most 12 characters"},
+    "shared_address": {"type": "boolean", "description": "true or false"},
     "allow": {"type": "array", "items": {"enum": list(ALLOW)}, "uniqueItems": True},
 }
 # A value at the top of the file is the default of all hosts.

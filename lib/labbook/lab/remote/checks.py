@@ -2,6 +2,7 @@
 
 import platform
 
+from labbook.lab.environment.inventory import APART
 from labbook.lab.environment.schema import ALLOW
 from labbook.lab.finding import Finding
 from labbook.lab.quantities import size_text
@@ -50,6 +51,10 @@ def _apt(packages) -> str:
 
 def _address(real, found):
     ok = real.data in found.addresses
+    if ok and real.data == found.ssh_address and not real.shared_address:
+        return Finding(f"{real.entry}.data", f"data address {real.data}", False,
+                       "servers listen and clients call there", "SSH arrives there too",
+                       f"Write down {APART}")
     return Finding(f"{real.entry}.data", f"data address {real.data}", ok,
                    "servers listen and clients call there",
                    "its own" if ok else f"its own are {', '.join(found.addresses) or 'unknown'}",

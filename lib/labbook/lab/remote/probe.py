@@ -27,7 +27,7 @@ say() { printf '%s\t%s\n' "$1" "$2"; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 say labbook begins
 say system "$(uname -s)"; say arch "$(uname -m)"; say kernel "$(uname -r)"
-say user "$(id -un)"; say uid "$(id -u)"
+say user "$(id -un)"; say uid "$(id -u)"; say ssh "$SSH_CONNECTION"
 for tool in @TOOLS@; do command -v "$tool" > /dev/null || say lacks "$tool"; done
 say python "$(@PYTHON@ -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2> /dev/null)"
 place=@ROOT@; while [ ! -e "$place" ]; do place=$(dirname "$place"); done
@@ -87,6 +87,7 @@ class Found:
     cores: int = 0
     memory_bytes: int = 0
     addresses: list[str] = field(default_factory=list)
+    ssh_address: str = ""   # of its own, where this SSH connection arrived
     debian: set[str] = field(default_factory=set)
     packages: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
@@ -146,6 +147,8 @@ def _take(found, key, value):
         setattr(found, key.replace("kib", "bytes"), int(value or 0) * 1024)
     elif key in ("writable", "root", "loop"):
         setattr(found, key, True)
+    elif key == "ssh":      # our address and port, its address and port
+        found.ssh_address = "".join(value.split()[2:3])
     elif key == "address":
         found.addresses.append(value)
     elif key in ("lacks", "debian", "folder"):

@@ -35,7 +35,7 @@ def test_wrong_environment_files_name_file_key_and_what_is_allowed(data, key, sa
 
 RACK = {
     "provider": "ssh", "user": "op", "key": "~/.ssh/lab", "root": "/home/op/labbook",
-    "jump": "bastion", "allow": ["limits"],
+    "jump": "bastion", "allow": ["limits"], "shared_address": True,
     "hosts": {
         "rack1": {"address": "192.0.2.11", "data": "10.0.0.11", "roles": ["db"], "port": 2222},
         "rack2": {"address": "192.0.2.12", "jump": None, "roles": ["client"], "user": "me",
@@ -117,6 +117,10 @@ WRONG_RACKS = {
     "site": (dict(site="Site A"), "site", "a-z, 0-9"),
     "python": (dict(python="python3 -O"), "python", "a command such as python3"),
     "data no address": (dict(hosts__rack1__data="rack1"), "hosts.rack1.data", "IPv4"),
+    "data as SSH": (dict(shared_address=False), "hosts.rack2.data", "shared_address: true"),
+    "data as SSH, written down": (dict(hosts__rack1__data="192.0.2.11",
+                                       hosts__rack1__shared_address=False),
+                                  "hosts.rack1.data", "servers would listen at 192.0.2.11"),
     "data lacking": (dict(hosts__rack1={"address": "rack1.example.org", "roles": ["db"]}),
                      "hosts.rack1.data", "cannot stand in"),
     "host's name": (dict(hosts={"Rack 1": RACK["hosts"]["rack1"]}), "hosts.Rack 1", "a-z, 0-9"),

@@ -23,7 +23,7 @@ def rack(hosts, **top):
                       **({"allow": allow[0]} if allow else {})}
                for i, (name, (site, roles, *allow)) in enumerate(hosts.items())}
     return Environment.parse({"provider": "ssh", "user": "op", "key": "~/k", "root": "/home/op/lab",
-                              "hosts": entries, **top}, file="rack.yml", keys=False)
+                              "hosts": entries, "shared_address": True, **top}, file="rack.yml", keys=False)
 
 
 def names(matched):

@@ -34,6 +34,7 @@ cores\t4
 memory_kib\t2097152
 address\t127.0.0.1
 address\t192.0.2.11
+ssh\t198.51.100.7 40022 192.0.2.11 22
 debian\tdpkg-query
 debian\tapt-get
 folder\tstores-1
@@ -51,7 +52,8 @@ no_fuse\tno /dev/fuse
 def rack(**changes):
     data = {"provider": "ssh", "user": "op", "key": "/k/lab", "known_hosts": "/k/known_hosts",
             "root": "/home/op/labbook", "jumps": {"gate": {"address": "198.51.100.7"}},
-            "hosts": {"rack1": {"address": "192.0.2.11", "roles": ["db"], **changes}}}
+            "hosts": {"rack1": {"address": "192.0.2.11", "roles": ["db"], "shared_address": True,
+                                **changes}}}
     return Environment.parse(data, file="rack.yml", keys=False).hosts[0]
 
 
@@ -60,6 +62,7 @@ def test_what_a_host_says_is_understood():
     assert (found.system, found.user, found.uid, found.lacks) == ("Linux", "op", 1000, {"ss"})
     assert (found.free_bytes, found.memory_bytes, found.cores) == (1 << 30, 2 << 30, 4)
     assert found.packages == {"procps": "4.0"} and found.addresses == ["127.0.0.1", "192.0.2.11"]
+    assert found.ssh_address == "192.0.2.11"
     assert found.writable and found.root and found.loop and "noexec" in found.options
     assert found.controllers == {"cpu", "cpuset", "io"} and found.shape == "no such target"
     assert (found.trace, found.fuse) == ("no event block_rq_issue", "no /dev/fuse")
@@ -114,6 +117,10 @@ LACKS = {
               ["without ss, mkfs.ext4", "apt-get install iproute2 e2fsprogs"]),
     "another's address": (dict(addresses=["10.0.0.1"]), {}, {},
                           ["hosts.rack1.data: data address 192.0.2.11 (its own are 10.0.0.1)"]),
+    "SSH's own address by another name": (
+        dict(ssh_address="192.0.2.11"), {}, dict(address="rack1.example.org", data="192.0.2.11",
+                                                 shared_address=False),
+        ["hosts.rack1.data: data address 192.0.2.11 (SSH arrives there too)", "shared_address: true"]),
     "no way to write": (dict(writable=False), {}, {}, [
         "hosts.rack1.root", "op cannot write to /home/op", "sudo chown op /home/op/labbook"]),
     "noexec": (dict(options={"noexec"}), {}, {}, ["hosts.rack1.root", "mounted noexec"]),
