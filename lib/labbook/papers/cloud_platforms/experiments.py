@@ -16,6 +16,7 @@ from labbook.systems.cloud.model import Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import cloud_function
+from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
 from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines import unixbench as style
@@ -185,8 +186,7 @@ class Experiments:
             path, public = ssh_key(via)
             limit = {} if seconds is None else {"seconds": seconds}
             return Testbed(cloud, cloud.image("guest"), cloud.flavor(vm), cloud.make_key(public),
-                          lambda server: Machine(server.name, via, server.address, cloud.user, path),
-                          via.dial, large=large and cloud.flavor(large), **limit)
+                          Guests(cloud, via, path).reach, via.dial, large=large and cloud.flavor(large), **limit)
 
         return attempt.setup(make)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labbook.checks import did_you_mean
 from labbook.errors import InputError, LabError
-from labbook.systems.cloud import waits
+from labbook.systems.cloud import host_keys, waits
 from labbook.systems.cloud.ledger import Ledger, remove
 from labbook.systems.cloud.model import (
     ERROR,
@@ -208,6 +208,10 @@ class Cloud:
     def console(self, server: Server) -> str:
         """The end of the guest's console output, as far as the cloud stores it."""
         return self.api.console(server.id)
+
+    def host_keys(self, server: Server) -> list[str]:
+        """The server's SSH host keys, by its console; SystemFailure if that shows none."""
+        return host_keys.await_keys(self.console, server)
 
     # removing
 

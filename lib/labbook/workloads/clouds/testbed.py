@@ -64,6 +64,8 @@ class Testbed:
         self.cloud.require_running(made)
         self.cloud.await_answers(made, self.dial, self.seconds)
         self.cloud.require_answers(made)
+        for one in made:
+            self.reach(one)     # which fails here if the server's host key cannot be known
         return made
 
     def servers(self, n: int) -> list:
