@@ -20,6 +20,17 @@ def new_id() -> str:
     return f"t{secrets.token_hex(3)}"
 
 
+def put_as(user: str, host):
+    """host.put for a host whose commands run as `user` (its number), though SSH's login is root."""
+    put, run = host.put, host.run
+
+    def put_and_give(data, path, mode=0o644):
+        put(data, path, mode)
+        run(f"chown {user}:{user} {path}")
+
+    return put_and_give
+
+
 # A refused connect takes one round trip, and no ping: another witness than a link's own check.
 # The shortest counts, as there: cores that idle meanwhile were seen to wake several ms late.
 CONNECT = """

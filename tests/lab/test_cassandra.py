@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from listeners import check_listeners
 from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
@@ -45,6 +46,7 @@ def stored(node, key: bytes, level="ONE") -> bytes:
 @pytest.mark.parametrize("version, api", [("0.7.0", "19.4.0"), ("1.0.7", "19.20.0")])
 def test_a_node_from_up_to_destroy(host, version, api):
     node = Cassandra(host, version=version, durability="commit", heap_mb=256).up()
+    check_listeners([host], "cassandra")
     node.create_table()
     store(node, b"name", b"a value")
     assert stored(node, b"name") == b"a value"

@@ -2,6 +2,7 @@
 
 import pytest
 from cassandra import InvalidRequest
+from listeners import check_listeners
 from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
@@ -62,6 +63,7 @@ def logged(node) -> set[int]:
 def test_rows_lie_on_the_nodes_that_the_cluster_names(hosts, version, placement):
     three = ring(hosts, version=version, placement=placement)
     assert all(set(node.admin.members()) == set(three.addresses) for node in three.nodes)
+    check_listeners(hosts, "cassandra_ring")
     for row in range(ROWS):
         write(three.nodes[row % 3], row)
     owners = three.owner_of_rows()

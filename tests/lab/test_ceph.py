@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from listeners import check_listeners
 from small_labs import new_id
 
 from labbook.errors import InputError, LabbookError, SystemFailure
@@ -48,6 +49,7 @@ def test_up_with_two_ranks_and_a_standby(ceph):
     assert facts["mds_beacon_grace"] == GRACE_S and facts["mds_bal_interval"] == 10
     assert {pool["size"] for pool in ceph.command("osd dump")["pools"]} == {2}
     assert 0 < ceph.up_s < 60
+    check_listeners(ceph.hosts, "ceph", "ceph_mon", "ceph_osd", "ceph_mds")
     for each in ceph.hosts:     # no other user of a host can read a key
         assert not each.run("find . -name '*key*' -type f -perm /077").stdout
     assert ceph.ask(seen.ranks[1].name, "status")["whoami"] == 1

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from listeners import check_listeners
 from small_labs import new_id
 
 from labbook.errors import LabError, SystemFailure
@@ -76,6 +77,7 @@ def test_a_client_sees_another_clients_files(there, mounts):
     assert output(first, "ls") == ""
     assert first.sessions() == {0: "open"} and not first.blocklisted()
     number, address = first.identity()
+    check_listeners([first.host, second.host], "ceph_mount")
     listed, = (one for one in there[1].ask("mds1", "session ls") if one["id"] == number)
     assert address in listed["inst"]
     first.end()

@@ -4,6 +4,7 @@ import random
 from bisect import bisect_left
 
 import pytest
+from listeners import check_listeners
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
@@ -43,6 +44,7 @@ def kept(hosts, request):
         for row in range(ROWS):
             WRITE[ring.protocol](client, row)
     assert 1 <= ring.snapshot() / (ROWS * VALUE_BYTES) < 1.05
+    check_listeners(hosts, "elastic_ring")  # nodetool has been used
     yield ring
     ring.destroy()
 

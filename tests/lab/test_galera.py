@@ -6,7 +6,8 @@ import threading
 
 import pymysql
 import pytest
-from small_labs import describe, new_id
+from listeners import check_listeners
+from small_labs import describe, new_id, put_as
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
@@ -73,6 +74,7 @@ def names(cluster) -> dict:
 
 def test_up_from_a_copied_data_directory_with_other_segments(three, hosts, data):
     assert [node.transfer() for node in three.nodes] == [None] * 3
+    check_listeners(hosts, "galera")
     for node in three.nodes:
         add(node, node.host.name)
     assert names(three) == {name: ["db1", "db2", "db3", "seeded"] for name in SITES}
@@ -196,6 +198,7 @@ def test_an_ordinary_user_starts_an_empty_cluster_and_a_failed_node_ends_it(host
     """As on hosts with a login that is not root."""
     for host in hosts[1:]:
         host.run("rm -rf processes && mkdir processes && chmod 777 . processes")
+        monkeypatch.setattr(host, "put", put_as(NOBODY, host))
         monkeypatch.setattr(host, "run", as_nobody(host.run))
     two = Galera(hosts[1:], segments=[0, 1]).up()
     assert two.node("db3").transfer() == "SST"

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from listeners import check_listeners
 from small_clouds import SMALL, cloud_hosts, small_cloud
 
 from labbook.errors import SystemFailure
@@ -44,6 +45,7 @@ def test_all_nodes_start_from_the_seed_and_take_part(cloud):
     assert {project["name"] for project in projects} == {"admin", "project001", "project002",
                                                          "project003"}
     assert cloud.keystone.request("GET", "/users", token="wrong").status == 401
+    check_listeners(cloud.hosts, "keystone_cloud", "keystone", "haproxy")
 
 
 def test_the_catalogue_names_keystones_address(cloud):

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from listeners import check_listeners
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
@@ -112,6 +113,7 @@ def _without_process(system):
 @pytest.mark.parametrize("protocol", ["thrift", "cql", "mysql"])
 def test_the_null_server_answers_cheaper_than_a_client_asks(lab, protocol):
     server = NullServer(lab.host("server"), protocol=protocol, value_bytes=60).up()
+    check_listeners(lab.hosts.values(), "null", crew=True)
     try:
         load = keyvalue(Crew.of(lab), server, op="read",
                        **LOAD | {"clients": 10, "requests": 2000})

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from listeners import check_listeners
 from small_labs import new_id
 
 from labbook.errors import LabError, SystemFailure
@@ -14,12 +15,13 @@ from labbook.lab import Environment, Lab, LabDescription, kernel
 from labbook.systems.cloud.model import Flavor
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import cloud_function
+from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
-from labbook.workloads.machines.machine import Machine
 
 pytestmark = pytest.mark.timeout(1800)      # may have to make a guest's image and the databases
 LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud"},
-                                    "store": {"site": "room", "role": "store"}}}
+                                    "store": {"site": "room", "role": "store"},
+                                    "stranger": {"site": "room", "role": "client"}}}
 SEEN = {"processes": "ps -eo comm=", "mounts": "cat /proc/mounts", "links": "ip -o link | cut -d: -f2",
         "files": "ls"}
 PROGRAMS = "mpirun bonnie++ tar timeout mkfs.ext4 ssh"
@@ -28,10 +30,11 @@ PROGRAMS = "mpirun bonnie++ tar timeout mkfs.ext4 ssh"
 @pytest.fixture(scope="module", params=os.environ.get("LABBOOK_RELEASES", "2026.2").split())
 def platform(request):
     with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
-        hosts = list(lab.hosts.values())
+        hosts = [lab.host("cloud"), lab.host("store")]
         before = [seen(host) for host in hosts]
         spaces = {host.run("readlink /proc/self/ns/pid").stdout.strip() for host in hosts}
         made = OpenStack(hosts, release=request.param).up()
+        made.stranger = lab.host("stranger")
         yield made
         if request.param == "2026.2":
             made.destroy()
@@ -59,17 +62,21 @@ def pid_namespaces() -> set[str]:
     return found
 
 
+@pytest.fixture
+def stranger(platform):
+    """A host of the lab that is no part of the platform."""
+    return platform.stranger
+
+
 @pytest.fixture(scope="module")
 def ground(platform):
     cloud, via = platform.cloud, platform.host
     key = via.root / "key"
     via.run(f"ssh-keygen -q -t ed25519 -N '' -f {key}")
 
-    def reach(server):
-        return Machine(server.name, via, server.address, cloud.user, str(key))
-
     return Testbed(cloud, cloud.image("guest"), cloud.flavor("m1.small"),
-                  cloud.make_key(via.run(f"cat {key}.pub").stdout), reach, via.dial)
+                  cloud.make_key(via.run(f"cat {key}.pub").stdout), 
+                  Guests(cloud, via, str(key)).reach, via.dial)
 
 
 def test_content_of_a_new_cloud(platform):
@@ -91,11 +98,20 @@ def test_secrets_are_in_no_command_line(platform):
         assert platform.platform.secrets.password not in shown
 
 
+def test_only_the_clouds_host_reaches_the_volumes(platform, stranger):
+    """Their server asks for no password; the store itself may control it."""
+    volumes = f"timeout 3 bash -c '< /dev/tcp/{platform.platform.store.address}/10809'"
+    ended = [host.run(volumes, check=False).exit_code
+             for host in (platform.host, platform.platform.store, stranger)]
+    assert ended == [0, 0, 124]
+
+
 @pytest.mark.parametrize("name", ["reboot_several", "attach_usual_name", "write_volume", "detach",
                                   "snapshot_fresh", "terminate"])
-def test_a_function_of_the_client(ground, name):
+def test_a_function_of_the_client(ground, name, platform):
     load = cloud_function(name, ground)
     assert load.metrics["works"] == 1, load.metrics["evidence"]
+    check_listeners([platform.host, platform.platform.store], "openstack")
 
 
 def test_a_server_has_the_benchmarks_programs(ground):

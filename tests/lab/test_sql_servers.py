@@ -3,7 +3,8 @@
 import shlex
 
 import pytest
-from small_labs import describe, new_id
+from listeners import check_listeners
+from small_labs import describe, new_id, put_as
 
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab
@@ -12,7 +13,8 @@ from labbook.systems.sql import MariaDB, MySQL
 
 ASK = """
 import pymysql
-connection = pymysql.connect(host="{0.address}", port={0.port}, user="labbook", database="labbook")
+connection = pymysql.connect(host="{0.address}", port={0.port}, user="labbook", password="{0.password}",
+    database="labbook")
 cursor = connection.cursor()
 cursor.execute("SELECT VALUE FROM pairs WHERE NAME = 'name'")
 print(cursor.fetchone()[0])
@@ -64,6 +66,7 @@ def test_a_server_from_up_to_destroy(lab, host, kind, engine, version):
     assert facts["innodb_flush_log_at_trx_commit"] == "1" and facts["log_bin"] == "OFF"
     assert 20 < facts["resident_mb"] < 500 and facts["threads"] > 5
 
+    check_listeners([host], "mysql" if kind is MySQL else "mariadb")
     client = lab.host("client")
     client.put(ASK.format(server), "ask.py")
     assert client.run(f"{client.python} ask.py").stdout == "third\n"
@@ -74,6 +77,19 @@ def test_a_server_from_up_to_destroy(lab, host, kind, engine, version):
     assert got(server) == (("name", "third", "2"),)
     server.destroy()
     assert host.run(f"test -e {server.home}", check=False).exit_code == 1
+
+
+@both
+def test_nobody_gets_in_without_the_password(lab, host, kind):
+    """From another host, from its own, and by its socket."""
+    server = kind(host).up()
+    client = lab.host("client")
+    for where, how in ((client, f"host={server.address!r}"), (host, f"host={server.address!r}"),
+                       (host, f"unix_socket={str(server.home / 'mysqld.sock')!r}")):
+        for user in ("labbook", "root", "nobody"):
+            done = where.run(shlex.join([where.python, "-c", "import pymysql; "
+                                         f"pymysql.connect(user={user!r}, {how})"]), check=False)
+            assert done.exit_code and "Access denied" in done.stderr, (user, how, done)
 
 
 @both
@@ -93,6 +109,7 @@ def test_an_ordinary_user_may_run_it(host, kind, monkeypatch):
     """As on a host that is logged in to without being root."""
     host.run("rm -rf processes && mkdir processes && chmod 777 . processes")
     real = host.run
+    monkeypatch.setattr(host, "put", put_as("65534", host))
     monkeypatch.setattr(host, "run", lambda command, **options: real(
         f"{NOBODY} sh -c {shlex.quote(command)}", **options))
     server = kind(host).up()

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
+from listeners import check_listeners
 from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
@@ -39,6 +40,7 @@ def store(lab, request):
 @pytest.fixture(scope="module")
 def wikis(lab, store):
     both = [Wiki.over(lab.host(name), store).up() for name in ("web1", "web2")]
+    check_listeners([wiki.host for wiki in both], "wiki")
     yield both
     for wiki in both:
         wiki.destroy()
