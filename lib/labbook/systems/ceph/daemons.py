@@ -209,7 +209,8 @@ class CephOSD(CephDaemon):
     def own_options(self) -> dict:
         own = MEMORY if self.store == "memory" else {
             **DISK, "bluestore_block_size": self._block_bytes}
-        return {**own, "crush_location": f"root=default host={self.host.name}"}
+        # without cluster_addr, other OSDs and heartbeats are answered on all interfaces
+        return {**own, "cluster_addr": self.address, "crush_location": f"root=default host={self.host.name}"}
 
     def deploy(self) -> None:
         """LabError if the disk has too little free space."""

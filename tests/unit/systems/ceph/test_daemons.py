@@ -77,6 +77,7 @@ def test_configuration_of_a_daemon_and_of_a_client():
     assert "mds_beacon_grace" not in options
     osd = options_of(ceph.osds[1].configuration())
     assert osd["osd_objectstore"] == "memstore" and osd["crush_location"].endswith("host=osd2")
+    assert osd["public_addr"] == osd["cluster_addr"]     # without the latter, all interfaces
     disk = Ceph(hosts(), osds="disk", propose_s=None)
     disk._identity.renew(())
     disk = options_of(disk.osds[0].configuration())
