@@ -3,7 +3,8 @@
 import math
 
 COMPUTED = ("n", "errors", "mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "seconds",
-            "rate_per_s")
+            "rate_per_s", "service_mean_ms", "service_p50_ms", "service_p95_ms", "service_p99_ms",
+            "service_max_ms")
 
 
 def summarise(rows) -> dict:
@@ -12,7 +13,8 @@ def summarise(rows) -> dict:
     n: the number of rows. `ok` gives errors, the number of failed operations. `seconds`, the duration
     of an operation, gives the mean, percentiles and maximum of successful ones in ms. `started_s`
     gives seconds, from the first start to the last end, and rate_per_s, the successful operations
-    per second. Rows with a `step` are parts of operations: their metrics are mean_<step>_ms only.
+    per second. `service_s`, of calls whose `seconds` count from when they were due, gives
+    service_mean_ms and so on, of the calls alone. Rows with a `step` are parts of operations: their metrics are mean_<step>_ms only.
     """
     step = rows["step"].astype(object).fillna("") if "step" in rows else None
     if step is None:
@@ -38,6 +40,8 @@ def _of_operations(rows) -> dict:
     good = rows if ok is None else rows[ok]
     if len(good):
         metrics |= _times(good["seconds"] * 1000)
+        if "service_s" in good:
+            metrics |= {f"service_{name}": ms for name, ms in _times(good["service_s"] * 1000).items()}
     if "started_s" in rows:
         ends = rows["started_s"] + rows["seconds"]
         metrics["seconds"] = float(ends.max() - rows["started_s"].min())

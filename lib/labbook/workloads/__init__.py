@@ -6,6 +6,7 @@ labbook.targets) and the load's parameters, which all come from the point. It re
 - rows: a DataFrame, a row an operation, with the columns started_s (seconds since the load's start),
   seconds (duration), ok (bool) and any others, such as error and client. A failed call is a row, not
   an exception. A row with a text in the column `step` is a part of an operation.
+  With service_s, the time of the call itself, `seconds` count from when the call was due.
 - metrics: a dict of numbers that do not follow from the rows.
 
 `attempt.record(load.rows, metrics=load.metrics)` computes n, errors, mean_ms, p50_ms, p95_ms, p99_ms,

@@ -230,21 +230,24 @@ def growth_metrics(point, joins, calls) -> dict:
 
 def load_metrics(point, calls, joins) -> dict:
     """call_*: summary of the calls that began during joins; rate_kept: their rate over that of a capped
-    load; during_ms and streaming_ms: mean time of calls during joins and during their streaming."""
+    load, whose times count from when a call was due, with lists of them over time; during_ms and streaming_ms: mean time of calls during joins and during their streaming."""
     times = join_times(joins, calls.started)
     metrics = {f"call_{name}": value for name, value in summarise(calls_during(calls.rows, **times)).items()}
     if point.load.endswith("_capped"):
         metrics["rate_kept"] = metrics["call_rate_per_s"] / point.capped_per_s
+        metrics |= per_bin(calls.rows, point.bin_seconds) | times
     return metrics | {
         "during_ms": call_times(calls.rows, **times)["during_ms"],
         "streaming_ms": call_times(calls.rows, **stream_times(joins, calls.started))["during_ms"]}
 
 
 def per_bin(rows, bin_s: float) -> dict:
-    """Lists of call times over time: mean_ms_per_bin, p95_ms_per_bin (None for bins without calls)."""
+    """Lists of call times over time: mean_ms_per_bin, p95_ms_per_bin and, of calls at a rate,
+    service_p95_ms_per_bin (None for bins without calls)."""
     bins = over_time(rows, bin_s)
+    names = [name for name in ("mean_ms", "p95_ms", "service_p95_ms") if name in bins]
     return {"bin_s": bin_s} | {f"{name}_per_bin": [None if pd.isna(one) else round(float(one), 3)
-                                                   for one in bins[name]] for name in ("mean_ms", "p95_ms")}
+                                                   for one in bins[name]] for name in names}
 
 
 def shared_cores_busy(hosts, act) -> float:

@@ -41,6 +41,7 @@ DISK = {"stream_sequential": "Stream's reads that continue its own last one, of 
 AXES = {"gb": "place on the disk, GB", "kb": "size of a request, KB"}
 DOTS_PER_INCH = 200     # of thousands of dots: as vectors they would make a page of megabytes
 MEAN, HIGH, JOINING = PALETTE[0], PALETTE[5], "#f3d9c9"
+SERVICE = "service_p95_ms_per_bin"
 BINS = ("mean_ms_per_bin", "p95_ms_per_bin", "bin_s")
 
 
@@ -110,8 +111,8 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -
     """A panel for each setting of the parameters `by`, of its repeat with the middle mean time: the
     time of a call through time, bin by bin, the start (S) and end (E) of each join marked.
 
-    `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin; None where nobody called), their
-    width bin_s, and lists join_starts_s and join_ends_s, empty where nothing joined.
+    `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin and, of calls at a rate,
+    service_p95_ms_per_bin, without the wait for late ones before; None where nobody called), their width bin_s, and lists join_starts_s and join_ends_s, empty where nothing joined.
     """
     found = with_lists(summary, *BINS)
     if not len(found):
@@ -126,6 +127,12 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -
     which = "the repeat with the middle mean" if settings.size().max() > 1 else "one repeat each"
     return Picture(tuple(panels), f"Time of {what} through time, {which}; S: a join is requested, E: "
                                   "the join is complete; shaded: a node joins.")
+
+
+def calls_at_a_rate(summary: pd.DataFrame, *, by: list[str]) -> Picture:
+    """The same for points whose load had a rate: times from when a call was due, and without the wait."""
+    found = with_lists(summary, SERVICE)
+    return calls_through_joins(found, by=by) if len(found) else NOT_MEASURED
 
 
 def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=False,
@@ -199,11 +206,15 @@ def _through(point, title, what, top):
         _mark(axes, end, "E", i)
     axes.stairs(highs, edges, color=HIGH, linewidth=1.0, baseline=None)
     axes.stairs(means, edges, color=MEAN, linewidth=1.6, baseline=None)
+    at_a_rate = is_list(point.get(SERVICE))
+    if at_a_rate:
+        axes.stairs(_floats(point[SERVICE]), edges, color=HIGH, linewidth=1.0, linestyle=":", baseline=None)
     axes.set(xlim=(0, edges[-1]), ylim=(0, top), xlabel="time, s", ylabel=f"time of {what}, ms")
     axes.tick_params(length=0)
     axes.grid(axis="x", visible=False)
     keys = [Line2D([], [], color=MEAN, linewidth=1.8, label="mean"),
             Line2D([], [], color=HIGH, linewidth=1.2, label="95 % are faster")]
+    keys += [Line2D([], [], color=HIGH, linewidth=1.2, linestyle=":", label="without their wait")] * at_a_rate
     keys += [Patch(facecolor=JOINING, label="a node joins")] * bool(joins)
     head(figure, title, keys)
     return panel(figure, _calls_alt(title, what, point, joins))
@@ -222,5 +233,8 @@ def _calls_alt(title, what, point, joins) -> str:
     parts += [f"{number(point[metric])} ms {when}" for metric, when in
              (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
              if joins and not pd.isna(point.get(metric))]
+    if is_list(point.get(SERVICE)):
+        highs, alone = (np.nanmax(_floats(point[name])) for name in ("p95_ms_per_bin", SERVICE))
+        parts.append(f"95 % take up to {number(highs)} ms from when they are due, {number(alone)} ms without their wait")
     parts += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
     return f"Chart through time, {title}: time of {what}. " + "; ".join(parts) + "."

@@ -31,6 +31,28 @@ def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def from_due(rows: pd.DataFrame, rate_per_s: float, clients: int) -> pd.DataFrame:
+    """Calls of clients on a schedule, with times from when each was due: who waits for its turn
+    because others hang, waits for the servers.
+
+    rows: client, in the order of each one's calls, started_s, seconds. Call i of client n is due at
+    (n + i * clients) / rate_per_s, which is the new started_s; seconds go from there to the answer.
+    service_s: from the call's own start.
+    """
+    due = (rows["client"] + rows.groupby("client").cumcount() * clients) / rate_per_s
+    return rows.assign(started_s=due, seconds=rows["seconds"] + (rows["started_s"] - due).clip(lower=0),
+                       service_s=rows["seconds"])
+
+
+def rate_metrics(rows: pd.DataFrame, rate_per_s: float, clients: int) -> dict:
+    """Of `from_due`'s rows. latest_s: how much later than it was due a call began at most. not_made:
+    calls that were due a turn or more before the last answer, and that no client came to make."""
+    counts, end = rows.groupby("client").size(), (rows["started_s"] + rows["seconds"]).max()
+    every = clients / rate_per_s
+    left = ((end - counts.index / rate_per_s) / every - counts).clip(lower=0).astype(int)
+    return {"latest_s": float((rows["seconds"] - rows["service_s"]).max()), "not_made": int(left.sum())}
+
+
 def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "us",
                  phase=None) -> dict:
     """Of all calls (client, host, started_s, seconds, ok) and the CPU seconds of each host's clients.

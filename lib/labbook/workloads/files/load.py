@@ -6,7 +6,7 @@ import uuid
 from labbook.errors import InputError, SystemFailure
 from labbook.workloads.clients import driver as clients_driver
 from labbook.workloads.clients.driver import SETTLE_SECONDS, Clients, shares
-from labbook.workloads.clients.rows import together
+from labbook.workloads.clients.rows import from_due, rate_metrics, together
 from labbook.workloads.files.on_host import runner
 from labbook.workloads.files.on_host.runner import AT_END, KILLED_SECONDS
 from labbook.workloads.files.rows import Load, metrics_of, of_host, phases_of
@@ -69,7 +69,7 @@ def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, dir
                    seed: int, seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Stream:
     """The same clients, who make their files first and then call until `end()`: returns when all
     call. The pattern must have one phase. With `rate_per_s` they make that many calls a second
-    together. `pins`: ranks to which directories are pinned in turn (ceph.dir.pin): directory i to
+    together, and times count as in keyvalue.load.begin_pairs. `pins`: ranks to which directories are pinned in turn (ceph.dir.pin): directory i to
     the i-th, of client n's own directories to the (i+n)th; servers follow some seconds later. After
     `seconds_at_most` no new call is made though nobody ends the stream."""
     if len(PHASES.get(pattern, "?")) != 1:
@@ -114,9 +114,14 @@ class _Clients:
                          for (heads, raw), host in zip(found, self.clients.hosts)])
         if rows.empty:
             raise SystemFailure("the metadata clients made no calls")
+        rate, clients = self._spec["rate_per_s"], self._spec["clients"]
+        if rate:
+            rows = from_due(rows, rate, clients)
         phases = phases_of(rows)
         used = [sum(head["cpu_s"] for head in heads) for heads, _ in found]
         made = metrics_of(rows, phases, names, used, self.clients) | {"truncated": float(truncated)}
+        if rate:
+            made |= rate_metrics(rows, rate, clients)
         return Load(rows, phases, made, self.clients.started, self.folder)
 
 

@@ -5,11 +5,17 @@ import pandas as pd
 
 from labbook.targets import DOTS, Servers
 from labbook.workloads.clients.driver import Clients, Stream, shares
-from labbook.workloads.clients.rows import Load, call_metrics, together
+from labbook.workloads.clients.rows import (
+    Load,
+    call_metrics,
+    from_due,
+    rate_metrics,
+    together,
+)
 from labbook.workloads.keyvalue.on_host import callers
 from labbook.workloads.keyvalue.spec import CALL_SECONDS, check_load, spec_of
 
-__all__ = ["CALL_SECONDS", "Load", "Stream", "begin_pairs", "check_load", "keyvalue", "latest"]
+__all__ = ["CALL_SECONDS", "Load", "Stream", "begin_pairs", "check_load", "keyvalue"]
 CONNECT_SECONDS = 60            # for all clients of a host to connect
 LAST_SECONDS = 3 * CALL_SECONDS  # a last call may connect, say where to, and ask: three waits
 CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("error", "u1")])  # callers.ROW
@@ -45,8 +51,9 @@ def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, valu
     """The clients of `keyvalue`, who call until `end()`: returns when all call.
 
     With `rate_per_s` they make that many calls a second together, each client on its own schedule
-    of equal distances: one that is late makes its next calls at once until it has caught up. The
-    metric latest_s is how much later than it was due a call began at most. After `seconds_at_most`
+    of equal distances: one that is late makes its next calls at once until it has caught up. Times
+    then count from when a call was due, and the rows have service_s too (see `from_due`); the metrics
+    also those of `rate_metrics`. After `seconds_at_most`
     no new call is made though nobody ends the stream; and it ends with its engine, and so with the
     lab. One stream at a time.
     """
@@ -56,20 +63,10 @@ def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, valu
     ready = _prepare(crew, spec)
 
     def finish(truncated: float) -> Load:
-        rows, made = _tables(ready, ready.finish(LAST_SECONDS + 60))
-        if rate_per_s:
-            made["latest_s"] = latest(rows, rate_per_s, clients)
+        rows, made = _tables(ready, ready.finish(LAST_SECONDS + 60), rate_per_s)
         return Load(rows, made | {"truncated": truncated}, ready.started)
 
     return Stream(ready, seconds_at_most, finish)
-
-
-def latest(rows, rate_per_s: float, clients: int) -> float:
-    """How much later than it was due a call began at most, seconds: call i of client n was due at
-    (n + i * clients) / rate_per_s."""
-    turn = rows.groupby("client").cumcount()
-    late = rows.started_s - (rows.client + turn * clients) / rate_per_s
-    return float(late.max())
 
 
 def _prepare(crew, spec: dict) -> Clients:
@@ -77,12 +74,16 @@ def _prepare(crew, spec: dict) -> Clients:
                    CONNECT_SECONDS + spec["seconds_at_most"] + CALL_SECONDS)
 
 
-def _tables(clients: Clients, found) -> tuple[pd.DataFrame, dict]:
+def _tables(clients: Clients, found, rate_per_s=None) -> tuple[pd.DataFrame, dict]:
     """(rows, metrics) of all hosts' results."""
     rows = together([_frame(heads, raw, host.name)
                      for (heads, raw), host in zip(found, clients.hosts)])
     used = [sum(head["cpu_s"] for head in heads) for heads, _ in found]
-    return rows, call_metrics(rows, used, clients)
+    if not rate_per_s:
+        return rows, call_metrics(rows, used, clients)
+    number = clients.specs[0]["all_clients"]
+    rows = from_due(rows, rate_per_s, number)
+    return rows, call_metrics(rows, used, clients) | rate_metrics(rows, rate_per_s, number)
 
 
 def _frame(heads: list[dict], raw: bytes, host: str) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pytest
 
 from labbook.figures import use_names
 from labbook.figures.canvas import NOT_MEASURED
-from labbook.papers.cassandra_elasticity import figures
+from labbook.papers.cassandra_elasticity import experiments, figures
 from labbook.papers.cassandra_elasticity.joins import joiners_apart
 
 
@@ -49,6 +49,21 @@ def test_published_lists_are_arrays_and_are_drawn_alike():
     frame = pd.DataFrame([{k: np.array(v, object) if isinstance(v, list) else v
                            for k, v in through("one_by_one").items()}])
     assert "from 2.00 to 5.00 s" in figures.calls_through_joins(frame, by=["how"]).panels[0].alt
+
+
+def test_a_stall_shows_in_calls_at_a_rate():
+    """100 calls a second of a client, whose server stands still for 2 s."""
+    due = np.arange(600) / 100
+    late = np.where((due > 1) & (due < 3), 3 - due, 0.0)
+    rows = pd.DataFrame({"client": 0, "started_s": due, "service_s": np.where(due == 1.01, 2.0, 0.001), "ok": True})
+    rows["seconds"] = late + 0.001
+    metrics = {"load": "read_capped", "mean_ms": 330.0, **experiments.per_bin(rows, 0.5)}
+    assert max(one or 0 for one in metrics["p95_ms_per_bin"]) > 1800
+    found = pd.DataFrame([metrics, {"load": "read", "mean_ms": 3.0}])
+    picture = figures.calls_at_a_rate(found, by=["load"])
+    assert len(picture.panels) == 1
+    assert "95 % take up to 1,870 ms from when they are due, 1.00 ms without their wait" in picture.panels[0].alt
+    assert figures.calls_at_a_rate(found[1:], by=["load"]) is NOT_MEASURED
 
 
 def lists(load, repeat=1, number=40):

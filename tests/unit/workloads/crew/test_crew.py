@@ -59,6 +59,7 @@ def test_a_new_kernel_finds_the_engines_of_the_old_one(lab):
 
 
 def test_its_files_are_the_users_alone(lab):
+    Crew.of(lab).run(place)
     root = lab.clients[0].root
     for path in (FILES.format("engine"), FILES.format("client"), CONTROLLER_FILE):
         assert os.stat(root / path).st_mode & 0o777 == 0o600

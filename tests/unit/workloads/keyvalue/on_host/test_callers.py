@@ -1,6 +1,7 @@
 """Clients that call until they are stopped: their rows, their rate, and their end."""
 
 import json
+import signal
 import time
 
 import pandas as pd
@@ -9,10 +10,13 @@ import runners
 from here import HereCrew, calls_spec, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError
+from labbook.study.summary import summarise
 from labbook.workloads.clients import driver
 from labbook.workloads.clients.on_host import engine
+from labbook.workloads.clients.outage import over_time
+from labbook.workloads.clients.rows import from_due, rate_metrics
 from labbook.workloads.keyvalue import protocols
-from labbook.workloads.keyvalue.load import begin_pairs, latest
+from labbook.workloads.keyvalue.load import begin_pairs
 from labbook.workloads.keyvalue.on_host import callers
 
 STREAM = dict(op="read", clients=3, rows=1000, value_bytes=4096, values="random", seed=1,
@@ -63,10 +67,27 @@ def test_a_rate_is_never_exceeded_and_each_has_its_own_times(crew, serve):
     load = stream.end()
     rows = load.rows.sort_values(["client", "started_s"])
     turn = rows.groupby("client").cumcount()
-    due = (rows.client + turn * 3) / 60
-    assert (rows.started_s >= due - 1e-6).all() and len(rows) >= 3
-    assert load.metrics["latest_s"] == pytest.approx((rows.started_s - due).max())
-    assert len(rows) <= 1 + 60 * (rows.started_s.max() + 1e-6)
+    due, late = (rows.client + turn * 3) / 60, rows.seconds - rows.service_s
+    assert (rows.started_s - due).abs().max() < 1e-9 and len(rows) >= 3
+    assert (late > -1e-9).all() and load.metrics["latest_s"] == pytest.approx(late.max())
+    assert len(rows) <= 1 + 60 * ((rows.started_s + late).max() + 1e-6)
+
+
+def test_a_stall_is_in_the_times_of_all_calls_that_were_due_in_it(crew, serve):
+    """Of a server that stops for 2 s, at 100 calls a second."""
+    server = serve()
+    stream = begin_pairs(crew, server, **STREAM | {"clients": 1}, rate_per_s=100)
+    time.sleep(0.5)
+    server.server.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    server.server.send_signal(signal.SIGCONT)
+    time.sleep(1)
+    load = stream.end()
+    found, slow = summarise(load.rows), load.rows.seconds > 0.5
+    assert found["p99_ms"] > 1800 and slow.sum() > 100 and load.metrics["not_made"] == 0
+    assert found["service_p99_ms"] < found["p99_ms"] / 10 and (load.rows.service_s > 0.5).sum() == 1
+    bins = over_time(load.rows, 0.5)
+    assert bins.p95_ms.max() > 1800 and bins.service_p95_ms[bins.p95_ms.idxmax()] > 0
 
 
 def test_a_low_rate_does_not_hold_up_the_end(crew, serve):
@@ -102,7 +123,9 @@ def test_late_calls_follow_at_once(tmp_path, monkeypatch):
     rows = pd.DataFrame(callers.ROW.iter_unpack(raw),
                         columns=["started_s", "seconds", "error"]).assign(client=0)
     assert len(rows) == 10 and (rows.started_s >= rows.index / 20 - 1e-6).all()
-    assert latest(rows, 20, 1) >= 0.44  # the third was due at 0.1 and began after 0.05 + 0.5
+    made = from_due(rows, 20, 1)
+    assert rate_metrics(made, 20, 1)["latest_s"] >= 0.44  # the third was due at 0.1 and began after 0.05 + 0.5
+    assert (made.seconds[2:5] > 0.3).all() and (made.service_s[2:] < made.seconds[2]).all()
     head = json.loads((tmp_path / "part.head").read_text())
     assert (head["client"], head["rows"], head["texts"]) == (0, 10, [])
 
@@ -114,9 +137,12 @@ class Calls:
     close = read = connect
 
 
-def test_how_late_calls_were():
-    rows = pd.DataFrame({"client": [1, 0, 0, 1], "started_s": [0.1, 0.0, 0.9, 0.3]})
-    assert latest(rows, 10, 2) == pytest.approx(0.7)
+def test_how_late_calls_were_and_which_were_not_made():
+    rows = pd.DataFrame({"client": [1, 0, 0, 1], "started_s": [0.1, 0.0, 0.9, 0.3], "seconds": 0.01})
+    made = from_due(rows, 10, 2)
+    assert made.started_s.tolist() == pytest.approx([0.1, 0, 0.2, 0.3])
+    assert made.seconds.tolist() == pytest.approx([0.01, 0.01, 0.71, 0.01])
+    assert rate_metrics(made, 10, 2) == {"latest_s": pytest.approx(0.7), "not_made": 2 + 2}
 
 
 def test_the_time_limit_ends_a_stream_and_is_told(crew, serve):
