@@ -11,6 +11,7 @@ from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.null.server import NullServer
 from labbook.systems.sql import MySQL
+from labbook.targets import password
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue import protocols
@@ -107,7 +108,8 @@ def _without_process(system):
     """A target whose CPU is not asked for: the process is to die."""
     from types import SimpleNamespace
 
-    return SimpleNamespace(address=system.address, port=system.port, protocol=system.protocol)
+    return SimpleNamespace(address=system.address, port=system.port, protocol=system.protocol,
+                           password=password(system))
 
 
 @pytest.mark.parametrize("protocol", ["thrift", "cql", "mysql"])
