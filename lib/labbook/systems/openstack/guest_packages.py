@@ -38,7 +38,7 @@ def wanted() -> dict:
 
     apt takes seconds for this, so it runs once for each state of its lists.
     """
-    digest = hashlib.sha256(repr((PACKAGES, KERNEL, _state())).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr((WANTED, PACKAGES, KERNEL, _state())).encode()).hexdigest()[:8]
     folder = build_once(f"guest-wanted-{digest}",
                         lambda folder: (folder / WANTED).write_text(json.dumps(_ask(folder))))
     return json.loads((folder / WANTED).read_text())
