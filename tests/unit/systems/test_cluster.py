@@ -144,7 +144,7 @@ def test_one_job_that_fails_ends_what_the_others_wait_for():
     assert in_parallel([3, 1, 2], lambda n: n * n) == [9, 1, 4] and in_parallel([], None) == []
 
 
-HOST = SimpleNamespace(name="db0")
+HOST = SimpleNamespace(name="db0", _full=str)     # its disk is not full
 HOST.wait_for = lambda *arguments: Host.wait_for(HOST, *arguments)
 
 
