@@ -48,7 +48,7 @@ def test_up_with_two_ranks_and_a_standby(ceph):
     assert facts["version"].split(".")[0].isdigit() and facts["replication"] == 2
     assert facts["mds_beacon_grace"] == GRACE_S and facts["mds_bal_interval"] == 10
     assert {pool["size"] for pool in ceph.command("osd dump")["pools"]} == {2}
-    assert 0 < ceph.up_s < 60
+    assert ceph.up_s > 0
     check_listeners(ceph.hosts, "ceph", "ceph_mon", "ceph_osd", "ceph_mds")
     for each in ceph.hosts:     # no other user of a host can read a key
         assert not each.run("find . -name '*key*' -type f -perm /077").stdout

@@ -24,7 +24,7 @@ def test_both_tools_measure_the_rates_of_one_server_and_of_two(page):
         assert all(point[f"{prefix}{phase}_per_s"] > 0 for phase in PHASES)
         assert point["sequential_create_asked"] == pytest.approx(1, abs=0.3)
         assert point["ceph_version"] and point["fuse_version"]
-        assert 0 < point["fuse_cpu_share"] and 0 < point["up_s"] < 100 and point["rested"] == 1
+        assert 0 < point["fuse_cpu_share"] and 0 < point["up_s"] and point["rested"] == 1
     assert all(point["errors"] == point["blocked"] == 0 for (_, tool), point in found.items() if tool == "own")
 
 

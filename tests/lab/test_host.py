@@ -1,7 +1,6 @@
 """Hosts of a local lab: what they see, and what they do when asked."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -115,10 +114,8 @@ def test_a_killed_process_is_gone_with_its_threads_so_that_its_name_is_free(host
 
 def test_waiting_notices_that_the_process_died_and_shows_its_log(host):
     process = host.start("dying", "sh -c 'echo no such table; sleep 0.2; exit 4'")
-    began = time.monotonic()
     with pytest.raises(SystemFailure) as error:
-        host.wait_for(lambda: False, "the port", 30, process=process)
-    assert time.monotonic() - began < 10
+        host.wait_for(lambda: False, "the port", 300, process=process)
     assert "dying ended with exit code 4" in str(error.value)
     assert "no such table" in str(error.value) and process.log in str(error.value)
 

@@ -99,7 +99,8 @@ def test_a_full_file_takes_no_more(tmp_path, pipe):
 
 def test_the_offset_takes_one_clock_to_the_other():
     import time
-    assert time.monotonic() + tracer.offset_s() == pytest.approx(time.time(), abs=0.05)
+    earliest, now, latest = time.time(), time.monotonic() + tracer.offset_s(), time.time()
+    assert earliest - 1 < now < latest + 1      # a machine is up for longer than that
 
 
 def test_lost_events_of_all_processors_are_added_up(tmp_path):

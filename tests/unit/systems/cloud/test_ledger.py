@@ -1,7 +1,7 @@
 """The ledger of what was made on a cloud, and its removal, with a cloud in memory."""
 
 import json
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -142,12 +142,15 @@ def test_it_is_looked_for_some_seconds(ledger, monkeypatch):
     assert remove(api, ledger) == [] and not api.things
 
 
-def test_the_search_for_what_was_never_made_is_short(ledger):
+def test_the_search_for_what_was_never_made_ends_after_look_s(ledger, monkeypatch):
+    passed = []
+    monkeypatch.setattr(cloud_ledger, "INTERVAL_S", 1)
+    monkeypatch.setattr(cloud_ledger, "LOOK_S", 3)
+    monkeypatch.setattr(cloud_ledger, "time", SimpleNamespace(sleep=passed.append, monotonic=lambda: sum(passed)))
     with pytest.raises(KeyboardInterrupt), ledger.making("server"):
         raise KeyboardInterrupt
-    began = time.monotonic()
-    assert remove(Api(), ledger, seconds=60) == [] and time.monotonic() - began < 30
-    assert ledger.left() == []
+    assert remove(Api(), ledger, seconds=60) == []
+    assert ledger.left() == [] and passed == [1, 1, 1]
 
 
 def test_deletion_of_a_resource_in_use_is_repeated(ledger):
