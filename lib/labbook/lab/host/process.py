@@ -56,7 +56,7 @@ until=$(($(now) + {seconds})); while pkill -KILL -s "$1"; left "$1"; do
   sleep 0.02
 done"""
 KILL_SECONDS = 10
-LOG_BYTES = 1 << 18
+LOG_BYTES, LINE_BYTES = 1 << 14, 1 << 8
 
 
 @dataclass
@@ -140,8 +140,9 @@ class Process:
         self._sh(SIGNAL.replace("{signal}", name))
 
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines of its output, of which LOG_BYTES at most: a line may have any length."""
-        return self._sh(f"tail -c {LOG_BYTES} {{folder}}/log | tail -n {lines}", check=False).stdout
+        """The last lines of its output, but not all of a line that has no end."""
+        most = max(LOG_BYTES, lines * LINE_BYTES)
+        return self._sh(f"tail -c {most} {{folder}}/log | tail -n {lines}", check=False).stdout
 
     def _sh(self, script, **options):
         return self.host.run(script.replace("{folder}", shlex.quote(self.folder)),
