@@ -26,13 +26,31 @@ def load_yaml(path: Path):
 
 
 def check(data, schema: dict, file: Path) -> None:
-    """Check `data` against a JSON schema. InputError for the most relevant violation."""
+    """Check `data` against a JSON schema. InputError for the most relevant violation.
+
+    A pattern's $ is the end of the text: other than in `re`, a line break at the end does not match.
+    """
     import jsonschema
 
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = _validators()(schema)
     errors = sorted(validator.iter_errors(data), key=lambda e: (len(e.path), str(e.path)))
     if errors:
         raise _input_error(jsonschema.exceptions.best_match(errors), file)
+
+
+@cache
+def _validators():
+    import jsonschema
+
+    pattern = jsonschema.Draft202012Validator.VALIDATORS["pattern"]
+
+    def of_whole_text(validator, wanted, text, schema):
+        if isinstance(text, str) and text.endswith("\n"):
+            yield jsonschema.ValidationError(f"{text!r} ends with a line break")
+        else:
+            yield from pattern(validator, wanted, text, schema)
+
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": of_whole_text})
 
 
 def _input_error(error, file) -> InputError:

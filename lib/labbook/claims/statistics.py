@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist, stdev
 
+from labbook.errors import InputError
+
 LEVEL = 0.95
 
 
@@ -55,8 +57,15 @@ def repeats_needed(numbers, half_width: float, level: float = LEVEL) -> int:
     The interval's bounds are order statistics. Their expected positions are those of normally
     distributed values with the standard deviation of `numbers` (Blom's approximation; from 200
     repeats on the asymptotic formula). With few repeats that deviation is uncertain: with three, it
-    is often half or twice the true one.
+    is often half or twice the true one. InputError for fewer numbers, and for a half_width that is not
+    above 0, which no number of repeats reaches.
     """
+    if not half_width > 0:
+        raise InputError(f"an interval of half width {half_width!r} needs endless repeats", key="half_width",
+                         allowed="a number above 0")
+    if len(numbers) < 2:
+        raise InputError(f"a spread cannot be extrapolated from {len(numbers)} repeats", key="numbers",
+                         allowed="those of two repeats or more")
     spread = stdev(numbers)
     for n in range(2, 200):
         if coverage(n, 0) >= level and spread * _reach(n, level) <= half_width:
@@ -115,7 +124,9 @@ def geometric_mean(values) -> float:
 
 def slope(xs, ys) -> float:
     """Median of the slopes between all pairs of points (Theil and Sen), which single outliers do not
-    change."""
+    change. InputError without two different xs."""
     pairs = sorted((y2 - y1) / (x2 - x1) for i, (x1, y1) in enumerate(zip(xs, ys))
                    for x2, y2 in list(zip(xs, ys))[i + 1:] if x1 != x2)
+    if not pairs:
+        raise InputError("a slope needs two different values of x", key="xs", allowed="two different numbers or more")
     return _median(pairs)

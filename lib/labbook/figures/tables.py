@@ -311,9 +311,10 @@ def _repeats_row(claim, found) -> tuple[str, ...]:
         middle = _ratio(*found) if found else "not measured"
         return claim["statement"], _ratio_range(low, high), middle, "–", str(len(found)), "–"
     middle = median_interval(found)
+    needed = f"{repeats_needed(found, (high - low) / 2):,}" if low < high else "–"
     return (claim["statement"], _ratio_range(low, high),
             f"{_ratio(middle.value)} ({_ratio_range(middle.low, middle.high)})", _ratio(stdev(found)),
-            str(len(found)), f"{repeats_needed(found, (high - low) / 2):,}")
+            str(len(found)), needed)
 
 
 def _ratio_range(low, high) -> str:

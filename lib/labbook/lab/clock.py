@@ -1,10 +1,23 @@
-"""Offsets between the clocks of hosts and this machine's clock."""
+"""This machine's clock for moments whose differences are measured, and offsets of hosts' clocks."""
 
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 ROUNDS = 3
+_ahead = time.time() - time.monotonic()     # of the clock over the monotonic one, when last anchored
+
+
+def now() -> float:
+    """Seconds since the epoch. Differences of two moments are lengths also if the machine's clock was
+    set in between, since the clock is read only in `anchor`."""
+    return time.monotonic() + _ahead
+
+
+def anchor() -> None:
+    """Let `now` follow the machine's clock again; called as a point begins."""
+    global _ahead
+    _ahead = time.time() - time.monotonic()
 
 
 class Offset(NamedTuple):

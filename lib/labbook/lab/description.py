@@ -171,7 +171,7 @@ def expand(pattern: str, file="lab.yml", key=None) -> list[str]:
     match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", str(pattern))
     names = [] if not match else [match[1]] if match[2] is None else [
         f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)]
-    if not names or not all(re.match(NAME, n) for n in names):
+    if not names or not all(re.fullmatch(NAME, n) for n in names):
         raise InputError(f"{pattern!r} is not a host's name", file=file,
                          key=key or f"hosts.{pattern}",
                          allowed="a-z, 0-9 and -, at most 12 characters, or a range such as db[1-3]")

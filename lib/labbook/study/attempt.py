@@ -1,9 +1,9 @@
 """An attempt to measure one point, which writes a record or a failure record."""
 
-import time
 import traceback
 
 from labbook.errors import InputError, LabbookError, Stopped
+from labbook.lab import clock
 from labbook.study import provenance
 from labbook.study.experiment import COLUMNS
 from labbook.study.judging import check_metrics
@@ -122,7 +122,7 @@ class Attempt:
         check_metrics(self.study, point, meta["summary"])
 
     def _write_failure(self, error):
-        took = time.time() - self._start["time"]
+        took = clock.now() - self._start["time"]
         message = "; ".join([_message(error), *(self._lab.short_of_memory() if self._lab else ())])
         failure = self._about() | {
             "message": self._redact(message), "error": type(error).__name__,
@@ -145,7 +145,7 @@ class Attempt:
                                  "provenance": self._provenance(self.study.session.facts())
                                  | {"links": links}
                                  | ({"failed_first": failed["message"]} if failed else {})}
-        return self._redact(about | {"took_s": time.time() - self._start["time"]})
+        return self._redact(about | {"took_s": clock.now() - self._start["time"]})
 
     def _about(self) -> dict:
         point = self.point

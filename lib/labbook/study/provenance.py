@@ -4,11 +4,11 @@ import hashlib
 import os
 import platform
 import subprocess
-import time
 from functools import lru_cache
 from pathlib import Path
 
 from labbook import paths
+from labbook.lab import clock
 
 STEAL, CPU_FIELDS = 7, 8    # in /proc/stat: user nice system idle iowait irq softirq steal
 
@@ -66,13 +66,14 @@ def _environment(file: Path):
 
 def before() -> dict:
     """Snapshot of the machine's counters at the start of a point, for `during`."""
-    return {"time": time.time(), "load": list(os.getloadavg()), "cpu": _cpu_ticks(),
+    clock.anchor()
+    return {"time": clock.now(), "load": list(os.getloadavg()), "cpu": _cpu_ticks(),
             "stall": _stalls(), "memory_free_gib": _free_gib()}
 
 
 def during(start: dict) -> dict:
     """Times (epoch s), load, and steal and pressure as shares of the time since `start`."""
-    now = time.time()
+    now = clock.now()
     elapsed = max(now - start["time"], 1e-9)
     ticks = [b - a for a, b in zip(start["cpu"], _cpu_ticks())]
     stalls = _stalls()

@@ -23,12 +23,12 @@ call of a function on each host, which must end within 60 s or the call's `timeo
     def pings(url, count):
         rows = []
         for _ in range(count):
-            at, ok = time.time(), True
+            at, began, ok = time.time(), time.monotonic(), True
             try:
                 urllib.request.urlopen(url, timeout=5).read()
             except OSError:
                 ok = False
-            rows.append((at, time.time() - at, ok))
+            rows.append((at, time.monotonic() - began, ok))
         return rows
 
     # papers/NAME/load.py: each argument is a list with one item for each host

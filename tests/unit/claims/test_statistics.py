@@ -15,6 +15,7 @@ from labbook.claims.statistics import (
     share_interval,
     slope,
 )
+from labbook.errors import InputError
 
 
 def test_level_is_honest_for_few_repeats():
@@ -78,6 +79,18 @@ def test_repeats_needed_are_never_fewer_than_the_level_asks_and_end_for_any_nois
     assert repeats_needed([1, 1, 1], 0.01, level=0.75) == 3
     assert repeats_needed([1.0, 1.1, 0.9], 0.0005) == pytest.approx(
         math.pi / 2 * (1.96 * 0.1 / 0.0005) ** 2, rel=0.05)
+
+
+@pytest.mark.parametrize("numbers, half_width", [([1.0, 1.1], 0), ([1.0, 1.1], -1), ([1.0, 1.1], math.nan), ([1.0], 0.1)])
+def test_repeats_that_no_number_tells_are_a_clear_error(numbers, half_width):
+    with pytest.raises(InputError, match="half_width|two repeats or more"):
+        repeats_needed(numbers, half_width)
+
+
+@pytest.mark.parametrize("xs", [[3], [3, 3, 3], []])
+def test_one_value_has_no_slope(xs):
+    with pytest.raises(InputError, match="two different values of x"):
+        slope(xs, xs)
 
 
 RUNS = 1500

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from labbook.lab import clock
 from labbook.lab.clock import ahead_s
 
 
@@ -22,3 +23,16 @@ def test_a_clock_of_its_own_is_asked_for_and_this_machine_s_is_not():
     assert ahead_s(host(True, -7)) == pytest.approx(-7, abs=0.1)
     here = host(False, 9)
     assert ahead_s(here) == 0 and not here.asked
+
+
+def test_lengths_are_no_matter_of_a_clock_that_was_set(monkeypatch):
+    clock.anchor()
+    before = clock.now()
+    assert abs(before - time.time()) < 1
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 3600)
+    assert 0 <= clock.now() - before < 60
+    clock.anchor()      # as the next point begins
+    assert before - clock.now() > 3000
+    monkeypatch.undo()
+    clock.anchor()

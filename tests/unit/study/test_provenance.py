@@ -104,3 +104,18 @@ def test_outside_of_git_there_is_no_commit(root):
     provenance.code.cache_clear()
     assert provenance.code() == {"commit": None, "changed": None}
     provenance.code.cache_clear()
+
+
+def test_a_clock_that_is_set_back_meanwhile_changes_no_length_and_no_share(make, monkeypatch):
+    real, stalls = time.time, iter([{"cpu": 0}, {"cpu": 1}])
+    monkeypatch.setattr(provenance, "_stalls", lambda: next(stalls, {"cpu": 1}))
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            monkeypatch.setattr(time, "time", lambda: real() - 7200)
+            attempt.record(metrics={"x": 1})
+        break
+    meta = study.records("speed").meta(point.key)
+    during = meta["provenance"]["during"]
+    assert 0 <= during["ended"] - during["started"] < 600 and 0 <= meta["took_s"] < 600
+    assert 0 <= during["pressure"]["cpu"] <= 1

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 import pandas as pd
 
 from labbook.errors import InputError, SystemFailure
+from labbook.lab import clock
 from labbook.lab.disk.io_classes import io_class
 from labbook.papers.cassandra_elasticity.disk import THREADS, disk_metrics
 from labbook.papers.cassandra_elasticity.donor import Donor, node_names, rows_of
@@ -275,7 +276,7 @@ def kill_joiner(point, ring) -> tuple[float, dict]:
     name = joins.joiners[0].name
     received = joins.await_share(name, point.part, point.seconds_at_most)
     joins.kill(name)
-    killed_s = time.time()
+    killed_s = clock.now()
     if len(ring.owners()) > 1:
         raise SystemFailure(f"{name} had joined before it was killed; use more data")
     metrics = {"came_mb": received / 1e6} | shown_dead(ring, name, point.looking_s, point.between_s)
@@ -287,9 +288,9 @@ def shown_dead(ring, name: str, seconds: float, between_s: float) -> dict:
 
     The ring is asked every `between_s`. A metric is absent if its event does not happen within `seconds`.
     """
-    metrics, begin = {}, time.time()
-    while time.time() < begin + seconds and "forgotten_s" not in metrics:
-        shown, after = ring.status().get(name), time.time() - begin
+    metrics, begin = {}, time.monotonic()
+    while time.monotonic() < begin + seconds and "forgotten_s" not in metrics:
+        shown, after = ring.status().get(name), time.monotonic() - begin
         if not shown:
             metrics["forgotten_s"] = after
         elif not shown["up"]:

@@ -84,7 +84,7 @@ def measure_faults(study, experiment, fault) -> None:
             reset(attempt, cloud)
             stream = begin_users(Crew.of(attempt.lab), cloud, **_chosen(point, STREAM))
             time.sleep(point.before_seconds)
-            events = fault(attempt, cloud, lambda: time.time() - stream.started)
+            events = fault(attempt, cloud, stream.since_start)
             time.sleep(point.after_seconds)
             load = stream.end()
             attempt.record(load.rows, facts=cloud.facts(), metrics={

@@ -10,6 +10,7 @@ import time
 from types import SimpleNamespace
 
 from labbook.errors import InputError, SystemFailure
+from labbook.lab import clock
 from labbook.systems.base import Needs
 from labbook.systems.cassandra import logs, nodetool, sstables, token_plan
 from labbook.systems.cassandra.config import VERSIONS
@@ -246,11 +247,11 @@ class ElasticRing(Cluster):
                              allowed=able)
         others = [other for other in self.running if other is not node]
         held, before = sstables.table_bytes(node), sum(in_parallel(others, sstables.table_bytes))
-        asked_s = time.time()
+        asked_s = clock.now()
         node.nodetool(*node.version.get("leave", ["decommission"]), seconds=seconds)
         self.host.wait_for(lambda: name not in self.owners(), f"{name} to leave the ring", seconds,
                            self.process, LEAVE_INTERVAL)
-        gone_s = time.time()
+        gone_s = clock.now()
         phases = logs.phases(node, logs.LEAVING)
         node.kill()
         moved = sum(in_parallel(others, sstables.table_bytes)) - before

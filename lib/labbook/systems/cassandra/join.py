@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 from labbook.errors import InputError, LabbookError, SystemFailure
+from labbook.lab import clock
 from labbook.systems.base import PROGRAMMING_ERRORS
 from labbook.systems.cassandra import logs, sstables, token_plan
 from labbook.systems.cassandra.node import Cassandra
@@ -36,7 +37,7 @@ class Joiner:
         return self.normal_s is None and self.killed_s is None
 
     def begin(self) -> None:
-        self.asked_s = time.time()
+        self.asked_s = clock.now()
         self.node.begin()
 
 
@@ -78,7 +79,7 @@ class Joins:
         """SIGKILL to a joiner."""
         joiner = self._joiner(name)
         joiner.node.process.kill()
-        joiner.killed_s = time.time()
+        joiner.killed_s = clock.now()
         joiner.received_bytes = sstables.arriving_bytes(joiner.node)
         self.ring.mark_stopped(name)
 
@@ -111,7 +112,7 @@ class Joins:
             raise
         except Exception as error:  # whatever a client raises when the server is overloaded
             return error
-        now = time.time()
+        now = clock.now()
         for joiner in self._under_way():
             if owners.get(joiner.name) == joiner.token:
                 joiner.normal_s = now

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, SystemFailure
+from labbook.lab import clock
 from labbook.systems.base import Needs
 from labbook.systems.ceph import config
 from labbook.systems.ceph.daemons import CephDaemon, CephMDS, CephMon, CephOSD, Identity
@@ -202,13 +203,13 @@ class Ceph(Cluster):
         if before is not None:
             before()
         self._dead.add(found.gid)
-        at_s = self._killed[mds.id] = time.time()
+        at_s = self._killed[mds.id] = clock.now()
         mds.process.kill()
         return mds.id, at_s
 
     def start_mds(self, name: str) -> float:
         """Start an MDS again without waiting. Returns the time (epoch seconds)."""
-        mds, at_s = self._mds(name), time.time()
+        mds, at_s = self._mds(name), clock.now()
         mds.begin()
         self._killed.pop(name, None)
         return at_s
@@ -218,7 +219,7 @@ class Ceph(Cluster):
 
         A running MDS restarts itself then.
         """
-        found, at_s = self._of_rank(rank), time.time()
+        found, at_s = self._of_rank(rank), clock.now()
         self._dead.add(found.gid)
         self.mon.send("mds fail", role_or_gid=str(found.gid))
         return at_s

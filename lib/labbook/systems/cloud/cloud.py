@@ -1,11 +1,11 @@
 """A cloud as its user sees it: images, VM types, servers, volumes and keys, over either API."""
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from labbook.checks import did_you_mean
 from labbook.errors import InputError, LabError
+from labbook.lab import clock
 from labbook.systems.cloud import host_keys, waits
 from labbook.systems.cloud.ledger import Ledger, remove
 from labbook.systems.cloud.model import (
@@ -82,7 +82,7 @@ class Cloud:
         if not Path(path).is_file():
             raise InputError("no such file", file=path)
         with self.ledger.making("image", label) as entry:
-            called = time.time()
+            called = clock.now()
             made = self.api.send_image(entry.name, Path(path), disk_format, kernel, ramdisk)
             entry.ids = [made]
         return self._image_ready(made, entry.name, called)
@@ -111,9 +111,9 @@ class Cloud:
             raise InputError(f"{n} servers", key="n", allowed="1 and more")
         self._require_room(n, flavor)
         with self.ledger.making("server", label) as entry:
-            called = time.time()
+            called = clock.now()
             made = self.api.run(entry.name, n, image, flavor, key)
-            returned = time.time()
+            returned = clock.now()
             made = made or self.api.servers(name=entry.name)
             entry.ids = [server.id for server in made]
         for server in made:
@@ -124,10 +124,10 @@ class Cloud:
     def create_volume(self, gb: int, label: str = "volume") -> Volume:
         """Create an empty volume and wait until it can be attached."""
         with self.ledger.making("volume", label) as entry:
-            called = time.time()
+            called = clock.now()
             made = self.api.make_volume(entry.name, gb)
             entry.ids = [made]
-            returned = time.time()
+            returned = clock.now()
         volume = Volume(made, entry.name, "", gb, moments={"called": called, "returned": returned})
         self._await_volume(volume, READY, "to be made")
         return volume
@@ -135,7 +135,7 @@ class Cloud:
     def snapshot(self, server: Server, label: str = "snapshot") -> Image:
         """Make an image of a running server's disk and wait until it is usable."""
         with self.ledger.making("image", label) as entry:
-            called = time.time()
+            called = clock.now()
             entry.ids = [self.api.snapshot(server.id, entry.name)]
         return self._image_ready(entry.ids[0], entry.name, called)
 
@@ -170,7 +170,7 @@ class Cloud:
 
         Only the guest's boot id shows that it has rebooted, not the API.
         """
-        called = time.time()
+        called = clock.now()
         self.api.reboot([server.id for server in servers], hard)
         for server in servers:
             server.moments["rebooted"] = called
@@ -246,11 +246,11 @@ class Cloud:
                                remedy="Ask for fewer or smaller servers, or have the quota raised")
 
     def _image_ready(self, made, name, called) -> Image:
-        returned = time.time()
+        returned = clock.now()
         image = waits.until(lambda: self.api.image(made), lambda i: i.state in (READY, ERROR),
                             f"image {name} to be ready", IMAGE_SECONDS)
         waits.require(image, READY)
-        image.moments |= {"called": called, "returned": returned, "ready": time.time()}
+        image.moments |= {"called": called, "returned": returned, "ready": clock.now()}
         return image
 
     def _await_volume(self, volume, state, what):
@@ -258,7 +258,7 @@ class Cloud:
                            f"volume {volume.name} {what}", VOLUME_SECONDS)
         volume.state, volume.server, volume.device = seen.state, seen.server, seen.device
         waits.require(volume, state)
-        volume.moments[state] = time.time()
+        volume.moments[state] = clock.now()
 
     def _delete(self, kind, thing, seconds):
         self.api.delete(kind, thing.id)

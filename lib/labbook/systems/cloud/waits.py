@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from labbook.errors import LabbookError, SystemFailure
+from labbook.lab import clock
 from labbook.systems.cloud.errors import NO_ROOM, no_room
 from labbook.systems.cloud.model import ERROR, GONE, RUNNING
 
@@ -42,7 +43,7 @@ def running(api, servers, seconds, interval):
     failed = {}
     while waiting:
         seen = api.servers(ids=list(waiting))
-        now = time.time()
+        now = clock.now()
         for one in seen:
             if one.id in waiting:
                 _update(waiting[one.id], one, now)
@@ -91,7 +92,7 @@ def answers(servers, dial, seconds):
 def _answer(server, dial, end):
     while server.address and "answers" not in server.moments and time.monotonic() < end:
         if _greets(server.address, dial):
-            server.moments["answers"] = time.time()
+            server.moments["answers"] = clock.now()
         else:
             time.sleep(TRY_AGAIN_S)
 

@@ -103,12 +103,18 @@ class Stream:
         """Returns when all have started. `finish(truncated)` stops them and gives their Load."""
         self._finish, self._seconds, self._load = finish, seconds_at_most, None
         self.started = clients.start()
-        time.sleep(max(0, self.started - time.time()) + SETTLE_SECONDS)
+        ahead = self.started - time.time()
+        self._zero = time.monotonic() + ahead
+        time.sleep(max(0, ahead) + SETTLE_SECONDS)
+
+    def since_start(self) -> float:
+        """Seconds since the clients started, also if the clock was set meanwhile."""
+        return time.monotonic() - self._zero
 
     def end(self):
         """Stop after the calls under way: the Load, which further calls return again."""
         if self._load is None:
-            self._load = self._finish(float(time.time() > self.started + self._seconds))
+            self._load = self._finish(float(self.since_start() > self._seconds))
         return self._load
 
     def __enter__(self):

@@ -97,15 +97,16 @@ class _Clients:
     def lead(self, pause_s: float) -> bool:
         """Let all begin each phase together; returns when they have ended, or do not answer:
         whether the time was up."""
-        until = self.clients.start() + self.seconds
+        start = self.clients.start()
+        until = time.monotonic() + start - time.time() + self.seconds
         for _ in self._spec["phases"]:
-            seconds = max(0, until - time.time()) + SETTLE_SECONDS
+            seconds = max(0, until - time.monotonic()) + SETTLE_SECONDS
             found = self.clients.progress(seconds, 30)
             if not all(running and number not in (None, AT_END) for number, running in found):
                 break
             time.sleep(pause_s)
             self.clients.start()
-        return time.time() > until
+        return time.monotonic() > until
 
     def end(self, truncated: float) -> Load:
         names = self._spec["phases"]

@@ -155,10 +155,11 @@ def stream(monkeypatch, log):
 
     def begin(crew, target, **load):
         log.append(("begin", load))
-        return SimpleNamespace(started=clock.now, end=lambda: SimpleNamespace(rows=rows(), metrics={}))
+        started = clock.now
+        return SimpleNamespace(started=started, since_start=lambda: clock.now - started, end=lambda: SimpleNamespace(rows=rows(), metrics={}))
 
     monkeypatch.setattr(experiments, "begin_users", begin)
-    monkeypatch.setattr(experiments, "time", SimpleNamespace(time=lambda: clock.now, sleep=sleep))
+    monkeypatch.setattr(experiments, "time", SimpleNamespace(sleep=sleep))
 
 
 STREAM = dict(scenario="create_user", concurrency=5, call_seconds=60, seconds_at_most=300)

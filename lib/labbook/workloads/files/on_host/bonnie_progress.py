@@ -37,8 +37,9 @@ class Phases:
 def main(words):
     bonnie = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     phases = Phases(tell)
+    ahead = time.time() - time.monotonic()      # read once: the length of a phase is no matter of a set clock
     while heard := os.read(bonnie.stderr.fileno(), 65536):
-        phases.hear(heard.decode(errors="replace"), time.time())
+        phases.hear(heard.decode(errors="replace"), time.monotonic() + ahead)
     printed = bonnie.stdout.read().decode(errors="replace")
     code, used = bonnie.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
     tell(printed=printed, said=phases.said[-2000:], exit=code, cpu_s=used.ru_utime + used.ru_stime)

@@ -32,14 +32,14 @@ class Loader:
 
     def measure(self, start: float) -> None:
         time.sleep(max(0, start - time.time()))
-        began, used = time.time() - start, cpu_seconds()
+        began, zero, used = time.time() - start, time.monotonic(), cpu_seconds()
         rows = share_of(self._number, self._spec)
         try:
             self._write_all(rows)
         except BaseException:
             self._done[self._at] = FAILED
             raise
-        took = time.time() - start - began
+        took = time.monotonic() - zero
         save_part(self._part, client=self._number, started_s=began, seconds=took, rows=len(rows),
                   again=self._again, cpu_s=cpu_seconds() - used)
 
