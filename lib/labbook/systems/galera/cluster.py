@@ -146,11 +146,17 @@ class Galera(Cluster):
         return {"segments": self.segments, "weights": self.weights}
 
     def _start_after_leader(self) -> None:
-        """Start the node that stopped last as the first of the cluster, then the others."""
+        """Start the node that stopped last as the first of the cluster, then the others.
+
+        It gives each of them in turn what it lacks. A node that has just joined is no donor yet: when the
+        cluster changes while it gives, it sends less than the joiner needs, which then leaves (Galera
+        26.4.23: "IST didn't contain all write sets").
+        """
         leader = self._leader()
         leader.begin(NEW_CLUSTER)
         leader.host.wait_for(leader.listens, "a node to join", LISTEN_SECONDS, leader.process)
-        in_parallel([node for node in self.nodes if node is not leader], lambda node: node.begin())
+        donor = f"--wsrep-sst-donor={leader.host.name}"
+        in_parallel([node for node in self.nodes if node is not leader], lambda node: node.begin(donor))
         in_parallel(self.nodes, lambda node: self.await_joined(node, SST_SECONDS), self.kill_all)
 
     def _start_as_members(self) -> None:
