@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -43,6 +44,27 @@ for link in links:
     os.symlink(target, link)
 os.mkdir("/var/tmp/labbook-probe-planted")
 """
+# In a mount namespace, nobody may use sudo; then it brings a lab up.
+AS_SUDOER = """mount -t tmpfs -o mode=755 tmpfs /etc/sudoers.d
+echo 'nobody ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/nobody && chmod 440 /etc/sudoers.d/nobody
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@" """
+LAB_OF_ITS_OWN = """
+import os, shutil, sys, tempfile
+os.environ["HOME"] = tempfile.mkdtemp()
+sys.path[:0] = sys.argv[1:3]
+from small_labs import describe
+from labbook.lab import Environment, Lab
+try:
+    with Lab.up(describe({"h1": {"cores": 1, "quota": 0.5}}), Environment("local"), sys.argv[3]) as lab:
+        owner = lab.folder.stat()
+        lab.limit("h1", None)
+        print(owner.st_uid, oct(owner.st_mode & 0o777), lab.host("h1").run("id -u").stdout.strip())
+    assert not lab.folder.exists()
+finally:
+    shutil.rmtree(os.environ["HOME"])
+"""
+HERE = Path(__file__).parent
+LIB = HERE.parents[1] / "lib"
 LIMITS = {"disk": {"size": "32M"}, "memory": "128M"}
 
 
@@ -105,3 +127,14 @@ def test_names_that_nobody_plants_lead_root_nowhere(tmp_path):
     finally:
         subprocess.run([*SUDO, "rm", "-f", *links])
         subprocess.run([*SUDO, "rmdir", "/var/tmp/labbook-probe-planted"])
+
+
+def test_a_user_with_sudo_has_a_lab_of_its_own():
+    words = [sys.executable, "-c", LAB_OF_ITS_OWN, str(LIB), str(HERE), new_id()]
+    reads = subprocess.run([*SUDO, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                            sys.executable, "-c", f"open({str(HERE / 'small_labs.py')!r})"], capture_output=True)
+    if reads.returncode or not shutil.which("sudo"):
+        pytest.skip("nobody cannot read this checkout and its Python, or there is no sudo")
+    done = subprocess.run([*SUDO, "unshare", "--mount", "sh", "-ec", AS_SUDOER, "sh", *words],
+                          capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["65534", "0o700", "0"], done.stderr
