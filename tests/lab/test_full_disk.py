@@ -11,6 +11,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import LabbookError, LabError
 from labbook.lab import Environment, Lab
+from labbook.lab.cache.build import build_once
 from labbook.study.study import Study
 
 SIZE_KIB = 1024
@@ -124,3 +125,26 @@ def test_a_program_that_finds_no_room_to_start_says_so():
             host.start("server", "sleep 100")
         host.run("rm big")
         host.start("server", "sleep 100").kill()
+
+
+@pytest.mark.parametrize("fill", [
+    lambda folder: (folder / "jar").write_bytes(bytes(4 * SIZE_KIB << 10)),
+    lambda folder: download(f"dd if=/dev/zero of={folder}/jar bs=1k count={4 * SIZE_KIB}"),
+])
+def test_a_download_that_fills_the_cache_leaves_what_is_there_and_goes_on_later(small_disk, monkeypatch, fill):
+    monkeypatch.setenv("LABBOOK_CACHE", str(small_disk / "cache"))
+    build_once("before", lambda folder: (folder / "jar").write_bytes(b"whole"))
+    before = files(small_disk)
+    with pytest.raises(LabError, match=f"^the disk is full: {small_disk}.*Free some space for {small_disk}/cache"):
+        build_once("large", fill)
+    assert {name: size for name, size in files(small_disk).items() if size} == {
+        name: size for name, size in before.items() if size}, "nothing half-made takes space"
+    sudo("mount", "-o", f"remount,size={20 * SIZE_KIB}k", str(small_disk))
+    assert (build_once("large", fill) / "jar").stat().st_size == 4 * SIZE_KIB << 10
+
+
+def download(command):
+    """A tool in the place of mvn, uv or pip, and the error that labbook makes of it."""
+    done = subprocess.run(command, shell=True, text=True, capture_output=True)
+    if done.returncode:
+        raise LabError(f"cannot fetch a jar: it ended with {done.returncode}\n{done.stderr}")

@@ -254,3 +254,19 @@ def test_what_is_deleted_on_a_disk_does_not_stay_in_its_file(limited):
     while full - file.stat().st_blocks < 35 << 11 and time.monotonic() < until:
         time.sleep(0.2)
     assert full - file.stat().st_blocks >= 35 << 11
+
+
+def test_another_user_of_the_machine_reads_nothing_of_a_lab(limited):
+    state = Path(limited.login.key).parent
+    disk = Path(limited.run("df --output=source . | tail -1").stdout.strip()).name
+    home = Path(Path("/sys/block", disk, "loop/backing_file").read_text().strip()).parent
+    limited.put("a key", "secret", 0o644)   # as a server may write it
+    for folder in (state, home):
+        assert folder.stat().st_mode & 0o777 == 0o700
+        seen = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "find", folder],
+                              text=True, capture_output=True)
+        assert seen.stdout.split() == [str(folder)] and "Permission denied" in seen.stderr
+    assert (home / "h1.disk").stat().st_mode & 0o077 == 0
+    holds_secret = [file for file in state.rglob("*") if file.is_file() and b"PRIVATE KEY" in file.read_bytes()]
+    assert sorted(file.name for file in holds_secret) == ["host_key", "key"]
+    assert [file for file in holds_secret if file.stat().st_mode & 0o077] == []

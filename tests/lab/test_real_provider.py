@@ -152,6 +152,7 @@ def test_after_a_reboot_other_processes_with_its_numbers_are_left_alone(place, t
 @pytest.mark.parametrize("make, told", [
     ("ln -s /var/tmp labbook", "is a link to /var/tmp"),
     ("mkdir -m 777 labbook", "can be written by everybody"),
+    ("mkdir -m 775 labbook", r"can be written by group op \(mode 775\)"),
     ("touch labbook", "is no folder|cannot write"),
     ("mkdir labbook; sudo chown daemon labbook", "cannot write|belongs to daemon"),
 ])

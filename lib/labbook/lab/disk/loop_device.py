@@ -14,9 +14,10 @@ MKFS_SECONDS = 120  # of a large disk on a busy machine
 def make(file: Path, size: int) -> str:
     """Make a sparse file with ext4 on a loop device with direct I/O; return the device's path.
 
-    Mount it with `discard`: otherwise deleted blocks stay in the file, which grows to full size.
+    Only root can read the file: it has whatever the host keeps, keys too. Mount it with `discard`:
+    otherwise deleted blocks stay in the file, which grows to full size.
     """
-    with open(file, "wb") as disk:
+    with open(file, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as disk:
         disk.truncate(size)
     device = deadline.run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
     deadline.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1",

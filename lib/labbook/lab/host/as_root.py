@@ -1,9 +1,11 @@
 """Run functions of labbook as root on a user's host, by `sudo`.
 
-The modules that they need are sent in one archive. These import the standard library and one another
-only, so that the host's own Python runs them; a contract in pyproject.toml checks that.
+The modules that they need are sent in one archive, on standard input: on the host it is never a file
+that anybody could swap before root reads it. They import the standard library and one another only, so
+that the host's own Python runs them; a contract in pyproject.toml checks that.
 """
 
+import base64
 import io
 import json
 import shlex
@@ -20,14 +22,12 @@ MODULES = ("labbook", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.kernel",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
            "labbook.lab.remote", "labbook.lab.remote.root")
-ARCHIVE = "as-root.zip"     # in the lab's folder on the host
 # A file in the lab's folder while it is taken down. Commands of a killed driver may still run or
 # arrive late: they make nothing more, and those that run are waited for.
 GOING = "going-down"
 SECONDS = 120
 MAIN = f"""import fcntl, importlib, json, os, subprocess, sys
-module, function, arguments = json.loads(sys.argv[1])
-folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+folder, (module, function, arguments) = sys.argv[1], json.loads(sys.argv[2])
 alone = os.open(folder, os.O_RDONLY)
 fcntl.flock(alone, fcntl.LOCK_EX)
 if function.startswith("make") and os.path.exists(folder + "/{GOING}"):
@@ -41,6 +41,12 @@ except (OSError, ValueError, subprocess.SubprocessError) as error:
     answer = {"error": str(error)}
 json.dump(answer, sys.stdout)
 """
+
+# Runs an archive from memory; zipimport takes a path.
+RECEIVE = """import base64, os, runpy, sys
+held = os.memfd_create("labbook")
+with open(held, "wb", closefd=False) as file: file.write(base64.b64decode(sys.stdin.buffer.read()))
+runpy.run_path(f"/proc/self/fd/{held}", run_name="__main__")"""
 
 
 def going_down(lab: str) -> str:
@@ -56,19 +62,23 @@ def unless_going_down(lab: str) -> list[str]:
 def call(host, function, below=None, **arguments) -> dict | None:
     """Call a function of one of MODULES as root on a host. Arguments and result are JSON.
 
-    `below`: the folder for the archive, by default the lab's. LabError with the message of an OSError
-    or a ValueError.
+    `below`: the lab's folder there, by default the one above the host's. LabError with the message of
+    an OSError or a ValueError.
     """
-    remote = str((below or host.root.parent) / ARCHIVE)
-    host.put(archive(), remote)
     request = json.dumps([function.__module__, function.__name__, arguments])
+    words = shlex.join(["-I", "-S", "-c", RECEIVE, str(below or host.root.parent), request])
     # not from the host's own folder, which may be about to be mounted or unmounted
-    output = host.run(f"cd / && {host.python} -I -S {shlex.quote(remote)} {shlex.quote(request)}",
-                    timeout=SECONDS, root=True).stdout
+    output = host.run(f"cd / && {host.python} {words} <<'LABBOOK-END'\n{_text()}\nLABBOOK-END",
+                      timeout=SECONDS, root=True).stdout
     answer = json.loads(output)
     if isinstance(answer, dict) and "error" in answer:
         raise LabError(f"{host.name}: {answer['error']}")
     return answer
+
+
+@cache
+def _text() -> str:
+    return base64.encodebytes(archive()).decode().strip()
 
 
 @cache

@@ -21,7 +21,29 @@ IN_USE = "in-use"       # in a host's root folder: which lab has it. Beside it, 
                         # folders that were made for the root folder
 MARK = "LABBOOK_LAB"    # environment variable of all processes in a lab's hosts
 WITHOUT_ROOT = {"software"}     # permissions that need no sudo
-LOOK = r"""root=@ROOT@; lab=@ROOT@/@LAB@
+# owns FOLDER FOLDER prints why others than root and the login could change a folder or put another one in
+# its place; owns FOLDER "" the same of a folder that is still to be made in it. In a sticky parent, such as
+# /tmp, nobody can replace what is another's.
+OWN = r"""own() {
+  dir=$1; top=$2; me=$(id -u)
+  while :; do
+    what=; [ "$dir" = "$top" ] || what="lies in $dir, which "
+    link=$(stat -c %u "$dir"); set -- $(LC_ALL=C stat -L -c '%u %A %a %U %G' "$dir")
+    if [ "$1" != "$me" ] && { [ -z "$what" ] || [ "$1" != 0 ]; }; then echo "${what}belongs to $4"; return
+    elif [ "$link" != "$me" ] && [ "$link" != 0 ]; then echo "${what}is a link of another user"; return
+    fi
+    case $2:$what in
+      *[tT]:?*) ;;
+      ????????w*) echo "${what}can be written by everybody (mode $3)"; return;;
+      ?????w*) echo "${what}can be written by group $5 (mode $3)"; return;;
+    esac
+    [ "$dir" != / ] || return 0
+    dir=$(dirname "$dir")
+  done
+}
+owns() { { own "$1" "$2"; real=$(readlink -f "$1"); [ "$real" = "$1" ] || own "$real" "${2:+$real}"; } | head -n 1; }
+"""
+LOOK = OWN + r"""root=@ROOT@; lab=@ROOT@/@LAB@
 say() { printf '%s\t%s\n' "$1" "$2"; }
 say boot "$(cat /proc/sys/kernel/random/boot_id)"; say uid "$(id -u)"
 say cpus "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"
@@ -31,16 +53,17 @@ say system "$(. /etc/os-release 2> /dev/null; echo "$PRETTY_NAME")"
 if [ -L "$root" ]; then say wrong "is a link to $(readlink "$root")"
 elif [ -e "$root" ]; then
   [ -d "$root" ] || say wrong "is no folder"
-  [ "$(stat -c %u "$root")" = "$(id -u)" ] || say wrong "belongs to $(stat -c %U "$root")"
-  case "$(stat -c %A "$root")" in ????????w*) say wrong "can be written by everybody";; esac
+  why=$(owns "$root" "$root"); [ -z "$why" ] || say wrong "$why"
   [ -e "$root/in-use" ] && say in_use "$(cat "$root/in-use")"
   if [ -e "$lab" ] || [ -L "$lab" ]; then say there yes; fi
 else
   place=$root; while [ ! -e "$place" ] && [ ! -L "$place" ]; do say made "$place"; place=$(dirname "$place"); done
+  why=$(owns "$place" ""); [ -z "$why" ] || say wrong "$why"
 fi
 """
-TAKE = r"""umask 077
+TAKE = OWN + r"""umask 077
 [ -d @ROOT@ ] || { mkdir -p @ROOT@ && printf '%s\n' @NEW@ > @ROOT@/.new-folders; } || exit 1
+why=$(owns @ROOT@ @ROOT@); [ -z "$why" ] || { echo "the root folder $why" >&2; exit 1; }
 cd @ROOT@ || exit 1
 printf '%s\n' @CLAIM@ > in-use.@LAB@ || exit 1
 ln in-use.@LAB@ in-use 2> /dev/null; rm -f in-use.@LAB@; cat in-use
@@ -91,8 +114,9 @@ def look(host, root, lab_id: str) -> Looked:
             looked.facts[key] = value
     if looked.wrong:
         raise LabError(f"{host.name}: the root folder {root} {looked.wrong}",
-                       remedy="Name a folder of the login user's own in the environment file, or "
-                              "none yet: it is made then")
+                       remedy="Others could swap what labbook runs there, as root too. Name a folder of the "
+                              "login's own in the environment file, or none yet: it is made then; or type "
+                              "there: chmod go-w on the folder that is named here")
     return looked
 
 

@@ -22,11 +22,7 @@ def host(tmp_path):
         assert root
         return subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
 
-    def put(data, remote):
-        (tmp_path / remote).write_bytes(data)
-
-    return SimpleNamespace(name="h1", root=PurePosixPath(tmp_path / "h1"), python=sys.executable,
-                           run=run, put=put)
+    return SimpleNamespace(name="h1", root=PurePosixPath(tmp_path / "h1"), python=sys.executable, run=run)
 
 
 def test_every_module_is_there_and_needs_bare_python_alone(tmp_path):
@@ -42,6 +38,16 @@ def test_every_module_is_there_and_needs_bare_python_alone(tmp_path):
 
 def test_a_disk_that_was_never_made_is_undone(host, tmp_path):
     assert as_root.call(host, root.undo_disk, file=str(tmp_path / "never.disk")) == {}
+
+
+def test_what_root_runs_is_no_file_that_others_could_swap(host, tmp_path):
+    """One that lies where it once was handed over is not even looked at."""
+    (tmp_path / "as-root.zip").write_text("raise SystemExit('swapped')")
+    (tmp_path / "labbook").mkdir()
+    (tmp_path / "labbook/__init__.py").write_text("raise SystemExit('swapped')")
+    before = sorted(tmp_path.rglob("*"))
+    assert as_root.call(host, root.undo_disk, file=str(tmp_path / "never.disk")) == {}
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_what_stands_in_the_way_is_an_error_with_the_host_s_name(host, tmp_path):
