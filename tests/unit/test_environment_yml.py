@@ -26,7 +26,7 @@ PROGRAMS = {"import-linter", "jupyter-book", "sphinx-book-theme", "ipykernel", "
             "pytest-xdist", "flask", "flask-cors", "moto"}
 # What runs by a host's own Python, with the packages that its system's NEEDS name.
 ON_HOSTS = {"ceph_tools", "openstack_plugin"}
-IMPORT_NAMES = {"yaml": "pyyaml", "openstack": "openstacksdk", "IPython": "ipython", "cassandra": "cassandra-driver",
+IMPORT_NAMES = {"yaml": "pyyaml", "zmq": "pyzmq", "openstack": "openstacksdk", "IPython": "ipython", "cassandra": "cassandra-driver",
                 # the second one is the first one's own half
                 "keystoneclient": "python-keystoneclient", "keystoneauth1": "python-keystoneclient"}
 
