@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 
 from labbook import paths
 from labbook.errors import InputError, LabError
@@ -117,6 +118,7 @@ def down(given) -> int:
         return _labs_down(given)
     finally:
         _clouds_down()
+        _sockets_down()
 
 
 def _clouds_down():
@@ -128,6 +130,14 @@ def _clouds_down():
 
         for left in user_cloud.sweep():
             print(f"removed from cloud {left.cloud} what a run of {left.study} left there")
+
+
+def _sockets_down():
+    """Remove the sockets of killed runs, if the working folder is in a checkout."""
+    from labbook.pipeline.driver import sweep_sockets
+
+    with suppress(InputError):
+        sweep_sockets()
 
 
 def _labs_down(given) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.lab.cache.build import delete_stale_drafts
 from labbook.lab.local import provider as namespaces
 from labbook.lab.ownership import Ownership
 from labbook.lab.remote import provider as ssh
@@ -56,8 +57,10 @@ def running_labs() -> list[LabRecord]:
 
 
 def sweep(everything: bool) -> list[str]:
-    """Take down labs without an owner; see Lab.sweep."""
+    """Take down labs without an owner, and delete what killed commands left of others; see Lab.sweep."""
     swept, errors = [], []
+    delete_stale_drafts()
+    namespaces.clear_trash()
     for provider, folder in _folders():
         ownership = Ownership(folder)
         kept = not everything and (folder / "keep").exists()

@@ -71,6 +71,7 @@ class Driver:
         self._job = self.partial.with_name(f".{study}.job.json")
         self._error = self.partial.with_name(f".{study}.error.json")
         self._progress = beside(self.partial)
+        self._scratch = self.partial.with_name(f".{study}.scratch")     # the kernel's temporary files
         self.story = RunState(self._progress)
         self._parameters, self._variables = parameters, variables
 
@@ -79,6 +80,7 @@ class Driver:
         outcome."""
         sockets = _own_folder(self.study)
         try:
+            self._scratch.mkdir(mode=0o700)
             self._write_job(sockets)
             child = self._start()
             self._watch(child, interrupts, show)
@@ -88,7 +90,8 @@ class Driver:
         finally:
             for file in (self._job, self._error, self._progress):
                 file.unlink(missing_ok=True)
-            shutil.rmtree(sockets, ignore_errors=True)
+            for folder in (self._scratch, sockets):
+                shutil.rmtree(folder, ignore_errors=True)
             (paths.build_dir() / "logs" / f"{self.study}.sockets").unlink(missing_ok=True)
 
     def _write_job(self, sockets):
@@ -111,7 +114,8 @@ class Driver:
                 if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL",
                              "LABBOOK_PLAN", "LABBOOK_PROFILE")}
         environment = {**inherited, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
-                       "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+                       "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+                       "TMPDIR": str(self._scratch)}    # a killed kernel's are found and removed
         with open(self.log, "w") as log:
             # A new session: the terminal's Ctrl-C reaches this process, which passes it on.
             return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log,
@@ -210,6 +214,14 @@ def _remove_noted(note: Path) -> None:
         note.unlink()
 
 
+def sweep_sockets() -> None:
+    """Remove the sockets of killed runs of this checkout's studies."""
+    for note in (paths.build_dir() / "logs").glob("*.sockets"):
+        with pages.unless_running(note.stem) as idle:
+            if idle:
+                _remove_noted(note)
+
+
 def _runtime_dir() -> str | None:
     """The user's own folder for sockets, if there is one."""
     place = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -236,12 +248,13 @@ def _say_stuck(who: str) -> None:
 
 
 def sweep_labs() -> None:
-    """Take down labs whose driver was killed, and remove what it left on the user's own clouds.
-    Imports the lab library only if there is anything to remove.
+    """Take down labs whose driver was killed, and remove what it left on the user's own clouds, and its
+    sockets. Imports the lab library only if there is anything to remove.
 
     What cannot be removed now is reported, not raised: an unreachable host need not stop a study.
     """
-    if labs_left():
+    sweep_sockets()
+    if labs_left() or _rests_left():
         from labbook.lab import Lab
 
         try:
@@ -259,6 +272,11 @@ def sweep_labs() -> None:
 
 def labs_left() -> bool:
     return any(folder.is_dir() for place in LABS for folder in place.glob("[a-z0-9]*"))
+
+
+def _rests_left() -> bool:
+    """Whether a killed command left a lab's state half deleted, or a folder of the cache half made."""
+    return any(LABS[0].glob(".gone-*")) or any((paths.cache_dir() / "artifacts/.drafts").glob("*"))
 
 
 def clouds_left() -> bool:

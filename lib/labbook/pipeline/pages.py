@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -113,16 +114,29 @@ def only_me(study: str):
         if killed := _killed(study):
             write_note(study, stopped(study, killed))
         for left in folder.glob(f".{study}.*"):
-            if left.name != f".{study}.lock":
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            elif left.name != f".{study}.lock":
                 left.unlink(missing_ok=True)
         yield partial(study)
 
 
 def is_running(study: str) -> bool:
     """Whether a run of this study is under way in this checkout."""
-    with contextlib.suppress(OSError), open(_lock(study)) as lock:     # or of another user
-        return not _locked(lock, 1)
-    return False
+    with unless_running(study) as idle:
+        return not idle
+
+
+@contextlib.contextmanager
+def unless_running(study: str):
+    """Yield whether no run of this study is under way in this checkout; none begins meanwhile."""
+    try:
+        lock = open(_lock(study))
+    except OSError:
+        yield True      # there is none, or it is another user's
+        return
+    with lock:
+        yield _locked(lock, 1)
 
 
 def _lock(study: str) -> Path:

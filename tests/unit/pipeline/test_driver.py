@@ -1,10 +1,11 @@
 """The driver's own folder and its waits; its runs are in test_run.py."""
 
+import fcntl
 import os
 
 import pytest
 
-from labbook.pipeline import driver
+from labbook.pipeline import driver, pages
 
 
 @pytest.fixture
@@ -55,3 +56,29 @@ def test_a_kernel_that_does_not_even_end_upon_sigkill_is_named_and_left(book, mo
     made._end_kernel()
     assert killed == [(4711, 9)]
     assert "the kernel of cms, process 4711, does not end 0.05 s after SIGKILL" in capsys.readouterr().err
+
+
+def test_sockets_of_a_killed_run_go_with_the_next_command(place):
+    folder = driver._own_folder("cms")
+    (folder / "socket").touch()
+    driver.sweep_sockets()
+    assert not folder.exists()
+
+
+def test_sockets_of_a_run_under_way_stay(place):
+    folder = driver._own_folder("cms")
+    pages._lock("cms").parent.mkdir(parents=True, exist_ok=True)
+    with open(pages._lock("cms"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        driver.sweep_sockets()
+        assert folder.exists()
+    driver.sweep_sockets()
+    assert not folder.exists()
+
+
+def test_temporary_files_of_a_killed_kernel_go_with_the_next_run(book):
+    scratch = driver.Driver("cms", {}, pages.partial("cms"), {})._scratch
+    scratch.mkdir(parents=True)
+    (scratch / "tmpabc.raw").touch()
+    with pages.only_me("cms"):
+        assert not scratch.exists()

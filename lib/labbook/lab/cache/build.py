@@ -32,7 +32,7 @@ def build_once(name: str, fill: Callable[[Path], None], sound: Callable[[Path], 
         if is_whole(folder) and sound(folder):
             return folder
         shutil.rmtree(drafts, ignore_errors=True)
-        _delete_stale_drafts(cache)
+        delete_stale_drafts()
         drafts.mkdir(parents=True)
         draft = Path(tempfile.mkdtemp(dir=drafts))
         draft.chmod(0o755)
@@ -76,8 +76,9 @@ def _sizes(folder: Path) -> dict[str, int]:
             for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
-def _delete_stale_drafts(cache: Path):
+def delete_stale_drafts() -> None:
     """Delete drafts of killed runs, whatever their folder; not of runs in progress."""
+    cache = cache_dir() / "artifacts"
     for left in (cache / ".drafts").glob("*"):
         with suppress(BlockingIOError), _locked(cache / ".locks" / left.name, fcntl.LOCK_NB):
             shutil.rmtree(left, ignore_errors=True)

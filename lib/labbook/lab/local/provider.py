@@ -79,6 +79,12 @@ def folders() -> list[Path]:
     return sorted(f for f in STATE.glob("[a-z0-9]*") if f.is_dir() and os.getuid() in (0, _owner(f)))
 
 
+def clear_trash() -> None:
+    """Delete what a helper that was killed did not delete of a lab that is down."""
+    if any(STATE.glob(root.TRASH)):
+        helper("clear")
+
+
 def _owner(folder):
     try:
         return folder.stat().st_uid

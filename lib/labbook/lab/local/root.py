@@ -1,8 +1,9 @@
 """The privileged helper: reads one request (JSON) from standard input and prints one answer.
 
 `open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `trace`
-notes a tracing instance, `down` undoes what the journal names. It runs as root, by `sudo -n` for
-other users. It ends within SECONDS, whatever the kernel does.
+notes a tracing instance, `down` undoes what the journal names, `clear` deletes what is left of labs
+that are down. It runs as root, by `sudo -n` for other users. It ends within SECONDS, whatever the
+kernel does.
 """
 
 import json
@@ -21,6 +22,7 @@ from labbook.lab.local import cores
 from labbook.lab.local.layout import block_route, choose_block, layout, routes
 
 STATE = Path("/run/labbook")
+TRASH = ".gone-*"   # folders of labs that are down
 MARK = ".labbook"  # a file in every folder that a lab made
 ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
 SECONDS = 240   # for a request; 200 hosts take a few
@@ -126,6 +128,12 @@ def down(lab: str, uid: int) -> dict:
     return {"problems": problems}
 
 
+def clear() -> dict:
+    for trash in STATE.glob(TRASH):
+        shutil.rmtree(trash, ignore_errors=True)
+    return {}
+
+
 def _check_owner(folder: Path, uid: int) -> None:
     if uid not in (0, folder.stat().st_uid):
         raise ValueError(f"lab {folder.name} belongs to another user")
@@ -135,8 +143,7 @@ def _remove(folder: Path) -> None:
     """Delete atomically: rename first, so that no process sees half a folder."""
     gone = folder.with_name(f".gone-{folder.name}-{os.getpid()}")
     folder.rename(gone)
-    for trash in STATE.glob(".gone-*"):
-        shutil.rmtree(trash, ignore_errors=True)
+    clear()
 
 
 def _clear_orphans(state: Path) -> None:
@@ -190,7 +197,8 @@ def _for(what, asker) -> str:
     return f"{what} for process {asker}: {kernel.command(asker)}"
 
 
-DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "trace": trace, "down": down}
+DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "trace": trace, "down": down,
+        "clear": clear}
 
 if __name__ == "__main__":
     main()
