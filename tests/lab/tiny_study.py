@@ -2,13 +2,15 @@
 
     python tiny_study.py LOG [rename N]
 
-It writes `start`, `up`, `measure KEY`, `down`, `end` to LOG as it goes; with `rename N` it kills
-itself just before its N-th rename of a record.
+It writes `start`, `raise`, `up`, `fill`, `measure KEY`, `down`, `end` to LOG as it goes; with
+`rename N` it kills itself just before its N-th rename of a record. To fill it mounts a file system that
+hangs.
 """
 
 import os
 import signal
 import sys
+from pathlib import Path
 
 from small_labs import describe
 
@@ -37,11 +39,20 @@ def main(log_path, moment=None, number="0"):
 
 def bring_up(log):
     limits = {"cores": 1, "memory": "256M", "disk": {"size": "64M", "iops": 1000}}
-    description = describe({"h1": ("a", limits), "h2": ("b", {})}, [{"between": ["a", "b"]}])
+    description = describe({"h1": ("a", limits), "h2": ("b", {"fuse": True})}, [{"between": ["a", "b"]}])
     print("raise", file=log)
     lab = Lab.up(description, Environment("local"), os.environ["TINY_LAB"])
     print("up", file=log)
+    mount(lab.host("h2"))
+    print("fill", file=log)
     return lab
+
+
+def mount(host):
+    host.put(Path(__file__).with_name("mute_fs.py"), host.root / "mute_fs.py")
+    host.run("mkdir fs")
+    server = host.start("mute", f"{host.python} mute_fs.py {host.root}/fs", root=True)
+    host.wait_for(lambda: "fuse.mute" in host.run("cat /proc/self/mountinfo").stdout, "the mount", 20, server)
 
 
 def measured(host, size, i):
