@@ -1,0 +1,85 @@
+"""Waits for a moment of a process's story, and kills it, or its privileged helper, there."""
+
+import random
+import signal
+import time
+from dataclasses import dataclass
+
+import helper_kill
+
+LOOK_S = 0.001
+BEGINS_WITHIN_S = 600
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What a kill hit: `hit` whether the process lived until then; `during`: the phase at that moment."""
+
+    hit: bool
+    during: str
+    waited_s: float
+
+
+def begins(lines: list[dict], phase: str) -> int | None:
+    """The number of the line at which a phase begins that is worth a kill."""
+    for number, line in enumerate(lines):
+        if line["edge"] == "begin" and line["phase"] == phase and (
+                phase != "load" or line.get("after") in ("systems", "fill")):
+            return number
+    return None
+
+
+def lengths(lines: list[dict]) -> dict[str, list[float]]:
+    """{phase: seconds of each time that it was gone through}, of those that have ended."""
+    found, since = {}, {}
+    for line in lines:
+        if line["edge"] == "begin":
+            since[line["phase"]] = line["at_s"]
+        elif line["edge"] == "end" and line["phase"] in since:
+            found.setdefault(line["phase"], []).append(line["at_s"] - since.pop(line["phase"]))
+    return found
+
+
+def phase_now(lines: list[dict]) -> str:
+    """The innermost phase that has begun; "between" when none has."""
+    now = "between"
+    for line in lines:
+        if line["edge"] == "begin":
+            now = line["phase"]
+        elif line["edge"] == "end":
+            now = "between"
+    return now
+
+
+def kill_in(process, told, phase: str, after_s: float, kill) -> Shot | None:
+    """Wait until the phase begins and `after_s` more, then `kill()`, which says whether it hit.
+
+    `told()` reads the story. None when the process ended before the phase began.
+    """
+    until = time.monotonic() + BEGINS_WITHIN_S
+    while begins(told(), phase) is None:
+        if process.poll() is not None or time.monotonic() > until:
+            return None
+        time.sleep(LOOK_S)
+    time.sleep(after_s)
+    hit = kill()
+    return Shot(hit, phase_now(told()), after_s)
+
+
+def kill_driver(process) -> bool:
+    process.send_signal(signal.SIGKILL)
+    return process.wait() == -signal.SIGKILL
+
+
+def kill_helper(process, under_way) -> bool:
+    """Kill the privileged helper that the process waits for, as soon as there is one while
+    `under_way()`; False when there was none."""
+    while process.poll() is None and under_way():
+        pid = helper_kill.helper_of(process.pid)
+        if pid is not None:
+            return helper_kill.kill(pid)
+    return False
+
+
+def moment(chance: random.Random, seconds: float) -> float:
+    return chance.uniform(0, seconds)

@@ -1,0 +1,247 @@
+"""Kills labbook at random moments of the five studies' labs, and looks at what one command later is left.
+
+    .venv/bin/python benchmarks/kills.py [--kills 100] [--helper-kills 20] [--studies ...] [--seed 1]
+        [--out build/kills/kills.jsonl] [--for 50m]
+
+Each kill is SIGKILL of a `labbook run` in a phase of its study: the lab comes up, its systems do, they
+are filled, loaded, broken, a record is written, the lab goes down; or of the privileged helper while it
+makes or unmakes a lab. The moment is drawn from the length that the phase had before. Then comes one
+command, `labbook down` or the same run again for the time of one point, and then the machine is
+compared with before: namespaces, mounts, loop devices, control groups, FUSE connections, libvirt's
+domains, links, routes, rules of the firewall, processes, files. No point that was finished may be lost
+or measured twice, also by the runs that come later; in the end each study runs to its end.
+
+The kills that FILE has are not done again, so it can be stopped at any moment. Root, an idle machine
+of two cores and 16 GB: about an hour.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/lab")]
+
+import machine_state
+from killing import aim
+from killing.book import Book
+from killing.studies import STUDIES
+
+GUESS_S = {"up": 1.5, "systems": 8, "fill": 3, "load": 3, "fault": 4, "record": 0.03, "down": 0.6,
+           "make": 0.8, "unmake": 0.5}
+LEAST_S = 0.005     # what is shorter had nothing to do
+TRIES = 5           # of a kill whose process had ended before
+PAUSED = 3          # exit code of a run whose time is up
+COMMANDS = ("down", "run")
+
+
+def main() -> int:
+    asked = _arguments()
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + asked.seconds if asked.seconds else float("inf")
+    book = Book(asked.folder)
+    try:
+        bench = Bench(book, asked.out)
+        for one in plan(asked):
+            if time.monotonic() > until:
+                print("the time is up; run it again to go on")
+                return PAUSED
+            bench.do(one)
+        for study in asked.studies if asked.kills and not asked.short else ():
+            bench.to_the_end(study)
+        return bench.report()
+    finally:
+        book.close()
+
+
+def _arguments():
+    from labbook.pipeline.progress import parse_duration
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--helper-kills", type=int, default=20)
+    parser.add_argument("--studies", nargs="+", default=list(STUDIES), choices=STUDIES)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/kills", help="of the scratch checkout")
+    parser.add_argument("--out", type=Path, default=ROOT / "build/kills/kills.jsonl", metavar="FILE")
+    parser.add_argument("--short", action="store_true", help="two kills of each, of one small study's lab")
+    parser.add_argument("--for", dest="seconds", type=parse_duration, metavar="50m", help="stop between kills")
+    asked = parser.parse_args()
+    if asked.short:
+        asked.kills, asked.helper_kills, asked.studies = 2, 2, ["cms_scalability"]
+    return asked
+
+
+def plan(asked) -> list[dict]:
+    """What is killed, where, and which command follows, in the order in which it is done.
+
+    The same for each seed, whatever has been done of it; the first n of it are a fair part.
+    """
+    chance = random.Random(asked.seed)
+    driver = [(study, phase) for study in asked.studies for phase, number in STUDIES[study].kills.items()
+              for _ in range(number) if phase == "up" or not asked.short]
+    chance.shuffle(driver)
+    helper = [(study, phase) for study in asked.studies for phase in ("make", "make", "unmake", "unmake")]
+    chance.shuffle(helper)
+    kills = [("driver", *driver[n % len(driver)]) for n in range(asked.kills)]
+    kills += [("helper", *helper[n % len(helper)]) for n in range(asked.helper_kills)]
+    return [{"id": f"{asked.seed}-{who}-{study}-{phase}-{number}", "who": who, "study": study, "phase": phase,
+             "command": COMMANDS[number % 2]} for number, (who, study, phase) in enumerate(kills)]
+
+
+class Bench:
+    """Does kills in a book, and notes each in the file `out`."""
+
+    def __init__(self, book, out: Path):
+        self.book, self.out = book, out
+        self.done = _lines(out)
+        self.finished = book.finished()
+        self.lengths = {}       # (study, phase) -> seconds of each time that it was gone through
+        for row in self.done:
+            self._learn(row["study"], row.get("lasts", {}))
+
+    def do(self, one: dict) -> None:
+        if one["id"] in {row["id"] for row in self.done}:
+            return
+        began = time.monotonic()
+        if one["who"] == "driver" and one["phase"] != "up":
+            self._prepare(one["study"])
+        before = machine_state.snapshot(self.book.places, self.book.mark)
+        shot = None
+        for number in range(TRIES):
+            shot = self._shoot(one, random.Random(f"{one['id']} {number}"))
+            if shot and shot.hit:
+                break
+        self.finished |= self.book.finished()
+        code, said = self._follow(one)
+        left = machine_state.left(before, self.book.places, self.book.mark)
+        if one["command"] == "run":
+            left += self.book.unfinished()
+        self.book.remember()
+        self._note({**one, "hit": bool(shot and shot.hit), "during": shot.during if shot else None,
+                    "after_s": shot and round(shot.waited_s, 3), "code": code,
+                    "good_code": code in ((0,) if one["command"] == "down" else (0, PAUSED)),
+                    "left": left, **self._points(), "seconds": round(time.monotonic() - began, 1),
+                    **({} if code in (0, PAUSED) else {"said": str(said)[-2000:]})})
+
+    def _prepare(self, study):
+        """Measure once, unharmed, all that a killed run would have to measure before its own point."""
+        name = f"prepare-{study}"
+        if self.book.has(study):
+            return
+        began = time.monotonic()
+        code, said = self.book.labbook(*self.book.run_words(study, "load", more=True))
+        self.finished |= self.book.finished()
+        self._note({"id": name, "study": study, "code": code, "good_code": code == 0, "lasts": self._lasts(),
+                    "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"said": said[-2000:]})})
+        self._learn(study, self._lasts())
+
+    def _shoot(self, one, chance):
+        book, phase = self.book, one["phase"]
+        after_s = aim.moment(chance, self._length(one["study"], phase))
+        if one["who"] == "driver":
+            if phase == "fill":
+                book.forget(one["study"])
+            process = book.start(book.run_words(one["study"], phase, more=True), points=1)
+            kill = lambda: aim.kill_driver(process)
+        else:
+            process = book.program("killing.lab_alone", one["study"], str(book.log))
+            under_way = lambda: aim.phase_now(book.told()) == phase
+            kill = lambda: aim.kill_helper(process, under_way)
+        try:
+            shot = aim.kill_in(process, book.told, phase, after_s, kill)
+        finally:
+            process.wait()
+        lasts = self._lasts()
+        if shot and shot.hit:
+            lasts.pop(phase, None)      # its end was the kill
+        self._learn(one["study"], lasts)
+        one.setdefault("lasts", {}).update(lasts)
+        return shot
+
+    def _follow(self, one):
+        """The one command. A run measures at most one more point."""
+        if one["command"] == "down":
+            return self.book.labbook("down")
+        words = self.book.run_words(one["study"], one["phase"], more=False)
+        if one["who"] == "helper" or one["phase"] in ("up", "systems", "fill", "fault"):
+            words += ["--for", "1s"]    # to begin with; what is dear is not done again
+        return self.book.labbook(*words, points=1)
+
+    def _points(self) -> dict:
+        """Points that were finished before and are now gone, or were begun again."""
+        now = self.book.finished()
+        lost = [key for key, digest in self.finished.items() if now.get(key) != digest]
+        begun = [line["key"] for line in self.book.told() if line["edge"] == "point"]
+        twice = [key for key in begun if key in self.finished] + self.book.superseded()
+        self.finished |= now
+        return {"points": len(now), "lost": lost, "twice": twice}
+
+    def to_the_end(self, study):
+        """The whole run that comes in the end measures what is left, each point once."""
+        name = f"end-{study}"
+        if name in {row["id"] for row in self.done}:
+            return
+        before = machine_state.snapshot(self.book.places, self.book.mark)
+        began = time.monotonic()
+        code, said = self.book.labbook(*self.book.run_words(study, "load", more=False))
+        self._note({"id": name, "study": study, "code": code, "good_code": code == 0,
+                    "left": machine_state.left(before, self.book.places, self.book.mark), **self._points(),
+                    "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"said": said[-2000:]})})
+
+    def _length(self, study, phase) -> float:
+        """The median of the phase's lengths so far, or of other studies' labs."""
+        seen = self.lengths.get((study, phase)) or [
+            one for (_, other), found in self.lengths.items() if other == phase for one in found]
+        return statistics.median(seen) if seen else GUESS_S[phase]
+
+    def _learn(self, study, lasts):
+        for phase, found in lasts.items():
+            self.lengths.setdefault((study, phase), []).extend(one for one in found if one > LEAST_S)
+
+    def _lasts(self) -> dict:
+        return {phase: [round(one, 3) for one in found] for phase, found in aim.lengths(self.book.told()).items()}
+
+    def _note(self, row):
+        self.done.append(row)
+        with open(self.out, "a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(told(row), flush=True)
+
+    def report(self) -> int:
+        kills = [row for row in self.done if "who" in row]
+        for who in ("driver", "helper"):
+            mine = [row for row in kills if row["who"] == who and row["hit"]]
+            print(f"{len(mine)} kills of the {who}")
+            counted = Counter((row["study"], row["during"]) for row in mine)
+            for (study, phase), number in sorted(counted.items()):
+                print(f"  {study:24}{phase:10}{number:4}")
+        bad = [row for row in self.done if is_bad(row)]
+        for name in ("left", "lost", "twice"):
+            print(f"{name}: {sum(bool(row.get(name)) for row in self.done)} of {len(kills)}")
+        return 1 if bad else 0
+
+
+def is_bad(row) -> bool:
+    return bool(row.get("left") or row.get("lost") or row.get("twice") or not row["good_code"]
+                or row.get("hit") is False)
+
+
+def told(row) -> str:
+    what = " ".join(str(row[key]) for key in ("who", "study", "phase", "during", "after_s", "command", "code")
+                    if key in row)
+    bad = {key: row[key] for key in ("left", "lost", "twice", "said", "hit") if is_bad(row) and key in row}
+    return f"{row['id'] if 'who' not in row else what}  {row['seconds']} s  {json.dumps(bad) if bad else 'good'}"
+
+
+def _lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
