@@ -1,0 +1,80 @@
+"""A history: its calls, the table in which it is recorded, and the metrics of what was found in it."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+
+from labbook.workloads.histories.registers import ANOMALIES, check_register
+
+WRITE, READ, LIST = "write", "read", "list"
+OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
+ABSENT = None       # the value of a key that nobody has written, or that was removed
+THERE = "there"     # the value of a key that is in a set
+METRICS = (*ANOMALIES, "unknown_calls", "checked_calls", "checked_keys")
+
+
+class Call(NamedTuple):
+    """One call. A write sets its key to a value that no other write of the key has; a read returned
+    `value`; a list returned the keys that are in a set, as a tuple.
+
+    invoked_s, returned_s: seconds since the load's start; a call that did not return has the time at
+    which it was given up. last: a read once all is at rest, by which a write can be told to be lost.
+    """
+
+    client: str
+    op: str
+    key: str
+    value: object
+    invoked_s: float
+    returned_s: float
+    outcome: str = OK
+    last: bool = False
+
+
+def frame(calls: Iterable[Call]) -> pd.DataFrame:
+    """The history as a table, a row a call in the order of the calls' times, to be recorded as a
+    series. The value of a list is its keys, with spaces between them."""
+    rows = [call._replace(value=" ".join(call.value)) if call.op == LIST and call.value is not None
+            else call for call in sorted(calls, key=lambda call: call.invoked_s)]
+    found = pd.DataFrame(rows, columns=list(Call._fields), dtype=object)
+    return found.astype({"invoked_s": float, "returned_s": float, "last": bool})
+
+
+def metrics(calls: Iterable[Call], slack_s: float = 0.0) -> dict:
+    """Metrics of a history, all of them numbers.
+
+    lost_writes: acknowledged writes that a last read does not show, though nothing later explains
+    it. stale_reads: reads that began after a later write was acknowledged. phantom_values: reads of
+    what nobody had written by then. backward_reads: reads of a value after a later one had been
+    read, by any client; own_backward_reads: by the same one. unknown_calls: writes of which nobody
+    knows whether they had an effect. checked_calls, checked_keys: the size of the history.
+
+    slack_s: how far apart the clients' clocks may be. ValueError for two writes of one value.
+    """
+    calls = list(calls)
+    found = dict.fromkeys(ANOMALIES, 0)
+    by_key = _by_key(calls)
+    for of_key in by_key.values():
+        for name, count in check_register(of_key, slack_s).items():
+            found[name] += count
+    unknown = sum(call.op == WRITE and call.outcome == UNKNOWN for call in calls)
+    return {name: float(count) for name, count in found.items()} | {
+        "unknown_calls": float(unknown), "checked_calls": float(len(calls)),
+        "checked_keys": float(len(by_key))}
+
+
+def _by_key(calls) -> dict[str, list[Call]]:
+    """The calls of each key; of a list, a read of each key that was written, or that it shows."""
+    found = {}
+    for call in calls:
+        if call.op != LIST:
+            found.setdefault(call.key, []).append(call)
+    written = list(found)
+    for call in calls:
+        if call.op == LIST and call.outcome == OK:
+            shown = set(call.value)
+            for key in {**dict.fromkeys(written), **dict.fromkeys(call.value)}:
+                found.setdefault(key, []).append(call._replace(
+                    op=READ, key=key, value=THERE if key in shown else ABSENT))
+    return found

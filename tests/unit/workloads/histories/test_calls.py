@@ -1,0 +1,63 @@
+"""The table of a history, and the metrics of histories of many keys and of sets."""
+
+from labbook.workloads.histories import calls
+from labbook.workloads.histories.calls import (
+    ABSENT,
+    LIST,
+    METRICS,
+    READ,
+    THERE,
+    UNKNOWN,
+    WRITE,
+    Call,
+    frame,
+    metrics,
+)
+
+
+def made(key, begin, end, **more):
+    return Call("a", WRITE, key, THERE, begin, end, **more)
+
+
+def listed(keys, begin, end, client="b", **more):
+    return Call(client, LIST, "", keys, begin, end, **more)
+
+
+def found(*history) -> dict:
+    counts = metrics(history)
+    assert set(counts) == set(METRICS)
+    return {name: count for name, count in counts.items() if count and name in calls.ANOMALIES}
+
+
+def test_keys_are_registers_of_their_own():
+    one, other = (Call("a", WRITE, key, "x", 0, 1) for key in ("k", "l"))
+    stale = Call("b", READ, "l", ABSENT, 2, 3)
+    assert found(one, other, Call("b", READ, "k", "x", 2, 3), stale) == {"stale_reads": 1}
+
+
+def test_a_list_reads_every_key_of_a_set():
+    one, two = made("u1", 0, 1), made("u2", 2, 3)
+    assert not found(one, two, listed(("u1",), 2.5, 2.6), listed(("u1", "u2"), 4, 5))
+    assert found(one, two, listed(("u2",), 4, 5)) == {"stale_reads": 1}
+    assert found(one, listed(("u1", "other"), 4, 5)) == {"phantom_values": 1}
+    assert found(one, two, listed(("u1",), 4, 5, "db1", last=True),
+                 listed(("u1", "u2"), 4, 5, "db2", last=True)) == {"lost_writes": 1}
+    unsure = made("u2", 2, 3, outcome=UNKNOWN)
+    assert not found(one, unsure, listed(("u1",), 4, 5))
+    assert found(unsure, listed(("u2",), 4, 5), listed((), 6, 7)) == {
+        "backward_reads": 1, "own_backward_reads": 1}
+    assert not found(one, listed(None, 4, 5, outcome=UNKNOWN))
+
+
+def test_the_size_of_a_history_is_told():
+    counts = metrics([made("u1", 0, 1), made("u2", 0, 1, outcome=UNKNOWN), listed(("u1",), 2, 3)])
+    assert (counts["checked_calls"], counts["checked_keys"], counts["unknown_calls"]) == (3, 2, 1)
+    assert metrics([])["checked_calls"] == 0
+
+
+def test_a_table_has_the_calls_in_their_order():
+    table = frame([listed(("u1", "u2"), 2, 3), made("u1", 0, 1), Call("c", READ, "u1", ABSENT, 1, 2)])
+    assert list(table["op"]) == [WRITE, READ, LIST] and list(table.columns) == list(Call._fields)
+    assert list(table["value"]) == [THERE, None, "u1 u2"]
+    assert table["invoked_s"].dtype == float and table["last"].dtype == bool
+    assert frame([]).empty
