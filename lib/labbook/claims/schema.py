@@ -73,6 +73,7 @@ SCHEMA = {
             "section": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$",
                         "description": "a-z, 0-9 and -: the section whose table shows the claim"},
             "source": TEXT, "paper": PAPER, "experiment": TEXT, "metric": TEXT,
+            "checked": {**TEXT, "description": "what was looked at, where the metric counts anomalies"},
             "needs": {"type": "array", "minItems": 1, "items": NEED},
             "rule": {"type": "object", "required": ["name"],
                      "properties": {"name": {"enum": list(RULES)}}},

@@ -91,9 +91,10 @@ def claims(given) -> int:
         print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")
         print(f"  {claim['statement']}")
         for name, text in (("paper", claims.paper_words(claim["paper"])), ("here", ours(claim)),
-                           ("why", claim["reason"]), ("on", measured_on(claim["conditions"]))):
+                           ("why", claim["reason"]),
+                           ("checked", claim.get("checked")), ("on", measured_on(claim["conditions"]))):
             if text:
-                print(f"  {name + ':':<7}{text}")
+                print(f"  {name + ':':<9}{text}")
     return 0
 
 

@@ -16,6 +16,8 @@ from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
+from labbook.workloads.histories import calls as histories
+from labbook.workloads.keystone.history import last_lists
 from labbook.workloads.keystone.rally import rally
 from labbook.workloads.keystone.users import begin_users, keystone_users
 
@@ -72,10 +74,11 @@ def measure_calls(study, experiment, ceiling) -> None:
 
 
 def measure_faults(study, experiment, fault) -> None:
-    """Measure calls during a fault: their times, the outage, and which acknowledged users remain.
+    """Measure calls during a fault: their times, the outage, which acknowledged users remain, and the
+    anomalies in the calls' history (histories.calls.metrics), which ends with each node's own list.
 
     `fault(attempt, cloud, now)` causes a fault, repairs it and returns events as metrics; it is
-    kill_node or cut_wan. `now()` is the time in seconds since the calls began.
+    kill_node, cut_wan, or by_name. `now()` is the time in seconds since the calls began.
     """
     check(experiment)
     for point in experiment.remaining():
@@ -87,9 +90,13 @@ def measure_faults(study, experiment, fault) -> None:
             events = fault(attempt, cloud, stream.since_start)
             time.sleep(point.after_seconds)
             load = stream.end()
-            attempt.record(load.rows, facts=cloud.facts(), metrics={
+            begun = stream.since_start()
+            nodes = users_on_each(cloud)
+            history = [*load.history, *last_lists(nodes, begun, stream.since_start())]
+            attempt.record(load.rows, facts=cloud.facts(), series={"history": histories.frame(history)}, metrics={
                 **load.metrics, **events, **interruption(load.rows, events),
-                **timeline(load.rows, point.bin_seconds), **acknowledged(cloud, load.rows)})
+                **timeline(load.rows, point.bin_seconds), **acknowledged(nodes, load.rows),
+                **histories.metrics(history, load.slack_s)})
 
 
 def warm_cloud(lab, point) -> KeystoneCloud:
@@ -190,6 +197,11 @@ def cut_wan(attempt, cloud, now) -> dict:
     return {"fault_s": fault, "healed_s": heal, "rejoined_s": synced, "rejoin_s": synced - heal}
 
 
+def by_name(attempt, cloud, now) -> dict:
+    """The fault that the point names: "kill" or "cut"."""
+    return {"kill": kill_node, "cut": cut_wan}[attempt.point.fault](attempt, cloud, now)
+
+
 def interruption(rows, events: dict) -> dict:
     """Metrics of the outage after the fault; `back_s`: from the WAN's return to the first success, s."""
     metrics = outage(rows, events["fault_s"])
@@ -199,11 +211,15 @@ def interruption(rows, events: dict) -> dict:
     return metrics
 
 
-def acknowledged(cloud, rows) -> dict:
+def users_on_each(cloud) -> dict:
+    """{node: the set of all names of users that it has}."""
+    return {node: {name for name, in users} for node, users in cloud.galera.query_each(USERS).items()}
+
+
+def acknowledged(nodes: dict, rows) -> dict:
     """acknowledged: number of users whose creation was acknowledged; kept: the share that every node has."""
     made = set(rows["user"]) - {""}       # includes calls that failed after the creation
-    nodes = cloud.galera.query_each(USERS)
-    everywhere = set.intersection(*({name for name, in users} for users in nodes.values()))
+    everywhere = set.intersection(*nodes.values())
     return {"acknowledged": len(made), "kept": len(made & everywhere) / max(1, len(made))}
 
 

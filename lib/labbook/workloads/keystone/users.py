@@ -11,6 +11,7 @@ from labbook.errors import InputError
 from labbook.targets import KEYSTONE, IdentityServer
 from labbook.workloads.clients.driver import Clients, Stream, shares
 from labbook.workloads.clients.rows import Load, call_metrics
+from labbook.workloads.keystone.history import calls_of
 from labbook.workloads.keystone.on_host import runner
 from labbook.workloads.keystone.on_host.calls import STEPS
 
@@ -51,7 +52,7 @@ def begin_users(crew, target: IdentityServer, *, scenario: str, concurrency: int
 
     A call that takes longer than `call_seconds` is a row with its error, and the next one follows.
     After `seconds_at_most` no new call is made though nobody ends the stream; and it ends with its
-    engine, and so with the lab.
+    engine, and so with the lab. Its Load has a history (see keystone.history).
     """
     clients = _prepare(crew, target, scenario, concurrency, seconds_at_most, call_seconds, None)
     return Stream(clients, seconds_at_most, lambda truncated: _load(
@@ -89,7 +90,10 @@ def _load(clients: Clients, found, truncated: float) -> Load:
                      ignore_index=True)
     used = [sum(head["cpu_s"] for head in heads) for heads, _ in found]
     made = call_metrics(rows[rows.step == ""], used, clients, "ms") | {"truncated": truncated}
-    return Load(rows.astype({"host": "category", "step": "category"}), made, clients.started)
+    history = [call for heads, _ in found for head in heads
+               for call in calls_of(head["client"], head["history"])]
+    return Load(rows.astype({"host": "category", "step": "category"}), made, clients.started,
+                tuple(history), clients.uncertainty_s)
 
 
 def _frame(client: int, calls: list, host: str) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from paper_stand_ins import StandIn, point
 
 from labbook.errors import InputError
 from labbook.papers.wan_keystone import experiments
+from labbook.workloads.histories.calls import Call
 
 CLOUD = dict(segments=2, cache=True, send_window=4, user_send_window=2, weight=1, processes=5,
              users=1000, projects=100, revocations=50)
@@ -50,7 +51,8 @@ class Cloud:
         self.galera = SimpleNamespace(
             hosts=hosts, node=lambda name: node,
             synced=lambda names=None: log.append(("synced", names)), counters=self.counters,
-            query_each=lambda sql: {"db1": [("u1",), ("u2",)], "db2": [("u1",), ("x",)]})
+            query_each=lambda sql: {"db1": [("labbook-u1",), ("labbook-u2",)],
+                                    "db2": [("labbook-u1",), ("x",)]})
 
     def counters(self):
         calls = 20 * self.log.count("calls")
@@ -70,7 +72,7 @@ class Cloud:
 
 def rows(n=20, seconds=0.5):
     return pd.DataFrame([dict(step="", started_s=i * seconds, seconds=seconds, ok=True,
-                              user=f"u{i % 2 + 1}") for i in range(n)])
+                              user=f"labbook-u{i % 2 + 1}") for i in range(n)])
 
 
 @pytest.fixture
@@ -144,6 +146,9 @@ def test_traffic_that_nobody_counts_is_left_out():
     assert metrics == {"statements_per_call": 5, "cert_failures": 1, "flow_paused_s": 0}
 
 
+HISTORY = [Call("0", "write", f"labbook-u{i}", "there", -2.0, -1.0) for i in (1, 2)]
+
+
 @pytest.fixture
 def stream(monkeypatch, log):
     """Clients that call for ten seconds, and a clock that only sleeping moves."""
@@ -156,7 +161,8 @@ def stream(monkeypatch, log):
     def begin(crew, target, **load):
         log.append(("begin", load))
         started = clock.now
-        return SimpleNamespace(started=started, since_start=lambda: clock.now - started, end=lambda: SimpleNamespace(rows=rows(), metrics={}))
+        return SimpleNamespace(since_start=lambda: clock.now - started, started=started, end=lambda: SimpleNamespace(
+            rows=rows(), metrics={}, started=started, slack_s=0.0, history=HISTORY))
 
     monkeypatch.setattr(experiments, "begin_users", begin)
     monkeypatch.setattr(experiments, "time", SimpleNamespace(sleep=sleep))
@@ -174,8 +180,18 @@ def test_a_node_is_killed_under_load_and_rejoins(study, log, stream):
     metrics = study.recorded[0]["metrics"]
     assert (metrics["fault_s"], metrics["rejoin_s"], metrics["came_by"]) == (4, 4, "SST")
     assert (metrics["acknowledged"], metrics["kept"]) == (2, 0.5)
+    assert (metrics["lost_writes"], metrics["checked_calls"]) == (1, 4)     # db2 lacks one
+    assert len(study.recorded[0]["series"]["history"]) == 4
     assert metrics["bin_s"] == 0.5 and len(metrics["ok_per_bin"]) == 21
     assert "back_s" not in metrics
+
+
+def test_a_point_may_name_its_fault(study, log, stream):
+    for fault, mark in (("kill", "rejoin by IST"), ("cut", "heal")):
+        measured = point(**CLOUD, **WARMUP, **STREAM, **FAULT, fault=fault, cut_seconds=2, victim="db2",
+                         rejoin="IST")
+        experiments.measure_faults(study, study.experiment(measured), experiments.by_name)
+        assert mark in log[-3:]
 
 
 def test_a_cut_lasts_as_long_as_the_point_says(study, log, stream):

@@ -12,6 +12,7 @@ from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F4
 
 from labbook.errors import InputError
 from labbook.workloads.clients.on_host import engine as clients_engine
+from labbook.workloads.histories.calls import metrics
 from labbook.workloads.keystone.on_host import runner as keystone_runner
 from labbook.workloads.keystone.on_host.calls import STEPS, KeystoneCall
 from labbook.workloads.keystone.on_host.runner import OutOfTime, at_most
@@ -115,6 +116,17 @@ def test_a_stream_goes_on_until_it_is_ended(crew, server):
     assert load.started == stream.started and stream.end() is load
     assert calls.ok.all() and calls.user.nunique() == len(calls) and set(calls.client) == {0, 1}
     assert 0.5 < calls.started_s.max() < 10 and load.metrics["truncated"] == 0
+
+
+def test_a_streams_history_shows_that_a_server_stores_nothing(crew, server):
+    stream = begin_users(crew, server, **STREAM | {"scenario": "create_and_list_users"})
+    time.sleep(1)
+    load = stream.end()
+    found, made = metrics(load.history, load.slack_s), set(load.rows.user) - {""}
+    assert {call.key for call in load.history} == made | {""}    # a list has no key
+    assert found["checked_calls"] == 3 * len(made) and found["unknown_calls"] == 0
+    assert found["stale_reads"] >= len(made) > 3
+    assert not keystone_users(crew, server, **LOAD).history
 
 
 def test_a_stream_whose_server_dies_has_rows_of_both_kinds(crew, server):

@@ -7,6 +7,7 @@ reads it back. Rally counts all of this in the call; the first client's part, wh
 step, is "authenticate" here.
 """
 
+import time
 import uuid
 
 from keystoneauth1 import discover
@@ -15,6 +16,7 @@ from keystoneauth1.session import Session
 from keystoneclient import client
 from keystoneclient.exceptions import NotFound
 
+OURS = "labbook-"   # how the names of our users begin
 STEPS = {"create_user": ("authenticate", "create_user"),
          "create_and_list_users": ("authenticate", "create_user", "list_users")}
 
@@ -23,13 +25,16 @@ class KeystoneCall:
     """One call, with a connection and a token of its own.
 
     `credentials`: auth_url (with or without /v3), username, password, project, domain. `user`: the
-    name of the user it created, "" until Keystone has confirmed it.
+    name of the user it created, "" until Keystone has confirmed it; `tried`: the same, from before
+    it is asked for; `made_s`: when it was confirmed, by `now`; `seen`: the names of our users that
+    the list had, None before.
     """
 
-    def __init__(self, credentials: dict):
+    def __init__(self, credentials: dict, now=time.monotonic):
         self._root = credentials["auth_url"].rstrip("/").removesuffix("/v3")
         self._given = credentials
         self.user, self._client = "", None
+        self.tried, self.made_s, self.seen, self._now = "", None, None, now
 
     def authenticate(self) -> None:
         discover.Discover(Session(), f"{self._root}/v3").version_data()
@@ -40,14 +45,16 @@ class KeystoneCall:
     def create_user(self) -> None:
         self._client = client.Client(version="3", session=self._session(self._root))
         domain = self._domain()
-        name = f"labbook-{uuid.uuid4().hex}"
-        user = self._client.users.create(name=name, domain=domain.id, enabled=True)
-        self.user = name
+        self.tried = f"{OURS}{uuid.uuid4().hex}"
+        user = self._client.users.create(name=self.tried, domain=domain.id, enabled=True)
+        self.user, self.made_s = self.tried, self._now()
         user.get()
 
     def list_users(self) -> None:
-        if not self._client.users.list():
+        found = self._client.users.list()
+        if not found:
             raise LookupError("no user in the list")
+        self.seen = [user.name for user in found if user.name.startswith(OURS)]
 
     def _domain(self):
         name = self._given["domain"]

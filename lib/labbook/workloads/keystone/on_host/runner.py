@@ -3,7 +3,8 @@
 With `times` in the spec the clients share that many calls, and whoever is free makes the next one;
 without, they call until the program's input is closed. The results have no rows but, of each
 client, `calls`: [call, step, started_s, seconds, error, user]. A call that fails is a row with its
-error, and so is the step that failed.
+error, and so is the step that failed. A stream's clients also keep a `history`: [started_s, seconds,
+error, user tried, made_s, seen] of each step that creates or lists (see KeystoneCall).
 """
 
 import mmap
@@ -39,11 +40,12 @@ class Client:
     def __init__(self, spec: dict, number: int, part: str, turn):
         self.spec, self.number, self.steps = spec, number, STEPS[spec["scenario"]]
         self._part, self._turn, self._calls = part, turn, []
+        self._history = [] if spec["times"] is None else None
 
     def call(self, number: int, now) -> None:
         """Make one call; add its row and, before it, its steps'. `now()`: seconds since the
         start."""
-        call, begun = KeystoneCall(self.spec["credentials"]), now()
+        call, begun = KeystoneCall(self.spec["credentials"], now), now()
         error = ""
         try:
             with at_most(self.spec["call_seconds"]):
@@ -56,9 +58,17 @@ class Client:
                         raise
                     finally:
                         self._calls.append((number, step, at, now() - at, error, call.user))
+                        self._note(call, step)
         except (Exception, OutOfTime) as failed:
             error = error or error_text(failed, self.spec["call_seconds"])
         self._calls.append((number, "", begun, now() - begun, error, call.user))
+
+    def _note(self, call, step) -> None:
+        """Add the last step to the history."""
+        if self._history is not None and step != "authenticate":
+            _, _, at, seconds, error, _ = self._calls[-1]
+            self._history.append((at, seconds, error, call.tried if step == "create_user" else "",
+                                  call.made_s, call.seen))
 
     def measure(self, start: float) -> None:
         zero, cpu, number = sleep_until(start), cpu_seconds(), 0
@@ -72,7 +82,7 @@ class Client:
             memory.look()
             number += 1
         save_part(self._part, client=self.number, cpu_s=cpu_seconds() - cpu, calls=self._calls,
-                  collections=memory.collections)
+                  collections=memory.collections, history=self._history or [])
 
 
 @contextmanager
