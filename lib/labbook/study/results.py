@@ -17,10 +17,17 @@ def summary(experiment):
     import pandas as pd
 
     if experiment.study.run.published:
-        return published.load(experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
-    rows = [row(meta, experiment.study.run.is_stale(meta)) for meta in metas(experiment)]
+        rows = [] if _came_later(experiment) else published.load(
+            experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
+    else:
+        rows = [row(meta, experiment.study.run.is_stale(meta)) for meta in metas(experiment)]
     columns = ["point", *experiment.parameters, "repeat", "block", "order", "stale"]
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+    return pd.DataFrame(rows) if len(rows) else pd.DataFrame(columns=columns)
+
+
+def _came_later(experiment) -> bool:
+    """Whether the published run had no such experiment: it has neither points nor a file."""
+    return not len(experiment) and not published.path(experiment.study.name, experiment.name).exists()
 
 
 def metas(experiment) -> list[dict]:
@@ -44,6 +51,8 @@ def conditions(study, experiments) -> dict:
     measured = []
     for experiment in experiments:
         if study.run.published:
+            if _came_later(experiment):
+                continue
             frame = published.load(study, experiment.name)
             because = published.changed(study) or ["code"]
             measured += [json.loads(text) | {"stale": because if stale else []}

@@ -63,3 +63,11 @@ def test_the_note_on_a_published_run_is_read_and_its_damage_said(root):
         file.write_text(text)
         with pytest.raises(InputError, match="run.json: the published file is damaged"):
             published.read_run("demo")
+
+
+def test_an_experiment_that_came_after_the_published_run_has_no_points(study):
+    later = study.experiment("later", vary={"x": [1]}, repeats=0)
+    assert list(later.summary().columns[:2]) == ["point", "x"] and not len(later.summary())
+    assert study.conditions()["points"] == 4
+    with pytest.raises(InputError, match="nothing is published of this experiment"):
+        study.experiment("lost", vary={"x": [1]}).summary()
