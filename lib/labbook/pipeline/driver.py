@@ -276,7 +276,8 @@ def labs_left() -> bool:
 
 def _rests_left() -> bool:
     """Whether a killed command left a lab's state half deleted, or a folder of the cache half made."""
-    return any(LABS[0].glob(".gone-*")) or any((paths.cache_dir() / "artifacts/.drafts").glob("*"))
+    halves = [*(place.glob(".gone-*") for place in LABS), (paths.cache_dir() / "artifacts/.drafts").glob("*")]
+    return any(any(each) for each in halves)
 
 
 def clouds_left() -> bool:
