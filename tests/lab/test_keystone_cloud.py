@@ -138,7 +138,7 @@ def test_a_cloud_with_other_settings_takes_its_place(both):
     assert one.galera.query(USERS)[0][0] == SMALL["users"] + 1  # nothing of the earlier cloud is left
     one.reset()
     one.destroy()
-    assert all(host.run("ls").stdout.split() == ["processes"] for host in one.hosts)
+    assert {host.run("ls").stdout for host in one.hosts} == {"processes\n"}
 
 
 @pytest.mark.parametrize("part, message", [
@@ -153,4 +153,4 @@ def test_if_a_part_does_not_come_up_none_is_left_running(both, monkeypatch, part
     processes = [*cloud.processes, cloud.haproxy.process, cloud.process]
     assert not any(process and process.alive() for process in processes)
     cloud.destroy()
-    assert all(host.run("ls").stdout.split() == ["processes"] for host in cloud.hosts)
+    assert {host.run("ls").stdout for host in cloud.hosts} == {"processes\n"}
