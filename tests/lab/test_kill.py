@@ -86,16 +86,17 @@ class Driver:
         return found + [p for p in Path("/proc").glob("[0-9]*") if self._of_lab(p)]
 
     def inside(self):
-        """Namespaces of the lab's hosts, and the numbers of their FUSE connections."""
-        found = set()
+        """The processes in the namespaces of the lab's hosts, and the FUSE connections mounted there."""
+        theirs, numbers = set(), set()
         for host in self.hosts():
-            found |= machine_state.namespaces(host)
+            theirs |= machine_state.namespaces(host)
             try:
                 mounts = Path(f"/proc/{host}/mountinfo").read_text().splitlines()
             except OSError:
                 continue
-            found |= {line.split()[2].partition(":")[2] for line in mounts if "fuse.mute" in line}
-        return found
+            numbers |= {line.split()[2].partition(":")[2] for line in mounts if "fuse.mute" in line}
+        each = (p.name for p in Path("/proc").glob("[0-9]*") if machine_state.namespaces(p.name) & theirs)
+        return {process(pid) for pid in each} | numbers
 
     def hosts(self):
         """Process ids of the lab's hosts, by its journal."""
@@ -128,9 +129,19 @@ def check_next_command(tiny):
 
 
 def standing(inside):
-    """What of a lab's namespaces and FUSE connections there is still."""
-    every = set().union(*(machine_state.namespaces(p.name) for p in Path("/proc").glob("[0-9]*")))
-    return inside & (every | machine_state.connections())
+    """What of a lab's processes and FUSE connections there is still."""
+    every = {process(p.name) for p in Path("/proc").glob("[0-9]*")}
+    return (inside & (every | machine_state.connections())) - {None}
+
+
+def process(pid):
+    """Process id and start time of a process that has not ended: the kernel gives ids again, to
+    processes of other tests, too."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else (pid, fields[19])
 
 
 @pytest.mark.parametrize("number", range(len(MOMENTS)))
