@@ -34,7 +34,7 @@ def environment(place, tmp_path_factory):
     file = place.environment(
         tmp_path_factory.mktemp("env") / "hosts.yml", allow=["limits", "shape", "disk"],
         hosts={"h1": {"site": "a"}, "h2": {"site": "b"},
-               "h3": {"site": "b", "address": data, "jump": "h1"}})
+               "h3": {"site": "b", "address": data, "shared_address": True, "jump": "h1"}})
     with open(file.parent / "foreign_known_hosts", "a") as known:
         known.write(f"{data} {place.keys['hosts']['h3']}\n")
     return file
