@@ -20,24 +20,26 @@ class Shot:
     waited_s: float
 
 
+# What comes right before a phase where it is worth a kill: servers start once the lab is up, and a point
+# is loaded once they have been started and filled.
+AFTER = {"systems": ("up",), "load": ("systems", "fill")}
+
+
 def begins(lines: list[dict], phase: str) -> int | None:
     """The number of the line at which a phase begins that is worth a kill."""
     for number, line in enumerate(lines):
         if line["edge"] == "begin" and line["phase"] == phase and (
-                phase != "load" or line.get("after") in ("systems", "fill")):
+                phase not in AFTER or line.get("after") in AFTER[phase]):
             return number
     return None
 
 
 def lengths(lines: list[dict]) -> dict[str, list[float]]:
-    """{phase: seconds of each time that it was gone through}, of those that have ended."""
-    found, since = {}, {}
-    for line in lines:
-        if line["edge"] == "begin":
-            since[line["phase"]] = line["at_s"]
-        elif line["edge"] == "end" and line["phase"] in since:
-            found.setdefault(line["phase"], []).append(line["at_s"] - since.pop(line["phase"]))
-    return found
+    """{phase: [seconds from there until it ended, or one within it began]}."""
+    lines = [line for line in lines if line["edge"] != "point"]
+    found = {phase: begins(lines, phase) for phase in {line["phase"] for line in lines}}
+    return {phase: [lines[at + 1]["at_s"] - lines[at]["at_s"]] for phase, at in found.items()
+            if at is not None and at + 1 < len(lines)}
 
 
 def phase_now(lines: list[dict]) -> str:
