@@ -80,18 +80,35 @@ def _arguments():
 def plan(asked) -> list[dict]:
     """What is killed, where, and which command follows, in the order in which it is done.
 
-    The same for each seed, whatever has been done of it; the first n of it are a fair part.
+    The same for each seed, whatever has been done of it. The draw is in rounds: each has a kill of every
+    study and phase that is still owed one, in a random order. The helper's kills lie evenly between.
     """
-    chance = random.Random(asked.seed)
-    driver = [(study, phase) for study in asked.studies for phase, number in STUDIES[study].kills.items()
-              for _ in range(number) if phase == "up" or not asked.short]
-    chance.shuffle(driver)
-    helper = [(study, phase) for study in asked.studies for phase in ("make", "make", "unmake", "unmake")]
-    chance.shuffle(helper)
-    kills = [("driver", *driver[n % len(driver)]) for n in range(asked.kills)]
-    kills += [("helper", *helper[n % len(helper)]) for n in range(asked.helper_kills)]
-    return [{"id": f"{asked.seed}-{who}-{study}-{phase}-{number}", "who": who, "study": study, "phase": phase,
-             "command": COMMANDS[number % 2]} for number, (who, study, phase) in enumerate(kills)]
+    driver = {(study, phase): number for study in asked.studies for phase, number in STUDIES[study].kills.items()
+              if phase == "up" or not asked.short}
+    helper = {(study, phase): 2 for study in asked.studies for phase in ("make", "unmake")}
+    kills = _drawn("driver", driver, asked.kills, asked.seed) + _drawn(
+        "helper", helper, asked.helper_kills, asked.seed)
+    return [kill for _, kill in sorted(kills, key=lambda each: each[0])]
+
+
+def _drawn(who, owed: dict, number: int, seed: int) -> list[tuple[float, dict]]:
+    """(place among all kills from 0 to 1, kill) of `number` kills. `owed`: how many each study and phase gets
+    before the draw begins anew."""
+    chance = random.Random(f"{seed} {who}")
+    first = {cell: chance.randrange(len(COMMANDS)) for cell in owed}
+    cells, counted = [], Counter()
+    while owed and len(cells) < number:
+        for turn in range(max(owed.values())):
+            cells += chance.sample(among := [cell for cell in owed if owed[cell] > turn], len(among))
+    kills = []
+    for place, cell in enumerate(cells[:number]):
+        study, phase = cell
+        command = COMMANDS[(first[cell] + counted[cell]) % len(COMMANDS)]
+        kills.append(((place + 0.5) / number, {
+            "id": f"{seed}-{who}-{study}-{phase}-{counted[cell]}", "who": who, "study": study, "phase": phase,
+            "command": command}))
+        counted[cell] += 1
+    return kills
 
 
 class Bench:

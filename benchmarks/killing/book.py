@@ -105,8 +105,8 @@ class Book:
 
     def forget(self, study: str) -> None:
         """Put aside what the study fills once, of what the user's cache has."""
-        for start in STUDIES[study].once:
-            for entry in self._cache.glob(f"{start}*"):
+        for pattern in STUDIES[study].once:
+            for entry in self._cache.glob(pattern):
                 shutil.move(entry, self._aside / entry.name)
 
     def remember(self) -> None:

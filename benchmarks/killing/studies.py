@@ -11,7 +11,7 @@ PHASES = ("up", "systems", "fill", "load", "fault", "record", "down")
 @dataclass(frozen=True)
 class Study:
     """`grows`: the parameter with the repeats of `tiny`; `faults`: of points with a fault. `kills`: how
-    many of a hundred, by phase. `lasts_s`: a first guess of the phases' lengths. `once`: beginnings of
+    many of a hundred, by phase. `lasts_s`: a first guess of the phases' lengths. `once`: patterns of
     the names in the cache of what is filled once, which a kill during `fill` has to find missing."""
 
     tiny: dict
@@ -49,7 +49,7 @@ STUDIES = {
         grows="response.repeats", faults="cut.repeats",
         fault={"cut.rtt_ms": 40, "cut.weight": [1], "cut.before_seconds": 1.0, "cut.cut_seconds": 4.0,
                "cut.after_seconds": 1.0},
-        once=("keystone-seed-",),
+        once=("keystone-seed-*",),
         kills={"up": 4, "systems": 4, "fill": 2, "load": 3, "fault": 3, "record": 2, "down": 2}),
     "cassandra_elasticity": Study(
         tiny={"cassandra.data_mb": 16, "cassandra.ring_delay_ms": 2500, "cassandra.stream_mbit": 8,
@@ -70,6 +70,6 @@ STUDIES = {
         tiny={"releases": ["newer"], "functions.releases": ["newer"], "functions.function": ["quota"],
               "shapes.releases": ["newer"], **_off("boot", "shapes")},
         grows="functions.repeats", faults="functions.repeats",
-        fault={"functions.function": ["reboot_several"]}, once=("openstack-",),
+        fault={"functions.function": ["reboot_several"]}, once=("openstack-*-" + 10 * "[0-9a-f]",),
         kills={"up": 2, "systems": 1, "fill": 1, "load": 1, "fault": 1, "record": 1, "down": 1}),
 }

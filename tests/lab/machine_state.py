@@ -1,7 +1,7 @@
 """What a machine has that a lab could leave: read from the kernel, without the code under test.
 
 `snapshot()` before and `left(before)` afterwards compare a whole machine. On one that others use, too,
-`left` leaves out what another living process's lab has.
+`left` leaves out what the labs of other living processes have.
 """
 
 import os
@@ -9,18 +9,19 @@ import subprocess
 import time
 from pathlib import Path
 
+from other_labs import RECORDS, OtherLabs, namespaces
 from traces_left import instances
 
 MARK = "LABBOOK_TRACE"      # a variable that whoever compares gives to all that he starts
 ENDING_S = 15               # processes that were killed take a moment to go
-NAMESPACES = ("net", "mnt")     # which a process leaves when it ends, also if nobody waits for it
-RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
+STATE = Path("/var/lib/labbook")
 SHARED = (Path("/run"), Path("/var/tmp"), Path("/run/lock"), Path("/dev/shm"))   # /tmp: see `folders`
 CONNECTIONS = Path("/sys/fs/fuse/connections")
 TABLES = (["ip", "-o", "link"], ["ip", "-4", "route", "show", "table", "all"], ["ip", "rule"],
           ["iptables-save"], ["ip6tables-save"], ["nft", "list", "ruleset"])
 DOMAINS = ["virsh", "-c", "qemu:///system", "list", "--all", "--name"]
-KEPT = {RECORDS / name for name in ("helper.lock", "probes.json", "probes.lock")}
+LOCKS = RECORDS / ".locks"      # the files of locks stay; the kernel frees a lock whose holder was killed
+STAYS = {RECORDS, RECORDS / "probes.json", LOCKS, *(LOCKS / name for name in ("labs", "probes", "install"))}
 COUNTERS = ("expires", "packets", "# ")     # lines of a firewall that change by themselves
 
 
@@ -33,14 +34,14 @@ def snapshot(folders=(), mark: str = "") -> set[str]:
 def left(before: set[str], folders=(), mark: str = "") -> list[str]:
     """What is there now and was not in `before`, once what was killed has gone."""
     until = time.monotonic() + ENDING_S
-    while (found := _not_of_others(snapshot(folders, mark) - before)) and time.monotonic() < until:
+    while (found := _not_of_others(snapshot(folders, mark) - before, mark)) and time.monotonic() < until:
         time.sleep(0.2)
     return sorted(found)
 
 
 def _files(folders):
     for folder in (RECORDS, STATE, *map(Path, folders)):
-        yield from (f"file {path}" for path in folder.rglob("*") if path not in KEPT)
+        yield from (f"file {path}" for path in folder.rglob("*") if path not in STAYS)
     for folder in SHARED:
         yield from (f"file {path}" for path in folder.glob("*labbook*") if path != RECORDS)
 
@@ -80,17 +81,6 @@ def _plain(line: str) -> str:
     return line.partition(" [")[0] if line.startswith(":") else line.strip()
 
 
-def namespaces(pid) -> set[str]:
-    """The namespaces of a process, without those of this one."""
-    found = set()
-    for kind in NAMESPACES:
-        try:
-            found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
-        except OSError:     # it has ended, or is another user's
-            continue
-    return found - {os.readlink(f"/proc/self/ns/{kind}") for kind in NAMESPACES}
-
-
 def _processes(mark):
     """Processes with our mark, a lab's files in their command, or in namespaces of their own without a
     living ancestor that started them."""
@@ -100,7 +90,7 @@ def _processes(mark):
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
             started = (process / "stat").read_text().rpartition(")")[2].split()[19]
-            marked = mark and f"{MARK}={mark}\0".encode() in (process / "environ").read_bytes()
+            marked = has_mark(pid, mark)
         except OSError:
             continue
         if pid == str(os.getpid()) or not command:     # this one; a thread of the kernel, or a zombie
@@ -109,15 +99,24 @@ def _processes(mark):
             yield f"process {pid} of {started}: {command[:200]}"
 
 
-def _not_of_others(found: set[str]) -> set[str]:
-    """Without what has the name of a lab that another living process owns."""
-    others = {lab.name for lab in RECORDS.glob("*/") if _owned(lab)}
-    return {thing for thing in found if not any(name in thing for name in others)}
+def has_mark(pid, mark: str) -> bool:
+    """Whether a process was started with our mark. OSError when it has ended."""
+    return bool(mark) and f"{MARK}={mark}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def _owned(lab: Path) -> bool:
-    holder = _text(lab / "owner.lock")
-    return holder.isdigit() and Path("/proc", holder).exists()
+def _not_of_others(found: set[str], mark: str) -> set[str]:
+    """Without what the labs of other living processes have."""
+    if not found:
+        return found
+    others = OtherLabs(is_ours=lambda pid: _is_ours(pid, mark))
+    return {thing for thing in found if not others.have(thing)}
+
+
+def _is_ours(pid: int, mark: str) -> bool:
+    try:
+        return has_mark(pid, mark)
+    except OSError:
+        return False
 
 
 def _text(path: Path) -> str:
