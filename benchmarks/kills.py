@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/lab")]
 import machine_state
 from killing import aim
 from killing.book import Book
-from killing.studies import STUDIES
+from killing.studies import PHASES, STUDIES
 
 GUESS_S = {"up": 1.5, "systems": 8, "fill": 3, "load": 3, "fault": 4, "record": 0.03, "down": 0.6,
            "make": 0.8, "unmake": 0.5}
@@ -38,6 +38,7 @@ LEAST_S = 0.005     # what is shorter had nothing to do
 TRIES = 5           # of a kill whose process had ended before
 PAUSED = 3          # exit code of a run whose time is up
 COMMANDS = ("down", "run")
+HELPER_PHASES = ("make", "unmake")
 
 
 def main() -> int:
@@ -47,7 +48,10 @@ def main() -> int:
     book = Book(asked.folder)
     try:
         bench = Bench(book, asked.out)
-        for one in plan(asked):
+        owed = [one for one in plan(asked) if not bench.has(one["id"])]
+        if owed:
+            bench.first_lab()
+        for one in owed:
             if time.monotonic() > until:
                 print("the time is up; run it again to go on")
                 return PAUSED
@@ -85,7 +89,7 @@ def plan(asked) -> list[dict]:
     """
     driver = {(study, phase): number for study in asked.studies for phase, number in STUDIES[study].kills.items()
               if phase == "up" or not asked.short}
-    helper = {(study, phase): 2 for study in asked.studies for phase in ("make", "unmake")}
+    helper = {(study, phase): 2 for study in asked.studies for phase in HELPER_PHASES}
     kills = _drawn("driver", driver, asked.kills, asked.seed) + _drawn(
         "helper", helper, asked.helper_kills, asked.seed)
     return [kill for _, kill in sorted(kills, key=lambda each: each[0])]
@@ -122,9 +126,16 @@ class Bench:
         for row in self.done:
             self._learn(row["study"], row.get("lasts", {}))
 
+    def first_lab(self) -> None:
+        """A lab up and down, unharmed: the first since boot routes the labs' addresses to nowhere, for good."""
+        process = self.book.program("killing.lab_alone", "cms_scalability", str(self.book.log))
+        if process.wait():
+            raise SystemExit("a lab does not come up: `labbook doctor` says what is missing")
+
+    def has(self, name: str) -> bool:
+        return name in {row["id"] for row in self.done}
+
     def do(self, one: dict) -> None:
-        if one["id"] in {row["id"] for row in self.done}:
-            return
         began = time.monotonic()
         if one["who"] == "driver" and one["phase"] != "up":
             self._prepare(one["study"])
@@ -135,16 +146,18 @@ class Bench:
             if shot and shot.hit:
                 break
         self.finished |= self.book.finished()
-        code, said = self._follow(one)
+        killed = time.monotonic()
+        code, output = self._follow(one)
+        follows_s = time.monotonic() - killed
         left = machine_state.left(before, self.book.places, self.book.mark)
         if one["command"] == "run":
             left += self.book.unfinished()
         self.book.remember()
         self._note({**one, "hit": bool(shot and shot.hit), "during": shot.during if shot else None,
-                    "after_s": shot and round(shot.waited_s, 3), "code": code,
+                    "after_s": shot and round(shot.waited_s, 3), "follows_s": round(follows_s, 2), "code": code,
                     "good_code": code in ((0,) if one["command"] == "down" else (0, PAUSED)),
                     "left": left, **self._points(), "seconds": round(time.monotonic() - began, 1),
-                    **({} if code in (0, PAUSED) else {"said": str(said)[-2000:]})})
+                    **({} if code in (0, PAUSED) else {"output": output[-2000:]})})
 
     def _prepare(self, study):
         """Measure once, unharmed, all that a killed run would have to measure before its own point."""
@@ -152,10 +165,10 @@ class Bench:
         if self.book.has(study):
             return
         began = time.monotonic()
-        code, said = self.book.labbook(*self.book.run_words(study, "load", more=True))
+        code, output = self.book.labbook(*self.book.run_words(study, "load", more=True))
         self.finished |= self.book.finished()
         self._note({"id": name, "study": study, "code": code, "good_code": code == 0, "lasts": self._lasts(),
-                    "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"said": said[-2000:]})})
+                    "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"output": output[-2000:]})})
         self._learn(study, self._lasts())
 
     def _shoot(self, one, chance):
@@ -168,10 +181,10 @@ class Bench:
             kill = lambda: aim.kill_driver(process)
         else:
             process = book.program("killing.lab_alone", one["study"], str(book.log))
-            under_way = lambda: aim.phase_now(book.told()) == phase
+            under_way = lambda: aim.phase_now(book.story()) == phase
             kill = lambda: aim.kill_helper(process, under_way)
         try:
-            shot = aim.kill_in(process, book.told, phase, after_s, kill)
+            shot = aim.kill_in(process, book.story, phase, after_s, kill)
         finally:
             process.wait()
         lasts = self._lasts()
@@ -194,7 +207,7 @@ class Bench:
         """Points that were finished before and are now gone, or were begun again."""
         now = self.book.finished()
         lost = [key for key, digest in self.finished.items() if now.get(key) != digest]
-        begun = [line["key"] for line in self.book.told() if line["edge"] == "point"]
+        begun = [line["key"] for line in self.book.story() if line["edge"] == "point"]
         twice = [key for key in begun if key in self.finished] + self.book.superseded()
         self.finished |= now
         return {"points": len(now), "lost": lost, "twice": twice}
@@ -202,14 +215,14 @@ class Bench:
     def to_the_end(self, study):
         """The whole run that comes in the end measures what is left, each point once."""
         name = f"end-{study}"
-        if name in {row["id"] for row in self.done}:
+        if self.has(name):
             return
         before = machine_state.snapshot(self.book.places, self.book.mark)
         began = time.monotonic()
-        code, said = self.book.labbook(*self.book.run_words(study, "load", more=False))
+        code, output = self.book.labbook(*self.book.run_words(study, "load", more=False))
         self._note({"id": name, "study": study, "code": code, "good_code": code == 0,
                     "left": machine_state.left(before, self.book.places, self.book.mark), **self._points(),
-                    "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"said": said[-2000:]})})
+                    "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"output": output[-2000:]})})
 
     def _length(self, study, phase) -> float:
         """The median of the phase's lengths so far, or of other studies' labs."""
@@ -222,26 +235,33 @@ class Bench:
             self.lengths.setdefault((study, phase), []).extend(one for one in found if one > LEAST_S)
 
     def _lasts(self) -> dict:
-        return {phase: [round(one, 3) for one in found] for phase, found in aim.lengths(self.book.told()).items()}
+        return {phase: [round(one, 3) for one in found] for phase, found in aim.lengths(self.book.story()).items()}
 
     def _note(self, row):
         self.done.append(row)
         with open(self.out, "a") as file:
             file.write(json.dumps(row) + "\n")
-        print(told(row), flush=True)
+        print(as_line(row), flush=True)
 
     def report(self) -> int:
+        """Print the tables and figures; 1 when anything was left, lost or measured twice."""
         kills = [row for row in self.done if "who" in row]
-        for who in ("driver", "helper"):
-            mine = [row for row in kills if row["who"] == who and row["hit"]]
-            print(f"{len(mine)} kills of the {who}")
-            counted = Counter((row["study"], row["during"]) for row in mine)
-            for (study, phase), number in sorted(counted.items()):
-                print(f"  {study:24}{phase:10}{number:4}")
-        bad = [row for row in self.done if is_bad(row)]
+        for who, phases in (("driver", PHASES), ("helper", HELPER_PHASES)):
+            mine = [row for row in kills if row["who"] == who]
+            print(f"{sum(row['hit'] for row in mine)} kills of the {who}: "
+                  "study, phase aimed at, kills, phases that they hit")
+            for study, phase in [(study, phase) for study in STUDIES for phase in phases]:
+                aimed = [row for row in mine if (row["study"], row["phase"]) == (study, phase)]
+                hits = Counter(row["during"] for row in aimed if row["hit"])
+                if aimed:
+                    print(f"  {study:24}{phase:10}{len(aimed):4}  "
+                          + ", ".join(f"{name} {number}" for name, number in hits.most_common()))
         for name in ("left", "lost", "twice"):
             print(f"{name}: {sum(bool(row.get(name)) for row in self.done)} of {len(kills)}")
-        return 1 if bad else 0
+        if follows := [row["follows_s"] for row in kills if "follows_s" in row and row["command"] == "down"]:
+            print(f"labbook down: median {statistics.median(follows)} s, at most {max(follows)} s")
+        print(f"{sum(row['seconds'] for row in self.done):.0f} s in all")
+        return 1 if any(map(is_bad, self.done)) else 0
 
 
 def is_bad(row) -> bool:
@@ -249,10 +269,10 @@ def is_bad(row) -> bool:
                 or row.get("hit") is False)
 
 
-def told(row) -> str:
+def as_line(row) -> str:
     what = " ".join(str(row[key]) for key in ("who", "study", "phase", "during", "after_s", "command", "code")
                     if key in row)
-    bad = {key: row[key] for key in ("left", "lost", "twice", "said", "hit") if is_bad(row) and key in row}
+    bad = {key: row[key] for key in ("left", "lost", "twice", "output", "hit") if is_bad(row) and key in row}
     return f"{row['id'] if 'who' not in row else what}  {row['seconds']} s  {json.dumps(bad) if bad else 'good'}"
 
 

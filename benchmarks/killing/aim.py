@@ -53,19 +53,19 @@ def phase_now(lines: list[dict]) -> str:
     return now
 
 
-def kill_in(process, told, phase: str, after_s: float, kill) -> Shot | None:
-    """Wait until the phase begins and `after_s` more, then `kill()`, which says whether it hit.
+def kill_in(process, story, phase: str, after_s: float, kill) -> Shot | None:
+    """Wait until the phase begins and `after_s` more, then `kill()`, which returns whether it hit.
 
-    `told()` reads the story. None when the process ended before the phase began.
+    `story()` reads the lines written so far. None when the process ended before the phase began.
     """
     until = time.monotonic() + BEGINS_WITHIN_S
-    while begins(told(), phase) is None:
+    while begins(story(), phase) is None:
         if process.poll() is not None or time.monotonic() > until:
             return None
         time.sleep(LOOK_S)
     time.sleep(after_s)
     hit = kill()
-    return Shot(hit, phase_now(told()), after_s)
+    return Shot(hit, phase_now(story()), after_s)
 
 
 def kill_driver(process) -> bool:

@@ -69,17 +69,17 @@ class Book:
                                 stderr=subprocess.STDOUT)
 
     def labbook(self, *words, points=None, seconds=900):
-        """A command to its end: (exit code, what it said)."""
+        """A command to its end: (exit code, its output)."""
         process = self.start(words, points, subprocess.PIPE)
         try:
-            said, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             process.kill()
-            said, _ = process.communicate()
-            return "it did not end", said
-        return process.returncode, said
+            output, _ = process.communicate()
+            return "it did not end", output
+        return process.returncode, output
 
-    def told(self) -> list[dict]:
+    def story(self) -> list[dict]:
         """The phases of the run that was started last."""
         try:
             return [json.loads(line) for line in self.log.read_text().split("\n")[:-1]]
@@ -131,7 +131,7 @@ class Book:
 
 
 def watched(notebook: dict) -> dict:
-    """A study's notebook up to its last measurement, that tells its phases."""
+    """A study's notebook up to its last measurement, that writes down its phases."""
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])

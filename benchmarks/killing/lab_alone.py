@@ -19,7 +19,7 @@ PHASE = {"up": "make", "down": "unmake"}
 
 
 def main(study: str, log: str) -> int:
-    tell_helpers(log)
+    note_helpers(log)
     description = LabDescription.load(paths.papers(study) / "lab.yml")
     try:
         Lab.up(description, Environment.load(paths.checkout() / "environments/local.yml")).down()
@@ -29,22 +29,22 @@ def main(study: str, log: str) -> int:
     return 0
 
 
-def tell_helpers(log):
+def note_helpers(log):
     real = provider.helper
 
     def helper(do, **request):
         if do not in PHASE:
             return real(do, **request)
-        tell(log, "begin", PHASE[do])
+        note(log, "begin", PHASE[do])
         try:
             return real(do, **request)
         finally:
-            tell(log, "end", PHASE[do])
+            note(log, "end", PHASE[do])
 
     provider.helper = helper
 
 
-def tell(log, edge, phase):
+def note(log, edge, phase):
     with open(log, "a") as file:
         file.write(json.dumps({"edge": edge, "phase": phase, "at_s": time.time()}) + "\n")
 

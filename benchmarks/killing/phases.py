@@ -1,4 +1,4 @@
-"""Tells, while a study's page runs, in which phase it is. Runs in the notebook's kernel.
+"""Writes down, while a study's page runs, in which phase it is. Runs in the notebook's kernel.
 
 One JSON line at each beginning and end: {edge, phase, at_s, after}, `after` the phase before it; and
 {edge: "point", key} when a point begins. Phases lie within one another: a point is `load` but for
@@ -41,28 +41,28 @@ class Story:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.under, self._last = [], ""
 
-    def tell(self, edge, **more):
+    def write(self, edge, **more):
         line = {"edge": edge, "at_s": time.time(), **more}
         os.write(self._file, (json.dumps(line) + "\n").encode())
 
     def begin(self, phase):
         self.under.append(phase)
-        self.tell("begin", phase=phase, after=self._last)
+        self.write("begin", phase=phase, after=self._last)
         self._last = phase
 
     def end(self, phase):
         self.under.remove(phase)
-        self.tell("end", phase=phase)
+        self.write("end", phase=phase)
         self._last = phase
         if self.under:
-            self.tell("begin", phase=self.under[-1], after=phase)
+            self.write("begin", phase=self.under[-1], after=phase)
 
 
 def watch(study) -> None:
-    """Tell of this study from here on; after as many points as POINTS says no other begins."""
+    """Write down this study's phases from here on; after POINTS points no other begins."""
     story, points = Story(os.environ[LOG]), [int(os.environ.get(POINTS) or 1_000_000)]
     for place, phase in PARTS.items():
-        _wrap(place, lambda real, phase=phase: _told(story, phase, real))
+        _wrap(place, lambda real, phase=phase: _as_phase(story, phase, real))
     _wrap("labbook.study.attempt:Attempt.__enter__", lambda real: _begins(story, real))
     _wrap("labbook.study.attempt:Attempt.__exit__", lambda real: _ends(story, study, points, real))
 
@@ -80,9 +80,9 @@ def _wrap(place, change):
         setattr(owner, name, change(real))
 
 
-def _told(story, phase, real):
+def _as_phase(story, phase, real):
     @functools.wraps(real)
-    def told(*given, **more):
+    def within(*given, **more):
         if threading.current_thread() is not threading.main_thread():
             return real(*given, **more)
         story.begin(phase)
@@ -90,12 +90,12 @@ def _told(story, phase, real):
             return real(*given, **more)
         finally:
             story.end(phase)
-    return told
+    return within
 
 
 def _begins(story, real):
     def enter(attempt):
-        story.tell("point", key=attempt.point.key)
+        story.write("point", key=attempt.point.key)
         story.begin("load")
         return real(attempt)
     return enter

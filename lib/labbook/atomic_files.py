@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labbook.errors import LabError
+from labbook.syncing import sync_folder
 
 UNFINISHED = ".tmp-"    # prefix of a file's name while it is written
 
@@ -85,12 +86,3 @@ def make_folder(folder: Path) -> None:
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         sync_folder(folder.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder's list of files to disk."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

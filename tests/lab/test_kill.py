@@ -96,7 +96,7 @@ class Driver:
                 continue
             numbers |= {line.split()[2].partition(":")[2] for line in mounts if "fuse.mute" in line}
         each = (p.name for p in Path("/proc").glob("[0-9]*") if machine_state.namespaces(p.name) & theirs)
-        return {process(pid) for pid in each} | numbers
+        return {identity_of(pid) for pid in each} | numbers
 
     def hosts(self):
         """Process ids of the lab's hosts, by its journal."""
@@ -130,11 +130,11 @@ def check_next_command(tiny):
 
 def standing(inside):
     """What of a lab's processes and FUSE connections there is still."""
-    every = {process(p.name) for p in Path("/proc").glob("[0-9]*")}
+    every = {identity_of(p.name) for p in Path("/proc").glob("[0-9]*")}
     return (inside & (every | machine_state.connections())) - {None}
 
 
-def process(pid):
+def identity_of(pid):
     """Process id and start time of a process that has not ended: the kernel gives ids again, to
     processes of other tests, too."""
     try:

@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 
 from labbook.lab.kernel import boot_id
+from labbook.syncing import sync_folder
 
 
 class Journal:
@@ -34,7 +35,7 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         if is_new:
-            _sync(self.path.parent)
+            sync_folder(self.path.parent)
 
     def entries(self) -> list[dict]:
         """All entries, oldest first; [] when there is no journal."""
@@ -50,14 +51,6 @@ class Journal:
     def this_boot(self) -> bool:
         """Whether the lab came up since this machine's last boot."""
         return any(entry.get("boot") == boot_id() for entry in self.of("lab"))
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def parse(text: str) -> list[dict]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from labbook.errors import LabError
 
 LIB = Path(__file__).resolve().parents[3]
-MODULES = ("labbook", "labbook.lab", "labbook.lab.journal",
+MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.disk", "labbook.lab.disk.loop_device", "labbook.lab.disk.tracefs",
            "labbook.lab.deadline", "labbook.lab.host", "labbook.lab.host.fuse",
            "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.kernel",
