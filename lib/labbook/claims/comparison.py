@@ -3,7 +3,7 @@
 import math
 
 from labbook.checks import did_you_mean
-from labbook.claims.statistics import geometric_mean, slope
+from labbook.claims.statistics import exponent_beside_constant, geometric_mean, slope
 from labbook.errors import InputError
 
 BY_POINT = ("always", "sometimes")  # rules that use every point, also of incomplete settings
@@ -29,6 +29,7 @@ class Comparison:
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
         self.operations, self.failed, self.excluded = 0, 0, set()
+        self._curves = {}   # along -> curves
         arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
         for arm in arms:
             points = _select(rows, {**where, **arm}, source, profile, known)
@@ -77,6 +78,8 @@ class Comparison:
     def curves(self, along) -> list[list]:
         """Curves over `along`, one for each combination of the other parameters: [(x, setting)] by rising x,
         with two or more x. NotTestable without any."""
+        if along in self._curves:
+            return self._curves[along]
         curves = {}
         for setting in self.settings:
             others = tuple((p, v) for p, v in setting if p != along)
@@ -84,6 +87,7 @@ class Comparison:
         ordered = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
         if not ordered:
             raise NotTestable(f"fewer than two values of {along} can be compared" + self.exclusions())
+        self._curves[along] = ordered
         return ordered
 
     def values(self, repeat) -> list[float]:
@@ -100,20 +104,46 @@ class Comparison:
         return [_ratio(of[repeat, setting], than[repeat, setting]) for setting in settings]
 
     def growth(self, arm, repeat, along) -> float:
-        """The value at the largest `along` over that at the smallest, averaged over curves."""
-        values = self.arms[arm]
-        return geometric_mean(_ratio(values[repeat, curve[-1][1]], values[repeat, curve[0][1]])
-                              for curve in self.curves(along))
+        """The factor from the smallest `along` to the largest, averaged over curves: that of the line
+        (Theil and Sen) through all logarithms of the values over the logarithms of `along`, or over
+        `along` itself where one is not above 0."""
+        factors = []
+        for curve in self.curves(along):
+            xs, values = [x for x, _ in curve], self._above_0(arm, repeat, curve, along)
+            places = [math.log(x) for x in xs] if xs[0] > 0 else xs
+            factors.append(slope(places, list(map(math.log, values))) * (places[-1] - places[0]))
+        return math.exp(sum(factors) / len(factors))
 
     def exponent(self, repeat, along) -> float:
         """The exponent of a power law of the first arm's values over `along`, averaged over curves."""
         exponents = []
         for curve in self.curves(along):
-            values = [self.arms[0][repeat, setting] for _, setting in curve]
-            if curve[0][0] <= 0 or min(values) <= 0:
-                raise NotTestable(f"a power law of {along} needs values above 0")
-            exponents.append(slope([math.log(x) for x, _ in curve], list(map(math.log, values))))
+            xs, values = self._places(curve, along), self._above_0(0, repeat, curve, along)
+            exponents.append(slope(list(map(math.log, xs)), list(map(math.log, values))))
         return sum(exponents) / len(exponents)
+
+    def exponent_beside_constant(self, repeat, along) -> float:
+        """The exponent of the first arm's values over `along` beside a constant, averaged over curves."""
+        exponents = []
+        for curve in self.curves(along):
+            if len(curve) < 3:
+                raise NotTestable(f"fewer than three values of {along} can be compared" + self.exclusions())
+            exponents.append(exponent_beside_constant(self._places(curve, along),
+                                                      self._above_0(0, repeat, curve, along)))
+        return sum(exponents) / len(exponents)
+
+    def _places(self, curve, along) -> list:
+        """The values of `along` of a curve; NotTestable unless they are above 0."""
+        if curve[0][0] <= 0:
+            raise NotTestable(f"a power law of {along} needs values above 0")
+        return [x for x, _ in curve]
+
+    def _above_0(self, arm, repeat, curve, along) -> list[float]:
+        """An arm's values on a curve; NotTestable unless they are above 0."""
+        values = [self.arms[arm][repeat, setting] for _, setting in curve]
+        if min(values) <= 0:
+            raise NotTestable(f"growth over {along} needs values above 0, not {min(values):g}")
+        return values
 
     def split(self) -> tuple[list, list]:
         """The repeats that may choose what to compare, a third of them, and those that then test it.

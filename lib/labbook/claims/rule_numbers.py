@@ -57,6 +57,11 @@ def _scales_with(rule, compared):
     return (lambda repeat: compared.exponent(repeat, rule["along"]), bounds(rule), "as the exponent")
 
 
+def _proportional(rule, compared):
+    return (lambda repeat: compared.exponent_beside_constant(repeat, rule["along"]), bounds(rule),
+            "as the exponent")
+
+
 def _grows_alike(rule, compared):
     along, margin = rule["along"], rule.get("margin", 1)
     return (lambda repeat: compared.growth(0, repeat, along) / compared.growth(1, repeat, along),
@@ -144,6 +149,7 @@ def crossing(xs, ratios) -> float:
 
 RULES = {"greater": _greater, "equal_within": _equal_within, "ratio_between": _ratio_between,
          "differs_over": _differs_over, "grows_with": _grows_with, "scales_with": _scales_with,
+         "proportional": _proportional,
          "grows_alike": _grows_alike, "grows_less": _grows_less, "grows_slower": _grows_slower,
          "crosses_near": _crosses_near, "above": _above, "below": _below, "between": _between,
          "always": _always, "sometimes": _sometimes}

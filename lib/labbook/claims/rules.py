@@ -12,9 +12,13 @@ differs_over   the metric at one value of `along` is more than `margin` times th
                values where it is largest and smallest. The first third of the repeats chooses
                them, the others test them. The claim is refuted where in the other repeats no two
                values differ by so much
-grows_with     the metric at the largest `along` is more than `margin` times that at the smallest
+grows_with     the metric grows more than `margin` times from the smallest `along` to the largest. The
+               growth is that of the line through all points in logarithms, so that every value of
+               `along` counts
 scales_with    the metric follows a power law of `along`, with an exponent from `low` to `high`
-               (either may be omitted); exponent 1 is proportional
+               (either may be omitted), without a constant beside it
+proportional   beside a constant, such as the time to start, the metric follows a power law of `along`
+               with an exponent from `low` to `high`: 1 is a line. It takes three values of `along`
 grows_alike    the growth of `of`, as in grows_with, over that of `than` is between 1/`margin` and
                `margin`
 grows_less     the growth of `of` is below 1/`margin` of the growth of `than`

@@ -15,6 +15,7 @@ from statistics import NormalDist, stdev
 from labbook.errors import InputError
 
 LEVEL = 0.95
+EXPONENTS = (0.05, 8.0)   # what exponent_beside_constant looks at
 
 
 @dataclass(frozen=True)
@@ -130,3 +131,39 @@ def slope(xs, ys) -> float:
     if not pairs:
         raise InputError("a slope needs two different values of x", key="xs", allowed="two different numbers or more")
     return _median(pairs)
+
+
+def exponent_beside_constant(xs, ys) -> float:
+    """The p for which the curve a + b x^p fits best, by least squares of relative residuals: 1 is a line.
+
+    p is looked for within EXPONENTS; 0 where the curve does not rise. InputError for fewer than three
+    different xs, through which every p fits, and for xs or ys that are not above 0.
+    """
+    if len(set(xs)) < 3:
+        raise InputError("a constant and an exponent need three different values of x", key="xs",
+                         allowed="three different numbers or more")
+    if min(*xs, *ys) <= 0:
+        raise InputError("an exponent needs values above 0", key="xs, ys", allowed="numbers above 0")
+    low, high = map(math.log, EXPONENTS)
+    grid = [math.exp(low + (high - low) * i / 20) for i in range(21)]
+    best = min(range(21), key=lambda i: _misfit(grid[i], xs, ys)[0])
+    found = _least(lambda p: _misfit(p, xs, ys)[0], grid[max(0, best - 1)], grid[min(20, best + 1)])
+    return found if _misfit(found, xs, ys)[1] > 0 else 0.0
+
+
+def _misfit(exponent, xs, ys) -> tuple[float, float]:
+    """The sum of squares of relative residuals of the best a + b x^exponent, and its b."""
+    weights, powers = [1 / y**2 for y in ys], [x**exponent for x in xs]
+    x_mean, y_mean = (sum(map(math.prod, zip(weights, values))) / sum(weights) for values in (powers, ys))
+    rise = (sum(w * (x - x_mean) * (y - y_mean) for w, x, y in zip(weights, powers, ys))
+            / sum(w * (x - x_mean)**2 for w, x in zip(weights, powers)))
+    return sum(w * (y - y_mean - rise * (x - x_mean))**2 for w, x, y in zip(weights, powers, ys)), rise
+
+
+def _least(function, low, high) -> float:
+    """Where the function of a number between low and high is least, by the golden section."""
+    golden = (math.sqrt(5) - 1) / 2
+    while high - low > 1e-4 * high:
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if function(left) <= function(right) else (left, high)
+    return (low + high) / 2

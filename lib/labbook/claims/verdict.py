@@ -17,7 +17,8 @@ class Verdict:
 
     `measured`, in `unit`, is the median of n repeats, and [low, high] its confidence interval of
     `level`; all are None where nothing could be compared. `conditions`: see Study.conditions.
-    `checked`: what was looked at, of a claim that says so.
+    `checked`: what was looked at, of a claim that says so. `changed`: what of the rule changed after
+    data were published.
     """
 
     study: str
@@ -37,6 +38,7 @@ class Verdict:
     environment: str
     conditions: dict = field(repr=False)
     checked: str = ""
+    changed: str = ""
 
     def __repr__(self):
         return f"{self.id}: {self.verdict}, {self.reason}; {self.ours or 'nothing measured'}"
@@ -49,7 +51,8 @@ class Verdict:
     def _repr_html_(self) -> str:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
-        lines += [("Why", self.reason), ("Checked", self.checked), ("Measured on", measured_on(self.conditions))]
+        lines += [("Why", self.reason), ("Checked", self.checked), ("Changed", self.changed),
+                  ("Measured on", measured_on(self.conditions))]
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
                 f"<p>{badge(self.verdict)} <strong>{_escape(self.statement)}</strong></p>"
                 f"{_described(lines)}</div>")
@@ -101,7 +104,8 @@ def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profil
     return Verdict(
         study=study, **{k: claim[k] for k in ("id", "statement", "source", "paper")}, **numbers,
         unit=outcome.unit, verdict=outcome.verdict, reason=outcome.reason, profile=profile,
-        environment=environment, conditions=conditions, checked=claim.get("checked", ""))
+        environment=environment, conditions=conditions, checked=claim.get("checked", ""),
+        changed=claim.get("changed", ""))
 
 
 def _finite(value) -> float | None:
@@ -177,7 +181,7 @@ def earlier(conditions: dict) -> str:
 def _section_row(verdict: Verdict) -> str:
     one = asdict(verdict)
     lines = [("Why", "" if _undecided(one) else one["reason"]), ("Checked", one["checked"]),
-             ("Source", one["source"]),
+             ("Changed", one["changed"]), ("Source", one["source"]),
              ("Measured on", measured_on(one["conditions"]))]
     label = _escape(f"details of: {one['statement']}")
     details = (f'<details><summary aria-label="{label}">details</summary>'

@@ -40,6 +40,7 @@ RULE = {
     "equal_within": {"of": {"a": 1}, "than": {"a": 2}, "margin": 1.1},
     "differs_over": {"along": "x", "margin": 1.2},
     "scales_with": {"along": "x", "low": 0.8, "high": 1.25},
+    "proportional": {"along": "x", "low": 0.8, "high": 1.25},
     "between": {"low": 1, "high": 2, "unit": "s"},
     "grows_with": {"along": "x", "margin": 1.0},
     "grows_alike": {"of": {"a": 1}, "than": {"a": 2}, "along": "x", "margin": 1.5},
@@ -170,6 +171,13 @@ def test_a_section_is_judged_and_shown_as_one_table(make, measure):
     assert "one core" in "".join(rows[1].findall("td")[1].itertext())
     with pytest.raises(InputError, match="section 'sped', did you mean 'speed'.*speed, later"):
         study.verdicts("sped")
+
+
+def test_a_rule_that_changed_after_the_data_says_so_on_the_page(make, measure):
+    study, speed = make(repeats=3, claims=[CLAIMS[0] | {"changed": "after the data: margin 1.1 was 1.05"}])
+    measure(study, speed, slow_a)
+    for shown in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
+        assert "<dt>Changed</dt><dd>after the data: margin 1.1 was 1.05</dd>" in shown
 
 
 def slow_a(point):

@@ -14,7 +14,7 @@ import pytest
 from labbook.claims import rules
 from labbook.claims.schema import RULES
 
-RUNS = 150
+RUNS = 300
 NOISE = {
     "normal": lambda draw: draw.gauss(0, 0.3),
     "skewed": lambda draw: draw.expovariate(3) - math.log(2) / 3,
@@ -35,9 +35,18 @@ def power(exponent):
     return lambda system, x: x ** exponent
 
 
+def beside(constant, exponent):
+    return lambda system, x: constant + x ** exponent
+
+
+def trend(factor):
+    """Over all x, a growth of `factor`."""
+    return power(math.log(factor) / math.log(XS[-1] / XS[0]))
+
+
 def growing(factor):
-    """From the smallest x to the largest, system a grows `factor` times as much as b."""
-    return lambda system, x: 2.0 * x if system == "b" else 2.0 * x * factor ** (x == XS[-1])
+    """Over all x, system a grows `factor` times as much as b."""
+    return lambda system, x: 2.0 * x * (1.0 if system == "b" else trend(factor)(system, x))
 
 
 def step(factor):
@@ -68,10 +77,13 @@ CASES = [   # rule, true values, the wrong verdicts, and whether only the smalle
     (rule("differs_over", along="x", **ALONE, margin=1.3), step(1.3), BOTH),
     (rule("differs_over", along="x", **ALONE, margin=1.3), step(1.5), {rules.NOT_REPLICATED}),
     (rule("grows_with", along="x", **ALONE), of_a(1), BOTH),
-    (rule("grows_with", along="x", **ALONE, margin=1.5), step(1.5), BOTH),
+    (rule("grows_with", along="x", **ALONE, margin=1.5), trend(1.5), BOTH),
     (rule("scales_with", along="x", **ALONE, low=0.8, high=1.2), power(0), {rules.REPLICATED}),
     (rule("scales_with", along="x", **ALONE, low=0.8, high=1.2), power(0.8), BOTH),
     (rule("scales_with", along="x", **ALONE, high=1.0), power(1), BOTH),
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(3, 0.8), BOTH),
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(3, 1.2), BOTH),
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), of_a(1), {rules.REPLICATED}),
     (rule("grows_alike", along="x", **AB, margin=1.5), growing(1), {rules.NOT_REPLICATED}),
     (rule("grows_alike", along="x", **AB, margin=1.5), growing(1.5), BOTH),
     (rule("grows_less", along="x", **AB), growing(1), BOTH),

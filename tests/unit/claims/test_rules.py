@@ -325,6 +325,37 @@ def test_a_metric_goes_with_a_power_of_a_parameter(power, ends, verdict):
     assert found.verdict == verdict and found.interval.value == pytest.approx(power)
 
 
+@pytest.mark.parametrize("power, verdict", [(1.0, REPLICATED), (0.4, NOT_REPLICATED), (2.0, NOT_REPLICATED)])
+def test_a_line_is_proportional_beside_a_constant(power, verdict):
+    rule = {"name": "proportional", "along": "clients", "of": {"system": "a"}, "low": 0.8, "high": 1.25}
+    for counts in ((2, 8, 32), (1, 2, 4, 32)):
+        found = judged(rule, rows(lambda s, c, r: 12.0 + 0.5 * c**power * (1 + r / 100), clients=counts))
+        assert found.verdict == verdict and found.interval.value == pytest.approx(power, abs=1e-3)
+
+
+def test_a_constant_alone_is_proportional_to_nothing():
+    rule = {"name": "proportional", "along": "clients", "of": {"system": "a"}, "low": 0.8, "high": 1.25}
+    assert judged(rule, rows(lambda s, c, r: 50.0 - c / 10)).verdict == NOT_REPLICATED
+    assert judged(rule, rows(lambda s, c, r: 7.0)).verdict == NOT_REPLICATED
+
+
+def test_beside_a_constant_two_points_show_no_proportion():
+    rule = {"name": "proportional", "along": "clients", "low": 0.8, "high": 1.25}
+    found = judged(rule, rows(factor(1), clients=(1, 10)))
+    assert (found.verdict, found.reason) == (NOT_TESTABLE, "fewer than three values of clients can be compared")
+    assert "0" in judged(rule, rows(lambda *_: 0.0)).reason
+
+
+def test_every_value_of_along_counts_in_a_growth():
+    """The two ends alone would call this a growth."""
+    rule = {"name": "grows_with", "along": "clients", "of": {"system": "a"}, "margin": 1.05}
+    falling = {1: 1.0, 2: 0.9, 4: 0.8, 8: 0.7, 16: 0.6, 32: 1.2}
+    found = judged(rule, rows(lambda s, c, r: falling[c], clients=tuple(falling)))
+    assert found.verdict == NOT_REPLICATED and found.interval.value < 1
+    from_0 = judged(rule, rows(growing(1, 0), clients=(0, 5, 10)))
+    assert from_0.interval.value == pytest.approx(15.02 / 5.02)
+
+
 def test_of_nothing_there_is_no_power():
     rule = {"name": "scales_with", "along": "clients", "low": 1}
     assert "0" in judged(rule, rows(lambda *_: 0.0)).reason

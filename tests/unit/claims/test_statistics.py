@@ -9,6 +9,7 @@ import pytest
 from labbook.claims import rules
 from labbook.claims.statistics import (
     coverage,
+    exponent_beside_constant,
     median_interval,
     ratio,
     repeats_needed,
@@ -196,3 +197,13 @@ def test_a_real_difference_is_found():
     assert sum(f.verdict == rules.REPLICATED for f in found) > 190
     found = [rules.decide(CLAIM, list(rows(draw, 6, effect=1 / 8)), ["system"]) for _ in range(200)]
     assert sum(f.verdict == rules.NOT_REPLICATED for f in found) > 190
+
+
+def test_a_line_beside_a_constant_has_the_exponent_1():
+    xs = (2, 8, 32)
+    assert exponent_beside_constant(xs, [20 + 3 * x for x in xs]) == pytest.approx(1, abs=1e-3)
+    assert exponent_beside_constant(xs, [20 + 3 * x**2 for x in xs]) == pytest.approx(2, abs=2e-3)
+    assert exponent_beside_constant(xs, [20 - x / 10 for x in xs]) == 0
+    for bad in ((2, 2, 8), (0, 2, 8)):
+        with pytest.raises(InputError, match="x"):
+            exponent_beside_constant(bad, (1, 2, 3))
