@@ -24,7 +24,7 @@ def test_the_moments_of_a_server_that_boots(page):
     assert point["ssh_after_running_s"] > 0 and point["platform"] == "OpenStack 2026.2"
 
 
-def test_a_function_is_told_with_its_evidence(page):
+def test_a_function_is_reported_with_its_evidence(page):
     point, = page.recorded("functions")
     assert (point["function"], point["works"]) == ("quota", 1) and "cores" in point["evidence"]
 

@@ -86,7 +86,7 @@ print(sorted(client[:].apply_sync(lambda: __import__("os").getpid())))"""
     again.close()
 
 
-def test_a_dead_engine_is_told_with_its_host_and_replaced(lab):
+def test_a_dead_engine_is_reported_with_its_host_and_replaced(lab):
     with pytest.raises(SystemFailure, match="client1: the engine of the clients has died"):
         Crew.of(lab).run(die, timeout=10**6)     # which nobody waits for
     assert len(Crew.of(lab).run(where)) == 2

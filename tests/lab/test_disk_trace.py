@@ -60,7 +60,7 @@ def asked_bytes(frame, who):
     return mine["size_bytes"].sum()
 
 
-def test_a_sequential_and_a_random_reader_are_told_apart(lab):
+def test_a_sequential_and_a_random_reader_are_distinguished(lab):
     began = time.time()
     frame, had = traced(lab, "sequential")
     alone = of(frame, "sequential")
@@ -90,7 +90,7 @@ def test_only_its_own_disk_is_traced(lab, disk):
     assert trace.requests["size_bytes"].sum() < 1 << 20
 
 
-def test_writes_are_told(lab, disk):
+def test_writes_are_reported(lab, disk):
     with disk.trace() as trace:
         lab.host("h1").run("dd if=/dev/zero of=written bs=64k count=32 oflag=direct status=none")
     written = trace.requests[trace.requests["write"] & (trace.requests["thread"] == "dd")]
@@ -169,7 +169,7 @@ def test_what_a_seek_costs(lab, disk):
     assert lab.host("h1").run("ls seek-cost", check=False).exit_code != 0
 
 
-def test_requests_for_which_there_was_no_room_are_counted_and_told(lab, disk, monkeypatch, capsys):
+def test_requests_for_which_there_was_no_room_are_counted_and_reported(lab, disk, monkeypatch, capsys):
     with_less(monkeypatch, "--buffer-kb=8")
     host, trace = lab.host("h1"), disk.trace().begin()
     tracer = host.process("trace")
@@ -181,7 +181,7 @@ def test_requests_for_which_there_was_no_room_are_counted_and_told(lab, disk, mo
     assert f"lacks {trace.facts['lost']} events" in capsys.readouterr().err
 
 
-def test_a_full_file_ends_it_and_is_told(lab, disk, monkeypatch, capsys):
+def test_a_full_file_ends_it_and_is_reported(lab, disk, monkeypatch, capsys):
     with_less(monkeypatch, "--most-mb=0.000001")
     host, trace = lab.host("h1"), disk.trace().begin()
     for _ in range(3):
@@ -196,13 +196,13 @@ def with_less(monkeypatch, option):
         "--device=", f"{option} --device="))
 
 
-def test_a_kernel_that_refuses_is_told_with_what_it_said(disk, monkeypatch):
+def test_a_kernel_that_refuses_is_reported_with_what_it_said(disk, monkeypatch):
     with_less(monkeypatch, "--instance=no/such")
     with pytest.raises(LabError, match="(?s)the tracer.*No such file.*labbook doctor"):
         disk.trace().begin()
 
 
-def test_a_tracer_that_was_killed_is_told_and_the_next_one_works(lab, disk):
+def test_a_tracer_that_was_killed_is_reported_and_the_next_one_works(lab, disk):
     trace = disk.trace().begin()
     lab.host("h1").process("trace").kill()
     assert instances(f"labbook-{lab.id}-")

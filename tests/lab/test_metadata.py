@@ -175,7 +175,7 @@ def told_apart(names, *inventories) -> str:
     return "\n".join(one[one.name.isin(names)].to_json(orient="records") for one in inventories)
 
 
-def test_no_answer_at_all_is_told_and_nothing_hangs(lab, ceph, mounts):
+def test_no_answer_at_all_is_reported_and_nothing_hangs(lab, ceph, mounts):
     stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, call_seconds=1, **LOAD)
     stopped = [ceph.mdss[mds.name].process for mds in ceph.ranks().values()]
     try:

@@ -105,7 +105,7 @@ def test_a_crew_measures_there(rack):
     assert set(load.rows.host) == {"on-h1", "on-h2"}
 
 
-def test_clocks_of_one_machine_agree_within_what_is_told(rack):
+def test_clocks_of_one_machine_agree_within_what_is_reported(rack):
     clocks = Crew.of(rack).clock_offsets()
     assert len(clocks) == 2 and all(abs(c.offset_s) <= c.uncertainty_s + 0.001 for c in clocks)
     assert Crew.of(rack).clock_offsets() is clocks
@@ -140,7 +140,7 @@ def test_a_host_that_is_away_for_good_is_an_error_and_works_again_when_it_is_bac
     assert len(again) == 2 and not set(again) & set(engines)  # what those still did was not known
 
 
-def test_a_dead_engine_is_told_and_replaced(rack):
+def test_a_dead_engine_is_reported_and_replaced(rack):
     with pytest.raises(SystemFailure, match="the engine of the clients has died"):
         Crew.of(rack).run(die)
     assert [name for name, *_ in Crew.of(rack).run(where)] == ["on-h1", "on-h2"]

@@ -44,7 +44,7 @@ def test_hosts_that_can_be_used_are_as_before_after_the_look(place, environment)
     assert not [d for name in before for d in differences(before[name], after[name])]
 
 
-def test_everything_that_is_wrong_is_told_at_once(place, environment, tmp_path):
+def test_everything_that_is_wrong_is_reported_at_once(place, environment, tmp_path):
     there = environment(hosts={
         "h1": {"python": "/opt/python", "root": "/srv/labs/mine", "data": "10.9.9.9"},
         "h2": {"port": 23}, "h3": {"user": "nobody"}})
@@ -77,7 +77,7 @@ def mistake(file):
     (None, {"hosts": {"h2": {"address": "no-such-host.invalid"}}},
      ["hosts.h2.address: reachable (no such name"]),
 ])
-def test_each_way_not_to_be_reached_is_told_apart(environment, spoil, changes, told):
+def test_each_way_not_to_be_reached_is_distinguished(environment, spoil, changes, told):
     seen = preflight.examine(lab(), environment(spoil, **changes))
     wrong = [one for one in seen if not one.ok]
     text = "\n".join(one.words() for one in wrong)
@@ -85,7 +85,7 @@ def test_each_way_not_to_be_reached_is_told_apart(environment, spoil, changes, t
     assert len({one.key for one in wrong}) == len(wrong) <= 3, text
 
 
-def test_a_host_that_is_off_is_told_and_the_others_are_looked_at(place, environment, monkeypatch):
+def test_a_host_that_is_off_is_reported_and_the_others_are_looked_at(place, environment, monkeypatch):
     monkeypatch.setattr(ssh, "CONNECT_SECONDS", 3)
     place.cut("h2")
     try:
@@ -97,7 +97,7 @@ def test_a_host_that_is_off_is_told_and_the_others_are_looked_at(place, environm
     assert "hosts.h3.root" in {one.key for one in seen}
 
 
-def test_data_addresses_that_do_not_meet_are_told(place, environment):
+def test_data_addresses_that_do_not_meet_are_reported(place, environment):
     there = environment()
     block = f"iptables -I OUTPUT -d {place.addresses['h2']['data']} -j DROP"
     place.inside("h1", block)
@@ -110,7 +110,7 @@ def test_data_addresses_that_do_not_meet_are_told(place, environment):
     assert "hosts.h1.data: data address" in wrong[1] and "from h2 (no answer" in wrong[1]
 
 
-def test_a_root_folder_that_others_write_to_and_a_lab_that_has_the_host_are_told(place, environment):
+def test_a_root_folder_that_others_write_to_and_a_lab_that_has_the_host_are_reported(place, environment):
     place.inside("h1", "cd /home/op && mkdir labbook && chmod 777 labbook", user="op")
     place.inside("h2", "cd /home/op && mkdir labbook && echo '{}' > labbook/in-use", user="op")
     try:
@@ -124,7 +124,7 @@ def test_a_root_folder_that_others_write_to_and_a_lab_that_has_the_host_are_told
     assert [one.key for one in seen if one.name == "in use"] == ["hosts.h2"]
 
 
-def test_a_login_shell_that_speaks_is_told(place, environment):
+def test_a_login_shell_that_speaks_is_reported(place, environment):
     place.inside("h1", "echo 'echo welcome' > /home/op/.bashrc", user="op")
     try:
         wrong = [one.words() for one in preflight.examine(lab(), environment()) if not one.ok]

@@ -66,7 +66,7 @@ def nothing(_):
     (nothing, {"allow": ["limits", "disk"]}, InputError, ["hosts.h1.allow", "shape"]),
 ], ids=["wrong key", "unknown host", "changed host", "root not writable", "root of the system",
         "missing role", "no limits", "no disk", "no shape"])
-def test_what_is_wrong_is_told_and_nothing_is_changed(place, here, spoil, changes, kind, told):
+def test_what_is_wrong_is_reported_and_nothing_is_changed(place, here, spoil, changes, kind, told):
     with as_before(place):
         with pytest.raises(kind) as error:
             there = spoilt(place, here, spoil, changes)

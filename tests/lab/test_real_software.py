@@ -123,7 +123,7 @@ def test_where_nothing_may_be_brought_all_must_be_there(there):
         software.install(host, real, host.root.parent)
 
 
-def test_a_python_that_cannot_be_used_is_told(there):
+def test_a_python_that_cannot_be_used_is_reported(there):
     host, real = there()
     host.put("#!/bin/sh\nsed 's/^import sys$/import sys; sys.version_info = (3, 9, 2)/' | "
              "exec python3 \"$@\"\n", "old", 0o755)
@@ -162,7 +162,7 @@ def test_artifacts_come_below_the_labs_folder_whole_or_not_at_all(there, place, 
         hashlib.sha256((folder / "14.jar").read_bytes()).hexdigest())
 
 
-def test_a_full_disk_is_told_in_the_words_of_the_host(there, tmp_path):
+def test_a_full_disk_is_reported_in_the_words_of_the_host(there, tmp_path):
     (tmp_path / "much").mkdir()
     (tmp_path / "much" / "file").write_bytes(bytes(4 << 20))
     host, _ = there()

@@ -42,7 +42,7 @@ def test_its_file_is_all_that_the_paper_of_this_book_needs():
     assert addresses == set(re.findall(r"(?:192\.0\.2|198\.51\.100)\.\d+", " ".join(blocks("bash"))))
 
 
-def test_all_that_may_be_allowed_is_told_with_what_stays_of_it():
+def test_all_that_may_be_allowed_is_reported_with_what_stays_of_it():
     rows = re.findall(r"^\|.*\|$", PAGE, re.M)
     assert all(f"`{kind}`" in PAGE and any(f"(`{kind}`)" in row for row in rows) for kind in ALLOW)
 

@@ -75,7 +75,7 @@ def test_equal_ratios_of_x_may_take_equal_steps():
     assert axes.get_xscale() == "log" and list(axes.get_xticks()) == [0.25, 1, 10]
 
 
-def test_what_is_saved_is_told_in_prose():
+def test_what_is_saved_is_reported_in_prose():
     told = figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 2},
                                  scenario="list", rtt_ms=500)
     assert told == "5.00 % (5.00 to 5.00)"
@@ -95,7 +95,7 @@ EVENTS = {"cut_s": "WAN cut", "healed_s": "healed", "never_s": "never"}
 
 
 @pytest.mark.parametrize("as_list", [list, np.array])
-def test_a_fault_is_told_through_its_time(as_list):
+def test_a_fault_is_reported_through_its_time(as_list):
     frame = pd.DataFrame([cut(1, 1, as_list), cut(2, 1, as_list, healed=math.nan)])
     picture = figures.timeline(frame, by=["weight"], events=EVENTS)
     assert [p.alt for p in picture.panels] == [
@@ -113,7 +113,7 @@ def test_of_several_repeats_the_middle_one_is_drawn():
     assert "the repeat with the middle outage" in picture.caption
 
 
-def test_a_fault_that_was_not_measured_is_told():
+def test_a_fault_that_was_not_measured_is_reported():
     assert figures.timeline(pd.DataFrame(columns=["weight"]), by=["weight"], events=EVENTS) is NOT_MEASURED
     assert figures.timeline(pd.DataFrame([{"weight": 1, "mean_ms": 3.0}]), by=["weight"],
                             events=EVENTS) is NOT_MEASURED

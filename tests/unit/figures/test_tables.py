@@ -43,7 +43,7 @@ def test_where_nothing_was_measured_what_is_printed_stands_alone(summary):
     assert figures.paper_vs_measured(PRINTED, summary, **BY).rows[1] == ("20", "*", "", "2,160", "")
 
 
-def test_what_fails_is_told_with_all_that_was_seen_of_it():
+def test_what_fails_is_reported_with_all_that_was_seen_of_it():
     frame = pd.DataFrame([
         dict(function="reboot", release="newer", works=works, evidence=seen)
         for works, seen in ((1.0, "3 of 3"), (0.0, "1 of 3"), (0.0, "2 of 3"))]
@@ -101,7 +101,7 @@ def test_tables_escape_what_they_are_given():
     assert "<b>" not in figures.Table(("a", "<b>"), (("<b>", "<b>"),), caption="<b>")._repr_html_()
 
 
-def test_conditions_are_told_in_words():
+def test_conditions_are_reported_in_words():
     table = figures.conditions({"cpu": "Some CPU", "cores": 2, "steal": 0.013})
     assert table.rows == (("Processor", "Some CPU"), ("Cores", "2"),
                           ("Largest share of a measurement's time taken by other virtual machines", "1%"))

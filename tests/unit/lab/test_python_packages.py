@@ -59,7 +59,7 @@ def test_other_pythons_and_other_pins_have_folders_of_their_own(packages):
         packages.fetch({**seen, "version": [3, 9, 2], "host": "rack1"})
 
 
-def test_what_cannot_be_fetched_is_told_and_leaves_nothing(packages, monkeypatch):
+def test_what_cannot_be_fetched_is_reported_and_leaves_nothing(packages, monkeypatch):
     monkeypatch.setattr(wheels, "_said", lambda command: "no such version")
     with pytest.raises(LabError, match="packages for tool 1.2 .*:\nno such version\nno such version"):
         packages.fetch()

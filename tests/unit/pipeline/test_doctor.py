@@ -143,7 +143,7 @@ def test_a_cloud_that_stands_in_for_a_system_is_asked_before_anything_starts(clo
     doctor.require(["large"], "environments/clouds.yml")
 
 
-def test_a_cloud_that_knows_us_is_told(clouds, monkeypatch, capsys):
+def test_a_cloud_that_knows_us_is_reported(clouds, monkeypatch, capsys):
     from labbook.systems.cloud import user_cloud
 
     monkeypatch.setattr(user_cloud, "api_of", lambda *_: SimpleNamespace(quota=dict))

@@ -91,7 +91,7 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
     assert publish.publish("wan")[0] == "rack.yml"
 
 
-def test_clouds_that_stand_in_are_told_with_what_is_made_there(tmp_path, monkeypatch):
+def test_clouds_that_stand_in_are_reported_with_what_is_made_there(tmp_path, monkeypatch):
     from labbook.lab.environment.environment import Environment
     from labbook.pipeline import own_clouds
 

@@ -32,7 +32,7 @@ def test_states_of_pages(book):
                         "e": "never run"}
 
 
-def test_a_run_that_goes_on_is_told_with_how_far_it_is(book):
+def test_a_run_that_goes_on_is_reported_with_how_far_it_is(book):
     book.study("a", "1")
     put(book, "a", state="failed", error={"name": "E", "message": "m", "log": "l"})
     with pages.only_me("a") as partial:
@@ -55,7 +55,7 @@ def killed_after_seven_points(book, study, **begin):
         {"event": "done", "experiment": "x", "done": 7, "total": 24, "seconds": 10})))
 
 
-def test_a_killed_run_is_told_with_how_far_it_came_until_another_one_ends(book):
+def test_a_killed_run_is_reported_with_how_far_it_came_until_another_one_ends(book):
     book.study("a", "1")
     put(book, "a")
     killed_after_seven_points(book, "a")
@@ -171,7 +171,7 @@ def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at
         "cms: started\ncms  2/4 points  1 min\ncms: done (1 min 10 s)\n")
 
 
-def test_the_first_failure_of_each_kind_is_told_at_once(tmp_path, capsys):
+def test_the_first_failure_of_each_kind_is_reported_at_once(tmp_path, capsys):
     story, bar = progress.RunState(tmp_path / "none"), progress.Bar("cms")
     for failure in (("a=1", "TypeError: no"), ("a=2", "TypeError: no"), ("a=3", "LabError: gone")):
         story.failures.append(failure)

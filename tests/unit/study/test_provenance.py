@@ -61,7 +61,7 @@ def test_the_way_to_the_same_hosts_does_not_matter(tmp_path, old, new):
     assert old in RACK and place_of(tmp_path, RACK.replace(old, new)) == place_of(tmp_path, RACK)
 
 
-def test_addresses_users_and_keys_are_not_told(tmp_path):
+def test_addresses_users_and_keys_are_not_reported(tmp_path):
     (tmp_path / "rack.yml").write_text(RACK)
     redact = provenance.redactor(tmp_path / "rack.yml")
     told = redact({"op@10.0.0.1": ["jay@gate.example.org: refused", "/10.0.0.11:9160", 7, None],

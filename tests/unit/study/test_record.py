@@ -124,7 +124,7 @@ def test_what_a_killed_run_left_is_cleaned_and_a_live_one_is_left_alone(records)
     assert {p.name for p in records.folder.iterdir()} == {"earlier.parquet", "slow"}
 
 
-def test_failures_are_told_and_forgotten(records):
+def test_failures_are_reported_and_forgotten(records):
     assert records.failure("k") is None
     records.write_failure("k", {"key": "k", "message": "it broke"}, "Traceback: it broke")
     told = records.failure("k")

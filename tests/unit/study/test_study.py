@@ -478,7 +478,7 @@ def test_time_that_is_up_does_not_matter_when_nothing_remains(make, measure, mon
     study.complete()
 
 
-def test_progress_is_told_line_by_line(make, root, monkeypatch):
+def test_progress_is_reported_line_by_line(make, root, monkeypatch):
     monkeypatch.setenv("LABBOOK_PROGRESS", str(root / "progress"))
     study, speed = make()
     failing(study, speed, {1}, SystemFailure("it died"))
@@ -612,7 +612,7 @@ def test_the_first_failure_is_said_at_once(make, capsys, monkeypatch):
     assert said.count("it died") == 1 and speed.points()[0].label in said
 
 
-def test_alike_failures_are_told_once(make):
+def test_alike_failures_are_reported_once(make):
     study, speed = make()
     failing(study, speed, set(range(1, 8)), SystemFailure("it died"))
     with pytest.raises(PointsFailed) as raised:

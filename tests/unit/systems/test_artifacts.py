@@ -195,7 +195,7 @@ def full_says_a_tool(folder):
 
 
 @pytest.mark.parametrize("fill", [full, full_says_a_tool])
-def test_a_full_disk_is_told_and_leaves_what_was_there(maven, fill):
+def test_a_full_disk_is_reported_and_leaves_what_was_there(maven, fill):
     before = build_once("thing", lambda folder: (folder / "a").write_text("1"))
 
     def half(folder):

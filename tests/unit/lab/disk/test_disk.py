@@ -73,7 +73,7 @@ def test_what_is_not_given_stays(disk):
     assert disk.facts()["read_ahead_kb"] == 32
 
 
-def test_a_kernel_that_does_not_keep_it_is_told(disk):
+def test_a_kernel_that_does_not_keep_it_is_reported(disk):
     with pytest.raises(LabError, match="scheduler bfq was set and is none"):
         disk.set(scheduler="bfq")       # these files have no brackets for what was chosen
 
@@ -146,7 +146,7 @@ def test_the_ratio_is_of_the_means():
 @pytest.mark.parametrize("words, told", [
     ("", "nothing"), ("fio: no space", "no space"), ("{}", "no times"),
     (said(sequential=[1, 1], random=[0, 0]), "read nothing")])
-def test_fio_that_did_not_read_is_told(words, told):
+def test_fio_that_did_not_read_is_reported(words, told):
     with pytest.raises(LabError, match=told):
         module.seek_times(words)
 

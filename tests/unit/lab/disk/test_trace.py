@@ -114,7 +114,7 @@ def test_lost_events_of_all_processors_are_added_up(tmp_path):
     assert instance.lost() == 27
 
 
-def test_what_cannot_be_set_up_is_told_and_leaves_no_instance(tmp_path, monkeypatch):
+def test_what_cannot_be_set_up_is_reported_and_leaves_no_instance(tmp_path, monkeypatch):
     monkeypatch.setattr(tracer, "INSTANCES", tmp_path)
     (tmp_path / "x").mkdir()    # one that was left; a plain folder takes any file but these
     monkeypatch.setattr(tracer.Instance, "_set_up", lambda *_: tracer.Instance._set(

@@ -224,7 +224,7 @@ def _unknown(folder):
     (_locked_pem, "key", "has a passphrase"),
     (_unknown, "known_hosts", "ssh-keyscan -p 22 gate.example.org"),
 ])
-def test_keys_that_cannot_be_used_are_told_where_the_file_names_them(keys, spoil, key, said):
+def test_keys_that_cannot_be_used_are_reported_where_the_file_names_them(keys, spoil, key, said):
     spoil(keys)
     with pytest.raises(InputError) as error:
         Environment.parse(RACK, file="rack.yml")

@@ -75,7 +75,7 @@ LAB = {"sites": ["a"], "hosts": {"client": {"site": "a", "role": "client", "limi
                                  "db": {"site": "a", "role": "db", "limits": {"fuse": False}}}}
 
 
-def test_it_is_asked_of_the_kernel_and_told_before_a_run():
+def test_it_is_asked_of_the_kernel_and_reported_before_a_run():
     lab = LabDescription.parse(LAB)
     assert requirements._asked(lab) == {"hosts", "fuse"}
     assert dict(requirements._listed("features", "fuse")).keys() == {"fuse"}

@@ -120,7 +120,7 @@ def test_file_systems_of_programs_ask_for_leave():
         require_allowed(mounting, match(mounting, there), there)
 
 
-def test_all_that_is_not_allowed_is_told_at_once():
+def test_all_that_is_not_allowed_is_reported_at_once():
     there = rack({"r1": ("lan", ALL, ["disk"]), "r2": ("lan", ["client"])})
     with pytest.raises(InputError) as error:
         require_allowed(lab(LIMITED), match(lab(LIMITED), there), there)
@@ -141,6 +141,6 @@ def test_a_link_with_settings_asks_both_its_sites_and_one_without_none():
         require_allowed(study, match(study, there), there)
 
 
-def test_what_is_allowed_is_not_told():
+def test_what_is_allowed_is_not_reported():
     there = rack({"r1": ("lan", ALL), "r2": ("lan", ["client"])}, allow=["limits", "disk"])
     require_allowed(lab(LIMITED), match(lab(LIMITED), there), there)

@@ -156,7 +156,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("found, wants, entry, said", LACKS.values(), ids=LACKS)
-def test_what_a_host_lacks_is_told_with_the_key_and_what_to_do(found, wants, entry, said):
+def test_what_a_host_lacks_is_reported_with_the_key_and_what_to_do(found, wants, entry, said):
     told = problems(found, wants, **entry)
     assert len(told) == 1, told
     assert all(words in told[0] for words in said), told
@@ -214,7 +214,7 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("make, key, said", CAUSES.values(), ids=CAUSES)
-def test_each_cause_of_a_lost_way_is_told_apart(make, key, said):
+def test_each_cause_of_a_lost_way_is_distinguished(make, key, said):
     try:
         try:
             raise make()

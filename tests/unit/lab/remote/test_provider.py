@@ -45,7 +45,7 @@ def test_shares_of_processors(names, cpus, given):
 
 
 @pytest.mark.parametrize("names", [["small", "client"], ["large"]])
-def test_too_few_processors_are_told(names):
+def test_too_few_processors_are_reported(names):
     with pytest.raises(LabError, match="r1: .* more cores than its 2"):
         share_cores(SIZES, names, [0, 1], "r1")
 

@@ -26,7 +26,7 @@ SEEN = {"python": "/usr/bin/python3", "version": [3, 12, 3], "bits": 64, "implem
     ({"free_threaded": True}, "not the usual 64-bit CPython"),
     ({"bits": 32}, "not the usual 64-bit CPython"),
 ])
-def test_a_python_for_which_there_are_no_packages_is_told(change, told):
+def test_a_python_for_which_there_are_no_packages_is_reported(change, told):
     with pytest.raises(LabError, match=f"rack1: .*{told}.*`python`"):
         wheels.check_kind("rack1", SEEN | change)
 
@@ -51,7 +51,7 @@ def fill(command):
         (target / name).touch()
 
 
-def test_where_uv_fails_pip_is_tried_and_both_complaints_are_told(tmp_path, monkeypatch):
+def test_where_uv_fails_pip_is_tried_and_both_complaints_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path))
     monkeypatch.setattr(wheels, "_said", lambda command: f"{command[1]} says no")
     with pytest.raises(LabError, match="rack1's Python 3.12 on x86_64 with glibc:\npip says no\n-m says no"):

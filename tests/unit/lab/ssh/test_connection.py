@@ -65,7 +65,7 @@ def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path):
     assert closed
 
 
-def test_an_address_that_a_name_stands_for_is_not_told(tmp_path):
+def test_an_address_that_a_name_stands_for_is_not_reported(tmp_path):
     """Records take the names of hosts out of what is told, and know no other address of theirs."""
     known = tmp_path / "known_hosts"
     known.touch()

@@ -86,7 +86,7 @@ def test_it_is_summed_over_processes_and_unknown_without_them():
     assert server_cpu(SimpleNamespace()) is server_cpu(SimpleNamespace(process=None)) is None
 
 
-def test_a_server_that_has_ended_is_told_by_its_host():
+def test_a_server_that_has_ended_is_reported_by_its_host():
     ended = subprocess.Popen(["true"])
     ended.wait()
     with pytest.raises(SystemFailure, match="db1: galera has ended.*\n.*\nout of memory"):

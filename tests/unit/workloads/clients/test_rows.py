@@ -23,7 +23,7 @@ def test_clients_that_use_up_their_core_are_limited_whatever_call_hangs(slow):
     assert client_limited(sum(made["issued_per_s"]), 12_000, 0) and client_limited(1, 12_000, made["clients_cpu_share"])
 
 
-def test_the_busiest_host_is_told():
+def test_the_busiest_host_is_reported():
     made = call_metrics(calls(hosts=("c1", "c2")), [0.1, 0.3], clients("c1", "c2"))
     assert made["issued_per_s"] == pytest.approx([4500, 4500])
     assert made["clients_cpu_share"] == pytest.approx(0.75)

@@ -168,7 +168,7 @@ def test_each_works_on_a_cloud_that_works(name):
     ("run_several", "starts", {}),
     ("run_one", "room", {}),
 ])
-def test_what_goes_wrong_is_told(name, broken, numbers):
+def test_what_goes_wrong_is_reported(name, broken, numbers):
     load, cloud = tried(name, broken)
     assert load.metrics["works"] == 0 and load.metrics["evidence"]
     assert not cloud.servers()      # nothing runs beside what comes after

@@ -103,7 +103,7 @@ def fail(message):
     raise ValueError(message)
 
 
-def test_what_a_function_raises_is_told_with_its_host(lab):
+def test_what_a_function_raises_is_reported_with_its_host(lab):
     with pytest.raises(SystemFailure, match="c2: ValueError: two|c1: ValueError: one") as caught:
         Crew.of(lab).run(fail, ["one", "two"])
     assert "Traceback" in caught.value.log and "in fail" in caught.value.log

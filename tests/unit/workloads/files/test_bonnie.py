@@ -125,12 +125,12 @@ def test_its_start_is_told_by_our_clock(acting):
     (speaks(printed="Version 1.97\n1.97,1.97,lab\n"), "printed no rates"),
     (speaks(said="\n".join(SAID.splitlines()[:3])), "went through other phases"),
     ("printf 'Create files in sequential order...' >&2; sleep 60", "to end in /mnt/x: not within")])
-def test_what_goes_wrong_is_told_with_its_words(acting, text, words):
+def test_what_goes_wrong_is_reported_with_its_words(acting, text, words):
     with pytest.raises(SystemFailure, match=words):
         bonnie(acting(text), "/mnt/x", directories=8, seconds_at_most=1)
 
 
-def test_without_it_what_to_install_is_told(tmp_path, monkeypatch):
+def test_without_it_what_to_install_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(bonnie_csv, "PROGRAM", "/nowhere/bonnie++")
     with pytest.raises(LabError, match="no bonnie") as refusal:
         bonnie(here_host(tmp_path, "c1"), "/x", directories=8, seconds_at_most=5)

@@ -37,7 +37,7 @@ def test_what_a_call_without_success_did_is_not_known():
     assert found[0, 0] == (19, 22) and found[0, 1] == (21, 21)
 
 
-def test_names_that_are_lost_and_that_came_back_are_told_apart():
+def test_names_that_are_lost_and_that_came_back_are_distinguished():
     wanted = pd.DataFrame([(0, 0, 2, 2), (0, 1, 1, 3), (0, 2, 1, 1), (0, 3, 2, 2)],
                           columns=["client", "directory", "least", "most"])
     entries = {(0, 0): json.dumps(["a"]), (0, 1): json.dumps(["a", "b"]), (0, 2): json.dumps(["a", "b", "c"]),

@@ -40,7 +40,7 @@ def asked(path, names=None, call_seconds=5, seconds=20):
         {"path": str(path), "names": names, "call_seconds": call_seconds, "seconds": seconds}).run())
 
 
-def test_all_that_is_there_is_told_with_all_it_has(tree, host):
+def test_all_that_is_there_is_reported_with_all_it_has(tree, host):
     found = take(host, tree).set_index("name")
     assert set(found.index) == {".", "a", "b", "link", "empty", *(f"{d}/{n}" for d in "ab" for n in "123")}
     assert (found.state == "there").all() and (found.error == "").all()
@@ -71,7 +71,7 @@ def test_what_has_an_error_is_not_missing(tree, monkeypatch):
     assert (row.state, row.error) == ("unobtainable", "EIO")
 
 
-def test_a_name_that_hangs_is_left_and_the_others_are_told(tree, monkeypatch):
+def test_a_name_that_hangs_is_left_and_the_others_are_reported(tree, monkeypatch):
     real = on_host.attributes
 
     def attributes(place):
@@ -87,7 +87,7 @@ def test_a_name_that_hangs_is_left_and_the_others_are_told(tree, monkeypatch):
     assert set(found.error[:9]) == {"timeout", "like others of its directory"}
 
 
-def test_what_there_was_no_time_for_is_told_as_such(tree):
+def test_what_there_was_no_time_for_is_reported_as_such(tree):
     before = asked(tree, ["a/1", "a/2"])
     found = asked(tree, ["a/1", "a/2"], seconds=0)
     assert set(found.state) == {"not asked"} and set(found.error) == {"no time left to ask"}

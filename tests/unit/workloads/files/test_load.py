@@ -56,7 +56,7 @@ def test_a_phase_lasts_as_long_as_asked_and_counts_its_own_calls(crew, tmp_path)
     assert not [name for _, _, names in os.walk(tmp_path) for name in names]
 
 
-def test_the_time_limit_is_told(crew, tmp_path):
+def test_the_time_limit_is_reported(crew, tmp_path):
     load = metadata(crew, [tmp_path], pattern="bonnie", phase_s=20, directories=2, files=10, seed=1,
                     seconds_at_most=0.5)
     assert load.metrics["truncated"] == 1 and list(load.phases.phase) == ["sequential_create"]

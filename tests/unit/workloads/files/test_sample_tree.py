@@ -10,7 +10,7 @@ def made(folder, seed=1):
     return number, [path for path in sorted(folder.rglob("*")) if path != folder]
 
 
-def test_the_names_are_as_many_as_told(tmp_path):
+def test_the_names_are_as_many_as_reported(tmp_path):
     number, paths = made(tmp_path / "tree")
     assert number == len(paths) == 3 * (1 + 20 + 2 * 2)
 

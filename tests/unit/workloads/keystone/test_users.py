@@ -100,7 +100,7 @@ def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
     assert load.metrics["rate_per_s"] == 0
 
 
-def test_the_time_limit_ends_the_load_and_is_told(crew, server):
+def test_the_time_limit_ends_the_load_and_is_reported(crew, server):
     load = keystone_users(crew, server, **LOAD | {"times": 5000, "seconds_at_most": 0.5})
     assert load.metrics["truncated"] == 1 and load.rows.started_s.max() <= 20
     assert 0 < (load.rows.step == "").sum() < 5000

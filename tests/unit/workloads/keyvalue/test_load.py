@@ -107,7 +107,7 @@ def test_a_server_that_dies_leaves_rows_of_both_kinds(crew, null_server, protoco
     assert by_client.first().all() and not by_client.last().any()
 
 
-def test_the_time_limit_ends_the_load_and_is_told(crew, null_server):  # noqa: F811
+def test_the_time_limit_ends_the_load_and_is_reported(crew, null_server):  # noqa: F811
     load = keyvalue(crew, null_server("thrift"),
                     **LOAD | {"requests": 100_000, "seconds_at_most": 0.3})
     assert load.metrics["truncated"] == 1 and 0 < len(load.rows) < 300_000

@@ -66,7 +66,7 @@ def test_metrics_say_their_units():
     assert "sequential_create_per_s" not in bonnie_disk.metrics(bonnie_disk.phases(CSV, 0))
 
 
-def test_what_it_is_told():
+def test_its_command_line():
     words = bonnie_disk.command("/mnt/v", 512, 0, 0, True, "root")
     assert words[words.index("-s") + 1] == "512" and "-f" in words and "-D" in words
     assert words[words.index("-n") + 1] == "0" and words[-2:] == ["-u", "root"]
@@ -120,7 +120,7 @@ def test_what_it_cannot_do_is_refused(acting, tmp_path, change):
 @pytest.mark.parametrize("text, words", [
     ("echo 'no space' >&2; exit 1", "exit code 1"), ("echo Version", "printed no rates"),
     (f"echo '{CSV.replace('15412', 'many')}'", "printed no rates"), ("exec sleep 61", "not within 1 s")])
-def test_what_goes_wrong_is_told_and_its_files_are_gone(acting, tmp_path, text, words):
+def test_what_goes_wrong_is_reported_and_its_files_are_gone(acting, tmp_path, text, words):
     disk = tmp_path / "disk"
     machine = acting(f"mkdir -p {shlex.quote(str(disk))}/Bonnie.1; {text}")
     with pytest.raises(SystemFailure, match=words):
@@ -128,7 +128,7 @@ def test_what_goes_wrong_is_told_and_its_files_are_gone(acting, tmp_path, text, 
     assert "rates" in words or not list(disk.iterdir())
 
 
-def test_without_it_what_to_install_is_told(tmp_path, monkeypatch):
+def test_without_it_what_to_install_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(bonnie_csv, "PROGRAM", "/nowhere/bonnie++")
     with pytest.raises(LabError, match="no bonnie") as refusal:
         bonnie_disk.bonnie_disk(Machine.of(here_host(tmp_path, "node")), Path("/x"),

@@ -51,7 +51,7 @@ def test_a_known_host_key_is_asked_for():
     assert "UserKnownHostsFile=/dev/null" not in words
 
 
-def test_what_fails_there_and_what_is_not_reached_are_told_apart(guest):
+def test_what_fails_there_and_what_is_not_reached_are_distinguished(guest):
     with pytest.raises(LabError, match="vm1: `echo no; exit 3` ended with exit code 3: no"):
         guest.run("echo no; exit 3")
     assert guest.run("exit 3", check=False).exit_code == 3
@@ -75,7 +75,7 @@ def test_long_work_gives_all_that_it_said(guest):
     assert said.splitlines()[0] == "line 1" and len(said.splitlines()) == 200
 
 
-def test_long_work_that_fails_is_told_with_its_words(guest):
+def test_long_work_that_fails_is_reported_with_its_words(guest):
     with pytest.raises(SystemFailure, match="counting on vm1 failed with exit code 7") as failure:
         guest.finish("long", "echo the disk is full; exit 7", 10, "counting")
     assert "the disk is full" in failure.value.log

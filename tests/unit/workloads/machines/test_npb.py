@@ -88,7 +88,7 @@ def test_what_is_compiled_is_kept_until_its_sources_change(built):
     assert "gcc" in facts(machine.via)["npb_compiler"] and "-O3" in facts(machine.via)["npb_flags"]
 
 
-def test_without_a_compiler_what_to_install_is_told(tmp_path):
+def test_without_a_compiler_what_to_install_is_reported(tmp_path):
     with pytest.raises(LabError, match="no nothing-cc") as refusal:
         build(here_host(tmp_path, "c1"), compiler="nothing-cc")
     assert "libopenmpi-dev" in refusal.value.remedy
@@ -107,7 +107,7 @@ def test_on_a_users_own_host_nothing_is_put_without_leave(tmp_path):
     assert set(build(host, compiler=str(compiler))) == {*KERNELS, "pingpong"}
 
 
-def test_what_does_not_compile_is_told_and_not_taken_for_built(tmp_path):
+def test_what_does_not_compile_is_reported_and_not_taken_for_built(tmp_path):
     compiler = tmp_path / "cc"
     compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo cc 1 || { echo no way >&2; exit 1; }\n')
     compiler.chmod(0o755)
@@ -213,7 +213,7 @@ def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error
         mpirun.run(machines, 2, ["/opt/labbook/npb/cg", "S"], 10, "cg S of 2")
 
 
-def test_without_its_program_what_to_do_is_told(tmp_path):
+def test_without_its_program_what_to_do_is_reported(tmp_path):
     machine = Machine.of(here_host(tmp_path, "c1"))
     with pytest.raises(LabError, match="no program .*/npb/ep"):
         npb([machine], kernel="ep", size="S", ranks=1, seconds_at_most=5)

@@ -111,7 +111,7 @@ def test_what_cannot_be_run_is_refused(tmp_path, change, key):
     assert refusal.value.key == key
 
 
-def test_without_its_program_what_to_do_is_told(tmp_path):
+def test_without_its_program_what_to_do_is_reported(tmp_path):
     with pytest.raises(LabError, match="no program"):
         unixbench_style(Machine.of(here_host(tmp_path, "c1")), copies=1)
 

@@ -139,7 +139,7 @@ def test_context_switching_is_there_and_back(counted):
 
 
 @pytest.mark.parametrize("test, at_once", [("spawn", 1), ("shell_1", 1), ("shell_8", 8)])
-def test_processes_are_made_as_often_as_is_told(counted, test, at_once):
+def test_processes_are_made_as_often_as_reported(counted, test, at_once):
     told, _, calls = counted(test)
     assert max(call["forks"] for call in calls) == at_once * told["counts"][0]
 

@@ -145,7 +145,7 @@ def test_how_late_calls_were_and_which_were_not_made():
     assert rate_metrics(made, 10, 2) == {"latest_s": pytest.approx(0.7), "not_made": 2 + 2}
 
 
-def test_the_time_limit_ends_a_stream_and_is_told(crew, serve):
+def test_the_time_limit_ends_a_stream_and_is_reported(crew, serve):
     stream = begin_pairs(crew, serve(), **STREAM | {"seconds_at_most": 0.2})
     time.sleep(0.4)
     load = stream.end()
