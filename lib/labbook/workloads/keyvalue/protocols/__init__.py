@@ -1,9 +1,10 @@
 """Protocols by which clients call a store: each a module here, named after its protocol.
 
 A module has a class `Calls`, a subclass of wire.prepared.PreparedCalls, whose class attributes
-say what the protocol can do (OPS, LEVELS, ANY_BYTES, BATCHES, NULL_SERVER). A paper may bring a
-protocol of its own: `labbook/papers/PAPER/protocols/PROTOCOL.py`. Nothing else needs a change: the
-folders are listed, and a module is imported when it is used, by the driver and by client hosts.
+say what the protocol can do (OPS, LEVELS, ANY_BYTES, BATCHES, REGISTERS, NULL_SERVER). A paper may
+bring a protocol of its own: `labbook/papers/PAPER/protocols/PROTOCOL.py`. Nothing else needs a
+change: the folders are listed, and a module is imported when it is used, by the driver and by client
+hosts.
 """
 
 import importlib

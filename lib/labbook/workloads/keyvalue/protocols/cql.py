@@ -30,7 +30,7 @@ STATEMENTS = {
 class Calls(PreparedCalls):
     LEVELS = {"read": READ_LEVELS, "write": WRITE_LEVELS}
     LEVEL, STRONGEST, ANY_BYTES, BATCHES = "ONE", "ALL", True, True
-    NULL_SERVER = "cql"
+    REGISTERS, NULL_SERVER = True, "cql"
 
     def __init__(self, spec: dict):
         from cassandra import ConsistencyLevel, protocol
@@ -38,6 +38,7 @@ class Calls(PreparedCalls):
         super().__init__(spec)
         self._cql, self._level = protocol, ConsistencyLevel.name_to_value[spec["consistency"]]
         self._columns = None  # of a read's answer
+        self._prepared = {}   # of each op, the answer to its preparation
 
     def connect(self) -> None:
         address = self.spec["address"], self.spec["port"]
@@ -45,8 +46,8 @@ class Calls(PreparedCalls):
         started = self._ask(self._cql.StartupMessage(cqlversion=CQL_VERSION, options={}))
         if not isinstance(started, self._cql.ReadyMessage):
             raise ConnectionError(f"the server requires more than a startup message: {started!r}")
-        prepared = {op: self._ask(self._cql.PrepareMessage(text))
-                    for op, text in STATEMENTS.items()}
+        prepared = self._prepared = {op: self._ask(self._cql.PrepareMessage(text))
+                                    for op, text in STATEMENTS.items()}
         self._columns = prepared["read"].column_metadata
         pair = [key_of(0), self._value(0)]
         self._requests = {"read": self._execute(prepared["read"], pair[:1], skip_meta=True),
@@ -62,6 +63,15 @@ class Calls(PreparedCalls):
             messages[-1][STREAM] = number.to_bytes(2, "big")
         self._send(b"".join(messages))
         self._await(len(rows))
+
+    def put(self, row, value, microseconds) -> None:
+        self._ask(self._cql.ExecuteMessage(self._prepared["write"].query_id, [key_of(row), value],
+                                           self._level, timestamp=microseconds))
+
+    def get(self, row):
+        found = self._ask(self._cql.ExecuteMessage(self._prepared["read"].query_id, [key_of(row)],
+                                                   self._level)).parsed_rows
+        return found[0][0] if found else None
 
     def _await(self, count) -> None:
         """Receive `count` answers to writes, in any order."""

@@ -29,7 +29,7 @@ def idl():
 class Calls(PreparedCalls):
     LEVELS = {"read": READ_LEVELS, "write": WRITE_LEVELS}
     LEVEL, STRONGEST, ANY_BYTES, BATCHES = "ONE", "ALL", True, True
-    NULL_SERVER = "thrift"
+    REGISTERS, NULL_SERVER = True, "thrift"
 
     def __init__(self, spec: dict):
         from thriftpy2.protocol import TCyBinaryProtocol
@@ -57,6 +57,21 @@ class Calls(PreparedCalls):
                          *(bytes(entry.of(row)) for row in rows), after])
         self._send(struct.pack(">i", len(body)) + body)
         self._decode("batch_mutate", self._receive(MOST_BYTES))
+
+    def put(self, row, value, microseconds) -> None:
+        column = idl().Column(name=COLUMN, value=value, timestamp=microseconds)
+        self._send(self._encode("insert", key=key_of(row), column_parent=idl().ColumnParent(
+            column_family=TABLE), column=column, consistency_level=self._level))
+        self._decode("insert", self._receive(MOST_BYTES))
+
+    def get(self, row):
+        self._send(self._encode("get", key=key_of(row), column_path=idl().ColumnPath(
+            column_family=TABLE, column=COLUMN), consistency_level=self._level))
+        try:
+            found, _ = self._decode("get", self._receive(MOST_BYTES))
+        except idl().NotFoundException:
+            return None
+        return found.column.value
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:

@@ -31,6 +31,7 @@ class PreparedCalls:
     LEVEL = STRONGEST = None    # the level where none is asked for; that of all copies
     ANY_BYTES = False           # whether values may be any bytes, not text alone
     BATCHES = False             # whether there is `write_many`
+    REGISTERS = False           # whether there are `put` and `get`
     NULL_SERVER = None          # the NullServer's protocol that answers these calls, if one does
 
     def __init__(self, spec: dict):
@@ -58,6 +59,14 @@ class PreparedCalls:
     def write_many(self, rows: list[int], microseconds: int) -> None:
         """Write rows, each once, all with that time, and wait once for all of them; of protocols
         with BATCHES."""
+        raise NotImplementedError
+
+    def put(self, row: int, value: bytes, microseconds: int) -> None:
+        """Write any value to a row, with that time; of protocols with REGISTERS."""
+        raise NotImplementedError
+
+    def get(self, row: int) -> bytes | None:
+        """The value of a row, None without one; of protocols with REGISTERS."""
         raise NotImplementedError
 
     @staticmethod
