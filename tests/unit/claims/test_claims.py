@@ -200,6 +200,17 @@ def test_judging_says_what_was_measured_and_keeps_it(make, measure):
     assert paths.build_dir() in claims.verdicts_path("demo").parents
 
 
+def test_a_verdict_says_what_was_checked_where_its_claim_does(make, measure):
+    plain = CLAIMS[0]
+    of_history = plain | {"id": "of-history", "checked": "every call & its answer"}
+    study, speed = make(repeats=3, claims=[plain, of_history])
+    measure(study, speed, slow_a)
+    assert "Checked" not in study.judge("slower")._repr_html_()
+    assert "every call &amp; its answer" in study.judge("of-history")._repr_html_()
+    rows = ElementTree.fromstring(study.verdicts("speed")._repr_html_()).findall(".//tbody/tr")
+    assert ["every call & its answer" in "".join(row.itertext()) for row in rows] == [False, True]
+
+
 def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
     study, speed = make(repeats=3)
     measure(study, speed, slow_a)
