@@ -16,6 +16,7 @@ OTHERS = {
     "test_tree": "the folders of tests/unit",
     "lab/environment/test_example": "environments/hosts.example.yml",
     "lab/remote/test_foreign_keeper": "tests/lab/foreign_keeper.py",
+    "papers/test_claims_of_papers": "the claims of all papers, by made-up points",
     "papers/test_data": "data/papers",
     "papers/test_grids": "the claims and notebooks of all papers together",
     "papers/test_notebooks": "notebooks",
