@@ -53,3 +53,20 @@ def test_a_draw_that_is_stopped_early_has_each_study_and_phase_once():
 
 def test_a_seed_always_draws_the_same_and_another_one_does_not():
     assert drawn() == drawn() != drawn(seed=2)
+
+
+class NoBook:
+    def finished(self):
+        return {}
+
+
+def test_a_kill_that_hit_nothing_is_tried_again_and_counts_once(tmp_path):
+    out = tmp_path / "kills.jsonl"
+    row = {"id": "1-driver-x-up-0", "who": "driver", "study": "x", "good_code": True, "seconds": 1}
+    out.write_text(json.dumps({**row, "hit": False}) + "\n")
+    missed = benchmark.Bench(NoBook(), out)
+    assert not missed.has(row["id"]) and benchmark.is_bad(missed.done[0])
+    with open(out, "a") as file:
+        file.write(json.dumps({**row, "hit": True}) + "\n")
+    again = benchmark.Bench(NoBook(), out)
+    assert again.has(row["id"]) and len(again.done) == 1 and not benchmark.is_bad(again.done[0])
