@@ -39,7 +39,7 @@ def _build(folder: Path) -> None:
             shutil.copytree(part, folder / part.name, dirs_exist_ok=True)
         elif part.name not in OURS and not (folder / part.name).exists():
             (folder / part.name).symlink_to(part)
-    published = any((paths.checkout() / "data" / "published").glob("*/*.parquet"))
+    published = any((paths.checkout() / "data" / "published").glob("*/*/*.parquet"))
     for command in (["run"], ["book"]) if published else (["book"],):
         done = subprocess.run([sys.executable, "-m", "labbook.cli", *command], cwd=folder,
                               env={**os.environ, "LABBOOK_ROOT": str(folder), "LABBOOK_PUBLISHED": "1"},

@@ -51,8 +51,8 @@ def _summaries(study: str, note: dict) -> dict:
 
     of = Study(study, note["environment"] or "environments/local.yml")
     if note["published"]:
-        names = sorted(p.stem for p in (paths.published_dir() / study).glob("*.parquet"))
-        frames = {name: published.load(of, name).drop(columns=published.JSON_COLUMNS) for name in names}
+        frames = {name: published.load(of, name).drop(columns=published.JSON_COLUMNS)
+                  for name in published.experiments(study)}
         return {name: frame for name, frame in frames.items() if len(frame)}
     import pandas as pd
 

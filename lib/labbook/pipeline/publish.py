@@ -1,4 +1,7 @@
-"""`labbook publish STUDY`: write the summaries of this machine's last long run, to be committed."""
+"""`labbook publish STUDY`: write the summaries of this machine's last long run, to be committed.
+
+A set a kind of machine, data/published/STUDY/MACHINE/, beside those of other machines.
+"""
 
 import json
 
@@ -8,20 +11,19 @@ from labbook.pipeline import notebooks, pages, parameters
 
 
 def publish(study: str, profile: str = "full") -> list:
-    """Write data/published/STUDY/: a Parquet file an experiment, fingerprint.json and run.json.
+    """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
+    claims.json, in place of what it had.
 
-    Returns the files' paths. InputError when this machine has no complete run of that profile.
+    Records that a machine of another kind left here become that machine's set, unless it has one of
+    more points. Returns the files' paths. InputError when this machine has no complete run of that
+    profile.
     """
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
     values = _of_last_run(study, profile)
     environment = [values["environment"]] if values.get("environment") else []
-    files = export(Study(study, *environment), profile)
-    about = paths.published_dir() / study / "run.json"
-    pages.write_atomically(about, json.dumps(
-        {"profile": profile, "parameters": values}, indent=1) + "\n")
-    return [*files, about]
+    return export(Study(study, *environment), profile, values)
 
 
 def carry_over(study: str, why: str) -> list:
@@ -34,15 +36,77 @@ def carry_over(study: str, why: str) -> list:
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
-    if not any((paths.published_dir() / study).glob("*.parquet")):
-        raise InputError("nothing is published of this study", file=paths.published_dir() / study)
-    return [published.stamp(Study(study), why)]
+    of = Study(study)
+    return [published.stamp(of, machine, why) for machine in _sets(study)] + judge(study)
 
 
-def export(study, profile: str = "full") -> list:
-    """Write the records that the last complete run of a profile stood on, of all experiments of a
-    Study. Returns the files; InputError when there is no such run or a record is lost."""
+def judge(study: str) -> list:
+    """Judge all published sets of a study by today's rules, and write their claims.json."""
+    from labbook.study import published_verdicts
+
+    study, = notebooks.selected([study])
+    return [published_verdicts.write(study, machine) for machine in _sets(study)]
+
+
+def _sets(study: str) -> list[str]:
     from labbook.study import published
+
+    if not published.sets(study):
+        raise InputError("nothing is published of this study", file=paths.published_dir() / study)
+    return published.sets(study)
+
+
+def export(study, profile: str = "full", values: dict | None = None) -> list:
+    """Write the records that the last complete run of a profile stood on, of all experiments of a
+    Study. values: the notebook's parameters. Returns the files; InputError when there is no such run
+    or a record is lost."""
+    from labbook.study import machine_kind, provenance, published
+
+    tables = _tables(study, profile)
+    here = machine_kind.kind(provenance.machine())
+    kinds = {machine_kind.slug(kind): kind for rows in tables.values()
+             for kind in (machine_kind.of_point(row["provenance"]) for row in rows["rows"])}
+    main = machine_kind.slug(here) if machine_kind.slug(here) in kinds or not kinds else next(iter(kinds))
+    files = []
+    for machine, kind in (kinds or {main: here}).items():
+        of_kind = {name: [row for row in table["rows"]
+                          if machine_kind.slug(machine_kind.of_point(row["provenance"])) == machine]
+                   for name, table in tables.items()}
+        if machine != main and sum(map(len, of_kind.values())) < _points(study.name, machine):
+            continue
+        # an experiment that the profile leaves out is a file without rows
+        chosen = {name: rows for name, rows in of_kind.items()
+                  if rows or not tables[name]["rows"] and machine == main}
+        run = {"profile": profile, "machine": kind, "parameters": values or {}, "experiments": {
+            name: {"points": len(rows), "parameters": tables[name]["parameters"]}
+            for name, rows in chosen.items()}}
+        files += _write(study, machine, run, chosen)
+    return files
+
+
+def _points(study: str, machine: str) -> int:
+    from labbook.study import published
+
+    return published.points(study, machine) if machine in published.sets(study) else 0
+
+
+def _write(study, machine: str, run: dict, tables: dict) -> list:
+    """Write one set in place of the one that is there."""
+    from labbook.study import published, published_verdicts
+
+    folder = published.folder(study.name, machine)
+    for old in folder.glob("*.parquet"):
+        if old.stem not in tables:
+            old.unlink()
+    files = [_table(published.file(study.name, machine, name), rows) for name, rows in tables.items()]
+    about = folder / "run.json"
+    pages.write_atomically(about, json.dumps(run, indent=1, ensure_ascii=False) + "\n")
+    stamp = published.stamp(study, machine, "published from the records of a run")
+    return [*files, stamp, about, published_verdicts.write(study.name, machine)]
+
+
+def _tables(study, profile) -> dict:
+    """{experiment: {"parameters": names, "rows": a dict a point, its provenance as data}}."""
     from labbook.study.record import Records, grid_keys
 
     folder = paths.records_dir() / study.place / study.name
@@ -50,31 +114,35 @@ def export(study, profile: str = "full") -> list:
     if not grids:
         raise InputError(f"no complete run of the profile {profile!r} on this machine",
                          key=study.name)
-    files = [_export(study, Records(grid.parent), grid_keys(grid), profile)
-             for grid in grids]
-    return [*files, published.stamp(study, "published from the records of a run")]
+    return {grid.parent.name: _rows(study, Records(grid.parent), grid_keys(grid), profile)
+            for grid in grids}
 
 
-def _export(study, records, keys: list[str], profile: str):
-    import pandas as pd
-    import pyarrow as pa
-
-    from labbook.study import published, sealed
-    from labbook.study.record import row
+def _rows(study, records, keys: list[str], profile: str) -> dict:
+    from labbook.study import published
+    from labbook.study.record import parameters, row
 
     metas = {key: records.meta(key) for key in keys}
     lost = sum(meta is None for meta in metas.values())
     if lost:
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
                          key=f"{study.name}: {records.folder.name}")
-    rows = [row(meta, study.run.is_stale(meta)) | {
-        "facts": _text(meta["facts"]), "provenance": _text(published.provenance(meta, profile))}
-        for meta in metas.values()]
-    # an experiment that the profile leaves out is a file without rows
-    frame = pd.DataFrame(rows, columns=None if rows else [*published.JSON_COLUMNS, "stale"])
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    target = published.path(study.name, records.folder.name)
-    sealed.write(target, table)
+    names = list(dict.fromkeys(name for meta in metas.values() for name in parameters(meta)))
+    return {"parameters": names, "rows": [
+        row(meta, study.run.is_stale(meta)) | {
+            "facts": meta["facts"], "provenance": published.provenance(meta, profile)}
+        for meta in metas.values()]}
+
+
+def _table(target, rows: list[dict]):
+    import pandas as pd
+    import pyarrow as pa
+
+    from labbook.study import published, sealed
+
+    texts = [row | {name: _text(row[name]) for name in published.JSON_COLUMNS} for row in rows]
+    frame = pd.DataFrame(texts, columns=None if texts else [*published.JSON_COLUMNS, "stale"])
+    sealed.write(target, pa.Table.from_pandas(frame, preserve_index=False))
     return target
 
 

@@ -68,7 +68,7 @@ def _exit_code(states, interrupts) -> int:
 
 def parameters_of(study, asked) -> dict:
     if asked.published:
-        file = paths.published_dir() / study / "run.json"
+        file = paths.published_dir() / study
         return parameters.filled(published_run(study).get("parameters", {}), study, file)
     environment = asked.environment and environment_file(asked.environment)
     return parameters.chosen(study, asked.profile, asked.given, environment)

@@ -1,8 +1,13 @@
 """Published summaries, with which a page can be read and rebuilt without a lab.
 
-Each experiment has one small Parquet file. Each row is a point's summary, with its facts and
-provenance as JSON. `fingerprint.json` in the same folder names the code and versions for which the
-summaries are valid.
+data/published/STUDY/MACHINE/ is a set: what one kind of machine measured. In a set each experiment
+has a small Parquet file. Each row is a point's summary, with its facts and provenance as JSON.
+`run.json` has the notebook's parameters, the kind of machine, and each experiment's parameters and
+number of points; `fingerprint.json` names the code and versions for which the summaries are valid;
+`claims.json` has the verdicts on the set (see published_verdicts).
+
+A page shows the set with the most points. Settings that it did not measure are those of the next
+set that did; no setting is mixed of several machines.
 """
 
 import json
@@ -16,76 +21,142 @@ JSON_COLUMNS = ["facts", "provenance"]    # removed from summaries
 PROVENANCE = ("machine", "code", "during", "links", "lab", "failed_first", "versions")
 
 
-def path(study: str, experiment: str):
-    return paths.published_dir() / study / f"{experiment}.parquet"
+def folder(study: str, machine: str):
+    return paths.published_dir() / study / machine
+
+
+def file(study: str, machine: str, experiment: str):
+    return folder(study, machine) / f"{experiment}.parquet"
+
+
+def sets(study: str) -> list[str]:
+    """Names of a study's sets (see machine_kind.slug), that with the most points first."""
+    found = sorted(path.parent.name for path in (paths.published_dir() / study).glob("*/run.json"))
+    return sorted(found, key=lambda machine: -points(study, machine))
+
+
+def points(study: str, machine: str) -> int:
+    """The number of points in a set."""
+    return sum(each["points"] for each in read_run(study, machine).get("experiments", {}).values())
+
+
+def experiments(study: str) -> list[str]:
+    """Names of the experiments that any set has."""
+    return sorted({path.stem for path in (paths.published_dir() / study).glob("*/*.parquet")})
+
+
+def has(study: str, experiment: str) -> bool:
+    return any(file(study, machine, experiment).exists() for machine in sets(study))
 
 
 def load(study, experiment: str):
-    """DataFrame of all published points of a Study's experiment, in the order of the plan.
+    """DataFrame of the published points of a Study's experiment that a page shows: of each set in
+    the order of the plan, those of the set with the most points first.
 
-    `stale` is true where the point was already stale when it was published, and for all points when
-    the published fingerprint differs from that of the current code. InputError when the experiment
-    has no published summary, or a damaged one.
+    `stale` is true where the point was already stale when it was published, and for all points of a set
+    whose fingerprint differs from that of the current code. InputError when the experiment has no
+    published summary, or a damaged one.
     """
-    file = path(study.name, experiment)
-    if not file.exists():
-        raise InputError("nothing is published of this experiment", file=file)
+    import pandas as pd
+
+    shown = [frame for _, frame in parts(study, experiment)]
+    return pd.concat(shown, ignore_index=True) if len(shown) > 1 else shown[0]
+
+
+def parts(study, experiment: str) -> list[tuple]:
+    """(machine, DataFrame) of each set that a page shows points of; see `load`."""
+    found, seen = [], set()
+    for machine in sets(study.name):
+        if not file(study.name, machine, experiment).exists():
+            continue
+        frame = rows(study.name, machine, experiment)
+        names = parameters(study.name, machine, experiment)
+        settings = [_setting(row, names) for row in frame.to_dict("records")]
+        new = frame.loc[[index for index, setting in zip(frame.index, settings) if setting not in seen]]
+        seen |= set(settings)
+        if len(new) or not found:
+            stale = new["stale"].astype(bool) | bool(changed(study, machine))
+            found.append((machine, new.assign(stale=stale)))
+    if not found:
+        raise InputError("nothing is published of this experiment",
+                         file=paths.published_dir() / study.name, key=experiment)
+    return [(machine, frame) for machine, frame in found if len(frame)] or found[:1]
+
+
+def _setting(row: dict, names) -> str:
+    """A point's parameters as text; a missing value is one value."""
+    return repr([None if row.get(name) != row.get(name) else row.get(name) for name in sorted(names)])
+
+
+def rows(study: str, machine: str, experiment: str):
+    """DataFrame of all points that a set has of an experiment; InputError for a damaged file."""
+    path = file(study, machine, experiment)
     try:
-        frame = sealed.frame(sealed.read(file)[0])
+        return sealed.frame(sealed.read(path)[0])
     except sealed.Damaged as error:
-        raise _damaged(file, error) from error
-    return frame.assign(stale=frame["stale"].astype(bool) | bool(changed(study)))
+        raise _damaged(path, error) from error
 
 
-def fingerprint_path(study: str):
-    return paths.published_dir() / study / "fingerprint.json"
+def parameters(study: str, machine: str, experiment: str) -> list[str]:
+    """Names of an experiment's parameters in a set."""
+    return read_run(study, machine)["experiments"][experiment]["parameters"]
 
 
-def changed(study) -> list[str]:
-    """["code"] if a Study's published summaries are of other code than the current one, otherwise [].
+def fingerprint_path(study: str, machine: str):
+    return folder(study, machine) / "fingerprint.json"
+
+
+def changed(study, machine: str) -> list[str]:
+    """["code"] if a Study's published set is of other code than the current one, otherwise [].
 
     Versions are not compared: a machine that only reads the summaries may have other versions
     installed, or none.
     """
+    path = fingerprint_path(study.name, machine)
     try:
-        valid_for = json.loads(fingerprint_path(study.name).read_text())
+        valid_for = json.loads(path.read_text())
         return [] if valid_for["code"] == study.fingerprint.code else ["code"]
     except FileNotFoundError:
         return ["code"]
     except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(fingerprint_path(study.name), error) from error
+        raise _damaged(path, error) from error
 
 
-def read_run(study: str) -> dict:
-    """{"profile", "parameters"} of the published summaries; {} if nothing is published. InputError for
-    a damaged file."""
-    file = paths.published_dir() / study / "run.json"
+def read_run(study: str, machine: str | None = None) -> dict:
+    """run.json of a set, by default of the one that the page shows: {"profile", "parameters" (of the
+    notebook), "machine" (its kind), "experiments": {name: {"points", "parameters"}}}.
+
+    {} if nothing is published. InputError for a damaged file.
+    """
+    if machine is None:
+        machine = next(iter(sets(study)), None)
+    if machine is None:
+        return {}
+    path = folder(study, machine) / "run.json"
     try:
-        run = json.loads(file.read_text())
+        run = json.loads(path.read_text())
         if not isinstance(run, dict):
             raise TypeError("it is no mapping")
         return run
-    except FileNotFoundError:
-        return {}
     except (ValueError, TypeError) as error:
-        raise _damaged(file, error) from error
+        raise _damaged(path, error) from error
 
 
-def _damaged(file, error) -> InputError:
-    return InputError(f"the published file is damaged ({error})", file=file,
-                      allowed=f"the file as it was published: git checkout -- {file.name}, or labbook publish")
+def _damaged(path, error) -> InputError:
+    return InputError(f"the published file is damaged ({error})", file=path,
+                      allowed=f"the file as it was published: git checkout -- {path.name}, or labbook publish")
 
 
-def stamp(study, why: str):
-    """Declare the published summaries of a Study valid for the current code and versions.
+def stamp(study, machine: str, why: str):
+    """Declare a published set of a Study valid for the current code and versions.
 
     why: the reason, for readers of fingerprint.json. Returns the path of that file.
     """
-    file = fingerprint_path(study.name)
+    path = fingerprint_path(study.name, machine)
     text = json.dumps({"code": study.fingerprint.code, "versions": study.fingerprint.versions,
                        "why": why}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    write_whole(file, lambda out: out.write(text.encode()))
-    return file
+    write_whole(path, lambda out: out.write(text.encode()))
+    return path
 
 
 def provenance(meta: dict, profile: str) -> dict:
@@ -94,5 +165,5 @@ def provenance(meta: dict, profile: str) -> dict:
     The profile is that of the publishing run; an earlier run of another profile may have measured
     the point.
     """
-    parts = {k: meta["provenance"][k] for k in PROVENANCE if k in meta["provenance"]}
-    return parts | {"profile": profile, "environment": meta["environment"]}
+    kept = {k: meta["provenance"][k] for k in PROVENANCE if k in meta["provenance"]}
+    return kept | {"profile": profile, "environment": meta["environment"]}

@@ -27,7 +27,7 @@ def summary(experiment):
 
 def _came_later(experiment) -> bool:
     """Whether the published run had no such experiment: it has neither points nor a file."""
-    return not len(experiment) and not published.path(experiment.study.name, experiment.name).exists()
+    return not len(experiment) and not published.has(experiment.study.name, experiment.name)
 
 
 def metas(experiment) -> list[dict]:
@@ -53,17 +53,17 @@ def conditions(study, experiments) -> dict:
         if study.run.published:
             if _came_later(experiment):
                 continue
-            frame = published.load(study, experiment.name)
-            because = published.changed(study) or ["code"]
-            measured += [json.loads(text) | {"stale": because if stale else []}
+            measured += [json.loads(text) | {"stale": ["code"] if stale else []}
+                         for _, frame in published.parts(study, experiment.name)
                          for text, stale in zip(frame["provenance"], frame["stale"])]
         else:
             measured += [published.provenance(meta, study.run.profile) | {"stale": study.run.changed(meta)}
                          for meta in metas(experiment)]
-    return _combined(measured)
+    return combined(measured)
 
 
-def _combined(measured: list[dict]) -> dict:
+def combined(measured: list[dict]) -> dict:
+    """Conditions of points, from the provenance of each, with `stale`: what changed since."""
     if not measured:
         return {}
     last = max(measured, key=lambda one: one["during"]["ended"])

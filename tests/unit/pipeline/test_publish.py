@@ -7,7 +7,11 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.pipeline import publish
+from labbook.study import machine_kind, provenance, published, published_verdicts
 from labbook.study.fingerprint import Fingerprint
+
+HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
+OTHER = "other-8-cores-linux-5.4"
 
 
 @pytest.fixture
@@ -28,8 +32,8 @@ def full(make, measure, monkeypatch):
 def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
     study, speed = full
     fresh, verdict = speed.summary(), study.judge("slower")
-    file, about = publish.export(study)
-    assert file == root / "data/published/demo/speed.parquet" and file.stat().st_size < 30_000
+    file = publish.export(study)[0]
+    assert file == root / "data/published/demo" / HERE / "speed.parquet" and file.stat().st_size < 30_000
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     monkeypatch.setenv("LABBOOK_RECORDS", "/nonexistent")
     study, speed = make()   # the notebook's own parameters do not matter
@@ -55,7 +59,7 @@ def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_o
     monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
     study, speed = make()
     assert speed.summary()["stale"].all() and study.conditions()["stale_because"] == ["code"]
-    file, = publish.carry_over("demo", "moved, not changed")
+    file, _ = publish.carry_over("demo", "moved, not changed")
     assert json.loads(file.read_text()) == {
         "code": "new", "versions": today.versions, "why": "moved, not changed"}
     study, speed = make()
@@ -100,3 +104,60 @@ def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, mon
     study, speed = make()
     assert not len(speed.summary()) and study.conditions(speed) == {}
     assert study.judge("slower").reason == "nothing was measured"
+
+
+def other_machine():
+    """A machine of another kind, as provenance describes it."""
+    return {"cpu": "Other(R) CPU", "cores": 8, "kernel": "5.4.0-1-amd64"}
+
+
+
+def test_a_set_has_its_machine_its_parameters_and_its_verdicts(full):
+    publish.export(full[0], values={"repeats": 3})
+    run = published.read_run("demo")
+    assert published.sets("demo") == [HERE] and published.points("demo", HERE) == 12
+    assert run["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
+    assert run["parameters"] == {"repeats": 3} and machine_kind.slug(run["machine"]) == HERE
+    claim, = json.loads(published_verdicts.claims_path("demo", HERE).read_text())["claims"]
+    now = full[0].judge("slower")
+    assert (claim["id"], claim["verdict"], claim["measured"]) == ("slower", now.verdict, now.measured)
+
+
+def test_sets_of_several_machines_stand_beside_each_other(full, make, monkeypatch):
+    study, speed = full
+    publish.export(study)
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: machine_kind.kind(other_machine()))
+    publish.export(study, "quick")
+    assert published.sets("demo") == [HERE, OTHER], "the one with the most points first"
+    assert [published.points("demo", machine) for machine in (HERE, OTHER)] == [12, 4]
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    table = speed.summary()
+    assert len(table) == 12 + 2, "a setting that the first set lacks is the other's, no setting is of both"
+    assert set(table["clients"][12:]) == {1}
+    assert set(published_verdicts.by_machine("demo")) == {HERE, OTHER}
+
+
+def test_a_few_points_of_another_machine_do_not_replace_its_larger_set(full, monkeypatch):
+    study, _ = full
+    publish.export(study)
+    here, other = machine_kind.kind(provenance.machine()), machine_kind.kind(other_machine())
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: here if found["few"] else other)
+    few = iter([True] + [False] * 11)
+    monkeypatch.setattr(published, "provenance", lambda meta, profile: {
+        **meta["provenance"], "profile": profile, "environment": "", "few": next(few)})
+    publish.export(study)
+    assert published.points("demo", HERE) == 12 and published.points("demo", OTHER) == 11
+
+
+def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
+    publish.export(full[0])
+    kept = published_verdicts.claims_path("demo", HERE)
+    before, text = published_verdicts.verdicts("demo", HERE)[0], kept.read_text()
+    claims = root / "data/papers/demo/claims.yml"
+    claims.write_text(claims.read_text().replace("margin: 1.05", "margin: 50"))
+    after, = published_verdicts.verdicts("demo", HERE)
+    assert after["verdict"] != before["verdict"] and kept.read_text() == text
+    assert publish.judge("demo") == [kept] and json.loads(kept.read_text())["claims"] == [after]

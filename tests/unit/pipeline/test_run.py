@@ -142,7 +142,7 @@ def test_a_study_that_pauses_leaves_the_earlier_page(book):
 
 def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
     book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PUBLISHED'])", book.complete)
-    book.write("data/published/a/run.json", '{"profile": "full", "parameters": {"repeats": 9}}')
+    book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {"repeats": 9}}')
     assert run.run([], run.Asked(published=True)) == 0
     assert "9 1" in book.printed("a")
     assert pages.note("a")["profile"] == "full"

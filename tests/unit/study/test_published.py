@@ -9,7 +9,9 @@ from damage import damaged
 
 from labbook.errors import InputError
 from labbook.pipeline import publish
-from labbook.study import published
+from labbook.study import machine_kind, provenance, published
+
+HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def study(make, measure, monkeypatch):
 
 
 def test_a_thousand_damages_to_a_published_summary_are_all_said(study):
-    file, draw = published.path("demo", "speed"), random.Random(3)
+    file, draw = published.file("demo", HERE, "speed"), random.Random(3)
     whole = file.read_bytes()
     assert len(published.load(study, "speed")) == 4
     for _ in range(1000):
@@ -37,7 +39,7 @@ def test_a_thousand_damages_to_a_published_summary_are_all_said(study):
 
 
 def test_a_published_summary_of_an_earlier_version_is_read(study):
-    file = published.path("demo", "speed")
+    file = published.file("demo", HERE, "speed")
     frame = pd.read_parquet(file)
     frame.to_parquet(file)
     pd.testing.assert_frame_equal(published.load(study, "speed"), frame, check_dtype=False)
@@ -48,13 +50,13 @@ def test_a_published_summary_of_an_earlier_version_is_read(study):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"versions": {}}'])
 def test_a_damaged_fingerprint_of_published_summaries_is_said(study, text):
-    published.fingerprint_path("demo").write_text(text)
+    published.fingerprint_path("demo", HERE).write_text(text)
     with pytest.raises(InputError, match="fingerprint.json: the published file is damaged"):
         published.load(study, "speed")
 
 
 def test_the_note_on_a_published_run_is_read_and_its_damage_said(root):
-    file = root / "data/published/demo/run.json"
+    file = root / "data/published/demo/epyc/run.json"
     assert published.read_run("demo") == {}
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"profile": "full", "parameters": {"repeats": 3}}))
@@ -63,6 +65,22 @@ def test_the_note_on_a_published_run_is_read_and_its_damage_said(root):
         file.write_text(text)
         with pytest.raises(InputError, match="run.json: the published file is damaged"):
             published.read_run("demo")
+
+
+@pytest.mark.parametrize("cpu, cores, kernel, name", [
+    ("AMD EPYC", 2, "6.18.44-fc-v669", "amd-epyc-2-cores-linux-6.18"),
+    ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 28, "6.1.0-28-amd64", "intel-xeon-e5-2680-v4-28-cores-linux-6.1")])
+def test_a_machines_kind_is_a_name_without_marks_and_patch_levels(cpu, cores, kernel, name):
+    machine = {"cpu": cpu, "cores": cores, "kernel": kernel}
+    assert machine_kind.slug(machine_kind.kind(machine)) == name
+    assert f"{cores} cores, Linux " in machine_kind.words(machine_kind.kind(machine))
+
+
+def test_a_points_machine_is_its_lab_hosts_where_they_are_elsewhere():
+    here, there = ({"cpu": cpu, "cores": 2, "kernel": "6.1"} for cpu in ("a", "b"))
+    assert machine_kind.of_point({"machine": here, "lab": {"hosts": {"x": {"cores": [0]}}}})["cpu"] == "a"
+    remote = {"machine": here, "lab": {"hosts": {"x": {"machine": there}, "y": {"machine": there}}}}
+    assert machine_kind.of_point(remote)["cpu"] == "b"
 
 
 def test_an_experiment_that_came_after_the_published_run_has_no_points(study):

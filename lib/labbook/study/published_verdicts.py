@@ -1,0 +1,125 @@
+"""The verdicts on published sets: each claim judged by the points of one kind of machine alone.
+
+A set's claims.json has them as they were when it was published. Where the rules, the claims or the
+points have changed since, they are judged anew and kept below build/published, so that every
+verdict in the book is by today's rules.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from labbook import paths
+from labbook.atomic_files import make_folder, write_whole
+from labbook.claims import claims, rules, verdict
+from labbook.study import machine_kind, published, results
+
+RULES = Path(claims.__file__).parent
+
+
+def verdicts(study: str, machine: str) -> list[dict]:
+    """The verdicts on a set as dicts, with the fields of Verdict, in the order of claims.yml."""
+    of = _judged_from(study, machine)
+    for path in (claims_path(study, machine), _kept(study, machine)):
+        try:
+            found = json.loads(path.read_text())
+            if found["of"] == of:
+                return found["claims"]
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            continue
+    return _write(_kept(study, machine), of, judge(study, machine))
+
+
+def by_machine(study: str) -> dict[str, dict[str, dict]]:
+    """{machine: {claim's id: verdict}} of all sets, that with the most points first."""
+    return {machine: {one["id"]: one for one in verdicts(study, machine)}
+            for machine in published.sets(study)}
+
+
+def stands(study: str) -> dict[str, dict]:
+    """{claim's id: the published verdict that stands where a run measured nothing}: that of the set
+    with the most points of those that decided it, or else of those that measured it."""
+    found = {}
+    for each in by_machine(study).values():
+        for name, one in each.items():
+            if _weight(one) > _weight(found.get(name)):
+                found[name] = one
+    return found
+
+
+def _weight(one) -> int:
+    if one is None or not is_measured(one):
+        return 0
+    return 2 if one["verdict"] in (rules.REPLICATED, rules.NOT_REPLICATED) else 1
+
+
+def is_measured(one: dict) -> bool:
+    """Whether a verdict is by points, and not for want of them."""
+    return bool(one.get("n")) and one["verdict"] is not None
+
+
+def write(study: str, machine: str) -> Path:
+    """Judge a set and write its claims.json; the file's path."""
+    _write(claims_path(study, machine), _judged_from(study, machine), judge(study, machine))
+    return claims_path(study, machine)
+
+
+def claims_path(study: str, machine: str) -> Path:
+    return published.folder(study, machine) / "claims.json"
+
+
+def judge(study: str, machine: str) -> list[dict]:
+    """The verdicts on a set by today's rules, as dicts."""
+    run = published.read_run(study, machine)
+    known, tables = claims.full_words(study), {}
+    judged = []
+    for claim in claims.load(study):
+        name = claim.get("experiment")
+        if name not in tables:
+            tables[name] = _table(study, machine, run, name)
+        rows, parameters, conditions = tables[name]
+        judged.append(asdict(verdict.judge(
+            claim, rows, parameters, study=study, file=claims.path(study), profile=run["profile"],
+            conditions=conditions, environment=conditions.get("environment", ""), known=known)))
+    return judged
+
+
+def _table(study, machine, run, experiment):
+    """(rows, names of parameters, conditions) of an experiment in a set; empty if it has none."""
+    if run["experiments"].get(experiment, {}).get("points", 0) == 0:
+        return [], (), {}
+    frame = published.rows(study, machine, experiment)
+    measured = [json.loads(text) | {"stale": ["code"] if stale else []}
+                for text, stale in zip(frame["provenance"], frame["stale"])]
+    rows = frame.drop(columns=published.JSON_COLUMNS).to_dict("records")
+    return rows, run["experiments"][experiment]["parameters"], results.combined(measured)
+
+
+def words(study: str, machine: str) -> str:
+    """A set's machine for readers."""
+    return machine_kind.words(published.read_run(study, machine)["machine"])
+
+
+def _judged_from(study: str, machine: str) -> str:
+    """Digest of the rules, the claims and the set's points."""
+    digest = hashlib.sha256()
+    files = [*sorted(RULES.glob("*.py")), claims.path(study),
+             paths.papers(study) / "full.yml", published.folder(study, machine) / "run.json",
+             *sorted(published.folder(study, machine).glob("*.parquet"))]
+    for path in files:
+        if path.is_file():
+            data = path.read_bytes()
+            digest.update(f"{path.name}:{len(data)}:".encode() + data)
+    return digest.hexdigest()
+
+
+def _kept(study: str, machine: str) -> Path:
+    return paths.build_dir() / "published" / study / f"{machine}.json"
+
+
+def _write(path: Path, of: str, judged: list[dict]) -> list[dict]:
+    make_folder(path.parent)
+    text = json.dumps({"of": of, "claims": judged}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, lambda file: file.write(text.encode()))
+    return json.loads(text)["claims"]
