@@ -14,7 +14,7 @@ from labbook.claims import claims, rules
 from labbook.lab import Lab
 from labbook.study.record import Records
 
-VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.TOO_NOISY, rules.NOT_TESTABLE}
+VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.OPEN, rules.NOT_TESTABLE, rules.NOT_RUN}
 SECONDS = 580       # at most
 
 

@@ -23,7 +23,8 @@ def path(study: str) -> Path:
 
 
 def load(study: str) -> list[dict]:
-    """The claims of a study as dicts, in the order of claims.yml, with every matrix expanded.
+    """The claims of a study as dicts, in the order of claims.yml, with every matrix expanded and with the
+    `owner` and `headline` that they do not name.
 
     Empty when the study has no claims.yml. InputError for the first mistake; it names file, key and
     what is allowed.
@@ -39,6 +40,8 @@ def load(study: str) -> list[dict]:
         raise
     ids = set()
     for claim in claims or []:
+        claim.setdefault("owner", "paper")
+        claim.setdefault("headline", False)
         if claim["id"] in ids:
             raise InputError("two claims have the same id", file=file, key=claim["id"])
         ids.add(claim["id"])
@@ -134,8 +137,8 @@ def board(study: str) -> list[dict]:
 
 def _unjudged(study, claim) -> dict:
     nothing = dict.fromkeys(("measured", "unit", "low", "high", "level", "n", "verdict", "reason",
-                             "profile", "environment"))
-    named = {k: claim[k] for k in ("id", "statement", "source", "paper")}
+                             "profile", "environment", "run", "tendency", "repeats_needed"))
+    named = {k: claim[k] for k in ("id", "statement", "source", "paper", "owner", "headline")}
     return {"study": study, **named, **nothing, "conditions": {}}
 
 

@@ -6,11 +6,16 @@ from labbook.checks import did_you_mean
 from labbook.claims.statistics import exponent_beside_constant, geometric_mean, slope
 from labbook.errors import InputError
 
+CHOOSING = 2    # repeats that choose what `differs_over` compares
 BY_POINT = ("always", "sometimes")  # rules that use every point, also of incomplete settings
 
 
 class NotTestable(Exception):
     """The measured points cannot decide the claim; the message says why."""
+
+
+class NotRun(NotTestable):
+    """The run measured no such point; the message says which."""
 
 
 class Comparison:
@@ -46,8 +51,9 @@ class Comparison:
         self.settings = sorted((setting for setting in {setting for _, setting in paired}
                                 if all((r, setting) in paired for r in self.repeats)), key=str)
         if not self.settings:
-            raise NotTestable("the clients were the limit in every setting that could be compared" if self.limited
-                              else f"no setting has {metric} in every arm and every repeat")
+            if self.limited:
+                raise NotTestable("the clients were the limit in every setting that could be compared")
+            raise (NotTestable if self.without else NotRun)(f"no setting has {metric} in every arm and every repeat")
 
     def _setting(self, row, arm):
         """A row's setting. A missing value becomes None, since NaN is not equal to itself."""
@@ -75,6 +81,10 @@ class Comparison:
             words += f"; {self.failed} of {self.operations} operations failed and are excluded"
         return words
 
+    def _lacks(self, words) -> NotTestable:
+        """That points are too few: not testable where some are excluded, otherwise not run."""
+        return (NotTestable if self.limited or self.without else NotRun)(words + self.exclusions())
+
     def curves(self, along) -> list[list]:
         """Curves over `along`, one for each combination of the other parameters: [(x, setting)] by rising x,
         with two or more x. NotTestable without any."""
@@ -86,7 +96,7 @@ class Comparison:
             curves.setdefault(others, []).append((dict(setting)[along], setting))
         ordered = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
         if not ordered:
-            raise NotTestable(f"fewer than two values of {along} can be compared" + self.exclusions())
+            raise self._lacks(f"fewer than two values of {along} can be compared")
         self._curves[along] = ordered
         return ordered
 
@@ -127,7 +137,7 @@ class Comparison:
         exponents = []
         for curve in self.curves(along):
             if len(curve) < 3:
-                raise NotTestable(f"fewer than three values of {along} can be compared" + self.exclusions())
+                raise self._lacks(f"fewer than three values of {along} can be compared")
             exponents.append(exponent_beside_constant(self._places(curve, along),
                                                       self._above_0(0, repeat, curve, along)))
         return sum(exponents) / len(exponents)
@@ -146,12 +156,13 @@ class Comparison:
         return values
 
     def split(self) -> tuple[list, list]:
-        """The repeats that may choose what to compare, a third of them, and those that then test it.
+        """The repeats that choose what to compare, the first two, and those that then test it.
 
-        A choice tested by the repeats that made it would turn their noise into a difference. A
-        single repeat is in both parts; it decides nothing.
+        A choice tested by the repeats that made it would turn their noise into a difference, and a choice
+        that later repeats changed would test another thing at each look. Of two repeats the first
+        chooses. A single one is in both parts; it decides nothing.
         """
-        first = max(1, len(self.repeats) // 3)
+        first = min(CHOOSING, max(1, len(self.repeats) - 1))
         return self.repeats[:first], self.repeats[first:] or self.repeats
 
     def means_over(self, along, repeats) -> dict:
@@ -162,7 +173,7 @@ class Comparison:
             for value, setting in of_value.items():
                 values.setdefault(value, []).extend(self.arms[0][r, setting] for r in repeats)
         if len(values) < 2:
-            raise NotTestable(f"fewer than two values of {along} can be compared" + self.exclusions())
+            raise self._lacks(f"fewer than two values of {along} can be compared")
         if min(map(min, values.values())) <= 0:
             raise NotTestable("ratios need values above 0")
         return {value: geometric_mean(each) for value, each in values.items()}
@@ -188,7 +199,7 @@ def _select(rows, wanted, source, profile, known_words):
         if any(matches(row[name], want) for row in rows):
             continue
         check_value(name, want, rows, known_words, source)
-        raise NotTestable(f"the {profile} profile measured no point with {name} {_wanted(want)}")
+        raise NotRun(f"the {profile} profile measured no point with {name} {_wanted(want)}")
     return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
 
 

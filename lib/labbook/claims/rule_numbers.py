@@ -8,7 +8,7 @@ others compare.
 import math
 from statistics import fmean
 
-from labbook.claims.comparison import NotTestable
+from labbook.claims.comparison import NotRun, NotTestable
 from labbook.claims.statistics import geometric_mean
 
 
@@ -123,8 +123,8 @@ def _crosses_near(rule, compared):
         raise NotTestable(f"the rule leaves parameters open, so there is more than one curve over {along}")
     xs = [x for x, _ in curves[0]]
     if not xs[0] <= at <= xs[-1]:
-        raise NotTestable(f"{along} was measured only from {xs[0]:g} to {xs[-1]:g}, but the claim "
-                          f"is about {at:g}")
+        raise NotRun(f"{along} was measured only from {xs[0]:g} to {xs[-1]:g}, but the claim "
+                     f"is about {at:g}")
     return (lambda repeat: crossing(xs, compared.ratios(repeat, [setting for _, setting in curves[0]])),
             (at - within, at + within), along)
 

@@ -47,31 +47,35 @@ shown all the same.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.comparison import Comparison, NotTestable, check_value, is_missing
+from labbook.claims.comparison import Comparison, NotRun, NotTestable, check_value, is_missing
+from labbook.claims.decisions import (
+    JUDGED,
+    NOT_REPLICATED,
+    NOT_RUN,
+    NOT_TESTABLE,
+    OPEN,
+    RATE,
+    REPLICATED,
+    Outcome,
+    by_equality,
+    by_median,
+    by_sight,
+    expected_wrong,
+    repeats,
+    too_few,
+    where,
+)
+from labbook.claims.looks import LOOKS
 from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences
-from labbook.claims.statistics import Interval, median_interval, share_interval
+from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
 
-__all__ = ["Outcome", "check_grid", "crossing", "decide", "numbers"]
-
-REPLICATED, NOT_REPLICATED = "replicated", "not replicated"
-TOO_NOISY, NOT_TESTABLE = "too noisy", "not testable here"
-# A verdict other than "too noisy" needs an interval of this level, which takes three repeats.
-LEAST_LEVEL, LEAST_REPEATS = 0.75, 3
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """`interval`, in `unit`, is None where no number could be computed."""
-
-    verdict: str
-    reason: str
-    interval: Interval | None = None
-    unit: str = ""
+__all__ = ["JUDGED", "NOT_REPLICATED", "NOT_RUN", "NOT_TESTABLE", "OPEN", "REPLICATED", "Outcome", "check_grid",
+           "crossing", "decide", "expected_wrong", "numbers"]
 
 
 def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick", known=()):
@@ -87,36 +91,29 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
     check_parameters(rule, parameters, file, claim["id"])
     try:
         compared = Comparison(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
-        of_repeats, (low, high), unit = _compare(rule, compared)
-        interval = median_interval(of_repeats)
-        if rule["name"] == "always":
-            verdict, reason = _judge_all(of_repeats, low, high, unit)
-        elif rule["name"] == "sometimes":
-            interval = share_interval(int(sum(of_repeats)), len(of_repeats))
-            verdict, reason = _judge_some(compared, low, high, rule.get("unit", ""))
-        elif rule["name"] == "differs_over":
-            verdict, reason = _judge_difference(interval, low, rule["along"], compared)
-        else:
-            verdict, reason = _judge(interval, low, high, unit)
+        outcome = DECIDED_BY.get(rule["name"], _decide_by_median)(rule, compared)
     except NotTestable as why:
-        return Outcome(NOT_TESTABLE, _unmet_need(claim, rows) or str(why))
+        verdict = NOT_RUN if isinstance(why, NotRun) else NOT_TESTABLE
+        return Outcome(*(_unmet_need(claim, rows) or (verdict, str(why))))
     unmet = _unmet_need(claim, rows)
     if unmet:
-        verdict, reason = NOT_TESTABLE, unmet
-    return Outcome(verdict, reason + compared.exclusions(), interval, unit)
+        outcome = replace(outcome, verdict=unmet[0], reason=unmet[1], tendency=None, repeats_needed=None)
+    return replace(outcome, reason=outcome.reason + compared.exclusions())
 
 
-def _unmet_need(claim, rows) -> str:
-    """The first of the claim's needs that the place does not meet, in words; empty if it meets all."""
+def _unmet_need(claim, rows) -> tuple[str, str] | None:
+    """The verdict and the reason of the first of the claim's needs that the place does not meet; None
+    if it meets all."""
     for need in claim.get("needs", ()):
         metric = need["metric"]
         measured = [row[metric] for row in rows if not is_missing(row.get(metric))]
         if not measured:
-            return f"the claim needs {metric}, which was not measured"
+            return NOT_RUN, f"the claim needs {metric}, which was not measured"
         value, low, high = median(measured), *bounds(need, "at_least", "at_most")
         if not low <= value <= high:
-            return f"{need['otherwise']} ({metric} is {value:.3g}; the claim needs {_wanted(low, high)})"
-    return ""
+            return NOT_TESTABLE, (f"{need['otherwise']} ({metric} is {value:.3g}; the claim needs "
+                                  f"{_wanted(low, high)})")
+    return None
 
 
 def _wanted(low, high, unit="") -> str:
@@ -141,71 +138,62 @@ def _compare(rule, compared):
     return [one for one in each if one is not None], limits, unit
 
 
-def _judge(interval, low, high, unit):
-    if interval.level < LEAST_LEVEL:
-        return _too_few(interval.n)
-    where = _where(low, high, unit)
-    if low < interval.low and interval.high < high:
-        return REPLICATED, f"the whole interval lies {where}"
-    if interval.high <= low or interval.low >= high:
-        return NOT_REPLICATED, f"no part of the interval lies {where}"
-    return TOO_NOISY, f"only a part of the interval lies {where}"
+def _decide_by_median(rule, compared):
+    each, (low, high), unit = _compare(rule, compared)
+    return by_median(each, low, high, unit, rule.get("symmetric", False))
 
 
-def _judge_all(worst, low, high, unit):
-    """Verdict by the worst point of each repeat; `low` and `high` themselves are within."""
+def _decide_equality(rule, compared):
+    each, (low, high), unit = _compare(rule, compared)
+    return by_equality(each, low, high, unit, rule.get("symmetric", False))
+
+
+def _decide_all(rule, compared):
+    """By the worst point of each repeat; `low` and `high` themselves are within."""
+    worst, (low, high), unit = _compare(rule, compared)
+    outside = [not low <= one <= high for one in worst]
     wanted = _wanted(low, high, f" {unit}".rstrip())
-    against = sum(not low <= one <= high for one in worst)
-    if against:
-        return NOT_REPLICATED, f"{against} of {len(worst)} repeats had a point that is not {wanted}"
-    if len(worst) < LEAST_REPEATS:
-        return _too_few(len(worst))
-    return REPLICATED, f"every point in {len(worst)} repeats is {wanted}"
+    reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
+              else f"every point in {repeats(len(worst))} is {wanted}")
+    found = by_sight(outside, False, rule.get("rate", RATE), reason)
+    return replace(found, interval=median_interval(worst), unit=unit)
 
 
-def _judge_some(compared, low, high, unit):
-    """Verdict by any point; `low` and `high` themselves are within."""
-    wanted = _wanted(low, high, f" {unit}".rstrip())
-    points = [compared.all(repeat) for repeat in compared.repeats]
-    within = [sum(low <= one <= high for one in of_repeat) for of_repeat in points]
-    n, every = len(points), sum(map(len, points))
-    if any(within):
-        return REPLICATED, (f"{sum(map(bool, within))} of {_repeats(n)} had a point that is {wanted} "
-                            f"({sum(within)} of {every} points)")
-    if n < LEAST_REPEATS:
-        return _too_few(n)
-    return NOT_REPLICATED, f"none of {every} points in {n} repeats is {wanted}"
+def _decide_some(rule, compared):
+    """By any point; `low` and `high` themselves are within."""
+    seen, (low, high), _ = _compare(rule, compared)
+    wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
+    points = [one for repeat in compared.repeats for one in compared.all(repeat)]
+    within, n = sum(low <= one <= high for one in points), repeats(len(seen))
+    reason = (f"{int(sum(seen))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
+              if any(seen) else f"none of {len(points)} points in {n} is {wanted}")
+    return by_sight([bool(one) for one in seen], True, rule.get("rate", RATE), reason)
 
 
-def _judge_difference(interval, margin, along, compared):
-    """Verdict on the two values that the first repeats chose. These may have chosen wrongly, so the
-    claim is refuted only if no two values differ by more than the margin."""
-    if interval.level < LEAST_LEVEL:
-        first = len(compared.split()[0])
-        return _too_few(interval.n, f", after {_repeats(first)} that chose the values")
-    if interval.low > margin:
-        return REPLICATED, f"the whole interval lies {_where(margin, math.inf, 'times')}"
-    largest = median_interval(largest_differences(along, compared))
-    if largest.high <= margin:
-        return NOT_REPLICATED, f"no two values of {along} differ by more than {margin:.4g} times"
-    return TOO_NOISY, (f"the interval does not lie {_where(margin, math.inf, 'times')}, and the largest "
-                       f"difference between any two values of {along} may")
+def _decide_difference(rule, compared):
+    """On the two values that the first repeats chose. These may have chosen wrongly, so the claim is refuted
+    only if no two values differ by more than the margin."""
+    tested, (margin, _), unit = _compare(rule, compared)
+    along, choosing = rule["along"], len(compared.split()[0])
+    found = by_median(tested, margin, math.inf, unit)
+    if found.repeats_needed:
+        found = replace(found, repeats_needed=found.repeats_needed + choosing)
+    if found.verdict == OPEN and len(tested) < LOOKS[0]:
+        return replace(found, reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
+    if found.verdict == REPLICATED:
+        return found
+    largest = by_median(largest_differences(along, compared), -math.inf, margin, unit)
+    if largest.verdict == REPLICATED:
+        return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
+                       reason=f"no two values of {along} differ by more than {margin:.4g} times")
+    needed = [look + choosing for look in [largest.repeats_needed] if look]
+    return replace(found, verdict=OPEN, repeats_needed=min(needed + [found.repeats_needed or math.inf]),
+                   reason=f"the interval does not lie {where(margin, math.inf, 'times')}, and the largest "
+                   f"difference between any two values of {along} may")
 
 
-def _too_few(n, beside=""):
-    return TOO_NOISY, f"only {_repeats(n)}{beside}; a verdict needs {LEAST_REPEATS} or more"
-
-
-def _repeats(n):
-    return "one repeat" if n == 1 else f"{n} repeats"
-
-
-def _where(low, high, unit):
-    if high == math.inf:
-        return f"above {low:.4g} {unit}"
-    if low == -math.inf:
-        return f"below {high:.4g} {unit}"
-    return f"between {low:.4g} and {high:.4g} {unit}"
+DECIDED_BY = {"always": _decide_all, "sometimes": _decide_some, "differs_over": _decide_difference,
+              "equal_within": _decide_equality, "grows_alike": _decide_equality}
 
 
 def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -> None:

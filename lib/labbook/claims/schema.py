@@ -15,21 +15,23 @@ WHERE = {
 }
 FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
 WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
+SHARE = {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5, "description": "a share above 0, 0.5 at most"}
 ONE_ARM = {"of": ARM, "where": WHERE}
 TWO_ARMS = {**ONE_ARM, "than": ARM}
+RATIO = {**TWO_ARMS, "symmetric": {"type": "boolean", "description": "whether signed ranks decide"}}
 BOUNDS = {"low": NUMBER, "high": NUMBER}
 
 # Each rule: its required keys, and the schema of all its keys. labbook.claims.rules explains them.
 RULES = {
-    "greater": (("of", "than"), {**TWO_ARMS, "margin": FACTOR}),
-    "equal_within": (("of", "than", "margin"), {**TWO_ARMS, "margin": WIDTH}),
-    "ratio_between": (("of", "than", "low", "high"), {**TWO_ARMS, **BOUNDS}),
+    "greater": (("of", "than"), {**RATIO, "margin": FACTOR}),
+    "equal_within": (("of", "than", "margin"), {**RATIO, "margin": WIDTH}),
+    "ratio_between": (("of", "than", "low", "high"), {**RATIO, **BOUNDS}),
     "differs_over": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "scales_with": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS}),
     "proportional": (("along", "low", "high"), {**ONE_ARM, "along": TEXT, **BOUNDS}),
-    "grows_alike": (("of", "than", "along", "margin"), {**TWO_ARMS, "along": TEXT, "margin": WIDTH}),
-    "grows_less": (("of", "than", "along"), {**TWO_ARMS, "along": TEXT, "margin": FACTOR}),
+    "grows_alike": (("of", "than", "along", "margin"), {**RATIO, "along": TEXT, "margin": WIDTH}),
+    "grows_less": (("of", "than", "along"), {**RATIO, "along": TEXT, "margin": FACTOR}),
     "grows_slower": (("of", "than", "along"), {**TWO_ARMS, "along": TEXT, "margin": FACTOR}),
     "crosses_near": (("of", "than", "along", "at", "within"),
                      {**TWO_ARMS, "along": TEXT, "at": NUMBER,
@@ -37,8 +39,8 @@ RULES = {
     "above": (("value",), {**ONE_ARM, "value": NUMBER, "unit": TEXT}),
     "below": (("value",), {**ONE_ARM, "value": NUMBER, "unit": TEXT}),
     "between": (("low", "high"), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
-    "always": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
-    "sometimes": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
+    "always": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT, "rate": SHARE}),
+    "sometimes": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT, "rate": SHARE}),
     "not_testable": (("reason",), {"reason": TEXT}),
 }
 # Rules of which low or high may be omitted, but not both.
@@ -73,6 +75,8 @@ SCHEMA = {
             "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$"}, "statement": TEXT,
             "section": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]*$",
                         "description": "a-z, 0-9 and -: the section whose table shows the claim"},
+            "owner": {"enum": ["paper", "ours"], "description": "whose claim it is; the paper's if not said"},
+            "headline": {"type": "boolean", "description": "whether it is one of the three to six of the abstract"},
             "source": TEXT, "paper": PAPER, "experiment": TEXT, "metric": TEXT,
             "checked": {**TEXT, "description": "what was looked at, where the metric counts anomalies"},
             "changed": {**TEXT, "description": "what of the rule changed after data were published, and why"},

@@ -39,8 +39,16 @@ def median_interval(values, level: float = LEVEL) -> Interval:
     if n == 0:
         raise ValueError("no values")
     inward = _inward(n, level)
-    return Interval(_median(ordered), ordered[inward], ordered[n - 1 - inward],
+    return Interval(middle(ordered), ordered[inward], ordered[n - 1 - inward],
                     min(level, coverage(n, inward)), n)
+
+
+def lies_within(low: float, high: float, least: float, most: float) -> bool | None:
+    """Whether the interval [low, high] lies between two bounds: True if all of it does, False if no part
+    of it does, None if a part. Either bound may be infinite."""
+    if (least == -math.inf or least < low) and (most == math.inf or high < most):
+        return True
+    return False if high <= least or low >= most else None
 
 
 def _inward(n, level) -> int:
@@ -107,7 +115,8 @@ def _at_most(k: int, n: int, chance: float) -> float:
     return sum(math.comb(n, i) * chance**i * (1 - chance)**(n - i) for i in range(k + 1))
 
 
-def _median(ordered) -> float:
+def middle(ordered) -> float:
+    """Median of numbers in rising order."""
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return low if low == high else (low + high) / 2
 
@@ -130,7 +139,7 @@ def slope(xs, ys) -> float:
                    for x2, y2 in list(zip(xs, ys))[i + 1:] if x1 != x2)
     if not pairs:
         raise InputError("a slope needs two different values of x", key="xs", allowed="two different numbers or more")
-    return _median(pairs)
+    return middle(pairs)
 
 
 def exponent_beside_constant(xs, ys) -> float:

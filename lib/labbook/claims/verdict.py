@@ -18,7 +18,8 @@ class Verdict:
     `measured`, in `unit`, is the median of n repeats, and [low, high] its confidence interval of
     `level`; all are None where nothing could be compared. `conditions`: see Study.conditions.
     `checked`: what was looked at, of a claim that says so. `changed`: what of the rule changed after
-    data were published.
+    data were published. `owner`: "paper" or "ours". `run`: "quick", "full" or "published".
+    `tendency`, `repeats_needed`: of an open claim, see rules.Outcome.
     """
 
     study: str
@@ -39,6 +40,11 @@ class Verdict:
     conditions: dict = field(repr=False)
     checked: str = ""
     changed: str = ""
+    owner: str = "paper"
+    headline: bool = False
+    run: str = ""
+    tendency: dict | None = None
+    repeats_needed: int | None = None
 
     def __repr__(self):
         return f"{self.id}: {self.verdict}, {self.reason}; {self.ours or 'nothing measured'}"
@@ -91,7 +97,7 @@ def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profil
     """
     rule = claim["rule"]["name"]
     if rule != "not_testable" and not rows:
-        outcome = rules.Outcome(rules.NOT_TESTABLE, "nothing was measured")
+        outcome = rules.Outcome(rules.NOT_RUN, "nothing was measured")
     else:
         if rule != "not_testable":
             _check_metric(claim, rows, parameters, file)
@@ -105,7 +111,8 @@ def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profil
         study=study, **{k: claim[k] for k in ("id", "statement", "source", "paper")}, **numbers,
         unit=outcome.unit, verdict=outcome.verdict, reason=outcome.reason, profile=profile,
         environment=environment, conditions=conditions, checked=claim.get("checked", ""),
-        changed=claim.get("changed", ""))
+        changed=claim.get("changed", ""), owner=claim["owner"], headline=claim["headline"], run=profile,
+        tendency=outcome.tendency, repeats_needed=outcome.repeats_needed)
 
 
 def _finite(value) -> float | None:
@@ -149,7 +156,7 @@ def here(one: dict) -> str:
 
 
 def _undecided(one: dict) -> bool:
-    return one["verdict"] == rules.NOT_TESTABLE or not one.get("n")
+    return one["verdict"] in (rules.NOT_TESTABLE, rules.NOT_RUN) or not one.get("n")
 
 
 def _number(value, unit) -> str:

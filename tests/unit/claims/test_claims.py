@@ -153,7 +153,7 @@ def test_a_section_is_judged_and_shown_as_one_table(make, measure):
     first = CLAIMS[0]
     other = first | {"id": "elsewhere", "section": "later"}
     not_here = first | {"id": "cores", "rule": {"name": "not_testable", "reason": "one core"}}
-    study, speed = make(repeats=3, claims=[first, other, not_here])
+    study, speed = make(repeats=6, claims=[first, other, not_here])
     measure(study, speed, slow_a)
     found = study.verdicts("speed")
     assert [v.id for v in found] == ["slower", "cores"]
@@ -174,7 +174,7 @@ def test_a_section_is_judged_and_shown_as_one_table(make, measure):
 
 
 def test_a_rule_that_changed_after_the_data_says_so_on_the_page(make, measure):
-    study, speed = make(repeats=3, claims=[CLAIMS[0] | {"changed": "after the data: margin 1.1 was 1.05"}])
+    study, speed = make(repeats=6, claims=[CLAIMS[0] | {"changed": "after the data: margin 1.1 was 1.05"}])
     measure(study, speed, slow_a)
     for shown in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
         assert "<dt>Changed</dt><dd>after the data: margin 1.1 was 1.05</dd>" in shown
@@ -185,17 +185,18 @@ def slow_a(point):
 
 
 def test_judging_says_what_was_measured_and_keeps_it(make, measure):
-    study, speed = make(repeats=3)
+    study, speed = make(repeats=6)
     measure(study, speed, slow_a)
     study.complete()
     verdict = study.judge("slower")
     assert (verdict.verdict, verdict.unit) == ("replicated", "times")
-    assert (verdict.measured, verdict.n, verdict.level) == (pytest.approx(2), 3, 0.75)
+    assert (verdict.measured, verdict.n, verdict.level) == (pytest.approx(2), 6, 0.95)
     kept, = json.loads(claims.verdicts_path("demo").read_text())
     for name in ("study", "id", "statement", "source", "paper", "measured", "low", "high", "level",
-                 "n", "verdict", "reason", "profile", "environment", "conditions"):
+                 "n", "verdict", "reason", "profile", "environment", "conditions", "owner", "headline",
+                 "run", "tendency", "repeats_needed"):
         assert kept[name] == getattr(verdict, name)
-    assert kept["conditions"]["points"] == 12 and kept["profile"] == "quick"
+    assert kept["conditions"]["points"] == 24 and kept["profile"] == "quick"
     assert claims.board("demo")[0]["verdict"] == "replicated"
     assert paths.build_dir() in claims.verdicts_path("demo").parents
 
@@ -203,7 +204,7 @@ def test_judging_says_what_was_measured_and_keeps_it(make, measure):
 def test_a_verdict_says_what_was_checked_where_its_claim_does(make, measure):
     plain = CLAIMS[0]
     of_history = plain | {"id": "of-history", "checked": "every call & its answer"}
-    study, speed = make(repeats=3, claims=[plain, of_history])
+    study, speed = make(repeats=6, claims=[plain, of_history])
     measure(study, speed, slow_a)
     assert "Checked" not in study.judge("slower")._repr_html_()
     assert "every call &amp; its answer" in study.judge("of-history")._repr_html_()
@@ -212,12 +213,12 @@ def test_a_verdict_says_what_was_checked_where_its_claim_does(make, measure):
 
 
 def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
-    study, speed = make(repeats=3)
+    study, speed = make(repeats=6)
     measure(study, speed, slow_a)
     shown = study.judge("slower")._repr_html_()
     assert "a is &lt;slower&gt; than b" in shown and "<slower>" not in shown
     assert 'id="claim-slower"' in shown and "verdict-replicated" in shown
-    assert "2 times (2 to 2 at a level of 75 %, 3 repeats)" in shown and "table 1" in shown
+    assert "2 times (2 to 2 at a level of 95 %, 6 repeats)" in shown and "table 1" in shown
     board = study.claims()._repr_html_()
     assert "&lt;slower&gt;" in board and "<slower>" not in board and "replicated" in board
 
@@ -225,7 +226,7 @@ def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
 def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root):
     first = yaml.safe_load(claims.path("demo").read_text())[0]
     late = first | {"id": "late", "rule": {"name": "not_testable", "reason": "one core"}}
-    study, speed = make(repeats=3, claims=[late, first])
+    study, speed = make(repeats=6, claims=[late, first])
     measure(study, speed)
     assert [(c["id"], c["verdict"]) for c in study.claims()] == [("late", None), ("slower", None)]
     study.judge("slower")
@@ -304,7 +305,7 @@ def test_what_cannot_be_judged_is_named(make, measure):
 
 
 def test_points_limited_by_clients_are_judged_by_no_rule(make, measure):
-    study, speed = make(repeats=3)
+    study, speed = make(repeats=6)
     measure(study, speed, slow_a, metrics={"client_limited": 1})
     verdict = study.judge("slower")
     assert (verdict.verdict, verdict.reason) == (

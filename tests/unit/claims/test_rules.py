@@ -4,11 +4,13 @@ import math
 
 import pytest
 
+from labbook.claims.looks import LOOKS
 from labbook.claims.rules import (
     NOT_REPLICATED,
+    NOT_RUN,
     NOT_TESTABLE,
+    OPEN,
     REPLICATED,
-    TOO_NOISY,
     crossing,
     decide,
 )
@@ -18,7 +20,7 @@ PARAMETERS = ("system", "op", "clients")
 AB = {"of": {"system": "a"}, "than": {"system": "b"}}
 
 
-def rows(time, repeats=3, clients=(1, 10, 50), ops=("read",), limited=()):
+def rows(time, repeats=6, clients=(1, 10, 50), ops=("read",), limited=()):
     """`time(system, clients, repeat)` in ms; `limited`: counts at which clients limit system a."""
     return [{"system": s, "op": op, "clients": c, "repeat": r, "mean_ms": time(s, c, r),
              "client_limited": int(s == "a" and c in limited)}
@@ -38,22 +40,22 @@ def growing(of, than):
 
 
 def noisy(s, c, r):
-    return c * ((1.5, 0.7, 1.4)[r - 1] if s == "a" else 1.0)
+    return c * ((1.5, 0.7, 1.4)[r % 3] if s == "a" else 1.0)
 
 
 @pytest.mark.parametrize("rule, time, verdict", [
     ({"name": "greater", "margin": 1.05}, factor(2), REPLICATED),
     ({"name": "greater", "margin": 1.05}, factor(1.0), NOT_REPLICATED),
     ({"name": "greater", "margin": 1.05}, factor(0.5), NOT_REPLICATED),
-    ({"name": "greater"}, noisy, TOO_NOISY),
+    ({"name": "greater"}, noisy, OPEN),
     ({"name": "equal_within", "margin": 1.2}, factor(1.1), REPLICATED),
     ({"name": "equal_within", "margin": 1.2}, factor(1.3), NOT_REPLICATED),
     ({"name": "equal_within", "margin": 1.2}, factor(0.7), NOT_REPLICATED),
-    ({"name": "equal_within", "margin": 1.2}, noisy, TOO_NOISY),
+    ({"name": "equal_within", "margin": 1.2}, noisy, OPEN),
     ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.03), REPLICATED),
     ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.01), NOT_REPLICATED),
     ({"name": "ratio_between", "low": 1.02, "high": 1.045}, factor(1.12), NOT_REPLICATED),
-    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, noisy, TOO_NOISY),
+    ({"name": "ratio_between", "low": 1.02, "high": 1.045}, noisy, OPEN),
     ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(1, 1.1), REPLICATED),
     ({"name": "grows_alike", "along": "clients", "margin": 1.5}, growing(3, 0.1), NOT_REPLICATED),
     ({"name": "grows_less", "along": "clients"}, growing(0.2, 1), REPLICATED),
@@ -81,20 +83,20 @@ def test_grows_with(of, than, verdict):
     found = judged(rule, rows(growing(of, than)))
     assert found.verdict == verdict
     if of == 2:
-        assert found.interval.value == pytest.approx((5.02 + 100) / (5.02 + 2))
+        assert found.interval.value == pytest.approx((5.035 + 100) / (5.035 + 2))
 
 
 def test_the_metricd_value_is_the_median_of_the_repeats_ratios():
     found = judged({"name": "greater", "where": {"clients": 10}} | AB,
                    rows(lambda s, c, r: 10.0 * r if s == "a" else 5.0))
-    assert (found.interval.value, found.interval.low, found.interval.high) == (4, 2, 6)
-    assert (found.interval.n, found.interval.level, found.unit) == (3, 0.75, "times")
+    assert (found.interval.value, found.interval.low, found.interval.high) == pytest.approx((7, 2, 12))
+    assert (found.interval.n, found.interval.level, found.unit) == (6, 0.95, "times")
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_few_repeats_decide_nothing(repeats):
     found = judged({"name": "greater"} | AB, rows(factor(100), repeats))
-    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+    assert found.verdict == OPEN and "6 or more" in found.reason
 
 
 def test_where_picks_points():
@@ -108,7 +110,7 @@ def test_where_picks_points():
 def test_points_limited_by_clients_enter_no_verdict():
     time = lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0  # noqa: E731
     found = judged({"name": "greater"} | AB, rows(time, limited=(50,)))
-    assert found.interval.value == pytest.approx(2) and "3 points" in found.reason
+    assert found.interval.value == pytest.approx(2) and "6 points" in found.reason
     found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
     assert (found.verdict, found.reason) == (
         NOT_TESTABLE, "the clients were the limit in every setting that could be compared")
@@ -130,7 +132,7 @@ def test_a_setting_limited_in_one_repeat_is_left_out_of_all():
 
 def test_operations_that_failed_are_told_with_the_verdict():
     data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
-    assert "45 of 1800 operations failed" in judged({"name": "greater"} | AB, data).reason
+    assert "90 of 3600 operations failed" in judged({"name": "greater"} | AB, data).reason
     assert "failed" not in judged({"name": "greater"} | AB, rows(factor(2))).reason
     found = decide({"id": "x", "metric": "errors", "rule": {"name": "always", "high": 9}}, data,
                    PARAMETERS)
@@ -160,9 +162,9 @@ def test_that_points_have_no_value_is_told_with_the_verdict():
             row["mean_ms"] = math.nan
     found = judged({"name": "greater"} | AB, data)
     assert found.verdict == REPLICATED
-    assert found.reason.endswith("; 2 points have no mean_ms, and their settings are excluded from all repeats")
+    assert found.reason.endswith("; 5 points have no mean_ms, and their settings are excluded from all repeats")
     found = judged({"name": "always", "low": 0, "where": {"system": "b"}}, data)
-    assert (found.verdict, found.interval.n) == (REPLICATED, 3) and found.reason.endswith("; 2 points have no mean_ms")
+    assert found.interval.n == 6 and found.reason.endswith("; 5 points have no mean_ms")
     assert "have no" not in judged({"name": "always", "low": 0, "where": {"system": "a"}}, data).reason
     assert "have no" not in judged({"name": "greater", "where": {"clients": 1}} | AB, data).reason
 
@@ -171,11 +173,15 @@ def test_that_points_have_no_value_is_told_with_the_verdict():
     ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no point with clients 70"),
     ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no point with clients at least 60"),
     ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "only from 1 to 50"),
-    ({"name": "not_testable", "reason": "one core only"}, "one core only"),
 ])
-def test_what_the_profile_cannot_show_is_not_testable_here(rule, words):
-    found = judged((AB if "reason" not in rule else {}) | rule, rows(factor(2)))
-    assert found.verdict == NOT_TESTABLE and words in found.reason and found.interval is None
+def test_what_the_run_did_not_measure_is_no_verdict(rule, words):
+    found = judged(AB | rule, rows(factor(2)))
+    assert found.verdict == NOT_RUN and words in found.reason and found.interval is None
+
+
+def test_what_no_place_like_this_can_show_is_not_testable_here():
+    found = judged({"name": "not_testable", "reason": "one core only"}, rows(factor(2)))
+    assert (found.verdict, found.reason, found.interval) == (NOT_TESTABLE, "one core only", None)
 
 
 @pytest.mark.parametrize("want, known", [("db2", "db5"), ("SST", "IST"), ("standby_replay", "standby"),
@@ -207,7 +213,7 @@ def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measur
     with pytest.raises(InputError, match="did you mean 'read'"):
         decide(claim, found, ["op"])
     outcome = decide(claim, found, ["op"], known={"reads"})
-    assert (outcome.verdict, outcome.reason) == (NOT_TESTABLE, "the quick profile measured no point with op reads")
+    assert (outcome.verdict, outcome.reason) == (NOT_RUN, "the quick profile measured no point with op reads")
 
 
 def test_crossing():
@@ -243,7 +249,7 @@ def test_a_metric_of_zero_is_one():
     ({"low": 1}, REPLICATED), ({"high": 1}, REPLICATED), ({"low": 0.5, "high": 2}, REPLICATED),
     ({"high": 0.9}, NOT_REPLICATED), ({"low": 1.1}, NOT_REPLICATED)])
 def test_every_point_lies_where_a_claim_of_all_says(bounds, verdict):
-    assert judged({"name": "always"} | bounds, rows(lambda *_: 1.0)).verdict == verdict
+    assert judged({"name": "always", "rate": 0.4} | bounds, rows(lambda *_: 1.0)).verdict == verdict
 
 
 def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_are():
@@ -251,14 +257,26 @@ def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_a
     found = judged(rule, rows(lambda s, c, r: 0.99 if (s, c, r) == ("b", 10, 7) else 1.0, 9))
     assert (found.verdict, found.interval.value) == (NOT_REPLICATED, 1)
     assert found.reason == "1 of 9 repeats had a point that is not at least 1 of all"
-    found = judged(rule, rows(lambda *_: 1.0, 2))
-    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
     assert judged(rule, rows(lambda *_: 0.5, 1)).verdict == NOT_REPLICATED
 
 
+@pytest.mark.parametrize("rate, n", [(0.4, 6), (0.25, 11), (0.1, 29), (0.05, 59)])
+@pytest.mark.parametrize("name, verdict, level", [("always", REPLICATED, 0), ("sometimes", NOT_REPLICATED, 1)])
+def test_what_never_occurs_is_decided_once_so_many_repeats_would_have_shown_it(name, verdict, level, rate, n):
+    rule = {"name": name, "low": 1 if level else 0, "rate": rate, "where": {"clients": 1}}
+    data = rows(lambda *_: 0.0, n)
+    found = judged(rule, data)
+    assert found.verdict == verdict and f"a share {rate} of all repeats" in found.reason
+    found = judged(rule, [row for row in data if row["repeat"] < n])
+    assert found.verdict == OPEN and f"a verdict needs {n} repeats for a share of {rate}" in found.reason
+    assert found.repeats_needed == next(look for look in LOOKS if look >= n)
+    assert found.tendency == {"verdict": verdict, "level": 0.95 if n > 6 else 0.9375}
+    assert judged(rule, data[:2]).tendency is None
+
+
 @pytest.mark.parametrize("rule, without, with_them", [
-    ({"name": "always", "high": 2}, REPLICATED, NOT_REPLICATED),
-    ({"name": "sometimes", "low": 9}, NOT_REPLICATED, REPLICATED)])
+    ({"name": "always", "high": 2, "rate": 0.4}, REPLICATED, NOT_REPLICATED),
+    ({"name": "sometimes", "low": 9, "rate": 0.4}, NOT_REPLICATED, REPLICATED)])
 def test_points_limited_by_the_clients_are_in_no_claim_of_all_or_some(rule, without, with_them):
     def time(system, clients, _):
         return 9.0 if system == "a" and clients == 50 else 1.0
@@ -288,20 +306,19 @@ def test_one_point_makes_a_claim_of_some_however_many_others_there_are(repeats):
     assert found.reason.startswith("1 of ") and f"1 of {6 * repeats} points" in found.reason
 
 
-def test_what_no_point_shows_is_refuted_by_as_many_repeats_as_a_verdict_takes():
-    found = judged(SOMETIMES, seen(lambda *_: False, 2))
-    assert found.verdict == TOO_NOISY and "3 or more" in found.reason
+def test_the_share_that_may_still_be_is_told_with_a_claim_of_some():
     found = judged(SOMETIMES | {"unit": "files"}, seen(lambda *_: False, 10))
-    assert (found.verdict, found.interval.value, found.interval.low) == (NOT_REPLICATED, 0, 0)
-    assert found.interval.high == pytest.approx(1 - 0.025 ** 0.1, abs=1e-6)     # what 10 repeats can tell
-    assert found.reason == "none of 60 points in 10 repeats is at least 1 files"
+    assert (found.verdict, found.interval.value, found.interval.low) == (OPEN, 0, 0)
+    assert found.interval.high == pytest.approx(1 - 0.05 ** 0.1, abs=1e-6)     # what 10 repeats can tell
+    assert found.reason.startswith("none of 60 points in 10 repeats is at least 1 files, which may occur in a "
+                                   "share of up to 0.26 of all repeats")
 
 
 def test_a_claim_of_some_is_about_points_and_not_about_the_middle_of_them():
     """Four of ten runs have a median of 0."""
     data = seen(lambda s, c, r: r <= 4, 10)
     assert judged(SOMETIMES, data).verdict == REPLICATED
-    assert judged({"name": "above", "value": 0}, data).verdict == TOO_NOISY
+    assert judged({"name": "above", "value": 0}, data).verdict == OPEN
     assert judged(SOMETIMES | {"where": {"system": "a", "clients": 1}}, data).interval.value == 0.4
     assert judged({"name": "sometimes", "high": 0}, data).interval.value == 0.6
 
@@ -342,7 +359,7 @@ def test_a_constant_alone_is_proportional_to_nothing():
 def test_beside_a_constant_two_points_show_no_proportion():
     rule = {"name": "proportional", "along": "clients", "low": 0.8, "high": 1.25}
     found = judged(rule, rows(factor(1), clients=(1, 10)))
-    assert (found.verdict, found.reason) == (NOT_TESTABLE, "fewer than three values of clients can be compared")
+    assert (found.verdict, found.reason) == (NOT_RUN, "fewer than three values of clients can be compared")
     assert "0" in judged(rule, rows(lambda *_: 0.0)).reason
 
 
@@ -353,7 +370,7 @@ def test_every_value_of_along_counts_in_a_growth():
     found = judged(rule, rows(lambda s, c, r: falling[c], clients=tuple(falling)))
     assert found.verdict == NOT_REPLICATED and found.interval.value < 1
     from_0 = judged(rule, rows(growing(1, 0), clients=(0, 5, 10)))
-    assert from_0.interval.value == pytest.approx(15.02 / 5.02)
+    assert from_0.interval.value == pytest.approx(15.035 / 5.035)
 
 
 def test_of_nothing_there_is_no_power():
@@ -365,18 +382,18 @@ def test_of_nothing_there_is_no_power():
 
 def test_one_value_of_many_differs_from_another():
     rule = {"name": "differs_over", "along": "op", "of": {"system": "a"}, "margin": 1.2}
-    data = rows(lambda s, c, r: 1.0 + r / 10, repeats=4, ops=("read", "write", "scan"))
+    data = rows(lambda s, c, r: 1.0 + r / 10, repeats=8, ops=("read", "write", "scan"))
     for row in data:
         row["mean_ms"] *= {"read": 1, "write": 1.5, "scan": 1.1}[row["op"]]
     found = judged(rule, data)
     assert (found.verdict, found.unit) == (REPLICATED, "times, write over read")
-    assert found.interval.value == pytest.approx(1.5) and found.interval.n == 3
+    assert found.interval.value == pytest.approx(1.5) and found.interval.n == 6
     found = judged(rule | {"margin": 1.6}, data)
     assert (found.verdict, found.reason) == (NOT_REPLICATED, "no two values of op differ by more than 1.6 times")
-    found = judged(rule, data[:54])
-    assert found.verdict == TOO_NOISY
-    assert found.reason == "only 2 repeats, after one repeat that chose the values; a verdict needs 3 or more"
-    assert judged(rule, rows(factor(1))).verdict == NOT_TESTABLE
+    found = judged(rule, [row for row in data if row["repeat"] < 8])
+    assert (found.verdict, found.repeats_needed) == (OPEN, 8)
+    assert found.reason == "only 5 repeats, after 2 repeats that chose the values; a verdict needs 6 or more"
+    assert judged(rule, rows(factor(1))).verdict == NOT_RUN
 
 
 def test_noise_is_not_taken_for_a_difference():
@@ -390,13 +407,13 @@ def test_noise_is_not_taken_for_a_difference():
 
 
 def test_values_that_were_chosen_wrongly_refute_no_difference():
-    """The first repeat chooses scan over read, but write over scan differs in the others."""
-    times = {"read": (1, 1, 1, 1), "write": (1.2, 3, 3, 3), "scan": (2, 1, 1, 1)}
+    """The first repeats choose scan over read, but write over scan differs in the others."""
+    times = {"read": (1, 1) + (1,) * 6, "write": (1.2, 1.2) + (3,) * 6, "scan": (2, 2) + (1,) * 6}
     data = [{"system": "a", "op": op, "clients": 1, "repeat": r, "mean_ms": time}
             for op, each in times.items() for r, time in enumerate(each, 1)]
     rule = {"name": "differs_over", "along": "op", "margin": 1.2}
     found = judged(rule, data)
-    assert (found.verdict, found.interval.high) == (TOO_NOISY, 1) and "any two values of op" in found.reason
+    assert (found.verdict, found.interval.high) == (OPEN, 1) and "any two values of op" in found.reason
     assert judged(rule | {"margin": 3.1}, data).verdict == NOT_REPLICATED
 
 
@@ -413,9 +430,9 @@ NEEDS = [{"metric": "seek_ratio", "at_least": 4, "otherwise": "this disk does no
 @pytest.mark.parametrize("seeks, verdict, words", [
     ((9, 10, 11), REPLICATED, "above"), ((1, 1.2, 9), NOT_TESTABLE,
      "this disk does not seek (seek_ratio is 1.2; the claim needs at least 4)"),
-    ((None, math.nan, None), NOT_TESTABLE, "needs seek_ratio, which was not measured")])
-def test_an_unmet_need_makes_a_claim_not_testable_and_the_value_is_still_shown(seeks, verdict, words):
-    data = [row | {"seek_ratio": seeks[row["repeat"] - 1]} for row in rows(factor(2))]
+    ((None, math.nan, None), NOT_RUN, "needs seek_ratio, which was not measured")])
+def test_where_a_need_is_unmet_the_claim_is_not_judged_and_the_value_is_still_shown(seeks, verdict, words):
+    data = [row | {"seek_ratio": seeks[row["repeat"] % 3]} for row in rows(factor(2))]
     claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
     found = decide(claim, data, PARAMETERS)
     assert found.verdict == verdict and words in found.reason

@@ -1,0 +1,117 @@
+"""Decide by numbers: where the interval of their median lies, or how often something was seen.
+
+No verdict has a level below 95 % over all looks. Of what is open, the *tendency* says where the
+repeats so far point, with the level of that: the highest at which an interval between two of them,
+without regard to looks, would decide.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from labbook.claims.looks import LOOKS, interval, look_needed, spent
+from labbook.claims.statistics import LEVEL, Interval, coverage, lies_within, median_interval, share_interval
+
+REPLICATED, NOT_REPLICATED, OPEN = "replicated", "not replicated", "open"
+NOT_TESTABLE, NOT_RUN = "not testable here", "not run"
+JUDGED = (REPLICATED, NOT_REPLICATED, OPEN)
+LEAST_TENDENCY = 0.75   # three repeats on one side of a bound
+RATE = 0.1              # of repeats: what is seen in fewer counts as never, see seldom()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`interval`, in `unit`, is None where no number could be computed. Of an open claim, `tendency` is
+    None or {"verdict": ..., "level": ...}, and `repeats_needed` the number of repeats at which a verdict
+    is expected, None where none is up to the last look."""
+
+    verdict: str
+    reason: str
+    interval: Interval | None = None
+    unit: str = ""
+    tendency: dict | None = None
+    repeats_needed: int | None = None
+
+
+def by_median(numbers, low, high, unit, symmetric=False) -> Outcome:
+    """Where the median of the numbers, one a repeat in their order, lies: between low and high or not."""
+    found = interval(numbers, symmetric)
+    within = None if found is None else lies_within(found.low, found.high, low, high)
+    if within is not None:
+        words = "the whole interval lies" if within else "no part of the interval lies"
+        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words} {where(low, high, unit)}", found, unit)
+    reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
+    return Outcome(OPEN, reason, found or median_interval(numbers), unit, tendency(numbers, low, high),
+                   look_needed(numbers, low, high, symmetric))
+
+
+def by_equality(numbers, low, high, unit, symmetric=False) -> Outcome:
+    """Whether a ratio is equal within a margin. The reason says the difference where there is one."""
+    found = by_median(numbers, low, high, unit, symmetric)
+    if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high:
+        return found
+    ends = f"{found.interval.low:.3g} to {found.interval.high:.3g} times"
+    words = {REPLICATED: f"a difference, {ends}, and equal within the margin: {found.reason}",
+             NOT_REPLICATED: f"different by {ends}: {found.reason}",
+             OPEN: f"different by {ends}, which may be within the margin or beyond: {found.reason}"}
+    return replace(found, reason=words[found.verdict])
+
+
+def tendency(numbers, low, high) -> dict | None:
+    """The verdict to which the numbers point, and the highest level at which the interval between two of
+    them decides, 95 % at most; None below 75 %, which three of three repeats have."""
+    ordered, n = sorted(numbers), len(numbers)
+    for inward in range((n + 1) // 2):
+        level = coverage(n, inward)
+        within = lies_within(ordered[inward], ordered[n - 1 - inward], low, high)
+        if level >= LEAST_TENDENCY and within is not None:
+            return {"verdict": REPLICATED if within else NOT_REPLICATED, "level": min(level, LEVEL)}
+    return None
+
+
+def by_sight(seen, said, rate, reason) -> Outcome:
+    """Whether something occurs, by the repeats in which it was seen, a truth value a repeat.
+
+    said: whether the claim says that it occurs in some repeats, or in none. What was seen once occurs:
+    that is no matter of chance. Without it, the claim is decided once so many repeats would have
+    shown with 95 % what occurs in a share `rate` of them. All repeats before were without it as well, so
+    looking after each costs no error.
+    """
+    n, k = len(seen), sum(seen)
+    if k:
+        return Outcome(REPLICATED if said else NOT_REPLICATED, reason, share_interval(k, n), "of all repeats")
+    verdict = NOT_REPLICATED if said else REPLICATED
+    share = Interval(0.0, 0.0, 1 - (1 - LEVEL)**(1 / n), LEVEL, n)
+    if share.high <= rate:
+        return Outcome(verdict, f"{reason}; what occurs in a share {rate:g} of all repeats or more would have been "
+                       "seen", share, "of all repeats")
+    needed = math.ceil(math.log(1 - LEVEL) / math.log(1 - rate))
+    most = {"verdict": verdict, "level": min(LEVEL, coverage(n, 0))} if coverage(n, 0) >= LEAST_TENDENCY else None
+    return Outcome(OPEN, f"{reason}, which may occur in a share of up to {share.high:.2g} of all repeats; a verdict "
+                   f"needs {needed} repeats for a share of {rate:g}", share, "of all repeats", most,
+                   next((look for look in LOOKS if look >= needed), None))
+
+
+def expected_wrong(verdicts) -> float:
+    """How many of these verdicts (dicts with `verdict` and `n`) are expected to be wrong, at most.
+
+    Each claim that was judged at a look may have been decided wrongly with the probability that the looks
+    up to it spend, whether it was decided or is open.
+    """
+    return sum(max(spent(one["n"]), spent(one["n"], symmetric=True)) for one in verdicts if one["verdict"] in JUDGED)
+
+
+def too_few(n, beside="") -> str:
+    return f"only {repeats(n)}{beside}; a verdict needs {LOOKS[0]} or more"
+
+
+def repeats(n) -> str:
+    return "one repeat" if n == 1 else f"{n} repeats"
+
+
+def where(low, high, unit) -> str:
+    """The place between two bounds in words: `above 1.05 times`."""
+    if high == math.inf:
+        return f"above {low:.4g} {unit}".rstrip()
+    if low == -math.inf:
+        return f"below {high:.4g} {unit}".rstrip()
+    return f"between {low:.4g} and {high:.4g} {unit}".rstrip()
