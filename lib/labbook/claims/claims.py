@@ -41,7 +41,7 @@ def load(study: str) -> list[dict]:
     ids = set()
     for claim in claims or []:
         claim.setdefault("owner", "paper")
-        claim.setdefault("headline", False)
+        claim["headline"] = _is_headline(claim)
         if claim["id"] in ids:
             raise InputError("two claims have the same id", file=file, key=claim["id"])
         ids.add(claim["id"])
@@ -51,6 +51,12 @@ def load(study: str) -> list[dict]:
                 raise InputError("a bound is missing", file=file, key=f"{claim['id']}.needs.{i}",
                                  allowed="at_least, at_most, or both")
     return claims or []
+
+
+def _is_headline(claim) -> bool:
+    """`headline` of a claim; of one that a matrix made it may be the list of the ids that it holds for."""
+    said = claim.get("headline", False)
+    return claim["id"] in said if isinstance(said, list) else said
 
 
 def _by_id(key, claims):

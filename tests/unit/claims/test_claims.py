@@ -92,6 +92,10 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(needs=[{"metric": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
     (lambda c: c.update(needs=[{"metric": "m", "at_least": 1}]), ["missing: otherwise"]),
     (lambda c: c.update(needs=[]), ["slower.needs"]),
+    (lambda c: c.update(owner="them"), ["slower.owner", "paper", "ours"]),
+    (lambda c: c.update(headline="yes"), ["slower.headline"]),
+    (lambda c: c.update(rule={"name": "always", "low": 1, "rate": 0}), ["slower.rule.rate", "0.5"]),
+    (lambda c: c["rule"].update(symmetric="yes"), ["slower.rule.symmetric"]),
     (lambda c: [c, c], ["slower: two claims have the same id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])
@@ -122,6 +126,15 @@ def test_an_entry_with_a_matrix_stands_for_a_claim_of_each_combination(write):
     assert (last["statement"], last["metric"]) == ("Writes of 64 KB are slower", "write_ms")
     assert last["paper"]["value"] == 2 and last["rule"]["of"] == {"system": "a", "size": 64}
     assert "for" not in last and found[1]["paper"]["value"] == 1.5
+
+
+def test_a_claim_is_the_papers_and_no_headline_unless_it_says_so(write):
+    write(lambda claim: [claim, claim | {"id": "ours", "owner": "ours"}, claim | {"id": "main", "headline": True},
+                         MATRIX | {"headline": ["read-slower-4", "write-slower-64"]}])
+    found = claims.load("demo")
+    assert {c["id"] for c in found if c["headline"]} == {"main", "read-slower-4", "write-slower-64"}
+    assert {c["id"] for c in found if c["owner"] == "ours"} == {"ours"}
+    assert {c["owner"] for c in found} == {"paper", "ours"}
 
 
 def test_a_placeholder_may_be_a_whole_part_of_a_claim(write):

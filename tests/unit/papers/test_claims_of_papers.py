@@ -169,3 +169,15 @@ def test_no_claim_repeats_another(paper):
     for claim in with_rule(paper):
         seen.setdefault(selected(claim), []).append(claim["id"])
     assert not [ids for ids in seen.values() if len(ids) > 1]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_has_three_to_six_headline_claims_and_they_are_its_own(paper):
+    headline = [claim for claim in claims.load(paper) if claim["headline"]]
+    assert 3 <= len(headline) <= 6 and {claim["owner"] for claim in headline} == {"paper"}
+    assert not [claim["id"] for claim in headline if claim["rule"]["name"] == "not_testable"]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_a_paper_leaves_open_is_not_its_own_claim(paper):
+    assert not [claim["id"] for claim in claims.load(paper) if claim["owner"] == "paper" and "none" in claim["paper"]]
