@@ -26,7 +26,7 @@ def say(place, tmp_path):
     """Run a command on a host as its user, by OpenSSH's own client."""
     data = yaml.safe_load(place.environment(tmp_path / "hosts.yml").read_text())
     options = ["-F", "none", "-i", data["key"], "-o", f"UserKnownHostsFile={data['known_hosts']}",
-               "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=3"]
+               "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
 
     def say(name, command, jump=place.jump):
         through = ["-o", f"ProxyCommand=ssh {' '.join(options)} -W %h:%p "

@@ -128,9 +128,11 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
 
 
 def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mounts):
-    """Here one that stands still: its directory's inode is the other one's, and both may change it."""
+    """Here one that stands still: its directory's inode is the other one's, and both may change it. So may
+    they the root's sizes, but a file beside it is one server's alone."""
     place = ceph.pin_folder(mounts[0], "held", 1).removesuffix("/home")
     ino = int(mounts[0].call(f"stat -c %i {place}", 20).stdout)
+    alone = int(mounts[0].call("touch alone; stat -c %i alone", 20).stdout)
     had = ceph.owned()[1]
     told = ceph.owned(dead=1)[1]        # without what lies below the dead one's own
     assert f"/{place}" in told and set(told) <= set(had) and ceph.owned(dead=0)[0][0] == "/"
@@ -141,7 +143,7 @@ def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mount
     try:
         assert mounts[1].call(f"stat {place}", 2) is None
         assert {"rank": 0, "ino": 1, "name": place} in mounts[1].unanswered()
-        assert ceph.owned(dead=1)[1] == told and ceph.locked_inodes([ino, 1], dead=1) == {ino}
+        assert ceph.owned(dead=1)[1] == told and ceph.locked_inodes([ino, alone], dead=1) == {ino}
     finally:
         process.signal("CONT")
     ceph.host.wait_for(lambda: not ceph.locked_inodes([ino], dead=1), "the word to be given", 30)

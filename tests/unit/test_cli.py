@@ -163,9 +163,9 @@ def test_a_library_of_another_checkout_is_refused(book, monkeypatch, capsys):
     assert "this checkout contains the library" in capsys.readouterr().err
 
 
-def standing(lab_id, study, *hosts, keep=True):
+def standing(lab_id, study, *hosts, keep=True, checkout="/elsewhere"):
     return SimpleNamespace(id=lab_id, study=study, hosts=hosts, keep=keep,
-                           ssh_config=Path("/x") / lab_id)
+                           ssh_config=Path("/x") / lab_id, checkout=str(checkout))
 
 
 def test_a_host_is_found_by_name_or_lab_and_name():
@@ -180,6 +180,16 @@ def test_a_host_is_found_by_name_or_lab_and_name():
         find([one], "web")
     with pytest.raises(LabError, match="labbook up"):
         find([], "db")
+
+
+def test_labs_of_this_checkout_go_before_those_of_others():
+    from labbook import paths
+
+    other, own = standing("1", "cms", "db"), standing("2", "cms", "db", checkout=paths.checkout())
+    assert lab_commands._find_host([other, own], "db") == (own, "db")
+    assert lab_commands._find_host([other, own], "1/db") == (other, "db")
+    assert lab_commands._to_take_down([other, own], None) is own
+    assert lab_commands._to_take_down([other, own], "1") is other
 
 
 def test_down_asks_which_of_several_labs():

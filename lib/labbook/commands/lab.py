@@ -104,13 +104,20 @@ def _find_host(labs, name: str):
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
     wanted_lab, _, host = name.rpartition("/")
-    found = [lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)]
+    found = _own_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
     if len(found) == 1:
         return found[0], host
     every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts
              if not found or h == host]
     problem = "more than one lab has this host" if found else "no such host"
     raise InputError(problem, key=name, allowed=every)
+
+
+def _own_first(labs: list) -> list:
+    """Those that this checkout brought up if there are any, otherwise all."""
+    from labbook import paths
+
+    return [lab for lab in labs if lab.checkout == str(paths.checkout())] or labs
 
 
 def down(given) -> int:
@@ -162,7 +169,7 @@ def _labs_down(given) -> int:
 
 def _to_take_down(labs, name):
     """The lab of that id or study; without a name the one that `labbook up` made, None if none."""
-    found = [lab for lab in labs if (lab.keep if name is None else name in (lab.id, lab.study))]
+    found = _own_first([lab for lab in labs if (lab.keep if name is None else name in (lab.id, lab.study))])
     if len(found) == 1:
         return found[0]
     if name is None and not found:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
+from labbook import paths
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab import registry
 from labbook.lab.description import LEAST_QUOTA
@@ -49,6 +50,7 @@ class Lab:
             made = provider.up(lab_id, description, environment)
             made["links"] = [dict(link) for link in description.links]
             made["study"] = description.name
+            made["checkout"] = str(paths.checkout())
             made["clouds"] = [cloud.facts() for cloud in environment.clouds]
             made["programs"] = dict(environment.programs)
             lab = cls(lab_id, provider, made, ownership)
@@ -227,9 +229,7 @@ def default_id(name: str, environment) -> str:
     what an earlier one left."""
     import hashlib
 
-    from labbook.paths import checkout
-
-    whose = f"{checkout()}\0{name}\0{os.getuid()}\0{environment.name}"
+    whose = f"{paths.checkout()}\0{name}\0{os.getuid()}\0{environment.name}"
     return hashlib.sha256(whose.encode()).hexdigest()[:8]
 
 

@@ -31,13 +31,15 @@ def provider_holding(lab_id: str):
 
 @dataclass(frozen=True)
 class LabRecord:
-    """A lab that is up, read from its state folder; it may have no owner. `keep`: `sweep` leaves it."""
+    """A lab that is up, read from its state folder; it may have no owner. `keep`: `sweep` leaves it.
+    `checkout`: the folder of the checkout that brought it up."""
 
     id: str
     study: str
     keep: bool
     hosts: tuple[str, ...]
     ssh_config: Path
+    checkout: str = ""
 
 
 def save(made: dict, folder: Path) -> None:
@@ -87,4 +89,4 @@ def _record(folder) -> LabRecord:
     made = json.loads((folder / "lab.json").read_text())
     names = tuple(h["name"] for h in made["hosts"])
     return LabRecord(folder.name, made["study"], (folder / "keep").exists(), names,
-                    folder / "ssh_config")
+                     folder / "ssh_config", made.get("checkout", ""))
