@@ -7,7 +7,10 @@ from labbook.claims.statistics import exponent_beside_constant, geometric_mean, 
 from labbook.errors import InputError
 
 CHOOSING = 2    # repeats that choose what `differs_over` compares
+FIRST = 3       # repeats that tell which settings a claim is about
 BY_POINT = ("always", "sometimes")  # rules that use every point, also of incomplete settings
+MONOTONE = ("greater", "equal_within", "ratio_between", "above", "below", "between")   # numbers that go with values
+LIMITED = "the clients were the limit in every setting that could be compared"
 
 
 class NotTestable(Exception):
@@ -19,41 +22,100 @@ class NotRun(NotTestable):
 
 
 class Comparison:
-    """The metric's values in the arms of a rule.
+    """The metric's values in the arms of a rule, less their baseline where the rule names one.
 
     arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
-    parameters that do not select the arm. settings: those with a value in every arm and repeat.
-    excluded: settings limited by the clients in any arm and repeat. limited, without:
-    numbers of points that are limited by the clients, or have no value.
-    NotTestable without any such setting.
+    parameters that do not select the arm. repeats, settings: those with a value in every arm, repeat
+    and setting. partial: further repeats that have a part of the settings, for rules by point only.
+    excluded: settings limited by the clients in any arm and repeat. limited, without: numbers of points
+    that are limited by the clients, or have no value. bound: "at most" or "at least" where all settings
+    are limited by the clients and the rule's number is a bound of the true one; otherwise empty.
+    NotTestable, or NotRun, without any such setting.
     """
 
     def __init__(self, rule, metric, rows, parameters, source, profile, known=()):
-        where = rule.get("where", {})
-        self.arms, self.limited, self.parameters = [], 0, parameters
+        self.arms, self.limited, self.parameters, self.bound = [], 0, parameters, ""
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
-        self.operations, self.failed, self.excluded = 0, 0, set()
+        self.operations, self.failed, self.excluded, self.partial = 0, 0, set(), set()
+        self.baseline = rule.get("baseline", {})
         self._curves = {}   # along -> curves
-        arms = [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])
-        for arm in arms:
-            points = _select(rows, {**where, **arm}, source, profile, known)
-            limited = [row for row in points if row.get("client_limited") == 1]
-            self.limited += len(limited)
-            self.excluded |= {self._setting(row, arm) for row in limited}
-            self.without += sum(is_missing(row.get(metric)) for row in points)
-            self._count_operations(row for row in points if row.get("client_limited") != 1)
-            self.arms.append({(row["repeat"], self._setting(row, arm)): float(row[metric])
-                              for row in points if not is_missing(row.get(metric))})
-        paired = {(repeat, setting) for repeat, setting in set.intersection(*map(set, self.arms))
-                  if setting not in self.excluded}
-        self.repeats = sorted({repeat for repeat, _ in paired})
-        self.settings = sorted((setting for setting in {setting for _, setting in paired}
-                                if all((r, setting) in paired for r in self.repeats)), key=str)
+        self._points, self._limited_arms = [], []   # of each arm: (repeat, setting) measured; whether limited
+        for arm in [rule.get("of", {})] + ([rule["than"]] if "than" in rule else []):
+            wanted = {**rule.get("where", {}), **arm}
+            self._take(_select(rows, wanted, source, profile, known), arm, self._subtract(rows, wanted))
+        self._keep(self.excluded)
+        if not self.settings and self.excluded:
+            self.bound = self._bounds(rule["name"])
+            if not self.bound:
+                raise NotTestable(LIMITED)
+            self._keep(set())
         if not self.settings:
             if self.limited:
-                raise NotTestable("the clients were the limit in every setting that could be compared")
+                raise NotTestable(LIMITED)
             raise (NotTestable if self.without else NotRun)(f"no setting has {metric} in every arm and every repeat")
+
+    def _take(self, points, arm, subtract):
+        """Add an arm with the values of these points."""
+        limited = [row for row in points if row.get("client_limited") == 1]
+        self.limited += len(limited)
+        self._limited_arms.append(bool(limited))
+        self.excluded |= {self._setting(row, arm) for row in limited}
+        self._count_operations(row for row in points if row.get("client_limited") != 1)
+        self._points.append({(row["repeat"], self._setting(row, arm)) for row in points})
+        values = [(row, subtract(row)) for row in points]
+        self.without += sum(value is None for _, value in values)
+        self.arms.append({(row["repeat"], self._setting(row, arm)): value
+                          for row, value in values if value is not None})
+
+    def _subtract(self, rows, wanted):
+        """The function of a row of an arm that gives its value, less the baseline; None without one."""
+        cost = self._cost(rows, wanted)
+
+        def value(row):
+            measured, less = row.get(self.metric), cost(row)
+            return None if is_missing(measured) or is_missing(less) else float(measured) - float(less)
+
+        return value
+
+    def _cost(self, rows, wanted):
+        """The function of a row that gives its baseline: another metric of the same point, or this metric at
+        the point with the same parameters but for those of the baseline's arm."""
+        if "arm" not in self.baseline:
+            return (lambda row: row.get(self.baseline["metric"])) if self.baseline else lambda row: 0.0
+        other = self.baseline["arm"]
+
+        def place(row):
+            return row["repeat"], self._setting(row, other)
+
+        costs = {place(row): row.get(self.metric) for row in rows
+                 if all(matches(row[name], want) for name, want in {**wanted, **other}.items())}
+        return lambda row: costs.get(place(row))
+
+    def _keep(self, excluded):
+        """Choose repeats and settings. Settings are those of most of the first repeats; a later repeat that
+        has only some of them was measured for another claim, and would change what this one is about."""
+        at = {one for one in set.intersection(*self._points) if one[1] not in excluded}
+        repeats = sorted({repeat for repeat, _ in at})
+        first = repeats[:FIRST]
+        usual = {s for s in {s for _, s in at} if 2 * sum((r, s) in at for r in first) > len(first)}
+        complete = [r for r in repeats if all((r, s) in at for s in usual)] or repeats
+        paired = {one for one in set.intersection(*map(set, self.arms)) if one[1] not in excluded}
+        self.repeats = [r for r in complete if any(repeat == r for repeat, _ in paired)]
+        self.settings = sorted((s for s in {s for _, s in paired} if all((r, s) in paired for r in self.repeats)),
+                               key=str)
+        if self.by_point:
+            self.partial = {repeat for repeat, _ in paired} - set(self.repeats)
+
+    def _bounds(self, rule) -> str:
+        """What the rule's number is of the true one where clients limited an arm: they make a time too
+        long and a rate too low. Empty where it is neither, or both arms are limited."""
+        if rule not in MONOTONE or all(self._limited_arms) and len(self.arms) > 1:
+            return ""
+        rate, time = str(self.metric).endswith("_per_s"), str(self.metric).endswith(("_ms", "_s", "_us"))
+        if not rate and not time:
+            return ""
+        return "at least" if rate == self._limited_arms[0] else "at most"
 
     def _setting(self, row, arm):
         """A row's setting. A missing value becomes None, since NaN is not equal to itself."""
@@ -74,7 +136,9 @@ class Comparison:
             points = "1 point has" if self.without == 1 else f"{self.without} points have"
             words += f"; {points} no {self.metric}"
             words += "" if self.by_point else ", and their settings are excluded from all repeats"
-        if self.limited:
+        if self.baseline:
+            words += f"; less {_said(self.baseline)}"
+        if self.limited and not self.bound:
             points = "1 point" if self.limited == 1 else f"{self.limited} points"
             words += f"; settings limited by the clients ({points}) are excluded from all repeats"
         if self.failed and self.of_successes:
@@ -159,10 +223,10 @@ class Comparison:
         """The repeats that choose what to compare, the first two, and those that then test it.
 
         A choice tested by the repeats that made it would turn their noise into a difference, and a choice
-        that later repeats changed would test another thing at each look. Of two repeats the first
-        chooses. A single one is in both parts; it decides nothing.
+        that later repeats changed would test another thing at each look. Of fewer than six repeats,
+        which decide nothing, the first chooses; a single one is in both parts.
         """
-        first = min(CHOOSING, max(1, len(self.repeats) - 1))
+        first = max(1, min(CHOOSING, len(self.repeats) // 3))
         return self.repeats[:first], self.repeats[first:] or self.repeats
 
     def means_over(self, along, repeats) -> dict:
@@ -245,6 +309,13 @@ def matches(value, want) -> bool:
         return (not is_missing(value) and want.get("at_least", -math.inf) <= value
                 <= want.get("at_most", math.inf))
     return is_missing(value) if want is None else value == want
+
+
+def _said(baseline) -> str:
+    """A rule's baseline in words."""
+    if "metric" in baseline:
+        return baseline["metric"]
+    return "that with " + " and ".join(f"{name} {value}" for name, value in baseline["arm"].items())
 
 
 def _wanted(want) -> str:

@@ -32,22 +32,35 @@ class Outcome:
     repeats_needed: int | None = None
 
 
-def by_median(numbers, low, high, unit, symmetric=False) -> Outcome:
-    """Where the median of the numbers, one a repeat in their order, lies: between low and high or not."""
+def by_median(numbers, low, high, unit, symmetric=False, bound="") -> Outcome:
+    """Where the median of the numbers, one a repeat in their order, lies: between low and high or not.
+
+    bound: "at most" or "at least" where the numbers are bounds of the true ones.
+    """
     found = interval(numbers, symmetric)
-    within = None if found is None else lies_within(found.low, found.high, low, high)
+    shown = _bounded(found or median_interval(numbers), bound)
+    within = None if found is None else lies_within(shown.low, shown.high, low, high)
     if within is not None:
         words = "the whole interval lies" if within else "no part of the interval lies"
-        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words} {where(low, high, unit)}", found, unit)
+        by_ranks = ", by signed ranks: log ratios are taken to be symmetric" if symmetric else ""
+        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words} {where(low, high, unit)}{by_ranks}", shown,
+                       unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
-    return Outcome(OPEN, reason, found or median_interval(numbers), unit, tendency(numbers, low, high),
-                   look_needed(numbers, low, high, symmetric))
+    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bound),
+                   look_needed(numbers, low, high, symmetric, bound))
 
 
-def by_equality(numbers, low, high, unit, symmetric=False) -> Outcome:
+def _bounded(found, bound) -> Interval:
+    """The interval, open to the side on which the true value may lie anywhere."""
+    if bound == "at most":
+        return replace(found, low=-math.inf)
+    return replace(found, high=math.inf) if bound else found
+
+
+def by_equality(numbers, low, high, unit, symmetric=False, bound="") -> Outcome:
     """Whether a ratio is equal within a margin. The reason says the difference where there is one."""
-    found = by_median(numbers, low, high, unit, symmetric)
-    if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high:
+    found = by_median(numbers, low, high, unit, symmetric, bound)
+    if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high or bound:
         return found
     ends = f"{found.interval.low:.3g} to {found.interval.high:.3g} times"
     words = {REPLICATED: f"a difference, {ends}, and equal within the margin: {found.reason}",
@@ -56,13 +69,14 @@ def by_equality(numbers, low, high, unit, symmetric=False) -> Outcome:
     return replace(found, reason=words[found.verdict])
 
 
-def tendency(numbers, low, high) -> dict | None:
+def tendency(numbers, low, high, bound="") -> dict | None:
     """The verdict to which the numbers point, and the highest level at which the interval between two of
     them decides, 95 % at most; None below 75 %, which three of three repeats have."""
     ordered, n = sorted(numbers), len(numbers)
     for inward in range((n + 1) // 2):
         level = coverage(n, inward)
-        within = lies_within(ordered[inward], ordered[n - 1 - inward], low, high)
+        at = _bounded(Interval(0.0, ordered[inward], ordered[n - 1 - inward], level, n), bound)
+        within = lies_within(at.low, at.high, low, high)
         if level >= LEAST_TENDENCY and within is not None:
             return {"verdict": REPLICATED if within else NOT_REPLICATED, "level": min(level, LEVEL)}
     return None

@@ -39,7 +39,8 @@ def spent(n: int, symmetric: bool = False) -> float:
 
 
 def interval(numbers, symmetric: bool = False) -> Interval | None:
-    """Median of the numbers, in the order of their repeats, and the interval of the looks reached.
+    """Median of the numbers, in the order of their repeats, and the interval of the looks reached. With
+    `symmetric` the logarithms of numbers, which are then above 0, are taken to be symmetric.
 
     None below the first look. With `symmetric` the interval is that of the signed ranks and the value
     their estimate of the median (Hodges and Lehmann). Where the intervals of two looks have nothing in
@@ -47,6 +48,8 @@ def interval(numbers, symmetric: bool = False) -> Interval | None:
     """
     if len(numbers) < LOOKS[0]:
         return None
+    if symmetric:
+        numbers = list(map(math.log, numbers))
     low, high = -math.inf, math.inf
     for look, outlying in zip(LOOKS, OUTLYING_WALSH if symmetric else OUTLYING):
         if look > len(numbers) or outlying is None:
@@ -55,7 +58,8 @@ def interval(numbers, symmetric: bool = False) -> Interval | None:
         lower, upper = ordered[outlying], ordered[-1 - outlying]
         if lower <= high and upper >= low:
             low, high = max(low, lower), min(high, upper)
-    return Interval(middle(_ordered(numbers, symmetric)), low, high, LEVEL, len(numbers))
+    ends = middle(_ordered(numbers, symmetric)), low, high
+    return Interval(*(map(math.exp, ends) if symmetric else ends), LEVEL, len(numbers))
 
 
 def _ordered(numbers, symmetric) -> list[float]:
@@ -65,26 +69,33 @@ def _ordered(numbers, symmetric) -> list[float]:
     return sorted((a + b) / 2 for a, b in combinations_with_replacement(numbers, 2))
 
 
-def look_needed(numbers, low: float, high: float, symmetric: bool = False) -> int | None:
+def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound: str = "") -> int | None:
     """The look at which the numbers' interval is expected to lie within (low, high) or outside, if further
     repeats vary as these do; None where no look is, and for fewer than two numbers.
 
     Numbers above 0 are taken by their logarithms. The expected places of the interval's bounds are those
-    of normally distributed values. From few repeats it is a guess: their deviation is uncertain.
+    of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bound:
+    "at most" or "at least" where the numbers are bounds of the true ones.
     """
     if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
         return None
-    if min(numbers) > 0 and (low > 0 or low == -math.inf) and high > 0:
-        numbers = [math.log(number) for number in numbers]
-        low, high = (end if math.isinf(end) else math.log(end) for end in (low, high))
-    at, spread, reach = middle(sorted(numbers)), stdev(numbers), math.inf
     known = interval(numbers, symmetric)
+    least, most = (-math.inf, math.inf) if known is None else (known.low, known.high)
+    if min(numbers) > 0 and (low > 0 or low == -math.inf) and high > 0:
+        numbers = list(map(math.log, numbers))
+        low, high, least, most = map(_log, (low, high, least, most))
+    at, spread, reach = middle(sorted(numbers)), stdev(numbers), math.inf
     for look in LOOKS:
         reach = min(reach, spread * _reach(look, symmetric))
-        ends = (at - reach, at + reach) if known is None else (max(known.low, at - reach), min(known.high, at + reach))
-        if look > len(numbers) and lies_within(*ends, low, high) is not None:
+        lower = -math.inf if bound == "at most" else max(least, at - reach)
+        upper = math.inf if bound == "at least" else min(most, at + reach)
+        if look > len(numbers) and lies_within(lower, upper, low, high) is not None:
             return look
     return None
+
+
+def _log(value) -> float:
+    return value if math.isinf(value) else math.log(value)
 
 
 def _reach(look, symmetric) -> float:

@@ -24,7 +24,7 @@ def _equal_within(rule, compared):
 
 def _ratio_between(rule, compared):
     number, _, unit = _greater(rule, compared)
-    return number, (rule["low"], rule["high"]), unit
+    return number, bounds(rule), unit
 
 
 def _differs_over(rule, compared):
@@ -98,17 +98,27 @@ def _between(rule, compared):
 
 
 def _always(rule, compared):
-    """A repeat's number is that of its worst point: the one farthest outside the bounds."""
+    """A repeat's number is that of its worst point: the one farthest outside the bounds. A repeat with a part
+    of the settings counts if it has one outside."""
     low, high = bounds(rule)
-    return (lambda repeat: max(compared.all(repeat), key=lambda one: max(low - one, one - high)),
-            (low, high), rule.get("unit", ""))
+
+    def number(repeat):
+        worst = max(compared.all(repeat), key=lambda one: max(low - one, one - high))
+        return None if repeat in compared.partial and low <= worst <= high else worst
+
+    return number, (low, high), rule.get("unit", "")
 
 
 def _sometimes(rule, compared):
-    """1 for a repeat with a point within the bounds, otherwise 0."""
+    """1 for a repeat with a point within the bounds, otherwise 0. A repeat with a part of the settings counts if
+    it has one."""
     low, high = bounds(rule)
-    return (lambda repeat: float(any(low <= one <= high for one in compared.all(repeat))),
-            (low, high), "of all repeats")
+
+    def number(repeat):
+        seen = any(low <= one <= high for one in compared.all(repeat))
+        return None if repeat in compared.partial and not seen else float(seen)
+
+    return number, (low, high), "of all repeats"
 
 
 def bounds(rule, low="low", high="high") -> tuple[float, float]:

@@ -1,17 +1,17 @@
 """The rules that decide claims.
 
-A rule computes a number for each repeat and the confidence interval of the numbers' median. The
-verdict depends on whether that interval lies within the bounds that the claim states. `of` and
-`than` select two arms, paired within each repeat; "ratio" is `of` over `than`; `along` names a
-parameter.
+A rule computes a number for each repeat and an interval of the numbers' median that holds over all
+looks (claims/looks.py). The verdict depends on whether that interval lies within the bounds that the
+claim states. `of` and `than` select two arms, paired within each repeat; "ratio" is `of` over `than`;
+`along` names a parameter.
 
 greater        the ratio is above `margin`
 equal_within   the ratio is between 1/`margin` and `margin`
-ratio_between  the ratio is between `low` and `high`
+ratio_between  the ratio is between `low` and `high` (either may be omitted)
 differs_over   the metric at one value of `along` is more than `margin` times that at another: the
-               values where it is largest and smallest. The first third of the repeats chooses
-               them, the others test them. The claim is refuted where in the other repeats no two
-               values differ by so much
+               values where it is largest and smallest. The first two repeats choose them, the
+               others test them. The claim is refuted where in the other repeats no two values
+               differ by so much
 grows_with     the metric grows more than `margin` times from the smallest `along` to the largest. The
                growth is that of the line through all points in logarithms, so that every value of
                `along` counts
@@ -29,17 +29,27 @@ above          the metric is above `value`, in `unit`
 below          the metric is below `value`
 between        the metric is between `low` and `high`
 always         the metric of every point is from `low` to `high` (either may be omitted). For claims
-               of "none" or "all": one point outside refutes the claim
+               of "none" or "all": one point outside refutes the claim, whenever it is seen. It is
+               confirmed by so many repeats without one that, if such points came in a share `rate`
+               of all repeats (0.1 if not said), one would have been seen with 95 %: 29 for 0.1
 sometimes      the metric of some point is from `low` to `high`. For claims that "there are runs in
-               which ...": one such point confirms the claim; refuting it takes several repeats
-               without one. The interval is that of the share of repeats with such a point. Use it
-               for counts and for metrics that are 0 or 1: with enough points, noise alone puts some
-               point of a continuous metric anywhere
+               which ...": one such point confirms the claim, and as many repeats without one as
+               `always` takes refute it. Use it for counts and for metrics that are 0 or 1: with
+               enough points, noise alone puts some point of a continuous metric anywhere
+
+A rule of ratios may say `symmetric: true`: that log ratios are symmetric about their median. Signed ranks
+then decide, with fewer repeats.
+
+`baseline` names what is subtracted from every value first, such as idle traffic or the time of a server
+that does nothing: {metric: NAME} another metric of the same point, {arm: {parameter: value}} the same
+metric at the point with these parameters.
 
 Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged
 geometrically and metrics arithmetically over their settings. A setting at which the clients were
 the limit in any repeat is excluded from all repeats: excluding only the repeats in which the server
-was fast would favour slow servers.
+was fast would favour slow servers. Where that leaves none, and only one arm was limited, its values
+are bounds: the clients make a time (`_ms`, `_us`, `_s`) too long and a rate (`_per_s`) too low. Then the
+true number is at most, or at least, the measured one, which decides where it is enough.
 
 A claim may have `needs`: properties of the place, such as a disk with seek times. Where the median
 of a metric shows that the place lacks one, the claim is not testable here; the measured value is
@@ -51,7 +61,7 @@ from dataclasses import replace
 from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.comparison import Comparison, NotRun, NotTestable, check_value, is_missing
+from labbook.claims.comparison import LIMITED, Comparison, NotRun, NotTestable, check_value, is_missing
 from labbook.claims.decisions import (
     JUDGED,
     NOT_REPLICATED,
@@ -134,18 +144,30 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 
 def _compare(rule, compared):
     number, limits, unit = RULES[rule["name"]](rule, compared)
-    each = [number(repeat) for repeat in compared.repeats]
+    each = [number(repeat) for repeat in sorted({*compared.repeats, *compared.partial})]
     return [one for one in each if one is not None], limits, unit
 
 
 def _decide_by_median(rule, compared):
     each, (low, high), unit = _compare(rule, compared)
-    return by_median(each, low, high, unit, rule.get("symmetric", False))
+    return _unless_bound(by_median(each, low, high, unit, rule.get("symmetric", False), compared.bound), compared)
 
 
 def _decide_equality(rule, compared):
     each, (low, high), unit = _compare(rule, compared)
-    return by_equality(each, low, high, unit, rule.get("symmetric", False))
+    return _unless_bound(by_equality(each, low, high, unit, rule.get("symmetric", False), compared.bound), compared)
+
+
+def _unless_bound(found, compared):
+    """The outcome; NotTestable where the clients limited all points, so that their number is a bound, and
+    this decides nothing and points nowhere."""
+    if not compared.bound:
+        return found
+    number = f"{found.interval.value:.3g} {found.unit}".rstrip()
+    bounded = f"the clients were the limit, so the true value is {compared.bound} the measured {number}"
+    if found.verdict == OPEN and not found.tendency:
+        raise NotTestable(f"{LIMITED}, and that the true value is {compared.bound} {number} does not decide")
+    return replace(found, reason=f"{bounded}; {found.reason}")
 
 
 def _decide_all(rule, compared):
@@ -163,7 +185,7 @@ def _decide_some(rule, compared):
     """By any point; `low` and `high` themselves are within."""
     seen, (low, high), _ = _compare(rule, compared)
     wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
-    points = [one for repeat in compared.repeats for one in compared.all(repeat)]
+    points = [one for repeat in {*compared.repeats, *compared.partial} for one in compared.all(repeat)]
     within, n = sum(low <= one <= high for one in points), repeats(len(seen))
     reason = (f"{int(sum(seen))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
               if any(seen) else f"none of {len(points)} points in {n} is {wanted}")
@@ -208,11 +230,14 @@ def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -
     for part in ("of", "than", "where"):
         for name, want in rule.get(part, {}).items():
             check_value(name, want, points, known, file, f"{claim['id']}.rule.{part}.{name}")
+    for name, want in rule.get("baseline", {}).get("arm", {}).items():
+        check_value(name, want, points, known, file, f"{claim['id']}.rule.baseline.arm.{name}")
 
 
 def check_parameters(rule, parameters, file, claim_id):
     named = [(f"{part}.{name}", name) for part in ("of", "than", "where")
              for name in rule.get(part, {})]
+    named += [(f"baseline.arm.{name}", name) for name in rule.get("baseline", {}).get("arm", {})]
     named += [("along", rule["along"])] if "along" in rule else []
     for key, name in named:
         if name not in parameters:

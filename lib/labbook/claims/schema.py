@@ -16,7 +16,10 @@ WHERE = {
 FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
 WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
 SHARE = {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5, "description": "a share above 0, 0.5 at most"}
-ONE_ARM = {"of": ARM, "where": WHERE}
+BASELINE = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
+            "properties": {"metric": TEXT, "arm": ARM},
+            "description": "what is subtracted: {metric: NAME} or {arm: {parameter: value}}"}
+ONE_ARM = {"of": ARM, "where": WHERE, "baseline": BASELINE}
 TWO_ARMS = {**ONE_ARM, "than": ARM}
 RATIO = {**TWO_ARMS, "symmetric": {"type": "boolean", "description": "whether signed ranks decide"}}
 BOUNDS = {"low": NUMBER, "high": NUMBER}
@@ -25,7 +28,7 @@ BOUNDS = {"low": NUMBER, "high": NUMBER}
 RULES = {
     "greater": (("of", "than"), {**RATIO, "margin": FACTOR}),
     "equal_within": (("of", "than", "margin"), {**RATIO, "margin": WIDTH}),
-    "ratio_between": (("of", "than", "low", "high"), {**RATIO, **BOUNDS}),
+    "ratio_between": (("of", "than"), {**RATIO, **BOUNDS}),
     "differs_over": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "scales_with": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS}),
@@ -44,7 +47,7 @@ RULES = {
     "not_testable": (("reason",), {"reason": TEXT}),
 }
 # Rules of which low or high may be omitted, but not both.
-OPEN_ENDED = ("always", "scales_with", "sometimes")
+OPEN_ENDED = ("always", "ratio_between", "scales_with", "sometimes")
 PAPER = {
     "type": "object", "additionalProperties": False, "minProperties": 1,
     "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "order": TEXT, "none": TEXT,

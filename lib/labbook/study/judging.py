@@ -88,6 +88,8 @@ def check_metrics(study, point, summary: dict) -> None:
 
 def _metrics(claim):
     yield claim["metric"], f"{claim['id']}.metric"
+    if "metric" in claim["rule"].get("baseline", {}):
+        yield claim["rule"]["baseline"]["metric"], f"{claim['id']}.rule.baseline.metric"
     for i, need in enumerate(claim.get("needs", ())):
         yield need["metric"], f"{claim['id']}.needs.{i}.metric"
 

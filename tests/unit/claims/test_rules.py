@@ -113,7 +113,8 @@ def test_points_limited_by_clients_enter_no_verdict():
     assert found.interval.value == pytest.approx(2) and "6 points" in found.reason
     found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
     assert (found.verdict, found.reason) == (
-        NOT_TESTABLE, "the clients were the limit in every setting that could be compared")
+        NOT_TESTABLE, "the clients were the limit in every setting that could be compared, and that the true "
+        "value is at most 100 times does not decide")
     found = judged({"name": "grows_with", "along": "clients"} | {"of": {"system": "a"}},
                    rows(time, limited=(10, 50)))
     assert found.verdict == NOT_TESTABLE and "limited" in found.reason
@@ -145,13 +146,110 @@ def test_a_parameter_without_a_value_is_the_same_in_all_points():
     assert judged({"name": "greater"} | AB, data).verdict == REPLICATED
 
 
-def test_what_is_missing_in_one_repeat_is_left_out_of_all():
-    data = [row for row in rows(lambda s, c, r: 1000.0 if c == 50 and s == "a" else 1.0)
-            if not (row["repeat"] == 2 and row["clients"] == 50 and row["system"] == "b")]
+@pytest.mark.parametrize("rule, metric, limits, verdict, words", [
+    ({"name": "greater"}, "mean_ms", "b", REPLICATED, "at least the measured 2 times; the whole interval lies above 1"),
+    ({"name": "greater", "margin": 3}, "mean_ms", "a", NOT_REPLICATED, "at most the measured 2 times; no part"),
+    ({"name": "greater", "margin": 3}, "mean_ms", "b", NOT_TESTABLE, "that the true value is at least 2 times"),
+    ({"name": "greater"}, "rate_per_s", "a", REPLICATED, "at least the measured 2 times"),
+    ({"name": "greater", "margin": 3}, "rate_per_s", "b", NOT_REPLICATED, "at most the measured 2 times"),
+    ({"name": "ratio_between", "high": 2.5}, "mean_ms", "a", REPLICATED, "at most the measured 2 times"),
+    ({"name": "equal_within", "margin": 1.5}, "mean_ms", "b", NOT_REPLICATED, "at least the measured 2 times"),
+    ({"name": "equal_within", "margin": 1.5}, "mean_ms", "a", NOT_TESTABLE, "at most 2 times does not decide"),
+    ({"name": "greater"}, "mean_ms", "ab", NOT_TESTABLE, "the clients were the limit in every setting"),
+    ({"name": "greater"}, "share", "b", NOT_TESTABLE, "the clients were the limit in every setting"),
+])
+def test_a_limited_arm_still_bounds_the_answer_and_decides_where_the_bound_does(rule, metric, limits, verdict, words):
+    """Clients that are the limit make a time too long and a rate too low."""
+    data = [row | {metric: row["mean_ms"], "client_limited": int(row["system"] in limits)} for row in rows(factor(2))]
+    claim = {"id": "x", "metric": metric, "rule": rule | AB}
+    found = decide(claim, data, PARAMETERS)
+    assert found.verdict == verdict and words in found.reason
+    assert (found.interval is None) == (verdict == NOT_TESTABLE)
+
+
+@pytest.mark.parametrize("name, limit, verdict", [("below", 200, REPLICATED), ("below", 1, NOT_TESTABLE),
+                                                  ("above", 200, NOT_REPLICATED), ("above", 1, NOT_TESTABLE)])
+def test_a_limited_time_is_at_most_what_was_measured(name, limit, verdict):
+    data = [row | {"client_limited": 1} for row in rows(factor(2))]
+    assert judged({"name": name, "value": limit, "of": {"system": "a"}}, data).verdict == verdict
+
+
+def test_a_limited_setting_beside_others_is_left_out_and_bounds_nothing():
+    found = judged({"name": "greater", "margin": 5} | AB,
+                   rows(lambda s, c, r: 9.0 if (s, c) == ("b", 50) else c, limited=(50,)))
+    assert found.verdict == NOT_REPLICATED and "at most" not in found.reason and "excluded" in found.reason
+
+
+def test_a_value_that_is_missing_in_one_repeat_is_left_out_of_all():
+    data = rows(lambda s, c, r: 1000.0 if c == 50 and s == "a" else 1.0)
+    for row in data:
+        if (row["repeat"], row["clients"], row["system"]) == (2, 50, "b"):
+            row["mean_ms"] = math.nan
     assert judged({"name": "greater"} | AB, data).interval.high == pytest.approx(1)
     for row in data:
         row["mean_ms"] = math.nan
     assert judged({"name": "greater"} | AB, data).verdict == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("rule, number", [({"name": "greater"} | AB, 10), ({"name": "grows_with", "along": "clients"}, 10)])
+def test_repeats_that_have_a_part_of_the_settings_change_no_claim_about_all(rule, number):
+    """They were measured for another claim."""
+    data = rows(lambda s, c, r: {1: 1, 10: 10, 50: 100}[c] if s == "a" else 1.0, 20)
+    data = [row for row in data if row["repeat"] <= 6 or row["clients"] == 1]
+    assert judged(rule, data).interval.n == 6
+    if "than" in rule:
+        assert judged(rule, data).interval.value == pytest.approx(number)
+        assert judged(rule | {"where": {"clients": 1}}, data).interval.n == 20
+
+
+def test_a_setting_that_failed_in_most_of_the_first_repeats_is_left_out():
+    data = [row for row in rows(factor(2), 8) if row["clients"] < 50 or row["repeat"] in (2, 7)]
+    assert judged({"name": "greater"} | AB, data).interval.n == 8
+
+
+@pytest.mark.parametrize("rule, verdict, n", [({"name": "always", "high": 1}, OPEN, 6), ({"name": "always", "high": 0.5},
+                                              NOT_REPLICATED, 40), ({"name": "sometimes", "low": 2}, OPEN, 6)])
+def test_repeats_with_a_part_of_the_points_show_that_something_occurs_and_never_that_nothing_does(rule, verdict, n):
+    data = [row for row in rows(lambda *_: 1.0, 40) if row["repeat"] <= 6 or row["clients"] == 1]
+    found = judged(rule, data)
+    assert (found.verdict, found.interval.n) == (verdict, n)
+
+
+def test_a_baseline_is_subtracted_before_arms_are_compared():
+    data = [row | {"idle_ms": 90.0} for row in rows(lambda s, c, r: 100.0 if s == "a" else 95.0)]
+    rule = {"name": "greater", "margin": 1.5} | AB
+    assert judged(rule, data).verdict == NOT_REPLICATED
+    found = judged(rule | {"baseline": {"metric": "idle_ms"}}, data)
+    assert found.verdict == REPLICATED and found.interval.value == 2 and found.reason.endswith("; less idle_ms")
+    null = [row | {"system": "null", "mean_ms": 90.0} for row in data if row["system"] == "a"]
+    found = judged(rule | {"baseline": {"arm": {"system": "null"}}}, data + null)
+    assert found.interval.value == 2 and found.reason.endswith("; less that with system null")
+    found = judged(rule | {"baseline": {"arm": {"system": "null"}}}, data + null[:-1])
+    assert "have no mean_ms" in found.reason      # where the baseline was not measured
+    with pytest.raises(InputError, match="rule.baseline.arm.sytem"):
+        judged(rule | {"baseline": {"arm": {"sytem": "null"}}}, data)
+
+
+def test_what_a_symmetric_claim_takes_for_granted_is_said():
+    found = judged({"name": "greater", "symmetric": True} | AB, rows(factor(2)))
+    assert found.verdict == REPLICATED and "log ratios are taken to be symmetric" in found.reason
+
+
+@pytest.mark.parametrize("ratio, verdict, words", [
+    (1.0, REPLICATED, "the whole interval lies between"), (1.1, REPLICATED, "a difference, 1.1 to 1.1 times, and equal"),
+    (1.5, NOT_REPLICATED, "different by 1.5 to 1.5 times"), (None, OPEN, "which may be within the margin or beyond")])
+def test_a_claim_of_equality_says_the_difference(ratio, verdict, words):
+    value = factor(ratio) if ratio else lambda s, c, r: c * (1.1 + r / 30 if s == "a" else 1.0)
+    found = judged({"name": "equal_within", "margin": 1.2} | AB, rows(value))
+    assert found.verdict == verdict and words in found.reason
+
+
+@pytest.mark.parametrize("n, tendency", [(2, None), (3, 0.75), (4, 0.875), (5, 0.9375)])
+def test_what_is_open_has_a_tendency_with_its_level(n, tendency):
+    found = judged({"name": "greater"} | AB, rows(factor(2), n))
+    assert found.verdict == OPEN and found.interval.n == n
+    assert found.tendency == (tendency and {"verdict": REPLICATED, "level": tendency})
+    assert judged({"name": "greater"} | AB, rows(factor(2), 6)).tendency is None
 
 
 def test_that_points_have_no_value_is_told_with_the_verdict():
