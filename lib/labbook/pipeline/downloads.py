@@ -56,12 +56,12 @@ def _summaries(study: str, note: dict) -> dict:
         return {name: frame for name, frame in frames.items() if len(frame)}
     import pandas as pd
 
-    from labbook.study.record import Records, grid_keys, row
+    from labbook.study.record import Records, grid_keys, summary_rows
 
     frames = {}
     for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
         metas = map(Records(grid.parent).meta, grid_keys(grid))
-        rows = [row(meta, of.run.is_stale(meta)) for meta in metas if meta]
+        rows = [row for meta in metas if meta for row in summary_rows(meta, of.run.is_stale(meta))]
         if rows:
             frames[grid.parent.name] = pd.DataFrame(rows)
     return frames

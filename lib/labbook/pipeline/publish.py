@@ -120,18 +120,17 @@ def _tables(study, profile) -> dict:
 
 def _rows(study, records, keys: list[str], profile: str) -> dict:
     from labbook.study import published
-    from labbook.study.record import parameters, row
+    from labbook.study.record import parameter_names, summary_rows
 
     metas = {key: records.meta(key) for key in keys}
     lost = sum(meta is None for meta in metas.values())
     if lost:
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
                          key=f"{study.name}: {records.folder.name}")
-    names = list(dict.fromkeys(name for meta in metas.values() for name in parameters(meta)))
+    names = list(dict.fromkeys(name for meta in metas.values() for name in parameter_names(meta)))
     return {"parameters": names, "rows": [
-        row(meta, study.run.is_stale(meta)) | {
-            "facts": meta["facts"], "provenance": published.provenance(meta, profile)}
-        for meta in metas.values()]}
+        row | {"facts": meta["facts"], "provenance": published.provenance(meta, profile)}
+        for meta in metas.values() for row in summary_rows(meta, study.run.is_stale(meta))]}
 
 
 def _table(target, rows: list[dict]):

@@ -2,9 +2,11 @@
 
 import traceback
 
+from collections import Counter
+
 from labbook.errors import InputError, LabbookError, Stopped
 from labbook.lab import clock
-from labbook.study import provenance
+from labbook.study import paired, provenance
 from labbook.study.experiment import COLUMNS
 from labbook.study.judging import check_metrics
 from labbook.study.record import SERIES_NAME
@@ -27,7 +29,7 @@ class Attempt:
         self.study, self.point = study, point
         self._redact = study.redact
         self._recorded = self._during = self._links_before = self._lab = None
-        self._setups = 0
+        self._setups = Counter()     # calls of setup() of each arm
 
     @property
     def lab(self):
@@ -40,15 +42,52 @@ class Attempt:
                 self.check_links()
         return self._lab
 
-    def setup(self, make):
+    def setup(self, make, arm=None):
         """The result of `make(lab)`, created once per block and reused by the block's later points.
 
         At the end of the block its `destroy()` is called if it has one; for a list or tuple, that
-        of each element in reverse order.
+        of each element in reverse order. arm: the value of the paired parameter of which this is the
+        set-up; where arms take turns, what is set up of other arms is destroyed first.
         """
-        lab = self.lab
-        self._setups += 1
-        return self.study.session.create_once(self._setups, lambda: make(lab))
+        lab, session = self.lab, self.study.session
+        if arm is not None and not self.at_once:
+            session.destroy_others(arm)
+        self._setups[arm] += 1
+        return session.create_once(self._setups[arm], lambda: make(lab), arm)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the arms of the point are up at the same time; otherwise they take turns."""
+        return self._arm_hosts.at_once
+
+    def hosts(self, arm) -> list[str]:
+        """The names of an arm's hosts in this repeat; none where the experiment names none."""
+        return self._arm_hosts.hosts(self.point.repeat).get(arm, [])
+
+    @property
+    def _arm_hosts(self):
+        return self.study.experiments[self.point.experiment].arm_hosts
+
+    def slices(self, rounds: int) -> list[paired.Slice]:
+        """The point's slices in the order in which to measure them, `rounds` of each arm, to be given
+        their `rows` and `metrics` and to record_slices.
+
+        Arms that are up at once alternate (A B, B A ...), first the one and in the next repeat the other.
+        Those that take turns are measured one after the other.
+        """
+        arms, repeat = self.point.arm_values, self.point.repeat
+        if not arms:
+            raise InputError("this point has no paired parameter", key=f"experiment {self.point.experiment}",
+                             allowed="slices with study.experiment(..., paired={parameter: values})")
+        found = paired.order(arms, rounds, repeat) if self.at_once else paired.in_turns(
+            arms, rounds, repeat, self._is_up(arms))
+        return [paired.Slice(arm, number, point=self.point.of(arm), hosts=self.hosts(arm))
+                for number, arm in found]
+
+    def _is_up(self, arms):
+        """An arm that an earlier point of this block has left set up, or None."""
+        assert self.lab
+        return next((arm for arm in self.study.session.arms() if arm in arms), None)
 
     def check_links(self) -> list[dict]:
         """Measure the lab's links now: a list of dicts, also recorded as the check before the point."""
@@ -64,25 +103,60 @@ class Attempt:
         this machine only, like the rows; data for figures belong in the metrics. InputError for an
         invalid name or value; LabbookError when called twice.
         """
-        self._during = provenance.during(self._start)   # excludes the time of writing the record
+        self._end_of_measuring()
+        if self.point.paired:
+            raise InputError("this point has paired arms", key=f"experiment {self.point.experiment}",
+                             allowed="record_slices")
         import pandas as pd
-        import pyarrow as pa
 
-        if self._recorded is not None:
-            raise LabbookError("record() was called twice in this attempt")
-        frame = _redacted(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []),
-                        self._redact)
         metrics = dict(metrics or {})
         _check_metrics(metrics, self.point)
+        frame = self._redacted(rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows or []))
+        self._recorded = self._tables(frame, series) | {"summary": summarise(frame) | metrics,
+                                                        "facts": dict(facts or {})}
+
+    def record_slices(self, slices, metrics=None, arm_metrics=None, facts=None, series=None) -> None:
+        """Set the result of a point with paired arms, as `record` does.
+
+        slices: labbook.study.paired.Slice, each with its arm, number, rows and metrics; slices of one
+        number are a pair. metrics: of the point, shared by its arms. arm_metrics: {arm: metrics}, which
+        override what is computed from the slices. The rows get the columns of the paired parameter and
+        `slice`. InputError for an unknown arm, one without a slice, and two slices that are the same.
+        """
+        self._end_of_measuring()
+        slices, metrics, further = list(slices), dict(metrics or {}), arm_metrics or {}
+        parameter, = self.point.paired or [None]
+        paired.check_slices(slices, parameter, self.point.arm_values)
+        for given in (metrics, *(one.metrics for one in slices), *further.values()):
+            _check_metrics(given, self.point)
+        for one in slices:
+            one.rows = self._redacted(paired.rows_of(one))
+        self._recorded = self._tables(paired.frame(slices, parameter), series) | {
+            "summary": metrics, "facts": dict(facts or {}), "at_once": self.at_once,
+            "arms": paired.arm_results(slices, self.point.arm_values, further),
+            "slices": [{"arm": one.arm, "number": one.number, "summary": summary}
+                       for one, summary in zip(slices, paired.summaries(slices))]}
+
+    def _end_of_measuring(self):
+        self._during = provenance.during(self._start)   # excludes the time of writing the record
+        if self._recorded is not None:
+            raise LabbookError("record() was called twice in this attempt")
+
+    def _tables(self, frame, series) -> dict:
+        """The tables of the rows and of each named series."""
+        import pyarrow as pa
+
         for name in series or {}:
             if not SERIES_NAME.fullmatch(name):
                 raise InputError(f"{name!r} is not a valid name of a series", allowed="a-z, 0-9 and _")
-        self._recorded = {
-            "table": pa.Table.from_pandas(frame, preserve_index=False),
-            "summary": summarise(frame) | metrics, "facts": dict(facts or {}),
-            "series": {n: pa.Table.from_pandas(_redacted(f, self._redact), preserve_index=False)
-                       for n, f in (series or {}).items()},
-        }
+        return {"table": pa.Table.from_pandas(frame, preserve_index=False),
+                "series": {n: pa.Table.from_pandas(self._redacted(f), preserve_index=False)
+                           for n, f in (series or {}).items()}}
+
+    def _redacted(self, frame):
+        """The frame without addresses and user names in its text columns."""
+        texts = frame.select_dtypes(("object", "string")).columns
+        return frame.assign(**{column: frame[column].map(self._redact) for column in texts})
 
     def __enter__(self):
         self.study.run.progress.start(self.point)
@@ -119,7 +193,8 @@ class Attempt:
         self.study.records(point.experiment).write(point.key, recorded["table"], meta,
                                                    recorded["series"])
         self.study.run.succeeded(point, meta["took_s"])
-        check_metrics(self.study, point, meta["summary"])
+        for params, arm in zip(point.arms, meta.get("arms") or [{"summary": {}}]):
+            check_metrics(self.study, point, meta["summary"] | arm["summary"], params)
 
     def _write_failure(self, error):
         took = clock.now() - self._start["time"]
@@ -140,16 +215,15 @@ class Attempt:
             failed = None       # it is of earlier code or versions
         if self._lab:
             links = {"before": self._links_before, "after": self._lab.check_links()}
-        about = self._about() | {"summary": self._recorded["summary"],
-                                 "facts": self._recorded["facts"],
-                                 "provenance": self._provenance(self.study.session.facts())
-                                 | {"links": links}
-                                 | ({"failed_first": failed["message"]} if failed else {})}
+        result = {k: v for k, v in self._recorded.items() if k not in ("table", "series")}
+        about = self._about() | result | {"provenance": self._provenance(self.study.session.facts()) | {
+            "links": links} | ({"failed_first": failed["message"]} if failed else {})}
         return self._redact(about | {"took_s": clock.now() - self._start["time"]})
 
     def _about(self) -> dict:
         point = self.point
         return {"key": point.key, "label": point.label, "study": self.study.name,
+                **({"paired": point.paired} if point.paired else {}),
                 "experiment": point.experiment, "setup": point.setup, "vary": point.vary,
                 "repeat": point.repeat, "block": point.block, "order": point.order,
                 "seed": point.seed, "fingerprint": self.study.fingerprint.code,
@@ -161,17 +235,11 @@ class Attempt:
                 "during": self._during or provenance.during(self._start), "lab": lab}
 
 
-def _redacted(frame, redact):
-    """The frame without addresses and user names in its text columns."""
-    texts = frame.select_dtypes(("object", "string")).columns
-    return frame.assign(**{column: frame[column].map(redact) for column in texts})
-
-
 def _check_metrics(metrics: dict, point) -> None:
     for name, value in metrics.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise InputError(f"{name!r} is not a valid name of a metric")
-        if name in point.params or name in COLUMNS:
+        if name in point.params or name in point.paired or name in COLUMNS:
             raise InputError("a parameter or column already has this name", key=f"metric {name}")
         if isinstance(value, dict):
             raise InputError("a metric cannot be a dict", key=f"metric {name}",

@@ -2,29 +2,37 @@
 
 import random
 import re
-from itertools import groupby, product
+from dataclasses import replace
+from itertools import combinations, groupby, product
 from keyword import iskeyword
 
 from labbook.errors import InputError
+from labbook.study import arm_hosts
 from labbook.study.point import Point, digest, values
 from labbook.study.summary import COMPUTED
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,59}")
 # Columns of every summary; no parameter may have such a name.
-COLUMNS = ("point", "repeat", "block", "order", "stale")
+COLUMNS = ("point", "repeat", "block", "order", "stale", "slice")
 RESERVED = {name for name in dir(Point) if not name.startswith("_")} | set(
     Point.__dataclass_fields__) | set(COMPUTED) | set(COLUMNS) | {"client_limited"}
 
 
-def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None) -> list[Point]:
+def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None, paired=None) -> list[Point]:
     """The points in the order of measurement, without those for which `leave_out(point)` is true.
 
     Each repeat is one sweep over the set-ups, alternately forward and backward (A B B A ...), so
     that a slow drift of the machine affects all set-ups alike. Within each block the points are in
     random order, so that none is always first. The seed depends only on the block. With 0 repeats
-    the list is empty. InputError for invalid names and values.
+    the list is empty. Each point has the arms of `paired`, but for those for which `leave_out(arm)` is
+    true; a point without arms is left out. InputError for invalid names and values.
     """
-    check(name, setup, vary, repeats)
+    check(name, setup, vary, repeats, paired)
+    arms = {n: values(n, v) for n, v in (paired or {}).items()}
+    for parameter, listed in arms.items():
+        if len(listed) < 2:
+            raise InputError(f"{len(listed)} value to pair", key=f"experiment {name}: parameter {parameter}",
+                             allowed="two values or more in paired; one value belongs in setup")
     setups = _settings({n: values(n, v) for n, v in setup.items()})
     inner = _settings({n: values(n, v) for n, v in vary.items()})
     points, block = [], 0
@@ -33,16 +41,24 @@ def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None) -> li
             block += 1
             seed = int(digest([name, sorted(setting.items()), repeat])[:8], 16)
             drawn = random.Random(seed).sample(inner, len(inner))
-            points += [Point(name, setting, given, repeat, block, order, seed)
+            points += [Point(name, setting, given, repeat, block, order, seed, arms)
                        for order, given in enumerate(drawn, 1)]
-    return points if leave_out is None else [p for p in points if not leave_out(p)]
+    return points if leave_out is None else [kept for p in points for kept in _kept(p, leave_out)]
+
+
+def _kept(point: Point, leave_out) -> list[Point]:
+    """The point with the arms that are not left out, or no point."""
+    if not point.paired:
+        return [] if leave_out(point) else [point]
+    kept = [value for value in point.arm_values if not leave_out(point.of(value))]
+    return [replace(point, paired=dict.fromkeys(point.paired, kept))] if kept else []
 
 
 def _settings(parameters: dict) -> list[dict]:
     return [dict(zip(parameters, chosen)) for chosen in product(*parameters.values())]
 
 
-def check(name, setup, vary, repeats) -> None:
+def check(name, setup, vary, repeats, paired=None) -> None:
     """InputError for invalid names of the experiment or its parameters, and for invalid `repeats`."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(f"{name!r} is not a valid name of an experiment",
@@ -50,25 +66,42 @@ def check(name, setup, vary, repeats) -> None:
     if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 0:
         raise InputError(f"{repeats!r} repeats", key="repeats",
                          allowed="a whole number from 0 up; 0 leaves the experiment out")
-    for parameter in (*setup, *vary):
+    paired = _one_parameter(name, paired)
+    for parameter in (*setup, *vary, *paired):
         key = f"experiment {name}: parameter {parameter}"
         if not isinstance(parameter, str) or not parameter.isidentifier() or iskeyword(parameter):
             raise InputError("not a valid Python name", key=key)
         if parameter in RESERVED or parameter.startswith("_"):
             raise InputError("this name is reserved", key=key,
                              allowed=f"any name but {', '.join(sorted(RESERVED))}")
-    for parameter in set(setup) & set(vary):
-        raise InputError("both in setup and in vary",
-                         key=f"experiment {name}: parameter {parameter}")
+    groups = {"setup": setup, "vary": vary, "paired": paired}
+    for one, other in combinations(groups, 2):
+        for parameter in set(groups[one]) & set(groups[other]):
+            raise InputError(f"both in {one} and in {other}",
+                             key=f"experiment {name}: parameter {parameter}",
+                             allowed=f"one of {', '.join(groups)}")
+
+
+def _one_parameter(name, paired) -> dict:
+    """`paired` as a dict; InputError unless it is {parameter: values} of at most one parameter."""
+    if paired is not None and not isinstance(paired, dict):
+        raise InputError(f"{paired!r} is not a mapping", key=f"experiment {name}: paired",
+                         allowed="{parameter: [values]}")
+    if len(paired or {}) > 1:
+        raise InputError(f"{len(paired)} paired parameters, {' and '.join(map(str, paired))}",
+                         key=f"experiment {name}: paired", allowed="one parameter; the others in setup or vary")
+    return paired or {}
 
 
 class Experiment:
     """A study's grid of points and their records. Created by `study.experiment(...)`."""
 
-    def __init__(self, study, name, setup=None, vary=None, repeats=1, leave_out=None):
+    def __init__(self, study, name, setup=None, vary=None, repeats=1, leave_out=None, *, paired=None,
+                 hosts=None):
         self.study, self.name = study, name
-        self.parameters = (*(setup or {}), *(vary or {}))
-        self._points = grid(name, setup or {}, vary or {}, repeats, leave_out)
+        self.parameters = (*(setup or {}), *(paired or {}), *(vary or {}))
+        self._points = grid(name, setup or {}, vary or {}, repeats, leave_out, paired)
+        self.arm_hosts = arm_hosts.ArmHosts.of(study, name, paired or {}, hosts)
 
     def points(self) -> list[Point]:
         return list(self._points)
@@ -100,7 +133,7 @@ class Experiment:
         yield from failed
 
     def summary(self):
-        """DataFrame with a row for each recorded point: parameters, repeat, block, metrics."""
+        """DataFrame with a row for each arm of each recorded point: parameters, repeat, block, metrics."""
         from labbook.study.results import summary
 
         return summary(self)

@@ -32,9 +32,12 @@ LIBRARY = Path(labbook.__file__).parent
 # What of the library can change a recorded number; the rest is not followed.
 FLOORS = ("labbook.lab", "labbook.systems", "labbook.workloads", "labbook.targets",
           "labbook.papers.{study}", "labbook.study.experiment", "labbook.study.point",
-          "labbook.study.session", "labbook.study.summary")
+          "labbook.study.session", "labbook.study.summary", "labbook.study.paired",
+          "labbook.study.arm_hosts")
 ROOTS = ("labbook.lab:Lab", "labbook.lab:Environment", "labbook.lab:LabDescription",
          "labbook.study.experiment:grid", "labbook.study.session:Session",
+         "labbook.study.paired:order", "labbook.study.paired:in_turns",
+         "labbook.study.paired:arm_results", "labbook.study.arm_hosts:ArmHosts",
          "labbook.study.summary:summarise")
 OF_THE_PAPER = ("labbook.papers.{study}.experiments:*", "labbook.papers.{study}.systems:*",
                 "labbook.papers.{study}.protocols.*:*", "labbook.papers.{study}.null_servers.*:*")

@@ -51,7 +51,7 @@ def check_grids(study, all_declared: bool) -> None:
 
     tested = [claim for claim in study.claim_entries if _is_tested(claim)]
     known = claims.full_words(study.name)
-    grids = {name: [point.params for point in experiment.points()]
+    grids = {name: [arm for point in experiment.points() for arm in point.arms]
              for name, experiment in study.experiments.items()}
     for claim in tested:
         if claim["experiment"] in grids:
@@ -62,8 +62,8 @@ def check_grids(study, all_declared: bool) -> None:
             experiment_of(study, claim)
 
 
-def check_metrics(study, point, summary: dict) -> None:
-    """Check the claims that use a point against the metrics recorded with it.
+def check_metrics(study, point, summary: dict, params: dict) -> None:
+    """Check the claims that use a point's arm with these parameters against the metrics recorded with it.
 
     InputError for a metric that was not recorded and whose name occurs in no source, so that no
     other point can record it.
@@ -76,7 +76,6 @@ def check_metrics(study, point, summary: dict) -> None:
         rule = claim["rule"]
         arms = [rule.get("of", {}), *([rule["than"]] if "than" in rule else [])]
         wanted = [{**rule.get("where", {}), **arm} for arm in arms]
-        params = point.params
         if not any(all(matches(params[n], want) for n, want in one.items()) for one in wanted):
             continue
         for name, key in _metrics(claim):

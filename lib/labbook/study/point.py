@@ -6,7 +6,7 @@ Parameter values are normalised, so that 100, 100.0 and numpy.int64(100) give th
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral, Real
 
@@ -22,7 +22,8 @@ class Point:
     """`setup` and `vary` hold the parameters, which are also attributes and the items of `params`.
 
     `block` numbers the blocks of the experiment's plan from 1; `order` is the position within the
-    block, from 1; `seed` is the random seed of that order.
+    block, from 1; `seed` is the random seed of that order. `paired`: {the paired parameter: its values},
+    one value an arm; empty without one. A paired parameter is neither an attribute nor in `params`.
     """
 
     experiment: str
@@ -32,6 +33,7 @@ class Point:
     block: int = field(repr=False)
     order: int = field(repr=False)
     seed: int = field(repr=False)
+    paired: dict = field(default_factory=dict, repr=False)
 
     @property
     def params(self) -> dict:
@@ -39,12 +41,30 @@ class Point:
 
     @cached_property
     def key(self) -> str:
-        """Digest of the experiment's name, all parameters (grouped in any way) and the repeat."""
-        return digest([self.experiment, sorted(self.params.items()), self.repeat])
+        """Digest of the experiment's name, all parameters (grouped in any way), the values of a paired
+        one, and the repeat."""
+        arms = [{"paired": self.paired}] if self.paired else []
+        return digest([self.experiment, sorted(self.params.items()), *arms, self.repeat])
+
+    @property
+    def arms(self) -> list[dict]:
+        """The parameters of each arm; those of the point itself without a paired parameter."""
+        return [self.of(value).params for value in self.arm_values] or [self.params]
+
+    @property
+    def arm_values(self) -> list:
+        """The values of the paired parameter; none without one."""
+        return next(iter(self.paired.values()), [])
+
+    def of(self, value) -> "Point":
+        """The arm with this value of the paired parameter, as a point that has it as a parameter."""
+        name, = self.paired
+        return replace(self, setup={**self.setup, name: value}, paired={})
 
     @property
     def label(self) -> str:
-        settings = " ".join(f"{name}={value}" for name, value in self.params.items())
+        arms = {name: "|".join(map(str, values)) for name, values in self.paired.items()}
+        settings = " ".join(f"{name}={value}" for name, value in {**arms, **self.params}.items())
         return f"{self.experiment}: {settings} repeat {self.repeat}"
 
     def __getattr__(self, name):

@@ -232,14 +232,22 @@ def _grid_digest(keys) -> str:
 
 
 def parameters(meta: dict) -> dict:
-    """The parameters of a record; older records hold `vary` under the name `measure`."""
+    """The parameters of a record without a paired one; older records hold `vary` under the name `measure`."""
     return meta["setup"] | (meta["vary"] if "vary" in meta else meta["measure"])
 
 
-def row(meta: dict, stale: bool) -> dict:
-    """A record's metadata as a row of a summary, a dict."""
-    return {"point": meta["key"], **parameters(meta), "repeat": meta["repeat"],
-            "block": meta["block"], "order": meta["order"], "stale": stale, **meta["summary"]}
+def parameter_names(meta: dict) -> list[str]:
+    """The names of a record's parameters, with a paired one."""
+    return [*parameters(meta), *meta.get("paired", ())]
+
+
+def summary_rows(meta: dict, stale: bool) -> list[dict]:
+    """A record's metadata as rows of a summary: a dict an arm, or one without paired arms."""
+    shared = {"repeat": meta["repeat"], "block": meta["block"], "order": meta["order"], "stale": stale}
+    name, = meta.get("paired") or [None]
+    arms = [({name: arm["value"]}, arm["summary"]) for arm in meta.get("arms", ())] or [({}, {})]
+    return [{"point": meta["key"], **meta["setup"], **arm, **parameters(meta), **shared, **meta["summary"], **summary}
+            for arm, summary in arms]
 
 
 def plain(value):

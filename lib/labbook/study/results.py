@@ -5,11 +5,11 @@ from collections import Counter
 from datetime import datetime
 
 from labbook.study import published
-from labbook.study.record import row
+from labbook.study.record import summary_rows
 
 
 def summary(experiment):
-    """DataFrame with a row for each recorded point, in the order of the plan.
+    """DataFrame with a row for each recorded point, or for each of its arms, in the order of the plan.
 
     Columns: point, the parameters, repeat, block, order, stale and the metrics. `stale` is true for
     points that were measured with earlier code or versions.
@@ -20,7 +20,8 @@ def summary(experiment):
         rows = [] if _came_later(experiment) else published.load(
             experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
     else:
-        rows = [row(meta, experiment.study.run.is_stale(meta)) for meta in metas(experiment)]
+        rows = [row for meta in metas(experiment)
+                for row in summary_rows(meta, experiment.study.run.is_stale(meta))]
     columns = ["point", *experiment.parameters, "repeat", "block", "order", "stale"]
     return pd.DataFrame(rows) if len(rows) else pd.DataFrame(columns=columns)
 
@@ -54,7 +55,8 @@ def conditions(study, experiments) -> dict:
             if _came_later(experiment):
                 continue
             measured += [json.loads(text) | {"stale": ["code"] if stale else []}
-                         for _, frame in published.parts(study, experiment.name)
+                         for _, arms in published.parts(study, experiment.name)
+                         for frame in [arms.drop_duplicates("point")]
                          for text, stale in zip(frame["provenance"], frame["stale"])]
         else:
             measured += [published.provenance(meta, study.run.profile) | {"stale": study.run.changed(meta)}

@@ -19,7 +19,7 @@ class Session:
     def __init__(self, bring_up):
         self._bring_up = bring_up
         self._lab = self._block = self._facts = None
-        self._created = {}          # results of the block's setup() calls, in order
+        self._created = {}          # (arm, number): results of the block's setup() calls, in order
         self.failed_starts = 0      # consecutive failures to bring the lab up
         self._process = None
         self._old_handler = None
@@ -55,14 +55,24 @@ class Session:
         self._block = block
         return True
 
-    def create_once(self, number: int, make):
-        """The result of this block's setup() call number `number`: of `make()` when called first."""
-        if number not in self._created:
-            self._created[number] = make()
-        return self._created[number]
+    def create_once(self, number: int, make, arm=None):
+        """The result of this block's setup() call number `number` of an arm: of `make()` when called
+        first."""
+        if (arm, number) not in self._created:
+            self._created[arm, number] = make()
+        return self._created[arm, number]
 
-    def _clear(self):
-        created, self._created = self._created, {}
+    def arms(self) -> list:
+        """The arms that are set up, in order; None stands for what all arms share."""
+        return list(dict.fromkeys(arm for arm, _ in self._created))
+
+    def destroy_others(self, arm) -> None:
+        """Destroy what is set up of other arms."""
+        self._clear([key for key in self._created if key[0] not in (None, arm)])
+
+    def _clear(self, keys=None):
+        keys = list(self._created) if keys is None else keys
+        created = {key: self._created.pop(key) for key in keys}
         for result in reversed(created.values()):
             for one in reversed(result) if isinstance(result, (list, tuple)) else (result,):
                 if hasattr(one, "destroy"):

@@ -38,17 +38,20 @@ class Study:
         self.run = Run(self)
         self.experiments = {}
         make = bring_up or _bring_up
-        self.session = Session(lambda: make(self.folder / "lab.yml", self._environment_file()))
+        self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
 
     def experiment(self, name: str, setup=None, vary=None, repeats=1, *,
-                   leave_out=None) -> Experiment:
+                   leave_out=None, paired=None, hosts=None) -> Experiment:
         """Declare an Experiment: a grid of every combination of `setup` and `vary`, `repeats` times.
 
         setup: {parameter: values}; a change restarts the systems. vary: {parameter: values} that can
         change without a restart. leave_out: function of a point; where it returns true, the point is
-        omitted. InputError for invalid names and values.
+        omitted. paired: {parameter: values} of one parameter whose values, the arms, are measured close
+        together within each point. hosts: {value: names of the arm's hosts}, with which the arms are up
+        at the same time where memory carries that. InputError for invalid names and values.
         """
-        self.experiments[name] = Experiment(self, name, setup, vary, repeats, leave_out)
+        self.experiments[name] = Experiment(self, name, setup, vary, repeats, leave_out,
+                                            paired=paired, hosts=hosts)
         return self.experiments[name]
 
     def attempt(self, point) -> Attempt:
@@ -132,19 +135,20 @@ class Study:
     @cached_property
     def place(self) -> str:
         """Id of the machine or hosts that are measured on, which is a folder of the records."""
-        return provenance.place(self._environment_file())
+        return provenance.place(self.environment_file())
 
     @cached_property
     def redact(self):
         """A function that removes addresses and user names of hosts from data for a record."""
-        return provenance.redactor(self._environment_file())
+        return provenance.redactor(self.environment_file())
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """Fingerprint of the current code and versions."""
         return fingerprint(self.name)
 
-    def _environment_file(self) -> Path:
+    def environment_file(self) -> Path:
+        """The path of the environment file; InputError if it is missing."""
         path = paths.checkout() / self.environment
         if not path.is_file():
             known = sorted(f"environments/{p.name}" for p in path.parent.glob("*.yml"))

@@ -470,8 +470,8 @@ def test_records_from_before_the_fingerprint_are_stale_and_readable(changed, mea
     meta = records.meta(speed.points()[0].key)
     meta["measure"] = meta.pop("vary")
     del meta["fingerprint"], meta["provenance"]["versions"]
-    from labbook.study.record import row
+    from labbook.study.record import summary_rows
 
-    assert row(meta, study.run.is_stale(meta)) | {"stale": True} == row(
-        records.meta(meta["key"]), True)
+    row, = summary_rows(meta, study.run.is_stale(meta))
+    assert [row | {"stale": True}] == summary_rows(records.meta(meta["key"]), True)
     assert study.run.changed(meta) == ["code"]

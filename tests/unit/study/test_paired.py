@@ -1,0 +1,186 @@
+"""Paired arms: points, slices, records, summaries, claims and published results."""
+
+import math
+
+import pytest
+
+from labbook.errors import InputError
+from labbook.pipeline import publish
+from labbook.study import arm_hosts, paired, results
+from labbook.study.experiment import grid
+from labbook.study.paired import Slice
+
+ARMS = {"paired": {"system": ["a", "b"]}, "vary": {"clients": [1, 2]}}
+HOSTS = "sites: [lan]\nhosts: {one: {site: lan, role: db, limits: {memory: 1G}}, two: {site: lan, role: db, limits: {memory: 1G}}}\n"
+
+
+class Store:
+    """A set-up that says when it is destroyed."""
+
+    def __init__(self, name, story):
+        self.name, self.story = name, story
+        story.append(f"up {name}")
+
+    def destroy(self):
+        self.story.append(f"down {self.name}")
+
+
+def rows(seconds=0.01, count=10):
+    return [{"started_s": i * seconds, "seconds": seconds, "ok": True} for i in range(count)]
+
+
+def measure(study, experiment, story=None, rounds=2, seconds=None, **recorded):
+    seconds, story = seconds or {"a": 0.02, "b": 0.01}, [] if story is None else story
+    for point in experiment.remaining():
+        with study.attempt(point) as attempt:
+            slices = attempt.slices(rounds)
+            for one in slices:
+                store = attempt.setup(lambda _lab, one=one: Store(one.arm, story), one.arm)
+                story.append(f"{store.name}{one.number}")
+                attempt._setups.clear()
+                one.rows = rows(seconds[one.arm])
+            attempt.record_slices(slices, **recorded)
+
+
+def on_hosts(root):
+    (root / "data" / "papers" / "demo" / "lab.yml").write_text(HOSTS)
+    return {"hosts": {"a": "one", "b": ["two"]}}
+
+
+def test_a_point_holds_all_arms_and_its_key_their_values():
+    point, = grid("e", {}, {"x": 1}, 1, paired={"s": ["a", "b"]})
+    assert point.params == {"x": 1} and point.arms == [{"s": "a", "x": 1}, {"s": "b", "x": 1}]
+    assert point.of("b").s == "b" and not point.of("b").paired
+    keys = {grid("e", {}, {"x": 1}, 1, paired=one)[0].key
+            for one in ({"s": ["a", "b"]}, {"s": ["a", "c"]}, {"t": ["a", "b"]}, None)}
+    assert len(keys) == 4
+
+
+def test_arms_are_left_out_one_by_one():
+    points = grid("e", {}, {"x": [1, 2, 3]}, 1, paired={"s": ["a", "b"]},
+                  leave_out=lambda arm: arm.x == 3 or (arm.x == 2 and arm.s == "b"))
+    assert {p.x: p.arm_values for p in points} == {1: ["a", "b"], 2: ["a"]}
+
+
+@pytest.mark.parametrize("given, said", [
+    ({"paired": {"s": ["a"]}}, "two values or more"),
+    ({"paired": {"s": ["a", "b"], "t": [1, 2]}}, "one parameter"),
+    ({"paired": {"s": ["a", "b"]}, "vary": {"s": 1}}, "one of setup, vary, paired"),
+    ({"paired": {"repeat": [1, 2]}}, "any name but"),
+    ({"paired": ["a", "b"]}, "parameter: \\[values"),
+])
+def test_wrong_paired_parameters_name_what_is_allowed(given, said):
+    with pytest.raises(InputError, match=said):
+        grid("e", {}, **({"vary": {}, "repeats": 1} | given))
+
+
+def test_slices_alternate_and_arms_swap_by_repeat():
+    assert "".join(arm for _, arm in paired.order(["a", "b"], 4, 1)) == "abbaabba"
+    assert "".join(arm for _, arm in paired.order(["a", "b"], 4, 2)) == "baabbaab"
+    assert [n for n, _ in paired.order(["a", "b"], 2, 1)] == [1, 1, 2, 2]
+    assert "".join(arm for _, arm in paired.in_turns(["a", "b"], 2, 2)) == "bbaa"
+    assert "".join(arm for _, arm in paired.in_turns(["a", "b"], 2, 2, up="a")) == "aabb"
+
+
+def test_arms_with_hosts_of_their_own_are_up_at_once(root, make):
+    study, speed = make(**ARMS, **on_hosts(root))
+    story = []
+    measure(study, speed, story)
+    assert story == ["up a", "a1", "up b", "b1", "b2", "a2", "a1", "b1", "b2", "a2"]
+    assert speed.arm_hosts.words() == "a and b are up at once"
+    study.close()
+
+
+def test_arms_take_turns_where_memory_does_not_carry_both(root, make, monkeypatch):
+    monkeypatch.setattr(arm_hosts, "memory_bytes", lambda: 2 * 2**30)
+    study, speed = make(**ARMS, **on_hosts(root))
+    story = []
+    measure(study, speed, story)
+    assert story == ["up a", "a1", "a2", "down a", "up b", "b1", "b2",
+                     "b1", "b2", "down b", "up a", "a1", "a2"]
+    assert speed.arm_hosts.words() == "a and b take turns: 3 GB needed at once, 2 GB here"
+
+
+def test_hosts_swap_where_they_are_alike(root, make):
+    _, speed = make(**ARMS, **on_hosts(root))
+    assert [speed.arm_hosts.hosts(repeat)["a"] for repeat in (1, 2, 3, 4, 5)] == [
+        ["one"], ["two"], ["two"], ["one"], ["one"]]
+
+
+@pytest.mark.parametrize("hosts, said", [
+    ({"a": "one"}, "hosts of each arm: a and b"), ({"a": "one", "b": "three"}, "one, two")])
+def test_wrong_hosts_name_what_is_allowed(root, make, hosts, said):
+    on_hosts(root)
+    with pytest.raises(InputError, match=said):
+        make(**ARMS, hosts=hosts)
+
+
+def test_a_summary_has_a_row_an_arm(make):
+    study, speed = make(**ARMS)
+    measure(study, speed, metrics={"shared": 5}, arm_metrics={"b": {"own": 7}})
+    frame = speed.summary()
+    assert list(frame.columns[:3]) == ["point", "system", "clients"]
+    assert speed.parameters == ("system", "clients")
+    assert len(frame) == 4 and frame["point"].nunique() == 2
+    a, b = (frame[(frame["system"] == arm) & (frame["clients"] == 1)].iloc[0] for arm in "ab")
+    assert a["n"] == 20 and a["mean_ms"] == pytest.approx(20) and b["mean_ms"] == pytest.approx(10)
+    assert a["seconds"] == pytest.approx(0.4) and a["rate_per_s"] == pytest.approx(50)
+    assert (a["shared"], b["shared"], b["own"]) == (5, 5, 7) and math.isnan(a["own"])
+    assert b["pairs"] == 2 and b["mean_ms_log_ratio"] == pytest.approx(math.log(0.5))
+    assert b["mean_ms_log_ratio_sd"] == pytest.approx(0)
+    raw = speed.rows(speed.points()[0])
+    assert set(raw["system"]) == {"a", "b"} and set(raw["slice"]) == {1, 2} and len(raw) == 40
+    assert study.judge("slower").verdict
+    assert study.conditions()["points"] == 2
+    meta = study.records("speed").meta(speed.points()[0].key)
+    assert [one["number"] for one in meta["slices"]] == [1, 2, 1, 2] and meta["at_once"] is False
+
+
+def test_metrics_of_slices_are_averaged_and_texts_stay_if_equal():
+    slices = [Slice("a", 1, metrics={"x": 1, "t": "same", "u": "one"}),
+              Slice("a", 2, metrics={"x": 3, "t": "same", "u": "two"})]
+    summary = paired.arm_summary(slices)
+    assert summary["x"] == 2 and summary["t"] == "same" and "u" not in summary
+
+
+def test_log_ratios_are_of_pairs_with_both_above_0():
+    found = paired.log_ratios({1: {"x": 2, "y": 0}, 2: {"x": 8}}, {1: {"x": 1, "y": 1}, 2: {"x": 1}, 3: {"x": 1}})
+    assert found["pairs"] == 2 and found["x_log_ratio"] == pytest.approx(math.log(4))
+    assert found["x_log_ratio_sd"] == pytest.approx(math.log(4) / math.sqrt(2)) and "y_log_ratio" not in found
+
+
+@pytest.mark.parametrize("slices, said", [
+    ([Slice("a", 1)], "no slice of 'b'"), ([Slice("c", 1)], "a slice of 'c'"),
+    ([Slice("a", 1), Slice("b", 1), Slice("a", 1)], "have the number 1")])
+def test_slices_that_do_not_fit_are_refused(slices, said):
+    with pytest.raises(InputError, match=said):
+        paired.check_slices(slices, "system", ["a", "b"])
+
+
+def test_a_metric_is_no_slice_and_a_paired_point_has_slices_only(make):
+    study, speed = make(**ARMS)
+    point = speed.points()[0]
+    with pytest.raises(InputError, match="record_slices"), study.attempt(point) as attempt:
+        attempt.record(rows())
+    with pytest.raises(InputError, match="metric slice"), study.attempt(point) as attempt:
+        attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())], metrics={"slice": 1})
+
+
+def test_a_claim_on_a_metric_that_no_arm_records_is_an_error(make):
+    claims = [{"id": "slower", "section": "speed", "statement": "a is <slower> than b", "source": "table 1",
+               "paper": {"value": 2.0, "unit": "times"}, "experiment": "speed", "metric": "nothing_like_it",
+               "rule": {"name": "greater", "of": {"system": "a"}, "than": {"system": "b"}, "margin": 1.05}}]
+    study, speed = make(**ARMS, claims=claims)
+    with pytest.raises(InputError, match="no metric 'nothing_like_it'"):
+        measure(study, speed)
+
+
+def test_published_points_have_a_row_an_arm(make, monkeypatch):
+    study, speed = make(**ARMS)
+    measure(study, speed)
+    study.complete()
+    publish.export(study, "quick")
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    again, read = make(**ARMS)
+    assert list(read.summary()["system"]) == ["a", "b"] * 2
+    assert results.conditions(again, [read])["points"] == 2
