@@ -88,7 +88,7 @@ class _Clients:
 
     def __init__(self, crew, paths, spec: dict):
         self._spec, self.folder, self.seconds = spec, spec["folder"], spec["seconds_at_most"]
-        places = _places(paths, len(crew.hosts))
+        places = work_places(paths, len(crew.hosts))
         specs = [dict(of_host, paths=of_paths)
                  for of_host, of_paths in zip(shares(spec, len(places)), places)]
         self.clients = Clients(crew, runner, specs, READY_SECONDS + FILE_SECONDS * (
@@ -126,7 +126,7 @@ class _Clients:
         return Load(rows, phases, made, self.clients.started, self.folder)
 
 
-def _places(paths, hosts: int) -> list[list[str]]:
+def work_places(paths, hosts: int) -> list[list[str]]:
     """The folders in which the clients work, of each host with clients."""
     if isinstance(paths, str) or not 1 <= len(paths) <= hosts:
         raise InputError(f"{paths!r}: one item for each client host is needed", key="paths",

@@ -16,7 +16,8 @@ METRICS = (*ANOMALIES, "unknown_calls", "checked_calls", "checked_keys")
 
 class Call(NamedTuple):
     """One call. A write sets its key to a value that no other write of the key has; a read returned
-    `value`; a list returned the keys that are in a set, as a tuple.
+    `value`; a list returned the keys that are in a set, as a tuple. The key of a list is what its set's keys
+    begin with, "" where all are of one set.
 
     invoked_s, returned_s: seconds since the load's start; a call that did not return has the time at
     which it was given up. last: a read once all is at rest, by which a write can be told to be lost.
@@ -65,7 +66,7 @@ def metrics(calls: Iterable[Call], slack_s: float = 0.0) -> dict:
 
 
 def _by_key(calls) -> dict[str, list[Call]]:
-    """The calls of each key; of a list, a read of each key that was written, or that it shows."""
+    """The calls of each key; of a list, a read of each key of its set that was written, or that it shows."""
     found = {}
     for call in calls:
         if call.op != LIST:
@@ -74,7 +75,8 @@ def _by_key(calls) -> dict[str, list[Call]]:
     for call in calls:
         if call.op == LIST and call.outcome == OK:
             shown = set(call.value)
-            for key in {**dict.fromkeys(written), **dict.fromkeys(call.value)}:
+            of_set = (key for key in written if key.startswith(call.key))
+            for key in {**dict.fromkeys(of_set), **dict.fromkeys(call.value)}:
                 found.setdefault(key, []).append(call._replace(
                     op=READ, key=key, value=THERE if key in shown else ABSENT))
     return found

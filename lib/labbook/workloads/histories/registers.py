@@ -5,7 +5,8 @@ wrote or read it, and somebody may still have found it there when the last such 
 before b if a was known before a call of b began. Where each of two values came before the other, a
 read was out of order. A history without such a pair, and without values from nowhere, is
 linearizable, and no other is (Gibbons and Korach; see the package). The read that is counted is the
-one of the two that began last.
+one of the two that began last; but where one write had returned before the other began, it is the
+read of the first one's value: who reads the second again afterwards is right.
 """
 
 import math
@@ -41,7 +42,7 @@ class _Register:
     write was acknowledged, the value was first read, and first read by that client."""
 
     def __init__(self, calls, half_slack_s: float, initial):
-        self._half = half_slack_s
+        self._half, self._initial = half_slack_s, initial
         self._writes = writes = _writes(calls)
         reads = [call for call in calls if call.op == READ and call.outcome == OK]
         self.reads = [read for read in reads if read.value == initial or (
@@ -51,10 +52,11 @@ class _Register:
         self._known = {initial: -math.inf} | _first(
             (call.value, self._end(call)) for call in effective
             if call.outcome == OK and call.value != initial)
-        self.acknowledged = _Order(effective, self._begin, {
+        self.acknowledged = _Order(effective, self._begin, self.overwrote, {
             value: self._end(write) for value, write in writes.items() if write.outcome == OK})
-        self.read = _Order(effective, self._begin, _first((one.value, self._end(one)) for one in self.reads))
-        self.read_by = {client: _Order(effective, self._begin, _first(
+        self.read = _Order(effective, self._begin, self.overwrote, _first(
+            (one.value, self._end(one)) for one in self.reads))
+        self.read_by = {client: _Order(effective, self._begin, self.overwrote, _first(
             (one.value, one.returned_s) for one in self.reads if one.client == client))
             for client in {one.client for one in self.reads}}
 
@@ -69,7 +71,15 @@ class _Register:
         began = {call.value for call in (*self._writes.values(), *self.reads)
                  if known < self._begin(call) <= begin}
         return {other for other in began - {value} if other in self._writes
-                and self._writes[other].outcome == OK and self._end(self._writes[other]) < begin}
+                and self._writes[other].outcome == OK and self._end(self._writes[other]) < begin
+                and not self.overwrote(value, other)}
+
+    def overwrote(self, value, other) -> bool:
+        """Whether the write of `value` certainly came after the one of `other`, as their times say."""
+        if other == self._initial:
+            return True
+        before, after = self._writes.get(other), self._writes.get(value)
+        return bool(before and after) and before.outcome == OK and self._end(before) < self._begin(after)
 
     def _begin(self, call) -> float:
         return call.invoked_s - self._half
@@ -107,7 +117,8 @@ class _Order:
     by then. Kept are, by time, the latest value so far, and the latest of the others.
     """
 
-    def __init__(self, calls, begin, since: dict):
+    def __init__(self, calls, begin, overwrote, since: dict):
+        self._overwrote = overwrote
         # A call that begins together with a read counts: its moment is just before the read's.
         events = sorted((max(since[call.value], math.nextafter(begin(call), -math.inf)), begin(call),
                          number, call.value)
@@ -128,5 +139,5 @@ class _Order:
         at = bisect_left(self._times, begin)
         if not at:
             return False
-        first, second = self._latest[at - 1]
-        return (second if first[1] == value else first)[0] > known
+        return any(began > known and other != value and not self._overwrote(value, other)
+                   for began, other in self._latest[at - 1])

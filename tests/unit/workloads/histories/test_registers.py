@@ -122,6 +122,16 @@ def test_what_is_found_is_named_and_counted():
     assert set(check_register([])) == set(ANOMALIES)
 
 
+def test_of_a_stale_read_only_itself_is_counted():
+    """Whoever reads the new value again afterwards is right, and the old one was overwritten, not lost."""
+    written = [write("x", 0, 1), write("y", 2, 3)]
+    for old in ("x", None):
+        spoiled = [*written, read(old, 4, 5, "b"), read("y", 6, 7, "c"), read("y", 9, 10, last=True)]
+        assert found(spoiled) == {"stale_reads": 1}, old
+    seen = [*written, read("y", 3.5, 3.6, "b"), read("x", 4, 5, "b"), read("y", 6, 7, "b")]
+    assert found(seen) == {"stale_reads": 1, "backward_reads": 1, "own_backward_reads": 1}
+
+
 def test_what_calls_that_overlap_may_return():
     assert not found([write("x", 0, 5), read(None, 1, 2), read("x", 3, 4, "b"), read("x", 5, 6)])
     both = [write("x", 0, 5), write("y", 0, 5, "b")]

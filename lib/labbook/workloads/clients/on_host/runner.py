@@ -96,8 +96,13 @@ class Forks:
         at = read_time()
         if at is None:
             return False
+        self._zero = time.monotonic() + at - time.time()
         os.write(self._go[1], struct.pack("d", at) * len(self._pids))
         return True
+
+    def since_start(self) -> float:
+        """Seconds since the clients started, also if the clock was set meanwhile."""
+        return time.monotonic() - self._zero
 
     def watch(self, seconds: float) -> tuple[bool, bool]:
         """Wait up to `seconds` for either: whether all clients have ended, whether our input was

@@ -80,19 +80,29 @@ class Clients(Runner):
         """Stop after the calls under way: (whether each client ended well or is blocked, when
         blocked calls were given up, seconds since the start)."""
         self._stopped[0] = 1
-        if self._wait(forks, self.spec["call_seconds"]):
+        cut_s = leave(forks, self.spec["call_seconds"])
+        if cut_s is None:
             return forks.wait(), 0.0
-        cut_s = time.time() - self._gates[0]
-        forks.kill()
-        self._wait(forks, KILLED_SECONDS)   # those that are not blocked for ever
         return all(sheet.done or sheet.at() for sheet in self._sheets.values()), cut_s
 
-    def _wait(self, forks, seconds: float) -> bool:
-        """Wait up to `seconds` for all clients: whether they have ended."""
-        until = time.monotonic() + seconds
-        while not (ended := forks.watch(0)[0]) and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS)
-        return ended
+
+def leave(forks, call_seconds: float) -> float | None:
+    """Wait up to `call_seconds` for all clients to end. Those that have not are killed, and left behind
+    where a call blocks them for ever: when that was, seconds since the start. None when all ended."""
+    if _ended(forks, call_seconds):
+        return None
+    cut_s = forks.since_start()
+    forks.kill()
+    _ended(forks, KILLED_SECONDS)   # those that are not blocked for ever
+    return cut_s
+
+
+def _ended(forks, seconds: float) -> bool:
+    """Wait up to `seconds` for all clients: whether they have ended."""
+    until = time.monotonic() + seconds
+    while not (ended := forks.watch(0)[0]) and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+    return ended
 
 
 if __name__ == "__main__":
