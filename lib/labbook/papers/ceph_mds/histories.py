@@ -8,6 +8,7 @@ and after_s once all ranks are active again, active_within_s (for that), seconds
 
 import time
 
+from labbook.errors import SystemFailure
 from labbook.papers.ceph_mds.clusters import bring_up, check_points, mounted, paths
 from labbook.papers.ceph_mds.experiments import kill_and_await
 from labbook.papers.ceph_mds.recovery import recovery_metrics
@@ -41,6 +42,8 @@ def calls_through_a_crash(attempt, ceph, mounts):
     with files.begin(seed=point.seed, **{name: point.params[name] for name in CALLS}) as stream:
         time.sleep(point.before_s)
         killed_s, metrics = kill_and_await(point, ceph, stream.started)
+        if not metrics["came_back"]:
+            raise SystemFailure(f"rank {point.rank} was not active again within {point.active_within_s:g} s")
         time.sleep(point.after_s)
     load = stream.end()
     fresh = ceph.mount(first.host, name=FRESH).up()

@@ -1,0 +1,92 @@
+"""Registers and sets of files on a real Ceph through the death of a metadata server: no anomaly is found,
+and one that is put into the history is."""
+
+import time
+
+import pytest
+from small_labs import new_id
+
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.systems.ceph.cluster import Ceph
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.files.registers import Registers
+from labbook.workloads.histories.calls import LIST, OK, READ, THERE, WRITE, metrics
+
+LAB = {"sites": ["room"], "hosts": {
+    "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
+    "mds[1-3]": {"site": "room", "role": "mds"},
+    "client[1-2]": {"site": "room", "role": "client", "limits": {"fuse": True}}}}
+KEYS = 2
+CLIENTS = dict(clients=3, calls_per_s=20.0, seed=1, seconds_at_most=200.0)
+ANOMALIES = ("lost_writes", "stale_reads", "phantom_values", "backward_reads", "own_backward_reads")
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def ceph(lab):
+    return Ceph(lab.hosts.values(), active=2, standby=1).up()
+
+
+@pytest.fixture
+def mounts(lab, ceph):
+    made = [ceph.mount(host) for host in lab.role("client")]
+    try:
+        yield [mount.up() for mount in made]
+    finally:
+        for mount in made:
+            mount.destroy()
+
+
+def anomalies(history, slack_s) -> dict:
+    found = metrics(history, slack_s)
+    return {name: found[name] for name in ANOMALIES if found[name]}
+
+
+def of(history, op, **which):
+    return [call for call in history if call.op == op
+            and all(getattr(call, name) == value for name, value in which.items())]
+
+
+def replaced(history, old, value):
+    return [call._replace(value=value) if call is old else call for call in history]
+
+
+def test_a_dead_metadata_server_loses_nothing_and_shows_nothing_old(lab, ceph, mounts):
+    crew, paths = Crew.of(lab), [str(mount.path) for mount in mounts]
+    homes = [ceph.pin_folder(mounts[0], f"of{rank}", rank) for rank in (0, 1)]
+    files = Registers(crew, paths, homes=homes, keys=KEYS)
+    stream = files.begin(**CLIENTS)
+    time.sleep(2)
+    killed = stream.since_start()
+    ceph.kill(1)
+    ceph.await_active(2)
+    back = stream.since_start()
+    time.sleep(3)
+    load = stream.end()
+    fresh = ceph.mount(mounts[0].host, name="fresh").up()
+    try:
+        last = files.last_reads([[paths[0], str(fresh.path)], paths[1]], stream.since_start)
+    finally:
+        fresh.destroy()
+    history = [*load.history, *last]
+    for op in (WRITE, READ, LIST):
+        calls = of(load.history, op, outcome=OK)
+        assert [call for call in calls if call.returned_s < killed], op
+        assert [call for call in calls if call.invoked_s > back], op
+    assert load.metrics["blocked"] == 0 and load.metrics["longest_s"] > 1     # which waited for the new server
+    assert not anomalies(history, load.slack_s)
+    assert len(last) == 3 * 2 * (KEYS + 1)
+
+    value = of(last, LIST)[0].value
+    assert value and set(value) <= {call.key for call in of(load.history, WRITE, value=THERE)}
+    gone = [call._replace(value=call.value[1:]) if call in of(last, LIST, key=of(last, LIST)[0].key) else call
+            for call in history]
+    assert anomalies(gone, load.slack_s).get("lost_writes") == 1
+    read = max((call for call in of(load.history, READ, outcome=OK) if call.value), key=lambda call: call.invoked_s)
+    assert anomalies(replaced(history, read, "never written"), load.slack_s) == {"phantom_values": 1}
+    assert anomalies(replaced(history, read, None), load.slack_s).get("stale_reads") == 1
