@@ -69,8 +69,11 @@ install_labbook() {
 }
 
 mkdir -p build
-exec 9>build/bootstrap.lock
-flock 9
+lock=build/bootstrap.lock
+exec 9>>"$lock"
+flock -w "${LABBOOK_BOOTSTRAP_SECONDS:-1800}" 9 ||
+    fail "process $(cat "$lock") has been making $venv for too long; end it, then try again"
+echo $$ >"$lock"
 key=$(cat pyproject.toml constraints.txt constraints-test.txt lib/bootstrap.txt | sha256sum | cut -d' ' -f1)
 if [ -e "$stamp" ]; then { read -r made_key made_extra; read -r made_in; } <"$stamp" || true; fi
 if whole && [ -e "$stamp" ]; then

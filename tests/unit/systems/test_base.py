@@ -292,11 +292,23 @@ def test_a_folder_is_copied_to_a_remote_host_that_allows_it(folder, tmp_path):
     assert push(host, folder) == place and host.sent == 1
 
 
+def test_a_remote_host_that_allows_it_gets_a_copy_beside_one_that_is_not_the_same(folder, tmp_path):
+    host, kept = users_own(tmp_path, "software"), tmp_path / "root" / "artifacts" / "store-1.2"
+    shutil.copytree(folder, kept)
+    (kept / "store-1.2.jar").write_text("a lie")
+    there = push(host, folder)
+    assert there != kept and (there / "store-1.2.jar").read_text() == "a jar"
+
+
 def test_a_remote_host_may_have_the_folder_already_if_it_is_whole(folder, tmp_path):
     host, kept = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
     with pytest.raises(LabError, match=r"root/artifacts/store-1.2 is not there.*`allow`"):
         push(host, folder)
     shutil.copytree(folder, kept)
+    (kept / "store-1.2.jar").write_text("a lie")        # of the same size
+    with pytest.raises(LabError, match="not whole"):
+        push(host, folder)
+    (kept / "store-1.2.jar").write_text("a jar")
     assert push(host, folder) == kept and host.sent == 0
     (kept / "store-1.2.jar").write_text("cut")
     with pytest.raises(LabError, match="not whole"):

@@ -29,6 +29,8 @@ RECIPE = 1
 SIZES_GB = (0.5, 1, 2)      # of the images; `guest` is the smallest
 BITS = 24                   # of the guests' network
 BUILD_SECONDS = 300
+PACKED = "root.raw.gz"      # the least image, as it comes from the host that makes it
+IMAGE_MODE = 0o600          # servers' disks begin with it
 USER = "root"
 RAMDISK_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_scsi", "sr_mod", "isofs", "virtio_rng")
 RAMDISK_FOLDERS = ("bin", "dev", "modules", "proc", "root", "sys")
@@ -67,7 +69,11 @@ def make(host, sizes_gb=SIZES_GB) -> Guest:
     recipe = [(FILES / name).read_bytes() for name in ("ramdisk.sh", "init.sh", "build.sh")]
     ingredients = repr((RECIPE, debs.name, recipe, tuple(sizes_gb)))
     digest = hashlib.sha256(ingredients.encode()).hexdigest()[:8]
-    return Guest(build_once(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb)))
+    guest = Guest(build_once(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb)))
+    for gb in sizes_gb:
+        if guest.image(gb).stat().st_mode & 0o077:      # one of an earlier version
+            guest.image(gb).chmod(IMAGE_MODE)
+    return guest
 
 
 def _fill(folder: Path, host, debs: Path, sizes_gb):
@@ -81,7 +87,8 @@ def _fill(folder: Path, host, debs: Path, sizes_gb):
         least = min(sizes_gb)
         used = host.run(f"PATH=$PATH:/usr/sbin:/sbin sh {work}/build.sh {packages_there} {work} "
                         f"{round(least * 1024)} && gzip -1 {work}/root.raw", timeout=BUILD_SECONDS).stdout.strip()
-        host.get(work / "root.raw.gz", folder / "root.raw.gz")
+        (folder / PACKED).touch(IMAGE_MODE)
+        host.get(work / PACKED, folder / PACKED)
         busybox = host.get(work / "busybox")
     finally:
         host.run(f"rm -rf {work}")
@@ -102,13 +109,15 @@ def _boot_files(folder, package, busybox):
 
 def _images(folder, sizes_gb):
     """Write an image of each size with the same files; all their blocks are allocated."""
-    packed, least = folder / "root.raw.gz", folder / "least.raw"
+    packed, least = folder / PACKED, folder / "least.raw"
+    least.touch(IMAGE_MODE)
     with gzip.open(packed) as source, open(least, "wb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
     packed.unlink()
     for gb in sizes_gb:
         path, size = Guest(folder).image(gb), round(gb * 1024) << 20
-        shutil.copy(least, path)
+        path.touch(IMAGE_MODE)
+        shutil.copyfile(least, path)
         if size > least.stat().st_size:
             os.truncate(path, size)
             _run(["/sbin/resize2fs", str(path)])
