@@ -115,6 +115,36 @@ def test_a_hosts_disk_that_fills_is_said_at_its_point_and_the_lab_gives_it_back(
     assert not [lab.id for lab in labs if any(lab.id in path for path in backing)]
 
 
+@pytest.fixture
+def small_machine(tmp_path):
+    """A file system of 96 MB where labs keep their hosts' disks, which are sparse files. In memory: hosts of
+    other labs hold what is mounted when they start, and would keep a loop device with it."""
+    place = tmp_path / "state"
+    place.mkdir()
+    sudo("mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place))
+    yield place
+    sudo("umount", str(place))
+
+
+def test_what_a_host_may_have_lost_since_the_disk_below_its_own_was_full_is_no_record(study, small_machine):
+    """The host's own file system sees room, and takes what is then lost when it is written back."""
+    root = Path(os.environ["LABBOOK_ROOT"])
+    (root / "data/papers/demo/lab.yml").write_text(LAB.replace("32M", "512M"))
+    (root / "environments/local.yml").write_text(f"provider: namespaces\nstate: {small_machine}\n")
+    one, free = study(), os.statvfs(small_machine).f_bavail
+    experiment = one.experiment("fill", vary={"mb": [1, 200]})
+    for point in experiment.remaining():
+        with one.attempt(point) as attempt:
+            attempt.lab.host("h1").run(f"head -c {point.mb}M /dev/urandom > data && sync || true")
+            attempt.record(pd.DataFrame({"seconds": [1.0] * ROWS}))
+    with pytest.raises(LabbookError, match="the disk below the one of h1 is full, so that what h1 wrote may be lost"):
+        one.complete()
+    whole, = (p for p in experiment.points() if p.key in list(experiment.summary()["point"]))
+    assert whole.mb == 1
+    assert not list(small_machine.iterdir())
+    assert os.statvfs(small_machine).f_bavail >= free - 100, "the space is given back"
+
+
 def test_a_program_that_finds_no_room_to_start_says_so():
     limits = {"disk": {"size": "32M"}}
     with Lab.up(describe({"h1": limits}), Environment("local"), new_id()) as lab:

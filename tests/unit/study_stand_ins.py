@@ -20,7 +20,7 @@ class FakeLab:
     """Counts what is done with it."""
 
     def __init__(self):
-        self.downs, self.checks, self.short = 0, 0, []
+        self.downs, self.checks, self.short, self.full = 0, 0, [], []
 
     def check_links(self):
         self.checks += 1
@@ -28,6 +28,9 @@ class FakeLab:
 
     def short_of_memory(self):
         return self.short
+
+    def short_of_space(self):
+        return self.full
 
     def facts(self):
         return {"hosts": {"server": {"cores": [0]}}}

@@ -15,6 +15,8 @@ from labbook.lab.ownership import Ownership
 from labbook.lab.quantities import size_text
 from labbook.lab.registry import LabRecord
 
+LEAST_BELOW_KIB = 16 << 10      # a disk is written in blocks of some MB, which fail as a whole
+
 
 class Lab:
     """A running lab, from `up` or `attach`. A context manager: it goes down at the block's end.
@@ -157,6 +159,14 @@ class Lab:
                  for host in self.hosts.values() if host.limits.get("memory"))
         return [f"{host.name} had too little memory ({size_text(host.limits['memory'])}): the kernel "
                 f"killed {number} of its processes" for host, number in killed if number]
+
+    def short_of_space(self) -> Sequence[str]:
+        """One sentence for each host with a disk of its own below which the machine's disk is full: such a
+        disk is a sparse file, and what its host wrote may be lost without an error that a program sees."""
+        made = {host["name"]: host for host in self._made["hosts"]}
+        return [f"the disk below the one of {host.name} is full, so that what {host.name} wrote may be lost"
+                for host in self.hosts.values() if host.limits.get("disk")
+                and self._provider.space_below(made[host.name], host) < LEAST_BELOW_KIB]
 
     def facts(self) -> dict:
         """For the record: provider, hosts with site, role, cores and limits, links as asked.

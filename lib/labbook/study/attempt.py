@@ -1,10 +1,10 @@
 """An attempt to measure one point, which writes a record or a failure record."""
 
 import traceback
-
 from collections import Counter
+from contextlib import suppress
 
-from labbook.errors import InputError, LabbookError, Stopped
+from labbook.errors import InputError, LabbookError, LabError, Stopped
 from labbook.lab import clock
 from labbook.study import paired, provenance
 from labbook.study.experiment import COLUMNS
@@ -198,7 +198,8 @@ class Attempt:
 
     def _write_failure(self, error):
         took = clock.now() - self._start["time"]
-        message = "; ".join([_message(error), *(self._lab.short_of_memory() if self._lab else ())])
+        message = _message(error)
+        message = "; ".join([message, *(short for short in self._shortages() if short not in message)])
         failure = self._about() | {
             "message": self._redact(message), "error": type(error).__name__,
             "logs": self._redact(_logs(error)),
@@ -207,6 +208,14 @@ class Attempt:
         self.study.records(self.point.experiment).write_failure(self.point.key, failure, trace)
         self.study.run.failed(self.point, took, failure["message"])
 
+    def _shortages(self) -> list[str]:
+        """What the lab's hosts lacked, in words."""
+        found = []
+        for ask in (self._lab.short_of_memory, self._lab.short_of_space) if self._lab else ():
+            with suppress(LabbookError):    # a broken lab may not answer
+                found += ask()
+        return found
+
     def _meta(self) -> dict:
         if self._recorded is None:
             raise LabbookError("the attempt ended without record()")
@@ -214,6 +223,8 @@ class Attempt:
         if failed and self.study.run.is_stale(failed):
             failed = None       # it is of earlier code or versions
         if self._lab:
+            if short := self._lab.short_of_space():
+                raise LabError("; ".join(short), remedy="Free some space, or name a roomier `state` or root")
             links = {"before": self._links_before, "after": self._lab.check_links()}
         result = {k: v for k, v in self._recorded.items() if k not in ("table", "series")}
         about = self._about() | result | {"provenance": self._provenance(self.study.session.facts()) | {

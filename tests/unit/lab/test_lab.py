@@ -14,3 +14,12 @@ def test_a_host_without_a_limit_is_not_called_short_of_memory():
     lab._provider = SimpleNamespace(ended_for_memory=lambda lab_id, host: 2)
     assert lab.short_of_memory() == [
         "small had too little memory (64 MB): the kernel killed 2 of its processes"]
+
+
+def test_a_host_whose_own_disk_lies_on_a_full_one_is_named():
+    lab = Lab.__new__(Lab)
+    lab._made = {"hosts": [{"name": name, "left": left} for name, left in (("a", 0), ("b", 1 << 20), ("c", 0))]}
+    lab.hosts = {name: SimpleNamespace(name=name, limits=limits) for name, limits in (
+        ("a", {"disk": {"size": 1 << 30}}), ("b", {"disk": {"size": 1 << 30}}), ("c", {}))}
+    lab._provider = SimpleNamespace(space_below=lambda made, host: made["left"])
+    assert lab.short_of_space() == ["the disk below the one of a is full, so that what a wrote may be lost"]

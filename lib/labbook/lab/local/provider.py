@@ -144,6 +144,12 @@ def ended_for_memory(lab_id: str, host: Host) -> int:
     return cgroups.ended_for_memory(lab_id, host.name)
 
 
+def space_below(made: dict, host: Host) -> int:
+    """KiB that are left on the machine's disk below a host's own; `made`: an entry of what `up` returned."""
+    state = os.statvfs(Path(made["folder"]).parents[1])
+    return state.f_bavail * state.f_frsize // 1024
+
+
 def down(lab_id: str) -> None:
     """Undo all that the lab's journal names; LabError says what is left."""
     problems = helper("down", lab=lab_id, uid=os.getuid())["problems"]

@@ -16,6 +16,7 @@ from labbook.lab.ssh.login import Login
 from labbook.paths import ssh_labs_dir
 
 NAME = "ssh"
+ASK_SECONDS = 10
 ID = r"[a-z0-9][a-z0-9-]{0,10}"
 
 
@@ -69,6 +70,11 @@ def trace(lab_id: str, host: Host) -> str:
 def ended_for_memory(lab_id: str, host: Host) -> int:
     """Always 0: a host that has just failed is not asked."""
     return 0
+
+
+def space_below(made: dict, host: Host) -> int:
+    """KiB that are left on the machine's disk below a host's own, which is mounted on its root folder."""
+    return int(host.run("df -k --output=avail .. | tail -n 1", timeout=ASK_SECONDS).stdout)
 
 
 def down(lab_id: str) -> None:
