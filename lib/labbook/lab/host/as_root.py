@@ -26,13 +26,20 @@ MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
 # arrive late: they make nothing more, and those that run are waited for.
 GOING = "going-down"
 SECONDS = 120
-MAIN = f"""import fcntl, importlib, json, os, subprocess, sys
+ALONE_SECONDS = 50      # for other commands of the lab on this host to end; less than any command's time
+MAIN = """import fcntl, importlib, json, os, subprocess, sys, time
 folder, (module, function, arguments) = sys.argv[1], json.loads(sys.argv[2])
-alone = os.open(folder, os.O_RDONLY)
-fcntl.flock(alone, fcntl.LOCK_EX)
-if function.startswith("make") and os.path.exists(folder + "/{GOING}"):
+alone, until = os.open(folder, os.O_RDONLY), time.monotonic() + SECONDS
+while True:
+    try:
+        fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        break
+    except BlockingIOError:
+        if time.monotonic() > until:
+            sys.exit(f"another command works in {folder}, and does not end")
+        time.sleep(0.05)
+if function.startswith("make") and os.path.exists(f"{folder}/{GOING}"):
     sys.exit("the lab is being taken down")
-""" + """
 os.umask(0o022)
 os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 try:
@@ -51,12 +58,12 @@ runpy.run_path(f"/proc/self/fd/{held}", run_name="__main__")"""
 
 def going_down(lab: str) -> str:
     """A shell command that stops all making in a lab's folder and waits for what is in progress."""
-    return f"[ ! -d {lab} ] || {{ touch {lab}/{GOING} && flock {lab} true; }}"
+    return f"[ ! -d {lab} ] || {{ touch {lab}/{GOING} && flock -w {ALONE_SECONDS} {lab} true; }}"
 
 
 def unless_going_down(lab: str) -> list[str]:
     """Shell commands (`set -e`) to put before others that make something; see going_down."""
-    return [f"exec 9< {lab}", "flock 9", f"[ ! -e {lab}/{GOING} ]"]
+    return [f"exec 9< {lab}", f"flock -w {ALONE_SECONDS} 9", f"[ ! -e {lab}/{GOING} ]"]
 
 
 def call(host, function, below=None, **arguments) -> dict | None:
@@ -81,12 +88,17 @@ def _text() -> str:
     return base64.encodebytes(archive()).decode().strip()
 
 
+def main() -> str:
+    """The program that the host's Python runs."""
+    return f"GOING, SECONDS = {GOING!r}, {ALONE_SECONDS}\n{MAIN}"
+
+
 @cache
 def archive() -> bytes:
     """A zip archive of MODULES that `python3 -I -S` runs."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("__main__.py", MAIN)
+        packed.writestr("__main__.py", main())
         for module in MODULES:
             path = _path(module)
             packed.writestr(str(path.relative_to(LIB)), path.read_text())

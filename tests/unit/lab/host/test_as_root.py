@@ -1,5 +1,7 @@
 """Root's functions on real hosts: bare Python runs them, and what goes wrong comes back in words."""
 
+import fcntl
+import os
 import subprocess
 import sys
 from pathlib import PurePosixPath
@@ -104,3 +106,16 @@ def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
     assert as_root.call(host, root.undo_disk, file=str(tmp_path / "h1.disk")) == {}
     again = subprocess.run(["sh", "-ec", "\n".join(as_root.unless_going_down(str(tmp_path)))])
     assert again.returncode != 0
+
+
+def test_a_command_that_does_not_end_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(as_root, "ALONE_SECONDS", 0.1)
+    main = as_root.main()
+    words = [sys.executable, "-I", "-S", "-c", main, str(tmp_path), '["labbook.lab.remote.root", "undo_disk", {}]']
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and f"another command works in {tmp_path}, and does not end" in done.stderr
+    for commands in ([as_root.going_down(str(tmp_path))], as_root.unless_going_down(str(tmp_path))):
+        assert subprocess.run(["sh", "-ec", "\n".join(commands)], timeout=60).returncode
+    os.close(held)
