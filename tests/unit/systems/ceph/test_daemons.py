@@ -13,9 +13,9 @@ from labbook import systems
 from labbook.errors import InputError, LabError
 from labbook.lab.host.host import Host
 from labbook.lab.ssh.login import Login
-from labbook.systems.ceph import config
+from labbook.systems.ceph import config, daemons
 from labbook.systems.ceph.cluster import Ceph
-from labbook.systems.ceph.daemons import MOST_BYTES, CephMDS, CephOSD, Identity
+from labbook.systems.ceph.daemons import MOST_BYTES, CephMDS, CephMon, CephOSD, Identity
 
 
 def hosts(mon=1, osd=2, mds=3, client=1) -> list[Host]:
@@ -132,3 +132,16 @@ def test_osds_on_one_disk_share_its_free_space(tmp_path, monkeypatch):
     free = 8 << 30
     with pytest.raises(LabError, match="osd1: 8192 MB of disk are free, and 8 OSDs need 8448"):
         osd._room()
+
+
+@pytest.mark.parametrize("kind, id", [(CephMon, "a"), (CephMDS, "mds1")])
+def test_keyrings_are_their_owners_alone(tmp_path, monkeypatch, kind, id):
+    monkeypatch.setattr(daemons, "MAKE_MONITOR", "true")
+    cluster = Identity("10.0.0.1", {})
+    cluster.renew(["mon.", "mds.mds1"])
+    daemon = kind(here_host(tmp_path, "h1"), id, cluster)
+    daemon.deploy()
+    secret = cluster.keys[daemon.name].split()[-1]
+    found = [file for file in (tmp_path / "h1").rglob("*")
+             if file.is_file() and secret in file.read_text(errors="replace")]
+    assert found and {file.stat().st_mode & 0o777 for file in found} == {0o600}
