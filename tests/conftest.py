@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +16,10 @@ HERE = Path(__file__).parent
 RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
 FOREIGN = Path("/var/tmp/labbook-foreign")   # tests/lab/foreign.py
 ENDING_S = 10   # processes that were killed take a moment to go
+
+# A run in a shell's background ignores SIGINT, and so would all that tests start, and send it to.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _needs_lab(item) -> bool:

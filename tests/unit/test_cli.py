@@ -176,6 +176,9 @@ def test_a_host_is_found_by_name_or_lab_and_name():
     assert find([one, other], "1/db") == (one, "db")
     with pytest.raises(InputError, match="1/db, 2/db"):
         find([one, other], "db")
+    running = standing("3", "", "db", keep=False)
+    assert find([running, one], "db") == (one, "db") and find([running], "db") == (running, "db")
+    assert find([running, one], "3/db") == (running, "db")
     with pytest.raises(InputError, match="no such host.*1/client"):
         find([one], "web")
     with pytest.raises(LabError, match="labbook up"):

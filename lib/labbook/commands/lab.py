@@ -99,12 +99,14 @@ def ssh(given) -> int:
 
 
 def _find_host(labs, name: str):
-    """(lab, host) of HOST or LAB/HOST; LAB is an id or a study."""
+    """(lab, host) of HOST or LAB/HOST; LAB is an id or a study. A lab that `labbook up` keeps goes before
+    those that running commands have."""
     labs = list(labs)
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
     wanted_lab, _, host = name.rpartition("/")
     found = _own_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
+    found = [lab for lab in found if lab.keep] or found
     if len(found) == 1:
         return found[0], host
     every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts
