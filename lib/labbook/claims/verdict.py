@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 
-from labbook.claims import claims, rules
+from labbook.claims import claims, compared, rules
 from labbook.errors import InputError
 
 COLUMNS = ("Claim", "Paper", "Here", "Verdict")
@@ -19,7 +19,9 @@ class Verdict:
     `level`; all are None where nothing could be compared. `conditions`: see Study.conditions.
     `checked`: what was looked at, of a claim that says so. `changed`: what of the rule changed after
     data were published. `owner`: "paper" or "ours". `run`: "quick", "full" or "published".
-    `tendency`, `repeats_needed`: of an open claim, see rules.Outcome.
+    `tendency`, `repeats_needed`: of an open claim, see rules.Outcome. `compared`: what is over what, of
+    which metric. `published`: the verdict that stands where this run measured nothing (see
+    published_words), None where it did or nothing is published.
     """
 
     study: str
@@ -45,6 +47,8 @@ class Verdict:
     run: str = ""
     tendency: dict | None = None
     repeats_needed: int | None = None
+    compared: str = ""
+    published: dict | None = None
 
     def __repr__(self):
         return f"{self.id}: {self.verdict}, {self.reason}; {self.ours or 'nothing measured'}"
@@ -57,7 +61,8 @@ class Verdict:
     def _repr_html_(self) -> str:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
-        lines += [("Why", self.reason), ("Checked", self.checked), ("Changed", self.changed),
+        lines += [("Compared", self.compared), ("Tendency", tendency_words(asdict(self))),
+                  ("Published", published_words(self.published)), ("Why", self.reason), ("Checked", self.checked), ("Changed", self.changed),
                   ("Measured on", measured_on(self.conditions))]
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
                 f"<p>{badge(self.verdict)} <strong>{_escape(self.statement)}</strong></p>"
@@ -88,11 +93,12 @@ class Board(list):
 
 
 def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profile: str,
-          environment: str, conditions: dict, known=()) -> Verdict:
+          environment: str, conditions: dict, known=(), run: str = "") -> Verdict:
     """The Verdict on a claim, decided by its rule.
 
     rows: a dict for each point, with its parameters, `repeat` and metrics; parameters: their names;
-    known: words that are valid values of parameters, measured or not. InputError when the claim
+    known: words that are valid values of parameters, measured or not; run: see Verdict, by default the
+    profile. InputError when the claim
     names a metric that no point has.
     """
     rule = claim["rule"]["name"]
@@ -111,8 +117,9 @@ def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profil
         study=study, **{k: claim[k] for k in ("id", "statement", "source", "paper")}, **numbers,
         unit=outcome.unit, verdict=outcome.verdict, reason=outcome.reason, profile=profile,
         environment=environment, conditions=conditions, checked=claim.get("checked", ""),
-        changed=claim.get("changed", ""), owner=claim["owner"], headline=claim["headline"], run=profile,
-        tendency=outcome.tendency, repeats_needed=outcome.repeats_needed)
+        changed=claim.get("changed", ""), owner=claim["owner"], headline=claim["headline"], run=run or profile,
+        tendency=outcome.tendency, repeats_needed=outcome.repeats_needed,
+        compared=compared.words(study, claim))
 
 
 def _finite(value) -> float | None:
@@ -149,10 +156,31 @@ def ours(one: dict) -> str:
             f"{math.floor(100 * one['level'])} %, {one['n']} repeats)")
 
 
+def brief(one: dict) -> str:
+    """The measured value and its interval without level and repeats: "2.4 times (2.1 to 2.6)"; may be
+    empty."""
+    return ours(one).partition(" at a level of")[0] + ")" * (one.get("n") not in (None, 0, 1))
+
+
 def here(one: dict) -> str:
     """The measured value in words, and the reason where nothing could be compared."""
     reason = one["reason"] if _undecided(one) else ""
     return "; ".join(filter(None, (ours(one), reason)))
+
+
+def tendency_words(one: dict) -> str:
+    """Where an open claim's repeats point: "tendency: replicated (75 %)"; may be empty."""
+    lean = one.get("tendency")
+    return f"tendency: {lean['verdict']} ({math.floor(100 * lean['level'])} %)" if lean else ""
+
+
+def published_words(one: dict | None) -> str:
+    """A published verdict: "replicated, 2026-11-20, AMD EPYC, 2 cores: 2.4 times (...)"; may be empty."""
+    if not one:
+        return ""
+    where = one["conditions"]
+    parts = [one["verdict"], where.get("to", "")[:10], f"{where['cpu']}, {where['cores']} cores" if where else ""]
+    return ", ".join(filter(None, parts)) + (f": {ours(one)}" if ours(one) else "")
 
 
 def _undecided(one: dict) -> bool:
@@ -199,9 +227,22 @@ def _section_row(verdict: Verdict) -> str:
 
 def _cells(one: dict, details: str = "") -> str:
     """The cells after the statement; narrow screens show `data-label` as their heading."""
-    texts = (_escape(claims.paper_words(one["paper"])), _escape(here(one)) + details,
-             badge(one["verdict"]))
+    measured = _lines(_escape(here(one)), faint(one.get("compared") if one.get("n") else ""))
+    stands = one.get("published")
+    answer = _lines(badge(one["verdict"]), faint(tendency_words(one)),
+                    stands and faint(f"published: {published_words(stands)}", stands.get("link")))
+    texts = _escape(claims.paper_words(one["paper"])), measured + details, answer
     return "".join(f'<td data-label="{name}">{text}</td>' for name, text in zip(COLUMNS[1:], texts))
+
+
+def _lines(*parts) -> str:
+    return "<br/>".join(filter(None, parts))
+
+
+def faint(text, link: str | None = None) -> str:
+    """A text in grey, as a link if there is one; empty for no text."""
+    inner = f'<a href="{_escape(link)}">{_escape(text)}</a>' if link else _escape(text or "")
+    return f'<span class="lb-faint">{inner}</span>' if text else ""
 
 
 def _described(lines) -> str:

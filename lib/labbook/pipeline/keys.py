@@ -42,10 +42,11 @@ def inputs(study: str, parameters: dict) -> str:
 
 
 def records(study: str, published: bool = False) -> str:
-    """Digest of the records that a run would read: published content, or this machine's files."""
+    """Digest of the records that a run would read: published content, or this machine's files
+    and the published verdicts, which stand for what it did not measure."""
     if published:
         return _digest(["published", *_tree(paths.published_dir() / study)])
-    found = []
+    found = [path.read_bytes() for path in sorted((paths.published_dir() / study).glob("*/claims.json"))]
     for folder in sorted(paths.records_dir().glob(f"*/{study}")):
         for path, state in _states(folder):
             found.append(f"{path} {state.st_size} {state.st_mtime_ns}")

@@ -5,6 +5,7 @@ metrics after each point. They are judged by the summaries of the experiments.
 """
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,11 +27,22 @@ def judge(study, claim: dict):
         experiment = experiment_of(study, claim)
         rows, parameters = experiment.summary().to_dict("records"), experiment.parameters
         conditions = results.conditions(study, [experiment])
-    return verdict.judge(
+    judged = verdict.judge(
         claim, rows, parameters, study=study.name, file=claims.path(study.name),
         profile=conditions.get("profile", study.run.profile), conditions=conditions,
         environment=conditions.get("environment", str(study.environment)),
-        known=claims.full_words(study.name))
+        known=claims.full_words(study.name), run="published" if study.run.published else study.run.profile)
+    return replace(judged, published=_stands(study, judged))
+
+
+def _stands(study, judged) -> dict | None:
+    """The published verdict that stands where a run measured nothing, with `link`, to its numbers."""
+    from labbook.claims import rules
+
+    if judged.verdict != rules.NOT_RUN or study.run.published:
+        return None
+    stands = study.published_verdicts.get(judged.id)
+    return stands and stands | {"link": f"../book/compare.html#set-{study.name}-{stands['set']}"}
 
 
 def experiment_of(study, claim: dict):

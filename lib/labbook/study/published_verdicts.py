@@ -16,6 +16,7 @@ from labbook.claims import claims, rules, verdict
 from labbook.study import machine_kind, published, results
 
 RULES = Path(claims.__file__).parent
+DECIDED = (rules.REPLICATED, rules.NOT_REPLICATED)
 
 
 def verdicts(study: str, machine: str) -> list[dict]:
@@ -37,21 +38,22 @@ def by_machine(study: str) -> dict[str, dict[str, dict]]:
             for machine in published.sets(study)}
 
 
-def stands(study: str) -> dict[str, dict]:
-    """{claim's id: the published verdict that stands where a run measured nothing}: that of the set
-    with the most points of those that decided it, or else of those that measured it."""
+def stands(sets: dict) -> dict[str, dict]:
+    """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`,
+    its machine: of the sets (see by_machine) that decided the claim, or else measured it, that with
+    the most points."""
     found = {}
-    for each in by_machine(study).values():
+    for machine, each in sets.items():
         for name, one in each.items():
             if _weight(one) > _weight(found.get(name)):
-                found[name] = one
+                found[name] = one | {"set": machine}
     return found
 
 
 def _weight(one) -> int:
     if one is None or not is_measured(one):
         return 0
-    return 2 if one["verdict"] in (rules.REPLICATED, rules.NOT_REPLICATED) else 1
+    return 2 if one["verdict"] in DECIDED else 1
 
 
 def is_measured(one: dict) -> bool:
@@ -81,7 +83,7 @@ def judge(study: str, machine: str) -> list[dict]:
         rows, parameters, conditions = tables[name]
         judged.append(asdict(verdict.judge(
             claim, rows, parameters, study=study, file=claims.path(study), profile=run["profile"],
-            conditions=conditions, environment=conditions.get("environment", ""), known=known)))
+            conditions=conditions, environment=conditions.get("environment", ""), known=known, run="published")))
     return judged
 
 
@@ -90,8 +92,9 @@ def _table(study, machine, run, experiment):
     if run["experiments"].get(experiment, {}).get("points", 0) == 0:
         return [], (), {}
     frame = published.rows(study, machine, experiment)
+    points = frame.drop_duplicates("point")     # a paired point has a row an arm
     measured = [json.loads(text) | {"stale": ["code"] if stale else []}
-                for text, stale in zip(frame["provenance"], frame["stale"])]
+                for text, stale in zip(points["provenance"], points["stale"])]
     rows = frame.drop(columns=published.JSON_COLUMNS).to_dict("records")
     return rows, run["experiments"][experiment]["parameters"], results.combined(measured)
 

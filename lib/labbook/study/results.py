@@ -56,7 +56,7 @@ def conditions(study, experiments) -> dict:
                 continue
             measured += [json.loads(text) | {"stale": ["code"] if stale else []}
                          for _, arms in published.parts(study, experiment.name)
-                         for frame in [arms.drop_duplicates("point")]
+                         for frame in [arms.drop_duplicates("point") if len(arms) else arms]
                          for text, stale in zip(frame["provenance"], frame["stale"])]
         else:
             measured += [published.provenance(meta, study.run.profile) | {"stale": study.run.changed(meta)}

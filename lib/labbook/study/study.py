@@ -143,6 +143,13 @@ class Study:
         return provenance.redactor(self.environment_file())
 
     @cached_property
+    def published_verdicts(self) -> dict[str, dict]:
+        """{claim's id: the published verdict that stands where a run measured nothing}."""
+        from labbook.study import published_verdicts
+
+        return published_verdicts.stands(published_verdicts.by_machine(self.name))
+
+    @cached_property
     def fingerprint(self) -> Fingerprint:
         """Fingerprint of the current code and versions."""
         return fingerprint(self.name)

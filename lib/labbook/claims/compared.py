@@ -1,0 +1,46 @@
+"""What a claim's number is, in words: "Cassandra / MySQL, mean_ms" """
+
+from functools import lru_cache
+
+from labbook import paths
+from labbook.checks import load_yaml
+
+# What stands between the arms and the metric, of rules that compare over a parameter.
+_OVER = {"grows_with": "largest {along} / smallest", "grows_alike": "growth over {along}",
+         "grows_less": "growth over {along}", "grows_slower": "slope over {along}",
+         "differs_over": "between values of {along}", "scales_with": "exponent of {along}",
+         "proportional": "exponent of {along}"}
+
+
+def words(study: str, claim: dict) -> str:
+    """What is over what, of which metric: "Cassandra / MySQL, mean_ms". Empty for a claim without a
+    number. Values are named as paper.yml names them."""
+    rule, known = claim["rule"], _names(study)
+    if not claim.get("metric"):
+        return ""
+    of, than = rule.get("of", {}), rule.get("than")
+    if rule["name"] == "crosses_near":
+        return f"{rule['along']} at which {_ratio(of, than, known)} falls below 1, {claim['metric']}"
+    over = _OVER.get(rule["name"], "").format(along=rule.get("along", ""))
+    arms = _ratio(of, than, known) if than else ", ".join(_value(k, v, known) for k, v in of.items())
+    return ", ".join(part for part in (arms, over, claim["metric"]) if part)
+
+
+def _ratio(of: dict, than: dict, known) -> str:
+    """The values in which two arms differ."""
+    return " / ".join(" and ".join(_value(key, arm[key], known) for key in of if of[key] != than[key])
+                      for arm in (of, than))
+
+
+def _value(parameter, value, known) -> str:
+    plain = str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    named = known.get(f"{parameter} {plain}", known.get(value) if isinstance(value, str) else None)
+    return named or (plain.replace("_", " ") if isinstance(value, str) and not isinstance(value, bool)
+                     else f"{parameter} {plain}")
+
+
+@lru_cache
+def _names(study: str) -> dict:
+    """The `names` of a study's paper.yml; empty without that file."""
+    file = paths.papers(study) / "paper.yml"
+    return (load_yaml(file).get("names") or {}) if file.is_file() else {}
