@@ -78,7 +78,7 @@ def export(study, profile: str = "full", values: dict | None = None) -> list:
         chosen = {name: rows for name, rows in of_kind.items()
                   if rows or not tables[name]["rows"] and machine == main}
         run = {"profile": profile, "machine": kind, "parameters": values or {}, "experiments": {
-            name: {"points": len(rows), "parameters": tables[name]["parameters"]}
+            name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
             for name, rows in chosen.items()}}
         files += _write(study, machine, run, chosen)
     return files
