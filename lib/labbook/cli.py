@@ -12,6 +12,7 @@ from labbook import __version__
 _COMMANDS = "labbook.commands"
 _ALL, _JSON = "default: all", "as JSON, for programs"
 _LOCAL = "environments/local.yml"
+_VERDICTS = ("replicated", "not replicated", "open", "not testable here", "not run", "not judged yet")
 
 
 def main(argv=None) -> int:
@@ -133,14 +134,40 @@ def _book(commands):
     book.add_argument("--published", action="store_true", help="make the pages from published summaries")
     status = _command(commands, "status", "book:status", "show the state of notebooks, labs and clouds")
     status.add_argument("--json", action="store_true", help=_JSON)
-    claims = _command(commands, "claims", "book:claims", "list the claims with their verdicts")
-    claims.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
-    claims.add_argument("--json", action="store_true", help=_JSON)
+    _claims(commands)
     publish = _command(commands, "publish", "book:publish",
                        "write summaries of this machine's last full run to data/published")
     publish.add_argument("study", metavar="STUDY")
-    publish.add_argument("--carry-over", metavar="WHY",
-                         help="keep what is published, and let it stand for today's code")
+    kept = publish.add_mutually_exclusive_group()
+    kept.add_argument("--carry-over", metavar="WHY",
+                      help="keep what is published, and let it stand for today's code")
+    kept.add_argument("--judge", action="store_true",
+                      help="keep what is published, and judge it by today's rules")
+
+
+def _claims(commands):
+    claims = _command(commands, "claims", "book:claims", "list the claims with their verdicts", """
+  labbook claims cms_scalability --headline
+  labbook claims --verdict open --owner paper
+  labbook claims --json""")
+    claims.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
+    claims.add_argument("--study", action="append", default=[], metavar="STUDY", help="the same as STUDY")
+    claims.add_argument("--verdict", action="append", choices=_VERDICTS,
+                        help="claims with this verdict; may be repeated")
+    claims.add_argument("--owner", choices=("paper", "ours"), help="the papers' claims, or ours")
+    claims.add_argument("--headline", action="store_true", help="headline claims only")
+    claims.add_argument("--json", action="store_true", help=_JSON)
+    compare = _command(commands, "compare", "book:compare",
+                       "set two runs, machines or versions beside each other", """
+  labbook compare quick published
+  labbook compare published:MACHINE published:OTHER cms_scalability
+  labbook compare ../other-checkout/build/claims quick
+Exit code 1: a decided verdict turned round.""")
+    for side in ("a", "b"):
+        compare.add_argument(side, metavar=side.upper(), help="quick (the last run here), published, "
+                             "published:MACHINE, or a path to a claims.json or a folder of them")
+    compare.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
+    compare.add_argument("--json", action="store_true", help=_JSON)
 
 
 def _lab(commands):

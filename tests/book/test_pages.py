@@ -7,7 +7,7 @@ from browser import DESK, PHONE, size, visit
 from links import broken, foreign
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +85,70 @@ def test_the_search_finds_from_the_disk(driver, book):
 
 
 def test_the_board_shows_every_judged_claim_and_links_to_it(driver, book):
+    judged = _judged(book)
+    visit(driver, board(book))
+    driver.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    linked = {link.get_attribute("href").rpartition("/")[2]
+              for link in driver.find_elements(By.CSS_SELECTOR, "a[href*='#claim-']") if link.is_displayed()}
+    assert linked >= {f"{claim['study']}.html#claim-{claim['id']}" for claim in judged}
+
+
+def _judged(book):
     judged = [claim for file in sorted((book.parent / "claims").glob("*.json"))
               for claim in _claims(json.loads(file.read_text()))]
-    if not judged:
-        pytest.skip("nothing has been judged in this checkout")
+    return judged or pytest.skip("nothing has been judged in this checkout")
+
+
+def board(book):
+    return (book / "book" / "board.html").as_uri()
+
+
+def rows_in_sight(driver):
+    return driver.execute_script(
+        "return [...document.querySelectorAll('tr[data-verdict]')].filter(row => row.checkVisibility()).length")
+
+
+def test_the_board_is_filtered_by_study_verdict_owner_and_headline(driver, book):
+    judged = _judged(book)
+    seen = visit(driver, board(book))
+    assert not seen.complaints and rows_in_sight(driver) == 0, "folded by study"
+    for name in ("study", "verdict", "owner", "headline"):
+        select = Select(driver.find_element(By.CSS_SELECTOR, f"select[name={name}]"))
+        value = select.options[1].get_attribute("value")
+        select.select_by_value(value)
+        key = "closest('details').dataset" if name == "study" else "dataset"
+        every = driver.execute_script(
+            f"return [...document.querySelectorAll('tr[data-verdict]')].filter(row => row.{key}.{name} == '{value}').length")
+        assert 0 < every == rows_in_sight(driver) < len(judged)
+        told = driver.find_element(By.CSS_SELECTOR, ".labbook-found").text
+        assert told.startswith(f"{every} of ")
+        select.select_by_value("")
+    driver.find_element(By.CSS_SELECTOR, ".labbook-filters button").click()
+    assert rows_in_sight(driver) in (0, len(driver.find_elements(By.CSS_SELECTOR, "tr[data-verdict]")))
+
+
+def test_a_link_into_the_board_unfolds_its_claim(driver, book):
+    claim = _judged(book)[-1]
+    visit(driver, f"{board(book)}#claim-{claim['study']}-{claim['id']}")
+    assert driver.find_element(By.ID, f"claim-{claim['study']}-{claim['id']}").is_displayed()
+
+
+def test_the_board_is_whole_without_scripts(driver, book):
+    _judged(book)
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        driver.get(board(book))
+        rows = driver.find_elements(By.CSS_SELECTOR, "tr[data-verdict]")
+        assert rows and rows[0].is_displayed() and rows[-1].is_displayed()
+        assert not driver.find_element(By.CSS_SELECTOR, ".labbook-filters").is_displayed()
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_the_front_page_takes_six_screens_at_most(driver, book):
     visit(driver, (book / "book" / "index.html").as_uri())
-    for claim in judged:
-        link = driver.find_element(By.CSS_SELECTOR, f"a[href$='{claim['study']}.html#claim-{claim['id']}']")
-        assert link.is_displayed()
+    height = driver.execute_script("return document.documentElement.scrollHeight")
+    assert height <= 6 * DESK[1]
 
 
 def _claims(data):

@@ -1,4 +1,4 @@
-"""run, book, status, claims, publish, new."""
+"""run, book, status, claims, compare, publish, new."""
 
 import json
 import os
@@ -78,31 +78,45 @@ def _labs() -> list[dict]:
 
 
 def claims(given) -> int:
-    from labbook.claims import claims
-    from labbook.pipeline import notebooks
+    from labbook.pipeline import notebooks, outcomes
 
-    found = [claim for study in notebooks.selected(given.studies) for claim in claims.board(study)]
+    found = [one for study in notebooks.selected([*given.studies, *given.study])
+             for one in outcomes.of_study(study)]
+    found = [one for one in found if _asked(one, given)]
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
-        return 0
-    from labbook.claims.verdict import measured_on, ours
-
-    for claim in found:
-        print(f"{(claim['verdict'] or 'not judged yet').upper()}  {claim['study']} {claim['id']}")
-        print(f"  {claim['statement']}")
-        for name, text in (("paper", claims.paper_words(claim["paper"])), ("here", ours(claim)),
-                           ("why", claim["reason"]),
-                           ("checked", claim.get("checked")), ("on", measured_on(claim["conditions"]))):
-            if text:
-                print(f"  {name + ':':<9}{text}")
+    else:
+        print(outcomes.table(found))
     return 0
+
+
+def _asked(one, given) -> bool:
+    """Whether a claim passes the filters."""
+    return ((not given.verdict or (one["verdict"] or "not judged yet") in given.verdict)
+            and (not given.owner or one["owner"] == given.owner)
+            and (not given.headline or one["headline"]))
+
+
+def compare(given) -> int:
+    from labbook.pipeline import compare, compare_words, notebooks
+
+    studies = notebooks.selected(given.studies)
+    found = compare.pairs(compare.load(given.a, studies), compare.load(given.b, studies))
+    if given.json:
+        print(json.dumps(compare.as_data(found), indent=1, ensure_ascii=False))
+    else:
+        print(compare_words.table(found, given.a, given.b))
+    return int(any(pair.change == compare.TURNED for pair in found))
 
 
 def publish(given) -> int:
     from labbook.pipeline import publish
 
-    for path in (publish.carry_over(given.study, given.carry_over) if given.carry_over
-                 else publish.publish(given.study)):
+    if given.judge:
+        files = publish.judge(given.study)
+    else:
+        files = publish.carry_over(given.study, given.carry_over) if given.carry_over else publish.publish(given.study)
+    for path in files:
         print(path)
     return 0
 

@@ -5,34 +5,89 @@ the state of the notebooks. All text is escaped; labelled cells stack on a phone
 import html
 
 from labbook.claims import claims
-from labbook.claims.verdict import badge, earlier, here
-from labbook.pipeline import notebooks, pages
+from labbook.claims.verdict import badge, earlier, faint, here, tendency_words
+from labbook.pipeline import notebooks, outcomes, pages
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words, state_words
+from labbook.study import published_verdicts
 
 _UP = "../"  # from a page in book/ to notebooks/
 
 
-def board(studies, texts) -> str:
-    """Markdown: every claim of the studies; `texts`: {study: its staged notebook}, to link into."""
-    heads = ("Claim", "Paper", "Here", "Verdict")
-    bodies = [_claims_of(study, texts[study], heads) for study in studies if claims.load(study)]
-    return _table("The board of claims", heads, bodies) if bodies else "No claims yet.\n"
+HEADS = ("Claim", "Paper", "Here", "Verdict")
+FILTERS = '<div class="labbook-filters" hidden></div>'  # board.js makes the controls
 
 
-def _claims_of(study, text, heads) -> str:
+def board(found, texts) -> str:
+    """Markdown: every claim, folded by study. found: {study: outcomes.of_study}; texts: {study:
+    its staged notebook}, to link into."""
+    parts = [_study(study, rows, texts[study]) for study, rows in found.items() if rows]
+    if not parts:
+        return "No claims yet.\n"
+    every = [one for rows in found.values() for one in rows]
+    return raw(f'<div class="labbook-board">{FILTERS}<p class="labbook-found" role="status">'
+               f'{len(every)} claims</p>{"".join(parts)}</div>\n'
+               '<script src="../_static/js/board.js" defer></script>')
+
+
+def _study(study, rows, text) -> str:
     link = f"{_UP}notebooks/{study}.html"
-    rows = [f'<tr><th colspan="{len(heads)}" scope="rowgroup"><a href="{link}">'
-            f"{_escape(title(study))}</a></th></tr>"]
-    for claim in claims.board(study):
-        place = f"claim-{claim['id']}"
-        anchor = f"#{place}" if place in text else ""
-        rows.append(_row(heads, (
-            f'<a href="{link}{anchor}">{_escape(claim["statement"])}</a>',
-            _escape(claims.paper_words(claim["paper"])),
-            _escape(here(claim)),
-            badge(claim["verdict"]))))
-    return "".join(rows)
+    body = "".join(_claim(study, one, link, text) for one in rows)
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
+    return (f'<details class="labbook-study" open data-study="{study}"><summary><strong>{_escape(title(study))}'
+            f'</strong> {bar(rows, "small")}</summary>'
+            f'<p><a href="{link}">Open its page</a></p>'
+            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="Claims of {_escape(title(study))}">'
+            f'<table class="labbook-table labbook-claims"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div></details>")
+
+
+def _claim(study, one, link, text) -> str:
+    place = f"claim-{one['id']}"
+    anchor = f"#{place}" if place in text else ""
+    kind = kind_of(one["verdict"])
+    star = '<span class="lb-headline" title="headline claim">★<span class="lb-unseen"> headline</span></span> ' * bool(one["headline"])
+    ours = ' <span class="lb-owner">ours</span>' * (one["owner"] == "ours")
+    lines = [faint(part) for part in (one["compared"] if one.get("n") else "", outcomes.machines_words(one["machines"])) if part]
+    cells = (f'{star}<a href="{link}{anchor}">{_escape(one["statement"])}</a>{ours}',
+             _escape(claims.paper_words(one["paper"])),
+             "<br/>".join([_escape(here(one)), *lines] if here(one) else lines), answer(one))
+    return (f'<tr id="claim-{study}-{_escape(one["id"])}" data-verdict="{kind}" data-owner="{one["owner"]}" '
+            f'data-headline="{"yes" if one["headline"] else "no"}">'
+            + "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(HEADS, cells)) + "</tr>")
+
+
+def answer(one) -> str:
+    """A verdict as HTML, with the tendency of an open claim, and whose it is if not this run's."""
+    lean = tendency_words(one)
+    parts = [badge(one["verdict"]), faint(lean)]
+    if one["from_set"]:
+        link = f"{_UP}book/compare.html#set-{one['study']}-{one['from_set']}"
+        day = (one["conditions"].get("to") or "")[:10]
+        where = published_verdicts.words(one["study"], one["from_set"])
+        parts.append(faint(f"published: {day}, {where}", link))
+    return "<br/>".join(part for part in parts if part)
+
+
+def bar(rows, size="") -> str:
+    """A bar of verdicts by their share, with the counts in words."""
+    counted = outcomes.counts(rows)
+    words = ", ".join(f"{count} {word}" for word, count in counted.items())
+    pieces = "".join(f'<span class="lb-bar-{kind_of(word)}" style="flex-grow:{count}"></span>'
+                     for word, count in counted.items())
+    return (f'<span class="labbook-bar {size}"><span class="lb-bar-pieces" aria-hidden="true">{pieces}</span>'
+            f'<span class="lb-faint">{_escape(words) or "no claims"}</span></span>')
+
+
+def kind_of(word) -> str:
+    """A verdict as a part of a CSS class: replicated, not-replicated, open, not-testable, not-run."""
+    kinds = {"not testable here": "not-testable", None: "not-judged-yet"}
+    return kinds.get(word, str(word).replace(" ", "-"))
+
+
+def raw(text) -> str:
+    """HTML as Markdown includes it."""
+    return f"```{{raw}} html\n{text}\n```\n"
 
 
 def ran(studies) -> str:
@@ -85,7 +140,7 @@ def status(rows) -> str:
 
 def _status_cells(row):
     counted = row["points"] or {}
-    error = f"<br>{_escape(row['error']['message'][:300])}" if row["error"] else ""
+    error = f"<br/>{_escape(row['error']['message'][:300])}" if row["error"] else ""
     source = ", from published summaries" if row["published"] else ""
     return (f'<a href="{_UP}notebooks/{row["study"]}.html">{_escape(row["study"])}</a>',
             _escape(state_words(row) + source) + error,

@@ -14,8 +14,9 @@ _GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
 _GLUED_BLOCK = re.compile(r"^(`{3,})\{glue(?::[a-z]+)?\} *(\S+)\n(?:.*\n)*?\1 *$", re.MULTILINE)
 
 
-def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
-    """A notebook as the book shows it; `note`: of its last run (see pages.note), {} if it never ran."""
+def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "") -> dict:
+    """A notebook as the book shows it; `note`: of its last run (see pages.note), {} if it never ran;
+    `opening`: a line below its heading."""
     notebook = copy.deepcopy(notebook)
     cells = [c for c in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(c)]
     glued = glued_names(notebook)
@@ -30,7 +31,7 @@ def dressed(notebook: dict, note: dict, ending: str = "") -> dict:
                 source = pattern.sub(
                     lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
             cell["source"] = source
-    _announce(cells, _state(note))
+    _announce(cells, "\n\n".join(filter(None, (_state(note), opening))))
     if ending:
         cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
     notebook["cells"] = cells

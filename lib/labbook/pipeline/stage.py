@@ -9,10 +9,10 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import InputError
-from labbook.pipeline import board, downloads, notebooks, pages, status
+from labbook.pipeline import board, compare_page, downloads, front, notebooks, outcomes, pages, status
 from labbook.pipeline.page_dress import dressed
 
-GENERATED = "_generated"  # what pages of book/ include: board.md, ran.md, status.md
+GENERATED = "_generated"  # what pages of book/ include: board.md, cards.md, status.md, ...
 
 
 def stage() -> Path:
@@ -37,11 +37,16 @@ def _studies() -> dict:
         note = pages.note(study)
         files = downloads.files(study, note)
         wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
-        page = dressed(_page(study, note), note, downloads.ending(study, note, files))
+        opening = front.sets_line(study) if note.get("published") else ""
+        page = dressed(_page(study, note), note, downloads.ending(study, note, files), opening)
         texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
         wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
         wanted |= _code(study)
-    tables = {"board": board.board(texts, texts), "ran": board.ran(texts),
+    found = {study: outcomes.of_study(study) for study in texts}
+    found = {study: rows for study, rows in found.items() if rows}
+    tables = {"summary": front.summary(found), "cards": front.cards(found),
+              "board": board.board(found, texts), "compare": compare_page.page(found),
+              "ran": board.ran(texts),
               "status": board.status([r for r in status.write() if r["study"] in texts])}
     return wanted | {f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}
 

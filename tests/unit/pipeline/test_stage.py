@@ -144,9 +144,28 @@ def test_the_board_shows_claims_before_and_after_they_are_judged(staged):
     executed(book, outputs=[{"output_type": "display_data", "metadata": {},
                              "data": {"text/html": '<div id="claim-faster">'}}])
     after = text("_generated/board.md")
-    assert 'href="../notebooks/cms.html#claim-faster"' in after
+    assert 'href="../notebooks/cms.html#claim-faster"' in after and 'id="claim-cms-faster"' in after
+    assert 'data-verdict="replicated" data-owner="paper" data-headline="no"' in after
+    assert "a / b, mean_ms" in after and ">1 machine<" in after
     assert '<span class="verdict verdict-replicated">replicated</span>' in after
     assert "2.5 times" in after and "2 times (1.8 to 2.2 at a level of 75 %, 3 repeats)" in after
+
+
+def test_the_front_page_has_a_card_a_paper_with_its_headline_claims(staged):
+    book, text = staged
+    assert "No claims yet" in text("_generated/summary.md")
+    other = CLAIM.replace("faster", "slower").replace("A is", "B is")
+    book.write("data/papers/cms/claims.yml", CLAIM + "  headline: true\n" + other + "  owner: ours\n")
+    book.write("data/papers/cms/paper.yml", "title: 題\ntranslation: A study of stores\nyear: 2010\n")
+    lean = {"tendency": {"verdict": "replicated", "level": 0.75}, "verdict": "open"}
+    book.write("build/claims/cms.json", json.dumps([VERDICT | lean]))
+    summary, cards = text("_generated/summary.md"), text("_generated/cards.md")
+    assert "1 claims of the papers" in summary and "1 claims of ours" in summary and "1 open" in summary
+    assert "0 of 1 judged claims are decided" in summary
+    assert "A study of stores, 2010" in cards and "Quick run here, 2026-01-02, Some CPU" in cards
+    assert "A is faster" in cards and "B is slower" not in cards, "no headline claim"
+    assert "tendency: replicated (75 %)" in cards and "2 times (1.8 to 2.2)" in cards
+    assert 'href="board.html#claim-cms-faster"' in cards
 
 
 def test_when_and_on_what_it_ran_covers_all_experiments(staged):

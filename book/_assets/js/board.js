@@ -1,0 +1,91 @@
+// Filters of the board of claims. Without this script the board is there, unfiltered.
+(() => {
+  "use strict";
+  const board = document.querySelector(".labbook-board");
+  if (!board) return;
+  const place = board.querySelector(".labbook-filters");
+  const found = board.querySelector(".labbook-found");
+  const studies = [...board.querySelectorAll("details.labbook-study")];
+  const rows = [...board.querySelectorAll("tr[data-verdict]")];
+  const words = {
+    "replicated": "replicated", "not-replicated": "not replicated", "open": "open",
+    "not-testable": "not testable here", "not-run": "not run", "not-judged-yet": "not judged yet"};
+  const known = [...new Set(rows.map(row => row.dataset.verdict))];
+  const order = [...Object.keys(words), ...known].filter((one, at, all) => all.indexOf(one) === at);
+
+  function choice(name, label, options) {
+    const field = document.createElement("label");
+    field.textContent = label + " ";
+    const select = document.createElement("select");
+    select.name = name;
+    for (const [value, text] of [["", "all"], ...options]) {
+      select.add(new Option(text, value));
+    }
+    select.addEventListener("change", show);
+    field.append(select);
+    place.append(field);
+    return select;
+  }
+
+  const study = choice("study", "Study", studies.map(one =>
+    [one.dataset.study, one.querySelector("summary strong").textContent]));
+  const verdict = choice("verdict", "Verdict", order.filter(one => known.includes(one))
+    .map(one => [one, words[one] || one]));
+  const owner = choice("owner", "Claims", [["paper", "the papers'"], ["ours", "ours"]]);
+  const headline = choice("headline", "Headline", [["yes", "only"]]);
+  const fold = document.createElement("button");
+  fold.type = "button";
+  fold.addEventListener("click", () => {
+    const open = !studies.some(one => one.open);
+    studies.forEach(one => { one.open = open; });
+    name();
+  });
+  place.append(fold);
+  place.hidden = false;
+
+  function name() {
+    fold.textContent = studies.some(one => one.open) ? "Fold all" : "Unfold all";
+  }
+
+  function fits(row) {
+    return (!verdict.value || row.dataset.verdict === verdict.value) &&
+      (!owner.value || row.dataset.owner === owner.value) &&
+      (!headline.value || row.dataset.headline === headline.value) &&
+      (!study.value || row.closest("details").dataset.study === study.value);
+  }
+
+  function show() {
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !fits(row);
+      shown += !row.hidden;
+    }
+    const filtered = shown < rows.length;
+    for (const one of studies) {
+      const some = !!one.querySelector("tr[data-verdict]:not([hidden])");
+      one.hidden = !some;
+      if (filtered && some) one.open = true;
+    }
+    found.textContent = filtered ? `${shown} of ${rows.length} claims` : `${rows.length} claims`;
+    name();
+  }
+
+  function go() {
+    const id = decodeURIComponent(location.hash.slice(1));
+    const row = id && document.getElementById(id);
+    if (!row || !board.contains(row)) return;
+    if (row.hidden) {
+      for (const select of [study, verdict, owner, headline]) select.value = "";
+      show();
+    }
+    const details = row.closest("details");
+    if (details) details.open = true;
+    name();
+    row.scrollIntoView();
+  }
+
+  studies.forEach(one => { one.open = false; one.addEventListener("toggle", name); });
+  show();
+  window.addEventListener("hashchange", go);
+  go();
+})();
