@@ -109,6 +109,8 @@ def _run(commands):
   labbook run cms_scalability --profile full   one study, the paper's own sizes
   labbook run cms_scalability -p clients.clients '[1, 70]' -p clients.repeats 5
   labbook run --profile full --for 40m         stop between points after 40 minutes; repeat to resume
+  labbook run cms_scalability --until-decided --for 2h --claims headline
+                                               add repeats where claims are open
   labbook run --dry-run                        print the plan, measure nothing""")
     run.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     run.add_argument("--environment", metavar="FILE", help="where labs run: this machine or your own hosts "
@@ -125,6 +127,12 @@ def _run(commands):
                      help="print points, time, memory, disk, hosts and actions as root; measure nothing")
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
+    run.add_argument("--until-decided", action="store_true",
+                     help="add repeats to the experiments of open claims until these are decided or would "
+                     "take longer than --for, which several studies share")
+    run.add_argument("--claims", choices=("headline", "paper", "all"),
+                     help="which claims --until-decided asks: what the paper's abstract says, the paper's own, "
+                     "or all (default: all)")
 
 
 def _book(commands):
@@ -133,6 +141,8 @@ def _book(commands):
   labbook book --published   make the pages from data/published first, without a lab""")
     book.add_argument("--published", action="store_true", help="make the pages from published summaries")
     status = _command(commands, "status", "book:status", "show the state of notebooks, labs and clouds")
+    status.add_argument("-v", "--verbose", action="store_true",
+                        help="also what is asked now, and an estimate for each claim that is open")
     status.add_argument("--json", action="store_true", help=_JSON)
     _claims(commands)
     publish = _command(commands, "publish", "book:publish",

@@ -65,7 +65,7 @@ def _cell(kind, source, tag=None):
 def book(tmp_path, monkeypatch):
     monkeypatch.setenv("LABBOOK_ROOT", str(tmp_path / "book"))
     monkeypatch.setenv("LABBOOK_RECORDS", str(tmp_path / "records"))
-    for name in ("PUBLISHED", "PLAN", "UNTIL", "REMEASURE", "PROGRESS"):
+    for name in ("PUBLISHED", "PLAN", "UNTIL", "REMEASURE", "PROGRESS", "ASK"):
         monkeypatch.delenv(f"LABBOOK_{name}", raising=False)
     monkeypatch.chdir(tmp_path)
     return Book(tmp_path / "book")

@@ -76,7 +76,7 @@ def operations(count=10, seconds=0.01):
             for i in range(count)]
 
 
-MODES = ("PUBLISHED", "PLAN", "UNTIL", "REMEASURE", "PROGRESS", "PROFILE")
+MODES = ("PUBLISHED", "PLAN", "UNTIL", "REMEASURE", "PROGRESS", "PROFILE", "ASK")
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 import time
@@ -112,6 +113,23 @@ def test_what_run_is_asked_reaches_the_press(book, monkeypatch):
     assert got["names"] == ["a"] and asked.given == (("x", "[1]"),) and asked.profile == "full"
     assert asked.remeasure and not asked.force and asked.published
     assert earliest <= asked.until <= time.time() + 60
+
+
+@pytest.mark.parametrize("words, asked", [
+    ([], None), (["--until-decided"], "all"), (["--until-decided", "--claims", "headline"], "headline")])
+def test_which_claims_are_asked_reaches_the_press(monkeypatch, words, asked):
+    got = []
+    monkeypatch.setattr(run, "run", lambda names, given: got.append(given.which) or 0)
+    assert cli.main(["run", *words]) == 0 and got == [asked]
+
+
+@pytest.mark.parametrize("words, published, said", [
+    (["--claims", "paper"], "", "--claims: .*together with --until-decided"),
+    (["--until-decided"], "1", "--until-decided: .*without LABBOOK_PUBLISHED")])
+def test_options_of_an_ask_that_do_not_go_together_are_refused(monkeypatch, capsys, words, published, said):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", published)
+    assert cli.main(["run", *words]) == 2
+    assert re.search(said, capsys.readouterr().err)
 
 
 def test_claims_for_people_and_programs(book, capsys):

@@ -5,18 +5,32 @@ import os
 import sys
 import time
 
+from labbook.errors import InputError
+
 
 def run(given) -> int:
     from labbook.pipeline import run
 
+    _check_asking(given)
     asked = run.Asked(
         given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
-        given.remeasure, _published(), given.seconds and time.time() + given.seconds)
+        given.remeasure, _published(), given.seconds and time.time() + given.seconds,
+        (given.claims or "all") if given.until_decided else None)
     if given.dry_run:
         from labbook.pipeline.plan import plan
 
         return plan(given.studies, asked)
     return run.run(given.studies, asked)
+
+
+def _check_asking(given) -> None:
+    """InputError for options of an ask that do not go together."""
+    if given.claims and not given.until_decided:
+        raise InputError("it says which claims are asked until they are decided", key="--claims",
+                         allowed="together with --until-decided")
+    if given.until_decided and _published():
+        raise InputError("published results get no further repeats", key="--until-decided",
+                         allowed="without LABBOOK_PUBLISHED")
 
 
 def book(given) -> int:
@@ -36,7 +50,7 @@ def book(given) -> int:
 
 
 def status(given) -> int:
-    from labbook.pipeline import status
+    from labbook.pipeline import asking, status
 
     rows = status.write()
     labs, clouds = _labs(), _clouds()
@@ -45,6 +59,8 @@ def status(given) -> int:
         return 0
     print(status.table(rows))
     for row in rows:
+        if given.verbose and row["board"]:
+            print(f"\n{row['study']}: " + "\n  ".join(asking.lines(row["board"])))
         if row["error"]:
             print(f"\n{row['study']}: {row['error']['name']}: {row['error']['message']}\n"
                   f"  log: {row['error']['log']}")

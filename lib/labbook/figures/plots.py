@@ -18,9 +18,10 @@ from labbook.figures.canvas import (
     theme,
 )
 from labbook.figures.numbers import amount, in_order, name, number, plural, quantity
-from labbook.figures.repeats import band_words, client_limited, over_repeats, with_metric
+from labbook.figures.repeats import band_words, client_limited, over_repeats, says_run, with_metric
 
 
+@says_run
 def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, label: str,
          col: str | None = None, note="", log=False) -> Picture:
     """Line chart of a metric over `x`: a line for each value of `hue`, a panel for each of `col`.
@@ -122,6 +123,7 @@ def alt(title, medians, hue, x, x_label, label) -> str:
 ROW_INCHES, HEAD_INCHES = 0.3, 1.3
 
 
+@says_run
 def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = None, metric="mean_ms",
               label="mean time of a request, ms", note="") -> Picture:
     """Dot chart: a panel for each value of `col`, a line for each value of `y` (in order of
@@ -188,6 +190,7 @@ def time_over_clients(summary: pd.DataFrame, *, hue="store", col="op", note="") 
                       label="mean time of a request, ms", note=note)
 
 
+@says_run
 def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold=0.7, hue="store",
                       col="op", x="clients", metric="rate_per_s", note="") -> Picture:
     """Rate over the number of clients, with the clients' ceiling against a null server (dashed).

@@ -1,6 +1,9 @@
 """Select points of a summary, and summarise their repeats."""
 
 import math
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -61,3 +64,17 @@ def middle(points, metric: str):
     """The point with the median of the metric, or the one just below."""
     ordered = points.sort_values(metric, kind="stable")
     return ordered.iloc[(len(ordered) - 1) // 2]
+
+
+def says_run(draw):
+    """Decorator of a function that draws a `summary`: the caption says so where all points are of the
+    published run (results.summary), not of this one."""
+    @wraps(draw)
+    def drawn(*args, **named):
+        made = draw(*args, **named)
+        summary = signature(draw).bind(*args, **named).arguments["summary"]
+        if not getattr(made, "caption", "") or "run" not in summary or not (summary["run"] == "published").all():
+            return made
+        return replace(made, caption=f"{made.caption} Published run.")
+
+    return drawn

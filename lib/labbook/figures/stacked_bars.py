@@ -16,11 +16,12 @@ from labbook.figures.canvas import (
     theme,
 )
 from labbook.figures.numbers import amount, in_order, name, quantity
-from labbook.figures.repeats import over_repeats, with_metric
+from labbook.figures.repeats import over_repeats, says_run, with_metric
 
 ROW_INCHES, HEAD_INCHES = 0.42, 1.3
 
 
+@says_run
 def stacked_bars(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label: str,
                col: str | None = None, note="") -> Picture:
     """Stacked bars: a bar for each value of `y` (in order of appearance), a panel for each of `col`.

@@ -14,7 +14,7 @@ from labbook.claims.rules import numbers
 from labbook.claims.statistics import LEVEL, median_interval, repeats_needed
 from labbook.errors import InputError
 from labbook.figures.numbers import between, in_order, name, number, times
-from labbook.figures.repeats import over_repeats, with_metric
+from labbook.figures.repeats import over_repeats, says_run, with_metric
 from labbook.lab.quantities import size_text
 
 
@@ -50,6 +50,7 @@ def _row(row, columns):
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'
 
 
+@says_run
 def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, columns: str,
                 ours="mean_ms", unit="ms") -> Table:
     """Table of the paper's numbers (columns `rows`, `columns`, `server`, `value`, in `unit`) and our medians.
@@ -193,6 +194,7 @@ def number_as_printed(value: float) -> str:
     return f"{value:,.10g}"
 
 
+@says_run
 def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str, str],
             label: str, caption="Medians of the repeats, and their intervals.") -> Table:
     """Table of medians: a row for each setting of `by`, a column for each of `metrics`.
@@ -224,6 +226,7 @@ def _median_cell(point) -> str:
 ALL = "all"
 
 
+@says_run
 def outcome_table(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[str, str], label: str,
             caption="Numbers of runs.") -> Table:
     """Table of outcomes: a row for each setting of `by`, the number of runs, and for each of
@@ -249,6 +252,7 @@ def _outcome_cells(rows, outcomes):
         yield str(int((found != 0).sum())) if len(found) else "–"
 
 
+@says_run
 def evidence_table(summary: pd.DataFrame, *, by: str, col: str, label: str, head: str) -> Table:
     """Table of what works: a row for each value of `by`, a column for each of `col`.
 

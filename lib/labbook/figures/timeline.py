@@ -21,12 +21,13 @@ from labbook.figures.canvas import (
     theme,
 )
 from labbook.figures.numbers import name, number
-from labbook.figures.repeats import middle, with_lists
+from labbook.figures.repeats import middle, says_run, with_lists
 
 GOOD, BAD, GAP = PALETTE[0], PALETTE[1], "#f3d9c9"
 MEASURES = ("ok_per_bin", "errors_per_bin", "bin_s", "outage_s", "outage_from_s")
 
 
+@says_run
 def timeline(summary: pd.DataFrame, *, by: list[str], events: dict[str, str],
              calls="calls") -> Picture:
     """Calls through time around a fault: a panel for each setting of `by`, of its repeat with the

@@ -76,6 +76,13 @@ NEEDS = {
         },
     },
 }
+QUICK = {
+    "type": "object", "additionalProperties": False, "required": ["claims", "seconds"],
+    "properties": {
+        "claims": {"enum": ["headline", "paper", "all"]},
+        "seconds": {"type": "number", "exclusiveMinimum": 0, "description": "seconds above 0"},
+    },
+}
 SCHEMA = {
     "type": "object", "additionalProperties": False, "required": ["sites", "hosts"],
     "properties": {
@@ -85,6 +92,7 @@ SCHEMA = {
         "links": {"type": "array", "items": LINK},
         "systems": {"type": "array", "items": SYSTEM},
         "needs": NEEDS,
+        "quick": QUICK,     # the quick profile asks these claims until they are decided
     },
 }
 
@@ -102,7 +110,8 @@ class HostPlan:
 
 @dataclass(frozen=True)
 class LabDescription:
-    """A parsed lab.yml. Each of `systems` is its entry there plus `hosts`, the names of its hosts."""
+    """A parsed lab.yml. Each of `systems` is its entry there plus `hosts`, the names of its hosts. `quick`:
+    {claims, seconds}, or None."""
 
     name: str
     sites: tuple[str, ...]
@@ -110,6 +119,7 @@ class LabDescription:
     links: tuple[dict, ...] = ()
     systems: tuple[dict, ...] = ()
     needs: dict = field(default_factory=dict)
+    quick: dict | None = None
 
     @classmethod
     def load(cls, path: Path) -> "LabDescription":
@@ -127,7 +137,7 @@ class LabDescription:
         needs = {k: _bytes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
                  for k, v in data.get("needs", {}).items()}
         return cls(name, tuple(data["sites"]), hosts, tuple(data.get("links", ())),
-                   systems, needs)
+                   systems, needs, data.get("quick"))
 
     def system(self, label: str) -> tuple[str, dict]:
         """Name and settings of a system, found by its label or else by its name."""

@@ -63,9 +63,10 @@ class Interrupts:
 
 
 class Driver:
-    """Executes a study's notebook with `parameters` to the file `partial`."""
+    """Executes a study's notebook with `parameters` to the file `partial`. `known`: for whoever reads the
+    progress file, `board`, the state of an ask, or `totals`, how much there is to do."""
 
-    def __init__(self, study: str, parameters: dict, partial: Path, variables: dict):
+    def __init__(self, study: str, parameters: dict, partial: Path, variables: dict, **known):
         self.study, self.partial = study, Path(partial)
         self.log = paths.build_dir() / "logs" / f"{study}.log"
         self._job = self.partial.with_name(f".{study}.job.json")
@@ -73,7 +74,7 @@ class Driver:
         self._progress = beside(self.partial)
         self._scratch = self.partial.with_name(f".{study}.scratch")     # the kernel's temporary files
         self.story = RunState(self._progress)
-        self._parameters, self._variables = parameters, variables
+        self._parameters, self._variables, self._known = parameters, variables, known
 
     def run(self, interrupts: Interrupts, show=lambda story: None) -> Outcome:
         """Run the notebook, and clean up after an interrupt. Errors of the notebook are in the
@@ -103,7 +104,7 @@ class Driver:
         with disk_errors(self._job):
             self._job.write_text(json.dumps(job))
         begin = {"event": "begin", "at_s": time.time(), "plan": "LABBOOK_PLAN" in self._variables,
-                 "profile": self._variables.get("LABBOOK_PROFILE")}
+                 "profile": self._variables.get("LABBOOK_PROFILE"), **self._known}
         with disk_errors(self._progress):
             self._progress.write_text(json.dumps(begin) + "\n")
 
@@ -112,7 +113,7 @@ class Driver:
                    str(os.getpid())]
         inherited = {k: v for k, v in os.environ.items()
                 if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL",
-                             "LABBOOK_PLAN", "LABBOOK_PROFILE")}
+                             "LABBOOK_PLAN", "LABBOOK_PROFILE", "LABBOOK_ASK")}
         environment = {**inherited, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
                        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
                        "TMPDIR": str(self._scratch)}    # a killed kernel's are found and removed

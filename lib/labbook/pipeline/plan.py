@@ -7,7 +7,7 @@ from labbook import paths
 from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
-from labbook.pipeline import doctor, keys, notebooks, own_clouds, own_hosts, pages, run
+from labbook.pipeline import asking, doctor, notebooks, own_clouds, own_hosts, pages, run
 from labbook.pipeline.driver import Driver, Interrupts
 from labbook.pipeline.progress import RunState, duration
 
@@ -16,6 +16,7 @@ def plan(names, asked: run.Asked) -> int:
     """Print the plan of each study; 1 if a notebook fails before its plan is complete."""
     jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
     run.check_files(jobs)
+    jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
     code = 0
     with Interrupts() as interrupts:
         for study, chosen in jobs.items():
@@ -34,7 +35,8 @@ def plan(names, asked: run.Asked) -> int:
 
 def _try(study, chosen, asked, interrupts):
     """Execute the notebook in plan mode: nothing is measured, and it stops at study.complete()."""
-    variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"}
+    asks = asking.question(study, asked)
+    variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"} | (asking.variables(asks) if asks else {})
     with pages.only_me(study) as partial:
         driver = Driver(study, chosen, partial, variables)
         outcome = driver.run(interrupts)
@@ -43,14 +45,14 @@ def _try(study, chosen, asked, interrupts):
 
 
 def _lines(study, chosen, asked, story: RunState):
-    current = pages.is_current(study, keys.page_key(study, chosen, asked.published))
-    page = "up to date" if current else "to be made"
+    page = "up to date" if run.is_current(study, chosen, asked) else "to be made"
     yield f"{study}, {asked.profile} profile: its page is {page}"
-    for name, counts in story.experiments.items():
-        left = counts["total"] - counts["done"]
-        yield f"  {name}: {counts['total']} points, {counts['done']} measured, {left} to do"
     lab = LabDescription.load(paths.papers(study) / "lab.yml")
-    yield f"  time: {_time(story, lab, asked.profile)}"
+    asks = asking.question(study, asked)
+    if asks and story.survey:
+        yield from asking.planned(study, asks, story.survey, asked.until)
+    else:
+        yield from _points_and_time(story, lab, asked.profile)
     yield f"  memory: {_size(lab, 'memory')}, disk: {_size(lab, 'disk')}"
     environment = run.environment_of(study, chosen)
     if environment and environment.clouds:
@@ -63,6 +65,13 @@ def _lines(study, chosen, asked, story: RunState):
     missing = _missing_packages(study)
     if missing:
         yield f"  to install first: {', '.join(missing)} (labbook install {study})"
+
+
+def _points_and_time(story, lab, profile):
+    for name, counts in story.experiments.items():
+        left = counts["total"] - counts["done"]
+        yield f"  {name}: {counts['total']} points, {counts['done']} measured, {left} to do"
+    yield f"  time: {_time(story, lab, profile)}"
 
 
 def _time(story: RunState, lab, profile) -> str:

@@ -1,8 +1,8 @@
 """Reads the progress file of a run, and shows it as a bar.
 
-The driver begins the file with {event: begin, at_s, profile, plan}. The kernel, to which
+The driver begins the file with {event: begin, at_s, profile, plan, board (see labbook.pipeline.asking), totals (see labbook.pipeline.totals)}. The kernel, to which
 LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | start | done | failed | paused |
-complete | note | warning, text, experiment, point, done, total, seconds, message}.
+complete | note | warning | survey, text, experiment, point, done, total, seconds, message, found}.
 """
 
 import json
@@ -15,6 +15,7 @@ from pathlib import Path
 from labbook.atomic_files import disk_errors
 
 LINE_EVERY_S = 60   # where there is no terminal
+FEW = 5             # points of an experiment, by which its time is not known yet: the first has the set-up
 REASONS = 5         # of failures, shown while a study runs
 
 
@@ -40,10 +41,11 @@ class RunState:
         self.begun = {}         # at_s, since the epoch, and profile
         self.kernel_pid = None
         self.point = self.note = None  # note: other work, until the next point starts
+        self.survey = None      # where the asked claims stand
         self.failures = []      # (point, message), of this run
         self.warnings = []
         self.measured = 0
-        self._seconds = 0.0     # spent on points in this run
+        self._tried = {}        # experiment -> [points, seconds] of this run
 
     def read_on(self) -> bool:
         """Read the events written since the last call; True if there were any."""
@@ -63,14 +65,20 @@ class RunState:
         kind, experiment = event.get("event"), event.get("experiment")
         if kind == "begin":
             self.begun = event
+            self.experiments = {name: dict(one) for name, one in (event.get("totals") or {}).get(
+                "experiments", {}).items()}
         elif kind == "kernel":
             self.kernel_pid = event["pid"]
         elif kind in ("complete", "paused"):
             setattr(self, kind, True)
         if experiment is not None:
+            if kind == "plan" and event.get("seconds") and event["total"] > event["done"]:
+                event["seconds_before"] = event["seconds"] / (event["total"] - event["done"])
             self.experiments.setdefault(experiment, {}).update(
                 {k: v for k, v in event.items() if k not in ("event", "experiment")})
-        if kind == "warning":
+        if kind == "survey":
+            self.survey = event["found"]
+        elif kind == "warning":
             self.warnings.append(event["message"])
         elif kind == "note":
             self.note = event.get("text")
@@ -80,7 +88,14 @@ class RunState:
             self.measured += kind == "done"
             if kind == "failed":
                 self.failures.append((event.get("point"), event.get("message")))
-            self._seconds += event.get("seconds") or 0
+            tried = self._tried.setdefault(experiment, [0, 0.0])
+            tried[0] += 1
+            tried[1] += event.get("seconds") or 0
+
+    @property
+    def board(self) -> dict:
+        """The state of an ask when this execution began; {} without one."""
+        return self.begun.get("board") or {}
 
     @property
     def failed(self) -> int:
@@ -98,9 +113,27 @@ class RunState:
         return sum(e.get("total") or 0 for e in self.experiments.values())
 
     def seconds_left(self) -> float | None:
-        """Estimate from the points of this run; None before the first one."""
-        tried = self.measured + self.failed
-        return self._seconds / tried * max(self.total - self.done, 0) if tried else None
+        """Of an ask, as its planner estimates. Otherwise from the experiment's points in this run, or else from
+        earlier ones, from this run's other points or from lab.yml; None where nothing is known."""
+        if self.board:
+            return max(self.board["at_s"] + self.board["seconds"] - time.time(), 0.0)
+        left = [self._seconds_left_of(name, one) for name, one in self.experiments.items()]
+        return sum(left) if left and None not in left else None
+
+    def seconds_of_point(self, name: str) -> float | None:
+        """Of an experiment: the mean of this run's points, or else what is known from before."""
+        tried, seconds = self._tried.get(name, (0, 0.0))
+        return seconds / tried if tried else self.experiments[name].get("seconds_before")
+
+    def _seconds_left_of(self, name: str, one: dict) -> float | None:
+        points, before = max((one.get("total") or 0) - (one.get("done") or 0), 0), one.get("seconds_before")
+        tried, seconds = self._tried.get(name, (0, 0.0))
+        if not points or (before is not None and tried < FEW):
+            return (before or 0.0) * points
+        if not tried:
+            tried, seconds = map(sum, zip(*self._tried.values())) if self._tried else (0, 0.0)
+        a_point = seconds / tried if tried else (self.begun.get("totals") or {}).get("point_s")
+        return None if a_point is None else a_point * points
 
 
 class Bar:
@@ -143,9 +176,11 @@ class Bar:
         if not story.total:
             return f"{self.study}  {elapsed}" + (f"  {story.note}" if story.note else "")
         full = round(cells * story.done / story.total)
-        left = story.seconds_left()
-        parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}".rstrip(),
-                 f"{story.done}/{story.total} points", elapsed]
+        left, board = story.seconds_left(), story.board
+        parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}".rstrip()]
+        if board:
+            parts.append(f"{board['decided']}/{board['asked']} claims decided")
+        parts += [f"{story.done}/{story.total} points" + f" of {', '.join(board.get('now', ()))}" * bool(board), elapsed]
         if left is not None:
             parts.append(f"about {duration(left)} left")
         if story.failed:

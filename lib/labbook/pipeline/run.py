@@ -9,18 +9,19 @@ from pathlib import Path
 from labbook import paths
 from labbook.claims import claims
 from labbook.errors import InputError
-from labbook.pipeline import keys, notebooks, pages, parameters, status
+from labbook.pipeline import asking, keys, notebooks, pages, parameters, status, totals
 from labbook.pipeline.driver import Driver, Interrupts, sweep_labs
-from labbook.pipeline.progress import Bar, RunState
+from labbook.pipeline.progress import Bar
 from labbook.study import provenance, published
 
 PAUSED_CODE = 3
-_OF_A_STOP = ("state", "started", "seconds", "points")
+_OF_A_STOP = ("state", "started", "seconds", "points", "board")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds."""
+    """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds, `which`
+    the claims that are asked until they are decided ("headline", "paper", "all")."""
 
     profile: str = "quick"
     given: tuple = ()
@@ -29,6 +30,7 @@ class Asked:
     remeasure: bool = False
     published: bool = False
     until: float | None = None
+    which: str | None = None
 
 
 def run(names, asked: Asked) -> int:
@@ -43,19 +45,28 @@ def run(names, asked: Asked) -> int:
     if not asked.published:
         sweep_labs()
     todo = {study: chosen for study, chosen in jobs.items()
-            if asked.force or asked.remeasure
-            or not pages.is_current(study, keys.page_key(study, chosen, asked.published))}
+            if asked.force or asked.remeasure or not is_current(study, chosen, asked)}
+    current = [study for study in jobs if study not in todo]
     if todo and not asked.published:
         check_files(todo)
+        todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
         check_needs(todo)
     with Interrupts() as interrupts:
-        states = [_run_or_pause(study, chosen, asked, interrupts) for study, chosen in todo.items()]
+        states = [_run_or_pause(study, chosen, asking.share(asked, len(todo) - number), interrupts)
+                  for number, (study, chosen) in enumerate(todo.items())]
     status.write()
-    current = len(jobs) - len(todo)
     if current:
-        print(f"{current} of {len(jobs)} up to date: {', '.join(s for s in jobs if s not in todo)}",
-              file=sys.stderr)
+        print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
     return _exit_code(states, interrupts)
+
+
+def is_current(study, chosen, asked) -> bool:
+    """Whether a study's page is what this run would make: of the same inputs and records, with its claims
+    asked, or its experiments measured as declared."""
+    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)):
+        return False
+    board, asks = pages.note(study).get("board") or {}, asking.question(study, asked)
+    return asks.is_answered(board) if asks else not board
 
 
 def _exit_code(states, interrupts) -> int:
@@ -171,9 +182,8 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
     """Execute one notebook and store its page; the state in which it ended."""
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
     inputs = keys.inputs(study, chosen)  # before the run: a later edit makes the page out of date
-    bar = Bar(study)
-    driver = Driver(study, chosen, partial, variables(study, asked))
-    outcome = driver.run(interrupts, bar.show)
+    bar, asks = Bar(study), asking.question(study, asked)
+    outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
     redact = _redactor(study, chosen)
     pages.rewrite(partial, redact)
     if not asked.published:
@@ -185,12 +195,28 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
         "environment": _environment_name(study, chosen),
         "started": moment.isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - started, 1),
-        "points": driver.story.points(), "machine": provenance.machine(),
+        "points": points, "board": board, "machine": provenance.machine(),
         **provenance.code(),
     }
     _keep(study, outcome, partial, about)
-    bar.end(_ending(outcome, driver.story), driver.story)
-    return outcome.state
+    bar.end(_ending(outcome, points, board), story)
+    if board:
+        print("".join(f"  {line}\n" for line in asking.open_lines(board)), end="", file=sys.stderr)
+    late = board and not asks.quick and outcome.state == pages.OK and any(one["late"] for one in board["open"])
+    return pages.PAUSED if late else outcome.state
+
+
+def _execute(study, chosen, asked, asks, interrupts, partial, bar):
+    """(outcome, story, points, board) of running a notebook once, or in rounds."""
+    given = variables(study, asked)
+    if asks is None:
+        known = totals.before(study, chosen, given, partial, interrupts)
+        driver = Driver(study, chosen, partial, given, totals=known)
+        outcome = driver.run(interrupts, bar.show)
+        totals.keep(study, chosen, given, driver.story)
+        return outcome, driver.story, driver.story.points(), None
+    answer = asking.Asking(study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
+    return answer.outcome, answer.story, answer.points, answer.board
 
 
 def _redactor(study, chosen):
@@ -211,11 +237,13 @@ def _keep(study, outcome, partial, about) -> None:
         pages.write_note(study, pages.stopped(study, {key: about[key] for key in _OF_A_STOP}))
 
 
-def _ending(outcome, story: RunState) -> str:
-    failed = f", {story.failed} failed" if story.failed else ""
-    counted = f"{story.done} of {story.total} points{failed}"
+def _ending(outcome, points: dict, board: dict | None = None) -> str:
+    failed = f", {points['failed']} failed" if points["failed"] else ""
+    counted = f"{points['done']} of {points['total']} points{failed}"
+    if board:
+        counted = f"{asking.headline(board)}, {counted}"
     if outcome.state == pages.OK:
-        return f"done, {counted}, {story.measured} of them measured now" if story.total else "done"
+        return f"done, {counted}, {points['measured']} of them measured now" if points["total"] else "done"
     if outcome.state == pages.FAILED:
         return f"failed: {outcome.message()}"
     return f"{outcome.state}, {counted}; run it again to resume"

@@ -11,7 +11,7 @@ from labbook.pipeline.progress import RunState, beside, duration
 
 NEVER, OLD, RUNNING = "never run", "out of date", "running"
 FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environment", "machine",
-          "commit", "published", "error", "seconds_left")
+          "commit", "published", "error", "seconds_left", "board")
 
 
 def rows() -> list[dict]:
@@ -40,7 +40,7 @@ def _run_of(study: str) -> dict:
     at_s = story.begun.get("at_s", time.time())
     began = datetime.datetime.fromtimestamp(at_s).astimezone()
     return {"state": RUNNING, "profile": story.begun.get("profile"), "error": None,
-            "points": story.points(), "seconds": round(time.time() - at_s, 1),
+            "points": story.points(), "board": story.board or None, "seconds": round(time.time() - at_s, 1),
             "seconds_left": story.seconds_left(), "started": began.isoformat(timespec="seconds")}
 
 
@@ -62,10 +62,12 @@ def write() -> list[dict]:
 
 def table(found: list[dict]) -> str:
     """For a terminal: one line a study."""
-    lines = [("study", "state", "profile", "points", "took", "when")]
+    lines = [("study", "state", "profile", "claims", "points", "took", "when")]
     for row in found:
         counted = row["points"] or {}
+        board = row["board"]
         lines.append((row["study"], state_words(row), row["profile"] or "",
+                      f"{board['decided']}/{board['asked']} decided" if board else "",
                       f"{counted['done']}/{counted['total']}" if counted.get("total") else "",
                       _took(row),
                       (row["started"] or "")[:16].replace("T", " ")))

@@ -3,11 +3,12 @@
 import random
 import re
 from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations, groupby, product
 from keyword import iskeyword
 
 from labbook.errors import InputError
-from labbook.study import arm_hosts
+from labbook.study import arm_hosts, ask
 from labbook.study.point import Point, digest, values
 from labbook.study.summary import COMPUTED
 
@@ -100,11 +101,21 @@ class Experiment:
                  hosts=None):
         self.study, self.name = study, name
         self.parameters = (*(setup or {}), *(paired or {}), *(vary or {}))
-        self._points = grid(name, setup or {}, vary or {}, repeats, leave_out, paired)
+        self.planned = cache(partial(grid, name, setup or {}, vary or {}, leave_out=leave_out, paired=paired))
+        self._points = self.planned(repeats)
         self.arm_hosts = arm_hosts.ArmHosts.of(study, name, paired or {}, hosts)
 
     def points(self) -> list[Point]:
+        """The declared points, and those of further repeats that are recorded: see labbook.study.ask."""
+        run = self.study.run
+        return self.declared() + ([] if run.published else ask.further(self, run.is_valid))
+
+    def declared(self) -> list[Point]:
         return list(self._points)
+
+    def places(self) -> list[Point]:
+        """The points of one repeat; none of an experiment that is left out (0 repeats)."""
+        return self.planned(1) if self._points else []
 
     def __len__(self):
         return len(self._points)

@@ -12,21 +12,28 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
+from labbook.claims.selection import is_tested, needs_point
 from labbook.errors import InputError
+from labbook.study import ask
 
 LIBRARY = Path(__file__).resolve().parents[1]
 
 
-def judge(study, claim: dict):
-    """The Verdict on a claim, from the summary of its experiment."""
+def judge(study, claim: dict, read: dict | None = None):
+    """The Verdict on a claim, from those repeats of its experiment that have all points that it needs.
+
+    read: {experiment: (rows, conditions)}, filled with what was read, for further claims.
+    """
     from labbook.claims import verdict
-    from labbook.study import results
 
     rows, conditions, parameters = [], {}, ()
-    if _is_tested(claim):
+    if is_tested(claim):
         experiment = experiment_of(study, claim)
-        rows, parameters = experiment.summary().to_dict("records"), experiment.parameters
-        conditions = results.conditions(study, [experiment])
+        rows, conditions = _read(study, experiment, {} if read is None else read)
+        parameters = experiment.parameters
+        if not study.run.published:
+            whole = ask.whole_repeats(experiment, claim, rows)
+            rows = [row for row in rows if row["repeat"] in whole]
     judged = verdict.judge(
         claim, rows, parameters, study=study.name, file=claims.path(study.name),
         profile=conditions.get("profile", study.run.profile), conditions=conditions,
@@ -39,10 +46,19 @@ def _stands(study, judged) -> dict | None:
     """The published verdict that stands where a run measured nothing, with `link`, to its numbers."""
     from labbook.claims import rules
 
-    if judged.verdict != rules.NOT_RUN or study.run.published:
+    if judged.verdict != rules.NOT_RUN or study.run.published or not study.run.makes_page:
         return None
     stands = study.published_verdicts.get(judged.id)
     return stands and stands | {"link": f"../book/compare.html#set-{study.name}-{stands['set']}"}
+
+
+def _read(study, experiment, read) -> tuple[list[dict], dict]:
+    from labbook.study import results
+
+    if experiment.name not in read:
+        rows = results.measured(experiment).to_dict("records")
+        read[experiment.name] = rows, results.conditions(study, [experiment])
+    return read[experiment.name]
 
 
 def experiment_of(study, claim: dict):
@@ -61,9 +77,9 @@ def check_grids(study, all_declared: bool) -> None:
     accepted if the paper's notebook or code contains its name, since it may be declared later."""
     from labbook.claims import rules
 
-    tested = [claim for claim in study.claim_entries if _is_tested(claim)]
+    tested = [claim for claim in study.claim_entries if is_tested(claim)]
     known = claims.full_words(study.name)
-    grids = {name: [arm for point in experiment.points() for arm in point.arms]
+    grids = {name: [arm for point in experiment.declared() for arm in point.arms]
              for name, experiment in study.experiments.items()}
     for claim in tested:
         if claim["experiment"] in grids:
@@ -80,15 +96,8 @@ def check_metrics(study, point, summary: dict, params: dict) -> None:
     InputError for a metric that was not recorded and whose name occurs in no source, so that no
     other point can record it.
     """
-    from labbook.claims.comparison import matches
-
     for claim in study.claim_entries:
-        if not _is_tested(claim) or claim["experiment"] != point.experiment:
-            continue
-        rule = claim["rule"]
-        arms = [rule.get("of", {}), *([rule["than"]] if "than" in rule else [])]
-        wanted = [{**rule.get("where", {}), **arm} for arm in arms]
-        if not any(all(matches(params[n], want) for n, want in one.items()) for one in wanted):
+        if claim.get("experiment") != point.experiment or not needs_point(claim, params):
             continue
         for name, key in _metrics(claim):
             if name not in summary and not _is_recorded_elsewhere(name, study.name):
@@ -103,10 +112,6 @@ def _metrics(claim):
         yield claim["rule"]["baseline"]["metric"], f"{claim['id']}.rule.baseline.metric"
     for i, need in enumerate(claim.get("needs", ())):
         yield need["metric"], f"{claim['id']}.needs.{i}.metric"
-
-
-def _is_tested(claim) -> bool:
-    return claim["rule"]["name"] != "not_testable"
 
 
 def _own_sources(study: str) -> list[Path]:

@@ -57,6 +57,10 @@ class Progress:
         """Report what the user should know beside the page, such as a damaged record."""
         self._report("warning", message=message)
 
+    def survey(self, found: dict) -> None:
+        """Report where the asked claims stand; see labbook.study.ask.survey."""
+        self._report("survey", found=found)
+
     def pause(self, experiment: str) -> None:
         self._report("paused", experiment)
 

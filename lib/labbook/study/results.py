@@ -12,8 +12,19 @@ def summary(experiment):
     """DataFrame with a row for each recorded point, or for each of its arms, in the order of the plan.
 
     Columns: point, the parameters, repeat, block, order, stale and the metrics. `stale` is true for
-    points that were measured with earlier code or versions.
+    points that were measured with earlier code or versions. The page of an ask that measured no such
+    point has the published rows instead, with the column `run` "published".
     """
+    found, run = measured(experiment), experiment.study.run
+    if len(found) or not (run.ask and run.ask.page) or not published.has(
+            experiment.study.name, experiment.name):
+        return found
+    rows = published.load(experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
+    return rows.assign(run="published") if len(rows) else found
+
+
+def measured(experiment):
+    """DataFrame of the rows that this machine, or with LABBOOK_PUBLISHED the published run, measured."""
     import pandas as pd
 
     if experiment.study.run.published:

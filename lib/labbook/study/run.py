@@ -6,6 +6,7 @@ import time
 
 from labbook.atomic_files import make_folder, write_whole
 from labbook.errors import InputError, LabbookError, Stopped
+from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
 from labbook.study.progress import Progress
 from labbook.study.record import grid_text
@@ -25,7 +26,8 @@ class Run:
 
     Options are environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE (measure
     stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (list the
-    remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing).
+    remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing), LABBOOK_ASK
+    (measure a round of what claims need; see labbook.study.ask).
     """
 
     def __init__(self, study):
@@ -38,6 +40,7 @@ class Run:
         self.plan_only = _is_set("LABBOOK_PLAN")
         self.until = _epoch("LABBOOK_UNTIL")
         self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
+        self.ask = Ask.of_environment(study.name, [entry["id"] for entry in study.claim_entries])
         self.progress = Progress(study.name)
         self.paused = False
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
@@ -57,16 +60,27 @@ class Run:
         records = self.study.records(experiment.name)
         if not self.plan_only:
             records.clean()
-        metas = {p.key: records.meta(p.key) for p in experiment.points()}
+        wanted = self.wanted(experiment)
+        metas = {p.key: records.meta(p.key) for p in wanted}
         for message in records.set_aside:
             self.progress.warn(message)
         self._recorded |= {experiment.name} if any(metas.values()) else set()
-        todo = [p for p in experiment.points() if not self._valid(metas[p.key])]
+        todo = [p for p in wanted if not self.is_valid(metas[p.key])]
         self._planned |= {p.key for p in todo}
-        self.progress.plan(experiment.name, todo, len(experiment), _estimate(metas, len(todo)))
+        self.progress.plan(experiment.name, todo, len(wanted), _estimate(metas, len(todo)))
         return [] if self.plan_only else todo
 
-    def _valid(self, meta) -> bool:
+    def wanted(self, experiment) -> list:
+        """The points of an experiment that this run is to have: the declared ones, or a round's."""
+        return self.ask.wanted(experiment, self.study.claim_entries) if self.ask else experiment.declared()
+
+    @property
+    def makes_page(self) -> bool:
+        """Whether the notebook goes on after study.complete(): not in a plan or a round."""
+        return not self.plan_only and (self.ask is None or self.ask.page)
+
+    def is_valid(self, meta) -> bool:
+        """Whether a record's metadata, or None, spare this run its measurement."""
         return meta is not None and not (self.remeasure and self.is_stale(meta))
 
     def is_stale(self, meta: dict) -> bool:
@@ -111,31 +125,47 @@ class Run:
             EQUAL_FAILURES if experiment in self._recorded else EQUAL_FAILURES_AT_FIRST)
 
     def failures(self, experiment) -> list[dict]:
-        """The failure records of an experiment's points without a valid record."""
+        """The failure records of those points of an experiment without a valid record that this run is
+        to have."""
         records = self.study.records(experiment.name)
-        each = ((p, records.failure(p.key)) for p in experiment.points())
-        return [f for p, f in each if f and not self._valid(records.meta(p.key))]
+        each = ((p, records.failure(p.key)) for p in self.wanted(experiment))
+        return [f for p, f in each if f and not self.is_valid(records.meta(p.key))]
 
     def check_complete(self) -> None:
-        """Raise PointsFailed, Stopped or LabbookError when a planned point has no valid record."""
+        """Raise PointsFailed, Stopped or LabbookError when a planned point has no valid record, and
+        Stopped at the end of a plan or a round."""
         if self.plan_only:
+            if self.ask:
+                self.progress.survey(survey(self.study)[0])
             raise Stopped("only the plan was requested")
         failures = [f for e in self.study.experiments.values() for f in self.failures(e)]
         if failures:
             raise PointsFailed(_listing(failures))
-        missing = sum(not self._valid(self.study.records(e.name).meta(p.key))
-                      for e in self.study.experiments.values() for p in e.points())
+        missing = sum(not self.is_valid(self.study.records(e.name).meta(p.key))
+                      for e in self.study.experiments.values() for p in self.wanted(e))
+        if not self.makes_page and (self.paused or not missing):
+            self._end_round()
         if missing and self.paused:
             raise Stopped(f"the time limit passed with {missing} points left; run again to continue")
         if missing:
             raise LabbookError(f"{missing} points were not measured, since a loop over remaining() "
                                "ended early; run it again to continue")
 
+    def _end_round(self):
+        """Store the verdicts of the round's claims, report where they stand, and stop."""
+        found, verdicts = survey(self.study)
+        self.study.store(verdicts)
+        self.progress.survey(found)
+        raise Stopped("the round is over")
+
     def write_grids(self) -> None:
-        """Write the keys of the points of this profile's complete run; publishing reads them."""
+        """Write the keys of the points of this profile's complete run, of an ask those that it measured;
+        publishing reads them."""
         for experiment in self.study.experiments.values():
-            path = self.study.records(experiment.name).folder / f"{self.profile}.grid"
-            text = grid_text([p.key for p in experiment.points()])
+            records = self.study.records(experiment.name)
+            path = records.folder / f"{self.profile}.grid"
+            points = [p for p in experiment.points() if not self.ask or records.meta(p.key)]
+            text = grid_text([p.key for p in points])
             if not path.exists() or path.read_text() != text:
                 make_folder(path.parent)
                 write_whole(path, lambda file, text=text: file.write(text.encode()))

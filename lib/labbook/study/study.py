@@ -61,8 +61,8 @@ class Study:
     def complete(self) -> None:
         """Take the lab down and check that every point has a valid record.
 
-        PointsFailed, with points and reasons, when points failed. Stopped when the time limit passed
-        or only a plan was requested. LabbookError when points were not measured for another reason.
+        PointsFailed, with points and reasons, when points failed. Stopped when the time limit passed,
+        only a plan was requested, or a round of an ask is over. LabbookError when points were not measured for another reason.
         """
         self.close()
         check_grids(self, all_declared=True)
@@ -90,9 +90,21 @@ class Study:
         return Verdicts(section, self._judge_all(chosen))
 
     def _judge_all(self, chosen: list[dict]) -> list:
-        judged = [judge(self, claim) for claim in chosen]
-        claims.store(self.name, *(asdict(one) | {"judged": time.time()} for one in judged))
+        judged = self._judged(chosen)
+        self.store(map(asdict, judged))
         return judged
+
+    def _judged(self, chosen: list[dict]) -> list:
+        read = {}       # experiments' rows and conditions: each is read once
+        return [judge(self, claim, read) for claim in chosen]
+
+    def judged(self, ids) -> list:
+        """The Verdicts on claims, which are not stored."""
+        return self._judged([self._claim(one) for one in ids])
+
+    def store(self, verdicts) -> None:
+        """Store verdicts, as dicts, in build/claims/NAME.json."""
+        claims.store(self.name, *(one | {"judged": time.time()} for one in verdicts))
 
     def _claim(self, claim_id):
         known = {claim["id"]: claim for claim in self.claim_entries}

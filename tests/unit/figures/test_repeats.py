@@ -1,5 +1,6 @@
 """Intervals over repeats, and which repeats the clients limited."""
 
+import pytest
 from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
 
 from labbook import figures
@@ -20,3 +21,14 @@ def test_a_summary_without_the_metric_has_no_limited_points():
     plain = store_summary().drop(columns="client_limited")
     assert not repeats.client_limited(plain).any()
     figures.time_over_clients(plain)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda points: figures.dot_chart(points, y="clients", hue="store", col="op"),
+    lambda points: figures.time_over_clients(points),
+    lambda points: figures.median_table(points, by={"store": "Store"}, metrics={"mean_ms": "Time"}, label="times")])
+def test_a_caption_says_when_all_points_are_of_the_published_run(draw):
+    points = store_summary()
+    assert not draw(points).caption.endswith("Published run.")
+    assert draw(points.assign(run="published")).caption.endswith("Published run.")
+    assert not draw(points.assign(run=["published"] * (len(points) - 1) + [None])).caption.endswith("Published run.")

@@ -149,7 +149,7 @@ def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_pa
     monkeypatch.setenv("COLUMNS", "60")
     story = progress.RunState(tmp_path / "none")
     story.experiments = {"x": {"done": 2, "total": 4}}
-    story.measured, story._seconds = 2, 120
+    story.measured, story._tried = 2, {"x": [2, 120]}
     terminal = Terminal()
     bar = progress.Bar("cms", terminal)
     assert "2/4 points" in bar.line(story) and "about 2 min left" in bar.line(story)
@@ -181,3 +181,27 @@ def test_the_first_failure_of_each_kind_is_reported_at_once(tmp_path, capsys):
     story.failures += [("b", f"ValueError: {number}") for number in range(20)]
     bar.end("failed", story)
     assert len(capsys.readouterr().err.splitlines()) == progress.REASONS - 2 + 1
+
+
+def told(book, *events):
+    file = book.write("build/pages/.a.progress", "".join(json.dumps(event) + "\n" for event in events))
+    story = progress.RunState(file)
+    story.read_on()
+    return story
+
+
+def test_totals_that_are_known_before_are_shown_from_the_start(book):
+    known = {"experiments": {"x": {"done": 1, "total": 5, "seconds_before": 10.0},
+                             "y": {"done": 0, "total": 10, "seconds_before": None}}, "point_s": 2.0}
+    begin = {"event": "begin", "at_s": time.time(), "totals": known}
+    story = told(book, begin)
+    assert (story.done, story.total, story.seconds_left()) == (1, 15, 4 * 10 + 10 * 2)
+    story = told(book, begin, {"event": "done", "experiment": "x", "done": 2, "total": 5, "seconds": 30})
+    assert (story.done, story.total) == (2, 15)
+    assert story.seconds_left() == 3 * 10 + 10 * 30, "one point, which had the set-up, says nothing about x yet"
+
+
+def test_what_a_plan_found_is_known_before_the_first_point(book):
+    story = told(book, {"event": "begin", "at_s": time.time()},
+                 {"event": "plan", "experiment": "x", "done": 2, "total": 4, "seconds": 12.0})
+    assert story.seconds_left() == 12

@@ -1,0 +1,27 @@
+"""Which points a claim needs: those that one of its arms selects, and those of their baseline."""
+
+from labbook.claims.comparison import matches
+
+_ABSENT = object()      # equals no wanted value, and none is missing
+
+
+def is_tested(claim: dict) -> bool:
+    """Whether measurements decide a claim, not a stated reason."""
+    return claim["rule"]["name"] != "not_testable"
+
+
+def needs_point(claim: dict, *params: dict) -> bool:
+    """Whether a claim needs a point with these parameters; of a paired point they are one dict an arm,
+    and one that the claim needs is enough."""
+    if not is_tested(claim):
+        return False
+    rule = claim["rule"]
+    arms = [rule.get("of", {}), *([rule["than"]] if "than" in rule else [])]
+    wanted = [{**rule.get("where", {}), **arm} for arm in arms]
+    wanted += [{**arm, **rule["baseline"]["arm"]} for arm in wanted if "arm" in rule.get("baseline", {})]
+    return any(all(_matches(one.get(name, _ABSENT), want) for name, want in arm.items())
+               for one in params for arm in wanted)
+
+
+def _matches(value, want) -> bool:
+    return value is not _ABSENT and matches(value, want)

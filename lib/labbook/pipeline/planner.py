@@ -1,0 +1,203 @@
+"""Which repeats to measure next, so that most of the asked claims are decided in the time there is.
+
+Pure: from a survey of the kernel (labbook.study.ask.survey), the looks and the seconds left to the next
+round's repeats, and an estimate for each open claim and for all of them.
+"""
+
+import math
+from dataclasses import dataclass
+
+from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, REPLICATED
+
+# The share of claims that take more than the looks before, of 217 claims of the published records whose
+# repeats were simulated: 65 % are decided after 6, 74 % after 12, 78 % after 20, 82 % after 30.
+GOES_ON = {6: 1.0, 9: 0.35, 12: 0.32, 20: 0.26, 30: 0.22, 60: 0.18}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An asked claim. places: those points of a repeat that it needs. repeats: whole ones there are.
+    needed: the look at which it is expected to be decided; None where no look is."""
+
+    id: str
+    experiment: str
+    places: frozenset
+    repeats: int
+    needed: int | None
+    verdict: str
+
+    def expected(self, looks) -> int:
+        """The look at which it is expected to be decided; the first one before it was judged at all."""
+        if self.repeats < looks[0]:
+            return looks[0]
+        return self.needed if self.needed and self.needed > self.repeats else (
+            looks[-1] if self.needed is None else _next(looks, self.repeats) or looks[-1])
+
+
+@dataclass(frozen=True)
+class Round:
+    """`repeats`: {experiment: its repeats in this round}, of `claims` (ids); both empty: there is no
+    further round. seconds: {id: when an open claim is expected to be decided, s from now}. late: ids of those
+    that take longer than the time left. total_s: until the end; seconds_of_round: of this round."""
+
+    claims: tuple
+    repeats: dict
+    seconds: dict
+    late: tuple
+    total_s: float
+    round_s: float
+
+
+class Lab:
+    """What points of the experiments cost, and how many repeats of them there are; it can be changed.
+
+    default_s: seconds of a point of which nothing is known.
+    """
+
+    def __init__(self, experiments: dict, default_s: float):
+        self.done = {name: list(one["done"]) for name, one in experiments.items()}
+        self._setups = {name: one["setups"] for name, one in experiments.items()}
+        self._setup_s = {name: one["setup_s"] for name, one in experiments.items()}
+        self._point_s = {name: one["point_s"] or [default_s] * len(one["done"])
+                         for name, one in experiments.items()}
+
+    def seconds(self, experiment: str, places, repeats: int) -> float:
+        """Of raising these places to so many repeats."""
+        return self.expected(experiment, {frozenset(places): 1.0}, repeats)
+
+    def expected(self, experiment: str, chances: dict, repeats: int) -> float:
+        """Of raising places to so many repeats; chances: {places: probability that they are needed}."""
+        idle, lacking = {}, {}      # of each place and set-up: probability that nobody needs it; repeats
+        for places, chance in chances.items():
+            setups = {self._setups[experiment][place] for place in places}
+            for part in [("point", place) for place in places] + [("setup", setup) for setup in setups]:
+                idle[part] = idle.get(part, 1.0) * (1 - chance)
+        for place in frozenset().union(*chances):
+            lacks, setup = max(repeats - self.done[experiment][place], 0), self._setups[experiment][place]
+            lacking["point", place] = lacks
+            lacking["setup", setup] = max(lacking.get(("setup", setup), 0), lacks)
+        return sum((1 - idle[part]) * lacks * self._part_s(experiment, *part) for part, lacks in lacking.items())
+
+    def _part_s(self, experiment, kind, number) -> float:
+        return self._setup_s[experiment] if kind == "setup" else self._point_s[experiment][number]
+
+    def reach(self, experiment: str, places, repeats: int) -> None:
+        """Take the places as measured so many times."""
+        for place in places:
+            self.done[experiment][place] = max(self.done[experiment][place], repeats)
+
+
+def claims_of(survey: dict) -> list[Claim]:
+    """The asked claims of a kernel's survey."""
+    found = []
+    for one in survey["claims"]:
+        done = survey["experiments"].get(one["experiment"], {}).get("done", [])
+        repeats = min((done[place] for place in one["points"]), default=0)
+        found.append(Claim(one["id"], one["experiment"], frozenset(one["points"]), repeats, one["needed"],
+                           one["verdict"]))
+    return found
+
+
+def is_decided(claim: Claim) -> bool:
+    return claim.verdict in (REPLICATED, NOT_REPLICATED)
+
+
+def can_be_asked(claim: Claim, looks) -> bool:
+    """Whether further repeats may decide a claim: not where this place cannot show it, where the profile
+    has no such point, or after the last look."""
+    shown = claim.verdict != NOT_TESTABLE or not claim.repeats
+    return bool(claim.places) and shown and claim.repeats < looks[-1]
+
+
+def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0, default_s: float = 5.0) -> Round:
+    """The next round. round_s: what a round takes beside its points. default_s: see Lab.
+
+    First come claims that are decided within the time left, cheapest first. Where there is none, the time
+    left goes to the next look of the others.
+    """
+    claims = [c for c in claims_of(survey) if not is_decided(c) and can_be_asked(c, looks)]
+    before = sum(one["seconds"] if one["seconds"] is not None else one["left"] * default_s
+                 for one in survey.get("unread", {}).values())
+    order = _order(claims, Lab(survey["experiments"], default_s), looks, round_s, before)
+    total = _expected(claims, Lab(survey["experiments"], default_s), looks, round_s) + before
+    in_time = [claim for claim, at in order if at <= left_s]
+    late = [claim for claim, at in order if at > left_s]
+    lab = Lab(survey["experiments"], default_s)
+    repeats, asked, cost = _next_steps(in_time, lab, looks, left_s - before, round_s)
+    if not repeats:
+        repeats, asked, cost = _next_steps(late, lab, looks, left_s - before, round_s)
+    return Round(tuple(claim.id for claim in asked), repeats, {claim.id: at for claim, at in order},
+                 tuple(claim.id for claim in late), min(total, left_s) if repeats else 0.0,
+                 cost + before if repeats else 0.0)
+
+
+def _order(claims, lab, looks, round_s, before) -> list[tuple[Claim, float]]:
+    """Claims in the order in which they will be decided, each with its time from now, s: always the look
+    of an experiment that costs least for each claim that it is expected to decide."""
+    waiting, order, at = list(claims), [], before
+    while waiting:
+        steps = {}
+        for claim in waiting:
+            steps.setdefault((claim.experiment, claim.expected(looks)), None)
+        for name, look in steps:
+            served = [c for c in waiting if c.experiment == name and c.expected(looks) <= look]
+            places = frozenset().union(*(c.places for c in served))
+            steps[name, look] = (lab.seconds(name, places, look) / len(served), served, places)
+        (name, look), (each, served, places) = min(steps.items(), key=lambda one: one[1][0])
+        at += each * len(served)
+        lab.reach(name, places, look)
+        rounds = len({c.expected(looks) for c in claims if c.expected(looks) <= look})
+        order += [(claim, at + rounds * round_s) for claim in served]
+        waiting = [claim for claim in waiting if claim not in served]
+    return order
+
+
+def _expected(claims, lab, looks, round_s) -> float:
+    """Expected seconds until every claim is decided or beyond the last look."""
+    total, going_on = 0.0, 0.0
+    for look in looks:
+        open_now = [c for c in claims if c.repeats < look]
+        chances = {c: _goes_on(c, look, looks) for c in open_now}
+        for name in sorted({c.experiment for c in open_now}):
+            own = [c for c in open_now if c.experiment == name]
+            needing = {}
+            for claim in own:
+                needing[claim.places] = 1 - (1 - needing.get(claim.places, 0.0)) * (1 - chances[claim])
+            total += lab.expected(name, needing, look)
+            lab.reach(name, frozenset().union(*needing), look)
+        going_on = 1 - math.prod(1 - p for p in chances.values())
+        total += going_on * round_s
+    return total
+
+
+def _goes_on(claim, look, looks) -> float:
+    """The probability that a claim is still open before this look."""
+    if claim.repeats < looks[0]:
+        return GOES_ON.get(look, 1.0)
+    return float(look <= claim.expected(looks))
+
+
+def _next_steps(claims, lab, looks, left_s, round_s):
+    """({experiment: repeats}, claims, seconds) of a round that raises the claims' experiments to their
+    next looks, in the claims' order, as far as the time allows.
+
+    Looks of which the next one costs less than a round are taken together, up to the expected one."""
+    repeats, asked, cost = {}, [], round_s
+    for name in dict.fromkeys(claim.experiment for claim in claims):
+        own = [claim for claim in claims if claim.experiment == name]
+        look = _next(looks, min(claim.repeats for claim in own))
+        own = [claim for claim in own if claim.repeats < look]
+        places = frozenset().union(*(claim.places for claim in own))
+        soonest = min(claim.expected(looks) for claim in own)
+        while (further := _next(looks, look)) and further <= soonest and lab.seconds(name, places, further) < round_s:
+            look = further
+        seconds = lab.seconds(name, places, look)
+        if cost + seconds <= left_s:
+            cost += seconds
+            repeats[name] = look
+            asked += own
+    return repeats, asked, cost
+
+
+def _next(looks, n) -> int | None:
+    return next((look for look in looks if look > n), None)

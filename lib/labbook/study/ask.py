@@ -1,0 +1,187 @@
+"""An ask: claims that repeats are added for until they are decided, a round at a time.
+
+The driver names a round's claims and the number of repeats that each experiment gets (LABBOOK_ASK);
+the kernel measures what these claims lack of them, judges the claims, and reports where each stands.
+"""
+
+import json
+import os
+import statistics
+from dataclasses import asdict, dataclass, field
+
+from labbook.claims.selection import is_tested, needs_point
+from labbook.errors import InputError
+
+MOST_REPEATS = 60   # the last look
+SHAPE = 'JSON such as {"claims": ["id"], "repeats": {"experiment": 6}, "page": false}'
+
+
+@dataclass(frozen=True)
+class Ask:
+    """`claims`: ids. `repeats`: {experiment: its repeats in this round}. `page`: nothing is measured any
+    more, the page is made from what there is."""
+
+    claims: tuple = ()
+    repeats: dict = field(default_factory=dict)
+    page: bool = False
+
+    @classmethod
+    def of_environment(cls, study: str, known: list[str]) -> "Ask | None":
+        """LABBOOK_ASK, None without it. InputError for another shape, and for a claim that is not `known`."""
+        text = os.environ.get("LABBOOK_ASK")
+        if not text:
+            return None
+        try:
+            found = json.loads(text)
+            ask = cls(tuple(found["claims"]), dict(found["repeats"]), bool(found.get("page", False)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{text!r} names no claims and repeats", key="LABBOOK_ASK", allowed=SHAPE) from error
+        for claim in ask.claims:
+            if claim not in known:
+                raise InputError(f"{study} has no claim {claim!r}", key="LABBOOK_ASK", allowed=known)
+        for name, count in ask.repeats.items():
+            if not isinstance(count, int) or not 0 <= count <= MOST_REPEATS:
+                raise InputError(f"{count!r} repeats", key=f"LABBOOK_ASK: repeats.{name}",
+                                 allowed=f"a whole number from 0 to {MOST_REPEATS}")
+        return ask
+
+    def wanted(self, experiment, entries: list[dict]) -> list:
+        """The points of an experiment that this round is to have: those that its claims need, up to its
+        repeats; all declared ones of an experiment that no claim reads, since others may rest on it; none
+        of an experiment that is left out (0 repeats)."""
+        read = [entry for entry in entries if is_tested(entry) and entry["experiment"] == experiment.name]
+        if self.page or not experiment.declared():
+            return []
+        if not read:
+            return experiment.declared()
+        asked = [entry for entry in read if entry["id"] in self.claims]
+        return [point for point in experiment.planned(self.repeats.get(experiment.name, 0))
+                if any(needs(entry, point) for entry in asked)]
+
+
+def needs(entry: dict, point) -> bool:
+    """Whether a claim needs a point; of a paired point, any of its arms."""
+    return needs_point(entry, *point.arms)
+
+
+def further(experiment, valid) -> list:
+    """The recorded points of an experiment beyond its declared repeats, without records that
+    `valid(metadata)` refuses. An experiment that is left out (0 repeats) has none."""
+    declared, records = experiment.declared(), experiment.study.records(experiment.name)
+    others = _recorded(records.folder) - {point.key for point in declared}
+    if not declared or not others:
+        return []
+    each = [point for point in experiment.planned(MOST_REPEATS)[len(declared):] if point.key in others]
+    return [point for point in each if (meta := records.meta(point.key)) and valid(meta)]
+
+
+def _recorded(folder) -> set[str]:
+    """Keys of points that have a file in a folder of records."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return set()
+    return {name[:-8] for name in names if name.endswith(".parquet") and name.count(".") == 1}
+
+
+def whole_repeats(experiment, entry: dict, rows: list[dict]) -> set:
+    """The repeats of which all points that a claim needs are among the rows of a summary."""
+    there = {row["point"] for row in rows}
+    repeats = {row["repeat"] for row in rows}
+    lacking = {point.repeat for point in experiment.planned(max(repeats, default=0))
+               if point.key not in there and needs(entry, point)}
+    return repeats - lacking
+
+
+def survey(study) -> dict:
+    """Where the asked claims stand and what a repeat takes, for the planner of the next round.
+
+    claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat)}].
+    experiments: {name: {setups (a number a place), done (repeats recorded, a place), setup_s, point_s
+    (a place; None without any earlier duration)}}. unread: {name: {left, declared, seconds (or None)}} of
+    experiments that no claim reads. The second value has the verdicts as dicts.
+    """
+    judged = {one["id"]: one for one in map(asdict, study.judged(study.run.ask.claims))}
+    read = {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
+    found = {"claims": [_standing(study, entry, judged[entry["id"]]) for entry in study.claim_entries
+                        if entry["id"] in judged],
+             "experiments": {name: _costs(study, one) for name, one in study.experiments.items()
+                             if name in read and one.declared()},
+             "unread": {name: _left(study, one) for name, one in study.experiments.items() if name not in read}}
+    return found, list(judged.values())
+
+
+def _standing(study, entry, verdict) -> dict:
+    experiment = study.experiments.get(entry.get("experiment"))
+    places = [i for i, point in enumerate(experiment.places()) if needs(entry, point)] if experiment else []
+    return {"id": entry["id"], "experiment": entry.get("experiment"), "points": places,
+            "verdict": verdict["verdict"], "needed": verdict.get("repeats_needed")}
+
+
+def _costs(study, experiment) -> dict:
+    places = experiment.places()
+    index = {json.dumps(point.params): i for i, point in enumerate(places)}
+    recorded = [[] for _ in places]
+    records, lacking = study.records(experiment.name), set()
+    there = _recorded(records.folder)
+    for point in experiment.planned(MOST_REPEATS) if there else ():
+        place = index.get(json.dumps(point.params))
+        if place is None or place in lacking:
+            continue
+        meta = records.meta(point.key) if point.key in there else None
+        if meta is None or not study.run.is_valid(meta):
+            lacking.add(place)
+        else:
+            recorded[place].append(meta)
+    setup_s, point_s = durations(recorded, _published(study, experiment, places))
+    settings = [json.dumps(point.setup) for point in places]
+    return {"setups": [settings.index(one) for one in settings], "done": list(map(len, recorded)),
+            "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s}
+
+
+def durations(recorded: list[list[dict]], otherwise=()) -> tuple[float, list | None]:
+    """Seconds of a set-up, and of a point at each place, from the metadata of records a place.
+
+    The first point of a block brings its set-up; what it took beyond the others' median is the set-up's.
+    otherwise: seconds of points elsewhere, which count where nothing is recorded; None without any.
+    """
+    blocks = {}
+    for place, metas in enumerate(recorded):
+        for meta in metas:
+            if meta.get("took_s") is not None:
+                blocks.setdefault(meta["block"], []).append((meta["took_s"], place))
+    firsts, alone = [], [[] for _ in recorded]
+    for block in blocks.values():
+        longest = max(block)
+        rest = [one for one in block if one is not longest] or block
+        if rest is not block:
+            firsts.append(longest[0] - statistics.median(took for took, _ in rest))
+        for took, place in rest:
+            alone[place].append(took)
+    every = [took for each in alone for took in each] or list(otherwise)
+    if not every:
+        return 0.0, None
+    usual = statistics.median(every)
+    return (statistics.fmean(firsts) if firsts else 0.0,
+            [statistics.median(each) if each else usual for each in alone])
+
+
+def _published(study, experiment, places) -> list[float]:
+    """Seconds of these points in the published run; none if it had others."""
+    from labbook.study import published
+
+    if not published.has(study.name, experiment.name):
+        return []
+    frame, keys = published.load(study, experiment.name), {point.key for point in places}
+    if "point" not in frame:
+        return []
+    during = (json.loads(text)["during"] for key, text in zip(frame["point"], frame["provenance"]) if key in keys)
+    return [one["ended"] - one["started"] for one in during]
+
+
+def _left(study, experiment) -> dict:
+    records, points = study.records(experiment.name), experiment.declared()
+    metas = [records.meta(point.key) for point in points]
+    left = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
+    took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
+    return {"left": left, "declared": len(points), "seconds": statistics.fmean(took) * left if took else None}

@@ -1,0 +1,32 @@
+"""Which points a claim needs."""
+
+import pytest
+
+from labbook.claims.selection import needs_point
+
+
+def claim(**rule):
+    return {"id": "x", "rule": {"name": "greater", **rule}}
+
+
+OF_A = {"of": {"store": "a"}, "than": {"store": "b"}, "where": {"clients": {"at_least": 9}}}
+
+
+@pytest.mark.parametrize("rule, params, needed", [
+    (OF_A, {"store": "a", "clients": 9}, True),
+    (OF_A, {"store": "b", "clients": 90}, True),
+    (OF_A, {"store": "c", "clients": 90}, False),
+    (OF_A, {"store": "a", "clients": 1}, False),
+    ({"of": {"store": None}}, {"store": None}, True),
+    ({"of": {"store": None}}, {"clients": 1}, False),
+    ({**OF_A, "baseline": {"arm": {"clients": 0}}}, {"store": "a", "clients": 0}, True),
+    ({**OF_A, "baseline": {"metric": "idle_ms"}}, {"store": "a", "clients": 0}, False),
+    ({"along": "clients"}, {"store": "c", "clients": 1}, True),
+    ({"name": "not_testable", "reason": "no disk"}, {"store": "a"}, False)])
+def test_a_claim_needs_the_points_of_its_arms(rule, params, needed):
+    assert needs_point(claim(**rule), params) is needed
+
+
+def test_a_paired_point_is_needed_for_any_of_its_arms():
+    assert needs_point(claim(**OF_A), {"store": "c", "clients": 9}, {"store": "b", "clients": 9})
+    assert not needs_point(claim(**OF_A), {"store": "c", "clients": 9}, {"store": "b", "clients": 1})

@@ -1,0 +1,138 @@
+"""A round of an ask: what a kernel measures, judges and reports."""
+
+import json
+
+import pytest
+from study_stand_ins import CLAIMS
+
+from labbook.claims import claims
+from labbook.errors import InputError, Stopped
+from labbook.study import ask, published
+from labbook.study.fingerprint import Fingerprint
+
+OF_ONE = {**CLAIMS[0], "rule": {**CLAIMS[0]["rule"], "where": {"clients": 1}}}
+OF_TWO = {**OF_ONE, "id": "slower-too", "rule": {**OF_ONE["rule"], "where": {"clients": 2}}}
+
+
+@pytest.fixture
+def asking(monkeypatch):
+    def set_to(*ids, page=False, **repeats):
+        monkeypatch.setenv("LABBOOK_ASK", json.dumps({"claims": ids, "repeats": repeats, "page": page}))
+
+    return set_to
+
+
+@pytest.fixture
+def surveys(monkeypatch, tmp_path):
+    """What rounds reported, the newest last."""
+    file = tmp_path / "progress"
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(file))
+    return lambda: [event["found"] for event in map(json.loads, file.read_text().splitlines())
+                    if event["event"] == "survey"]
+
+
+def slow_a(point):
+    return 0.02 if point.system == "a" else 0.01
+
+
+def test_a_round_measures_what_its_claims_lack_of_its_repeats(make, measure, asking, surveys):
+    asking("slower", speed=6)
+    study, speed = make(claims=[OF_ONE, OF_TWO])
+    assert [(p.clients, p.repeat) for p in measure(study, speed, slow_a)] == [(1, n) for n in range(1, 7) for _ in "ab"]
+    with pytest.raises(Stopped):
+        study.complete()
+    one, = surveys()[-1]["claims"]
+    assert (one["id"], one["verdict"], len(one["points"])) == ("slower", "replicated", 2)
+    assert surveys()[-1]["experiments"]["speed"]["done"].count(6) == 2
+    assert {v["id"]: v["verdict"] for v in claims.verdicts("demo")} == {"slower": "replicated"}
+
+    asking("slower", "slower-too", speed=9)     # the next round goes on where this one ended
+    study, speed = make(claims=[OF_ONE, OF_TWO])
+    assert len(measure(study, speed, slow_a)) == 2 * 3 + 2 * 9
+
+
+def test_further_repeats_are_in_every_later_summary_and_a_claim_has_only_its_whole_ones(make, measure, asking,
+                                                                                        monkeypatch):
+    asking("slower", speed=6)
+    measure(*make(claims=[OF_ONE, CLAIMS[0] | {"id": "both"}]), slow_a)
+    monkeypatch.delenv("LABBOOK_ASK")
+    study, speed = make(repeats=2, claims=[OF_ONE, CLAIMS[0] | {"id": "both"}])
+    assert [p.clients for p in measure(study, speed, slow_a)] == [2] * 4
+    study.complete()
+    assert len(speed.points()) == len(speed.summary()) == 12 + 4
+    assert study.judge("slower").n == 6 and study.judge("both").n == 2
+
+
+def test_stale_further_repeats_are_left_out_where_stale_ones_are_measured_again(make, measure, asking, monkeypatch):
+    asking("slower", speed=6)
+    measure(*make(claims=[OF_ONE]), slow_a)
+    monkeypatch.delenv("LABBOOK_ASK")
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
+    assert len(make(claims=[OF_ONE])[1].points()) == 4
+    monkeypatch.setenv("LABBOOK_PROFILE", "full")       # keeps stale records, and marks them
+    assert len(make(claims=[OF_ONE])[1].points()) == 4 + 10
+
+
+def test_the_page_needs_no_further_point_and_shows_published_ones_where_none_was_measured(
+        make, measure, asking, monkeypatch):
+    monkeypatch.setattr(published, "has", lambda study, experiment: experiment == "disks")
+    monkeypatch.setattr(published, "load", lambda study, experiment: published_rows())
+    asking("slower", page=True)
+    study, speed = make(claims=[OF_ONE])
+    disks = study.experiment("disks", setup={"system": ["a", "b"]})
+    assert measure(study, speed) == [] and measure(study, disks) == []
+    study.complete()
+    assert len(speed.summary()) == 0 and list(disks.summary()["run"]) == ["published"]
+    assert study.judge("slower").verdict == "not run"
+
+
+def published_rows():
+    import pandas as pd
+
+    return pd.DataFrame([{"point": "p", "system": "a", "repeat": 1, "mean_ms": 3.0, "facts": "{}",
+                          "provenance": "{}", "stale": False}])
+
+
+def test_an_experiment_that_no_claim_reads_is_measured_as_declared(make, measure, asking, surveys):
+    asking("slower", speed=0)
+    study, speed = make(claims=[OF_ONE])
+    ceiling = study.experiment("ceiling", vary={"clients": [1, 2]}, repeats=2)
+    assert measure(study, ceiling, lambda point: 0.01) == ceiling.points() and measure(study, speed) == []
+    with pytest.raises(Stopped):
+        study.complete()
+    assert surveys()[-1]["unread"]["ceiling"]["left"] == 0
+
+
+def test_an_experiment_that_is_left_out_is_not_asked_either(make, measure, asking):
+    asking("slower", speed=6)
+    study, speed = make(repeats=0, claims=[OF_ONE])
+    assert measure(study, speed) == [] and speed.places() == [] and speed.points() == []
+
+
+def test_a_plan_says_where_claims_stand_and_stores_nothing(make, measure, asking, surveys, monkeypatch):
+    asking("slower")
+    monkeypatch.setenv("LABBOOK_PLAN", "1")
+    study, speed = make(claims=[OF_ONE])
+    assert measure(study, speed) == []
+    with pytest.raises(Stopped, match="plan"):
+        study.complete()
+    assert surveys()[-1]["claims"][0]["verdict"] == "not run" and not claims.verdicts_path("demo").exists()
+
+
+@pytest.mark.parametrize("text, said", [
+    ("slower", "names no claims and repeats"), ('{"claims": []}', "names no claims"),
+    ('{"claims": ["faster"], "repeats": {}}', "no claim 'faster'.*allowed: slower"),
+    ('{"claims": [], "repeats": {"speed": 61}}', "repeats.speed: 61 repeats .*0 to 60")])
+def test_an_ask_that_is_none_is_refused(make, monkeypatch, text, said):
+    monkeypatch.setenv("LABBOOK_ASK", text)
+    with pytest.raises(InputError, match=f"LABBOOK_ASK.*{said}"):
+        make()
+
+
+def test_what_the_first_point_of_a_block_took_longer_is_its_set_ups():
+    def record(block, took):
+        return {"block": block, "took_s": took}
+
+    assert ask.durations([[record(1, 12.0), record(2, 2.0)], [record(1, 2.0), record(2, 22.0)]]) == (15.0, [2.0, 2.0])
+    assert ask.durations([[record(1, 3.0)], []]) == (0.0, [3.0, 3.0])
+    assert ask.durations([[]]) == (0.0, None) and ask.durations([[], []], [4.0]) == (0.0, [4.0, 4.0])
