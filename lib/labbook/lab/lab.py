@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from labbook import paths
 from labbook.errors import InputError, LabbookError, LabError
@@ -152,6 +152,43 @@ class Lab:
         self._provider.limit(self.id, self.host(host), quota)
         self.host(host).limits["quota"] = quota
 
+    def freeze(self, *hosts: str) -> Sequence[str]:
+        """Stop all processes of these hosts but sshd until `thaw`, so that they leave the machine to
+        others. Servers take longer freezes for a loss of their connections: seconds do no harm, minutes
+        may.
+
+        Returns the hosts that are frozen: hosts without a freezer (see `facts`) just go on. LabError when
+        a process does not stop; then none of the hosts is frozen.
+        """
+        return self._freeze(hosts, True)
+
+    def thaw(self, *hosts: str) -> None:
+        """Let the processes of frozen hosts go on."""
+        self._freeze(hosts, False)
+
+    @contextmanager
+    def only(self, *hosts: str):
+        """A context in which all hosts but these are frozen."""
+        for name in hosts:
+            self.host(name)
+        others = [name for name in self.hosts if name not in hosts]
+        frozen = self.freeze(*others)
+        try:
+            yield frozen
+        finally:
+            self.thaw(*frozen)
+
+    def _freeze(self, names, frozen: bool) -> Sequence[str]:
+        chosen = [self.host(name) for name in dict.fromkeys(names) if self.host(name).name in self._freezers]
+        if chosen:
+            self._provider.freeze(self.id, chosen, frozen)
+        return [host.name for host in chosen]
+
+    @property
+    def _freezers(self) -> set[str]:
+        """The names of the hosts that can be frozen."""
+        return {made["name"] for made in self._made["hosts"] if made.get("freezer")}
+
     def short_of_memory(self) -> Sequence[str]:
         """One sentence for each host where the kernel killed processes at the memory limit; known
         only for hosts that are sandboxes of this machine."""
@@ -173,6 +210,7 @@ class Lab:
 
         Hosts that are machines of their own also have `machine`: cpu, cores, memory_gib, kernel,
         system. `shared_cores`: those of the lab's own cores that other labs were free to use as well.
+        `without_freezer`: hosts that `freeze` leaves as they are.
         """
         machines = {h["name"]: {"machine": h["machine"]} if "machine" in h else {}
                     for h in self._made["hosts"]}
@@ -184,6 +222,7 @@ class Lab:
             "links": [{"between": [link.site_a, link.site_b], **link.asked}
                       for link in self.links()],
             "shared_cores": self._made.get("shared_cores", []),
+            "without_freezer": [name for name in self.hosts if name not in self._freezers],
         }
 
     def before_down(self, undo) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 10_000  # short, so that a host over its quota stalls for milliseconds, not for 0.1 s
 LEAST_US = 1_000  # the kernel's minimum quota in a period
-CONTROLLER = {"cores": "cpuset", "quota": "cpu", "memory": "memory", "io": "io"}
+CONTROLLER = {"cores": "cpuset", "quota": "cpu", "memory": "memory", "io": "io",
+              "freeze": "freezer"}
 
 
 def version(root: Path = ROOT) -> int:
@@ -47,8 +48,8 @@ def make(places: dict[str, Path], root: Path = ROOT) -> None:
 
 def needs(limit: str) -> tuple[str, ...]:
     """Controllers of version 2 that a limit needs."""
-    # without the memory controller, writeback is charged to the root group
-    return {"io": ("io", "memory")}.get(limit, (CONTROLLER[limit],))
+    # without the memory controller, writeback is charged to the root group; every group can freeze
+    return {"io": ("io", "memory"), "freeze": ()}.get(limit, (CONTROLLER[limit],))
 
 
 def _enable(folder, controller):

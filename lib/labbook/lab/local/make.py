@@ -5,7 +5,7 @@ from pathlib import Path
 
 from labbook.lab import deadline, kernel
 from labbook.lab.disk import loop_device
-from labbook.lab.local import cgroups, sandbox
+from labbook.lab.local import cgroups, freezer, sandbox
 from labbook.lab.local.layout import (
     names_file,
     network_commands,
@@ -32,6 +32,8 @@ def make(plan: dict, given: list[int], state: Path, journal) -> None:
     for host in plan["hosts"]:
         host["cores"] = cores.get(host["name"])
         places = _limit(plan["lab"], host, host["cores"], journal)
+        places |= _freezer(plan["lab"], host["name"], journal)
+        host["freezer"] = freezer.LIMIT in places
         spec = _spec(host, state, host.get("device"))
         job = sandbox.host(spec, files, [str(p) for p in dict.fromkeys(places.values())])
         host["pid"] = made.sandbox(host["name"], job, state / f"{host['name']}.log")
@@ -107,6 +109,20 @@ def _limit(lab, host, cores, journal) -> dict[str, Path]:
     cgroups.make(places)
     cgroups.apply(places, cgroups.settings(limits, cores, number, cgroups.version()))
     return places
+
+
+def _freezer(lab, host, journal) -> dict[str, Path]:
+    """Make the host's group with a freezer; {} where this machine has none."""
+    if not freezer.is_mounted():
+        return {}
+    place = freezer.folder(lab, host)
+    for folder in (place, freezer.beside(place)):
+        journal.write("cgroup", folder=str(folder))
+    try:
+        cgroups.make({freezer.LIMIT: place})
+    except OSError:     # a lab without limits needs no control groups otherwise
+        return {}
+    return {freezer.LIMIT: place} if freezer.works(place) else {}
 
 
 def _connect(plan, switch, journal):

@@ -135,6 +135,11 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
     helper("limit", lab=lab_id, uid=os.getuid(), host=host.name, quota=quota)
 
 
+def freeze(lab_id: str, hosts: list[Host], frozen: bool) -> None:
+    """Freeze hosts that have a freezer, or thaw them."""
+    helper("freeze", lab=lab_id, uid=os.getuid(), hosts=[host.name for host in hosts], frozen=frozen)
+
+
 def trace(lab_id: str, host: Host) -> str:
     """Write a tracing instance for a host's disk into the journal; return its name."""
     return helper("trace", lab=lab_id, uid=os.getuid(), host=host.name)["instance"]

@@ -1,7 +1,7 @@
 """The privileged helper: reads one request (JSON) from standard input and prints one answer.
 
-`open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `trace`
-notes a tracing instance, `down` undoes what the journal names, `clear` deletes what is left of labs
+`open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `freeze`
+freezes and thaws hosts, `trace` notes a tracing instance, `down` undoes what the journal names, `clear` deletes what is left of labs
 that are down. It runs as root, by `sudo -n` for other users. It ends within SECONDS, whatever the
 kernel does.
 """
@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +27,7 @@ TRASH = ".gone-*"   # folders of labs that are down
 MARK = ".labbook"  # a file in every folder that a lab made
 ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
 SECONDS = 240   # for a request; 200 hosts take a few
+FREEZE_SECONDS, FREEZE_ALL_SECONDS = 15, 60     # for a host, and for all; more than freezer.SECONDS
 LOCK_SECONDS = 60   # for another helper to end
 EVERY_LAB = "labs"  # the lock under which addresses and cores are given out
 
@@ -103,6 +105,26 @@ def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
     if str(places["quota"]) not in [e["folder"] for e in Journal(folder).of("cgroup")]:
         raise ValueError(f"{host} came up without a quota, so it takes none now")
     cgroups.apply(places, cgroups.quota(quota, cgroups.version()))
+    return {}
+
+
+def freeze(lab: str, uid: int, hosts: list[str], frozen: bool) -> dict:
+    """Freeze all of these hosts, or none of them; or thaw them."""
+    from labbook.lab.local import freezer
+
+    folder = _folder(lab)
+    _check_owner(folder, uid)
+    with _alone(folder, "freeze" if frozen else "thaw"):    # not while the lab goes down
+        made = {entry["folder"] for entry in Journal(folder).of("cgroup")}
+        places = [freezer.folder(lab, host) for host in hosts]
+        if without := [place.name for place in places if str(place) not in made]:
+            raise ValueError(f"{', '.join(without)} came up without a freezer")
+        action = freezer.freeze if frozen else freezer.thaw
+        problems = deadline.each(action, places, FREEZE_SECONDS, time.monotonic() + FREEZE_ALL_SECONDS)
+        if problems and frozen:
+            deadline.each(freezer.thaw, places, FREEZE_SECONDS, time.monotonic() + FREEZE_ALL_SECONDS)
+    if problems:
+        raise ValueError("; ".join(f"{place.name}: {why}" for place, why in problems))
     return {}
 
 
@@ -197,7 +219,7 @@ def _for(what, asker) -> str:
     return f"{what} for process {asker}: {kernel.command(asker)}"
 
 
-DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "trace": trace, "down": down,
+DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "freeze": freeze, "trace": trace, "down": down,
         "clear": clear}
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from labbook.lab import deadline, kernel
 from labbook.lab.disk import loop_device, tracefs
 from labbook.lab.host import fuse
-from labbook.lab.local import cgroups
+from labbook.lab.local import cgroups, freezer
 from labbook.lab.local.sandbox import PRIVATE, ROOT
 
 PATIENCE = 20  # seconds that the kernel may take to end a host's processes and to release what they had
@@ -52,13 +52,17 @@ def _name(entry) -> str:
 
 
 def _end(journal, problems, until) -> bool:
-    """Kill the first process of each host, which ends the host; start times identify processes.
+    """Kill the first process of each host, which ends the host; start times identify processes. What is
+    frozen is thawed, since it would not end.
     Whether some do not end."""
     mine = [e for e in journal.of("process") if _lives(e)]
     fuse.note(journal, mine, ROOT, *PRIVATE)
     for entry in mine:
         with suppress(ProcessLookupError):
             os.kill(entry["pid"], signal.SIGKILL)
+    groups = [Path(entry["folder"]) for entry in journal.of("cgroup")]
+    problems += [f"{place.name}: {why}"
+                 for place, why in deadline.each(freezer.release, groups, STEP_SECONDS, until)]
     problems += [why for _, why in deadline.each(fuse.release, [journal], STEP_SECONDS, until)]
     until = time.monotonic() + PATIENCE
     while (left := [e for e in mine if _lives(e)]) and time.monotonic() < until:

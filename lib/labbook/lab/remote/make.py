@@ -90,9 +90,9 @@ class _Work:
         for name in self.names:
             plan = self.description.host(name)
             number = self._disk(name, plan.limits.get("disk"))
-            groups = self._twice(lambda: self._limit(name, plan.limits, number))
+            limited = self._twice(lambda: self._limit(name, plan.limits, number))
             self._twice(lambda: self.host.run(f"umask 077; mkdir -p {self._of(name)}/tmp"))
-            self.made.append(self._facts(plan, groups))
+            self.made.append(self._facts(plan, limited))
 
     def _of(self, name):
         return shlex.quote(str(self.place / name))
@@ -127,21 +127,22 @@ class _Work:
             return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted)
         return self._twice(anew)["number"]
 
-    def _limit(self, name, wanted, number) -> list[str]:
+    def _limit(self, name, wanted, number) -> dict:
+        """The control groups of a lab host, and whether they can freeze it."""
         if not {"cores", "cores_of", "quota", "memory"} & set(wanted) and number is None:
-            return []
+            return {"groups": [], "freezer": False}
         return as_root.call(
             self.host, root.make_limits, self.place, place=str(self.place), lab=self.lab_id, name=name,
             limits=wanted, cores=self.cpus.get(name), number=number,
-            uid=self.looked.uid)["groups"]
+            uid=self.looked.uid)
 
-    def _facts(self, plan, groups) -> dict:
+    def _facts(self, plan, limited) -> dict:
         folder = self.place / plan.name
         return {
             "name": plan.name, "site": plan.site, "role": plan.role, "limits": plan.limits,
             "cores": self.cpus.get(plan.name), "address": self.real.data, "root": str(folder),
             "login": asdict(self.real.login), "python": self.python,
-            "sudo": self.taken.sudo, "allow": sorted(self.real.allow), "groups": groups,
+            "sudo": self.taken.sudo, "allow": sorted(self.real.allow), **limited,
             "env": {MARK: self.mark, "TMPDIR": f"{folder}/tmp"}, "machine": self.looked.machine,
         }
 

@@ -58,6 +58,23 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
                  share=quota)
 
 
+def freeze(lab_id: str, hosts: list[Host], frozen: bool) -> None:
+    """Freeze hosts that have a freezer, or thaw them: all at the same time."""
+    from labbook.lab.host import as_root
+    from labbook.lab.remote import root
+    from labbook.lab.remote.parallel import each
+
+    def ask(wanted):
+        each(hosts, lambda host: as_root.call(host, root.freeze, lab=lab_id, name=host.name,
+                                              groups=list(host.groups), frozen=wanted))
+    try:
+        ask(frozen)
+    except BaseException:
+        if frozen:  # all or none
+            ask(False)
+        raise
+
+
 def trace(lab_id: str, host: Host) -> str:
     """Write a tracing instance for a host's disk into its journal; return its name."""
     from labbook.lab.disk import tracefs

@@ -10,7 +10,7 @@ from pathlib import Path
 from labbook.lab import deadline
 from labbook.lab.disk import loop_device
 from labbook.lab.journal import Journal
-from labbook.lab.local import cgroups, unmake
+from labbook.lab.local import cgroups, freezer, unmake
 
 DISK = "disk"           # of entries in a host's journal: {"made": "disk", "file": path}
 QUEUE = "queue"         # the same with `was`: the loop device's settings before the lab's
@@ -76,7 +76,8 @@ def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] 
     processes into the groups where the kernel permits it (version 1).
     """
     journal, root = Journal(Path(place)), Path(root)
-    places = cgroups.folders(lab, name, cgroups.wanted(limits), root)
+    can_freeze = {freezer.LIMIT} if freezer.is_mounted(root) else set()
+    places = cgroups.folders(lab, name, cgroups.wanted(limits) | can_freeze, root)
     folders = list(dict.fromkeys(map(str, places.values())))
     for controller in _off(places, root):
         journal.write(SWITCHED, name=controller)
@@ -86,7 +87,7 @@ def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] 
     cgroups.apply(places, cgroups.settings(limits, cores, number, cgroups.version(root)), root)
     for folder in folders:
         os.chown(Path(folder, "cgroup.procs"), uid, -1)
-    return {"groups": folders}
+    return {"groups": folders, "freezer": any(freezer.works(Path(folder)) for folder in folders)}
 
 
 def change_quota(lab: str, name: str, groups: list[str], share: float | None) -> dict:
@@ -96,6 +97,15 @@ def change_quota(lab: str, name: str, groups: list[str], share: float | None) ->
     if str(places["quota"]) not in groups or not has.exists():
         raise ValueError(f"{name} came up without a quota, so it takes none now")
     cgroups.apply(places, cgroups.quota(share, cgroups.version()))
+    return {}
+
+
+def freeze(lab: str, name: str, groups: list[str], frozen: bool) -> dict:
+    """Freeze or thaw lab host `name`; ValueError when it came up without a freezer."""
+    place = freezer.folder(lab, name)
+    if str(place) not in groups or not freezer.works(place):
+        raise ValueError(f"{name} came up without a freezer")
+    (freezer.freeze if frozen else freezer.thaw)(place)
     return {}
 
 

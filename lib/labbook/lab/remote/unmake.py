@@ -34,6 +34,10 @@ tries=0
 while left=$(mine | sort -u | tr '\n' ' ') && [ -n "$left" ]; do
   [ $tries -lt 400 ] || { echo "processes do not end: $left"; exit 1; }
   kill -KILL $left 2> /dev/null
+  for group in @GROUPS@; do   # what is frozen does not end
+    [ ! -e "$group/freezer.state" ] || echo THAWED > "$group/freezer.state"
+    [ ! -e "$group/cgroup.freeze" ] || echo 0 > "$group/cgroup.freeze"
+  done
   sleep 0.05; tries=$((tries + 1))
 done"""
 CLEAR = "rm -rf --one-file-system @LAB@"

@@ -1,0 +1,88 @@
+"""Frozen hosts: they rest, take commands, wake, and leave nothing when the lab goes down."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_labs import describe, new_id
+
+from labbook.lab import Environment, Lab
+from labbook.lab.local import provider
+
+COUNT = "sh -c 'while :; do echo >> count; sleep 0.01; done'"
+DRIVER = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from small_labs import describe
+from labbook.lab import Environment, Lab
+lab = Lab.up(describe({"h1": {}, "h2": {"memory": "64M"}}), Environment("local"), sys.argv[1])
+for host in lab.hosts.values():
+    host.start("busy", "sh -c 'while :; do sleep 0.01; done'")
+assert lab.freeze("h1", "h2") == ["h1", "h2"]
+print("frozen", flush=True)
+time.sleep(600)
+"""
+
+
+def count(host):
+    return int(host.run("touch count; wc -l < count").stdout)
+
+
+def moves(host):
+    before = count(host)
+    time.sleep(0.3)
+    return count(host) > before
+
+
+def wait_for(condition):
+    until = time.monotonic() + 20
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert condition()
+
+
+@pytest.fixture
+def lab():
+    with Lab.up(describe({"h1": {}, "h2": {"memory": "64M"}}), Environment("local"), new_id()) as lab:
+        if lab.facts()["without_freezer"]:
+            pytest.skip("this machine has no freezer")
+        for host in lab.hosts.values():
+            host.start("count", COUNT)
+            wait_for(lambda host=host: count(host) > 0)
+        yield lab
+
+
+def test_a_frozen_host_rests_and_takes_commands_until_it_wakes(lab):
+    h1, h2 = lab.host("h1"), lab.host("h2")
+    with lab.only("h2") as frozen:
+        assert frozen == ["h1"] and not moves(h1) and moves(h2)
+        late = h1.start("late", "sh -c 'echo here > late; sleep 600'")
+        wait_for(lambda: h1.run("test -e late", check=False).exit_code == 0)
+    assert moves(h1) and late.alive()
+    with lab.only("h1"):
+        assert not moves(h2) and moves(h1)
+    assert moves(h2)
+
+
+def test_a_lab_with_frozen_hosts_goes_down(lab):
+    lab.freeze("h1", "h2")
+    lab.down()
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/labbook-{lab.id}"))
+
+
+def test_a_lab_whose_driver_died_with_frozen_hosts_goes_down():
+    lab = new_id()
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, lab, os.path.dirname(__file__)],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        assert driver.stdout.readline() == "frozen\n"
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        provider.down(lab)
+    assert not provider.state_folder(lab).exists()
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/labbook-{lab}"))
