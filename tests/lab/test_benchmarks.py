@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from checkout_copy import CHECKOUT
 
+from labbook.claims.schema import RULES
 from labbook.pipeline import install
 
 FOLDER, LOGS = CHECKOUT / "benchmarks", CHECKOUT / "build" / "benchmarks"
@@ -25,11 +26,15 @@ COST = [rf"{driver} {op} +{NUMBER} {unit} +{NUMBER} {unit} +{RATIO}"
         for driver in ("thriftpy2", "cassandra-driver", "pymysql") for op in ("read", "write")
         for unit in ("us CPU", "1/s")]
 RATES = [rf"  {unit} +driver +{NUMBER}   loader +{NUMBER}   ratio {RATIO}" for unit in ("MB/s", "MB/s a core")]
+RULED = [name for name in RULES if name != "not_testable"]
 PROMISED = {
     "client_cost": [r" +driver +prepared calls   ratio \(range of 1 rounds\)", *COST],
     "cluster_up": [rf"3 {what} +{TIME} \({NUMBER} to {NUMBER}\)" for what in
                    ("nodes, copied", "nodes, by SST", "nodes and Keystone, copied")] + [
         rf"copied / by SST: ratio {RATIO}"],
+    "error_rates": [r"wrong of 20 runs at any look up to 6 repeats; stated: 5%, by chance [0-9.]+%",
+                    r"rule +normal +skewed +skewed down +heavy-tailed",
+                    *[rf"{rule} +{NUMBER}% +{NUMBER}% +{NUMBER}% +{NUMBER}%" for rule in RULED]],
     "lab_up": [r" +labbook +other   ratio \(range of 1 rounds\)",
                rf"up and down, 2 hosts / mininet +{TIME} +{TIME}   {RATIO}",
                rf"one remote command / ssh +{TIME} +{TIME}   {RATIO}"],
