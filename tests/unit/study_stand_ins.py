@@ -85,6 +85,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.delenv("LABBOOK_RECORDS", raising=False)
     for name in MODES:
         monkeypatch.delenv(f"LABBOOK_{name}", raising=False)
+    monkeypatch.setattr("labbook.study.noise.reference_loop", lambda: 1.0)  # a busy machine is no subject
     monkeypatch.setattr(os, "fsync", lambda _: None)    # no test here pulls the plug
     return checkout(tmp_path)
 

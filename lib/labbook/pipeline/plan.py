@@ -71,7 +71,15 @@ def _points_and_time(story, lab, profile):
     for name, counts in story.experiments.items():
         left = counts["total"] - counts["done"]
         yield f"  {name}: {counts['total']} points, {counts['done']} measured, {left} to do"
+    yield from _arms(story)
     yield f"  time: {_time(story, lab, profile)}"
+
+
+def _arms(story):
+    """How the paired arms of each experiment will be up."""
+    for name, counts in story.experiments.items():
+        if counts.get("arms"):
+            yield f"  {name}: {counts['arms']}"
 
 
 def _time(story: RunState, lab, profile) -> str:

@@ -1,7 +1,7 @@
 """Reads the progress file of a run, and shows it as a bar.
 
 The driver begins the file with {event: begin, at_s, profile, plan, board (see labbook.pipeline.asking), totals (see labbook.pipeline.totals)}. The kernel, to which
-LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | start | done | failed | paused |
+LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | arms | start | done | failed | paused |
 complete | note | warning | survey, text, experiment, point, done, total, seconds, message, found}.
 """
 

@@ -47,7 +47,8 @@ class Attempt:
 
         At the end of the block its `destroy()` is called if it has one; for a list or tuple, that
         of each element in reverse order. arm: the value of the paired parameter of which this is the
-        set-up; where arms take turns, what is set up of other arms is destroyed first.
+        set-up, asked for once in each attempt; where arms take turns, what is set up of other arms is
+        destroyed first.
         """
         lab, session = self.lab, self.study.session
         if arm is not None and not self.at_once:
@@ -132,13 +133,17 @@ class Attempt:
         for one in slices:
             one.rows = self._redacted(paired.rows_of(one))
         self._recorded = self._tables(paired.frame(slices, parameter), series) | {
-            "summary": metrics, "facts": dict(facts or {}), "at_once": self.at_once,
+            "summary": metrics, "facts": dict(facts or {}),
             "arms": paired.arm_results(slices, self.point.arm_values, further),
             "slices": [{"arm": one.arm, "number": one.number, "summary": summary}
                        for one, summary in zip(slices, paired.summaries(slices))]}
 
     def _end_of_measuring(self):
         self._during = provenance.during(self._start)   # excludes the time of writing the record
+        if again := self.study.run.noise.again.get(self.point.key):
+            self._during["measured_again"] = again
+        if self.point.paired:
+            self._during["arms_at_once"] = self.at_once
         if self._recorded is not None:
             raise LabbookError("record() was called twice in this attempt")
 
@@ -193,6 +198,7 @@ class Attempt:
         self.study.records(point.experiment).write(point.key, recorded["table"], meta,
                                                    recorded["series"])
         self.study.run.succeeded(point, meta["took_s"])
+        self.study.run.noise.note(point.key, meta["provenance"]["during"])
         for params, arm in zip(point.arms, meta.get("arms") or [{"summary": {}}]):
             check_metrics(self.study, point, meta["summary"] | arm["summary"], params)
 

@@ -117,13 +117,18 @@ class Experiment:
         """The points of one repeat; none of an experiment that is left out (0 repeats)."""
         return self.planned(1) if self._points else []
 
+    @property
+    def is_paired(self) -> bool:
+        return any(point.paired for point in self._points)
+
     def __len__(self):
         return len(self._points)
 
     def remaining(self):
         """Iterate over the points without a valid record, in blocks of one set-up.
 
-        A point whose attempt fails is repeated once at the end of its block. The iteration stops when
+        A point whose attempt fails is repeated once at the end of its block; one with paired arms that
+        was measured in noise is measured again at once (see labbook.study.noise). The iteration stops when
         LABBOOK_UNTIL has passed. InputError for claims that do not fit the experiments.
         """
         run = self.study.run
@@ -139,6 +144,8 @@ class Experiment:
         failed = []
         for point in block:
             yield point
+            while run.noise.wants(point):
+                yield point
             if run.failed_now(point):
                 failed.append(point)
         yield from failed

@@ -33,6 +33,10 @@ class Progress:
         self.counts[experiment] = [total - len(todo), total]
         self._report("plan", experiment, seconds=seconds, points=[p.label for p in todo])
 
+    def arms(self, experiment: str, words: str) -> None:
+        """Report how the paired arms of an experiment will be up."""
+        self._report("arms", experiment, arms=words)
+
     def start(self, point) -> None:
         self._report("start", point.experiment, point)
         self._show(point.label)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.lab import clock
+from labbook.study import noise
 
 STEAL, CPU_FIELDS = 7, 8    # in /proc/stat: user nice system idle iowait irq softirq steal
 
@@ -68,11 +69,12 @@ def before() -> dict:
     """Snapshot of the machine's counters at the start of a point, for `during`."""
     clock.anchor()
     return {"time": clock.now(), "load": list(os.getloadavg()), "cpu": _cpu_ticks(),
-            "stall": _stalls(), "memory_free_gib": _free_gib()}
+            "stall": _stalls(), "memory_free_gib": _free_gib(), "reference_ms": noise.reference_loop()}
 
 
 def during(start: dict) -> dict:
-    """Times (epoch s), load, and steal and pressure as shares of the time since `start`."""
+    """Times (epoch s), load, steal and pressure as shares of the time since `start`, and the reference
+    loop (see noise) before and after, in ms, and how far these are apart."""
     now = clock.now()
     elapsed = max(now - start["time"], 1e-9)
     ticks = [b - a for a, b in zip(start["cpu"], _cpu_ticks())]
@@ -84,7 +86,12 @@ def during(start: dict) -> dict:
         "steal": ticks[STEAL] / sum(ticks) if sum(ticks) > 0 else 0.0,
         "pressure": {what: (stalls[what] - since) / 1e6 / elapsed
                      for what, since in start["stall"].items() if what in stalls},
+        "reference_loop": _reference(start["reference_ms"], noise.reference_loop()),
     }
+
+
+def _reference(before: float, after: float) -> dict:
+    return {"before_ms": before, "after_ms": after, "off": max(before, after) / min(before, after) - 1}
 
 
 @lru_cache

@@ -8,6 +8,7 @@ from labbook.atomic_files import make_folder, write_whole
 from labbook.errors import InputError, LabbookError, Stopped
 from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
+from labbook.study.noise import Noise
 from labbook.study.progress import Progress
 from labbook.study.record import grid_text
 
@@ -42,7 +43,7 @@ class Run:
         self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
         self.ask = Ask.of_environment(study.name, [entry["id"] for entry in study.claim_entries])
         self.progress = Progress(study.name)
-        self.paused = False
+        self.paused, self.noise = False, Noise()
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
         self._messages = []     # of consecutive failures, all equal
         self._planned = set()   # keys of points that the plan counted as remaining
@@ -68,6 +69,8 @@ class Run:
         todo = [p for p in wanted if not self.is_valid(metas[p.key])]
         self._planned |= {p.key for p in todo}
         self.progress.plan(experiment.name, todo, len(wanted), _estimate(metas, len(todo)))
+        if self.plan_only and todo and experiment.is_paired:
+            self.progress.arms(experiment.name, experiment.arm_hosts.words())
         return [] if self.plan_only else todo
 
     def wanted(self, experiment) -> list:

@@ -1,12 +1,14 @@
 """Paired arms: points, slices, records, summaries, claims and published results."""
 
 import math
+from collections import Counter
 
 import pytest
 
 from labbook.errors import InputError
-from labbook.pipeline import publish
-from labbook.study import arm_hosts, paired, results
+from labbook.pipeline import plan, publish
+from labbook.pipeline.progress import RunState
+from labbook.study import arm_hosts, noise, paired, provenance, results
 from labbook.study.experiment import grid
 from labbook.study.paired import Slice
 
@@ -33,11 +35,11 @@ def measure(study, experiment, story=None, rounds=2, seconds=None, **recorded):
     seconds, story = seconds or {"a": 0.02, "b": 0.01}, [] if story is None else story
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            slices = attempt.slices(rounds)
+            slices, stores = attempt.slices(rounds), {}
             for one in slices:
-                store = attempt.setup(lambda _lab, one=one: Store(one.arm, story), one.arm)
-                story.append(f"{store.name}{one.number}")
-                attempt._setups.clear()
+                if one.arm not in stores:
+                    stores[one.arm] = attempt.setup(lambda _lab, one=one: Store(one.arm, story), one.arm)
+                story.append(f"{one.arm}{one.number}")
                 one.rows = rows(seconds[one.arm])
             attempt.record_slices(slices, **recorded)
 
@@ -133,7 +135,7 @@ def test_a_summary_has_a_row_an_arm(make):
     assert study.judge("slower").verdict
     assert study.conditions()["points"] == 2
     meta = study.records("speed").meta(speed.points()[0].key)
-    assert [one["number"] for one in meta["slices"]] == [1, 2, 1, 2] and meta["at_once"] is False
+    assert [one["number"] for one in meta["slices"]] == [1, 2, 1, 2] and meta["provenance"]["during"]["arms_at_once"] is False
 
 
 def test_metrics_of_slices_are_averaged_and_texts_stay_if_equal():
@@ -184,3 +186,66 @@ def test_published_points_have_a_row_an_arm(make, monkeypatch):
     again, read = make(**ARMS)
     assert list(read.summary()["system"]) == ["a", "b"] * 2
     assert results.conditions(again, [read])["points"] == 2
+
+
+def noisy(monkeypatch, *steals):
+    """Let the points' shares of steal be these, one after the other, and then 0."""
+    left, during = list(steals), provenance.during
+    monkeypatch.setattr(provenance, "during", lambda start: during(start) | {
+        "steal": left.pop(0) if left else 0.0, "reference_loop": {"off": 0.0}})
+
+
+def test_a_point_that_was_measured_in_noise_is_measured_again(make, monkeypatch):
+    noisy(monkeypatch, 0.02)
+    study, speed = make(**ARMS | {"vary": {"clients": [1]}})
+    measured = speed.remaining()
+    point = next(measured)
+    for again in (None, 1):
+        with study.attempt(point) as attempt:
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+        during = study.records("speed").meta(point.key)["provenance"]["during"]
+        assert during.get("measured_again") == again
+        assert next(measured, None) == (point if again is None else None)
+
+
+def test_it_is_measured_again_twice_at_most_and_not_where_that_never_helps(make, monkeypatch):
+    noisy(monkeypatch, *[0.02] * 99)
+    study, speed = make(**ARMS | {"vary": {"clients": [1, 2, 3, 4, 5]}})
+    counts = Counter()
+    for point in speed.remaining():
+        counts[point.key] += 1
+        with study.attempt(point) as attempt:
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    assert list(counts.values()) == [3, 3, 3, 1, 1]
+
+
+def test_points_without_arms_are_measured_once(make, monkeypatch):
+    noisy(monkeypatch, *[0.02] * 9)
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.record(rows())
+    assert study.records("speed").meta(point.key)["provenance"]["during"]["steal"] == 0.02
+
+
+@pytest.mark.parametrize("during, said", [
+    ({"steal": 0.004, "reference_loop": {"off": 0.02}}, []), ({}, []),
+    ({"steal": 0.011}, ["steal of 1.1%"]), ({"reference_loop": {"off": 0.05}}, ["the reference loop off by 5%"])])
+def test_noise_is_steal_or_a_reference_loop_that_is_off(during, said):
+    assert noise.reasons(during) == said
+
+
+def test_the_reference_loop_is_recorded():
+    start = provenance.before()
+    found = provenance.during(start)["reference_loop"]
+    assert found["before_ms"] > 0 and found["off"] >= 0
+
+
+def test_a_plan_says_how_arms_will_be_up(root, make, monkeypatch, tmp_path):
+    monkeypatch.setenv("LABBOOK_PLAN", "1")
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(tmp_path / "told"))
+    _, speed = make(**ARMS, **on_hosts(root))
+    assert list(speed.remaining()) == []
+    story = RunState(tmp_path / "told")
+    story.read_on()
+    assert list(plan._arms(story)) == ["  speed: a and b are up at once"]
