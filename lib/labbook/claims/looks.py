@@ -13,6 +13,7 @@ pairs (Walsh averages). Their error is exact at each look, and the sum over the 
 """
 
 import math
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from statistics import NormalDist, stdev
 
@@ -108,7 +109,8 @@ def _reach(look, symmetric) -> float:
     return NormalDist().inv_cdf(1 - walsh_errors(OUTLYING_WALSH)[index] / 2) * math.sqrt(math.pi / 3 / look)
 
 
-def sign_errors(outlying, chance: float = 0.5) -> list[float]:
+@lru_cache
+def sign_errors(outlying: tuple, chance: float = 0.5) -> list[float]:
     """For each look, the probability that it is the first whose interval does not hold a value.
 
     chance: the probability that a repeat lies above the value; 1/2 for the median.
@@ -139,7 +141,8 @@ def _walked(walk: dict, steps: int, chance: float) -> dict:
     return walk
 
 
-def walsh_errors(outlying) -> list[float]:
+@lru_cache
+def walsh_errors(outlying: tuple) -> list[float]:
     """For each look, the probability that its interval of Walsh averages does not hold the median."""
     return [0.0 if k is None else 2 * sum(_signed_rank_chances(look)[:k + 1])
             for look, k in zip(LOOKS, outlying)]

@@ -148,7 +148,7 @@ def ours(one: dict) -> str:
     if not one.get("n"):
         return ""
     unit = f" {one['unit']}" if one["unit"] else ""
-    shown = [_number(one[key], one["unit"]) for key in ("measured", "low", "high")]
+    shown = [_number(one[key], one["unit"], one["measured"]) for key in ("measured", "low", "high")]
     head = f"{shown[0]}{unit}"
     if one["n"] == 1:
         return f"{head} (one repeat)"
@@ -187,10 +187,10 @@ def _undecided(one: dict) -> bool:
     return one["verdict"] in (rules.NOT_TESTABLE, rules.NOT_RUN) or not one.get("n")
 
 
-def _number(value, unit) -> str:
+def _number(value, unit, measured) -> str:
     """The value with three significant digits; ratios near 1 with three decimals."""
     if value is None:
-        return "outside the measured range"
+        return "outside the measured range" if measured is None else "no bound"
     return f"{value:.3f}" if unit == "times" and 0.8 < value < 1.25 else f"{value:.3g}"
 
 
