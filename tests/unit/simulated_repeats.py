@@ -79,6 +79,7 @@ CASES = [   # rule, true values, the wrong verdicts
     (rule("differs_over", along="x", **ALONE, margin=1.3), step(1.5), {rules.NOT_REPLICATED}),
     (rule("grows_with", along="x", **ALONE), of_a(1), BOTH),
     (rule("grows_with", along="x", **ALONE, margin=1.5), trend(1.5), BOTH),
+    (rule("rises_by", along="x", **ALONE, low=0), of_a(1), BOTH),
     (rule("scales_with", along="x", **ALONE, low=0.8, high=1.2), power(0), {rules.REPLICATED}),
     (rule("scales_with", along="x", **ALONE, low=0.8, high=1.2), power(0.8), BOTH),
     (rule("scales_with", along="x", **ALONE, high=1.0), power(1), BOTH),

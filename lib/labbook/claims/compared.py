@@ -8,7 +8,7 @@ from labbook.checks import load_yaml
 # What stands between the arms and the metric, of rules that compare over a parameter.
 _OVER = {"grows_with": "largest {along} / smallest", "grows_alike": "growth over {along}",
          "grows_less": "growth over {along}", "grows_slower": "slope over {along}",
-         "differs_over": "between values of {along}", "scales_with": "exponent of {along}",
+         "differs_over": "between values of {along}", "scales_with": "exponent of {along}", "rises_by": "slope over {along}",
          "proportional": "exponent of {along}"}
 
 

@@ -53,6 +53,10 @@ def _grows_with(rule, compared):
             (rule.get("margin", 1), math.inf), "times")
 
 
+def _rises_by(rule, compared):
+    return lambda repeat: compared.slope(0, repeat, rule["along"]), bounds(rule), rule.get("unit", "")
+
+
 def _scales_with(rule, compared):
     return (lambda repeat: compared.exponent(repeat, rule["along"]), bounds(rule), "as the exponent")
 
@@ -158,7 +162,7 @@ def crossing(xs, ratios) -> float:
 
 
 RULES = {"greater": _greater, "equal_within": _equal_within, "ratio_between": _ratio_between,
-         "differs_over": _differs_over, "grows_with": _grows_with, "scales_with": _scales_with,
+         "differs_over": _differs_over, "grows_with": _grows_with, "rises_by": _rises_by, "scales_with": _scales_with,
          "proportional": _proportional,
          "grows_alike": _grows_alike, "grows_less": _grows_less, "grows_slower": _grows_slower,
          "crosses_near": _crosses_near, "above": _above, "below": _below, "between": _between,

@@ -15,6 +15,8 @@ differs_over   the metric at one value of `along` is more than `margin` times th
 grows_with     the metric grows more than `margin` times from the smallest `along` to the largest. The
                growth is that of the line through all points in logarithms, so that every value of
                `along` counts
+rises_by       the slope of the metric over `along` is between `low` and `high` (either may be omitted), in
+               `unit`. It can fail where growth as such cannot
 scales_with    the metric follows a power law of `along`, with an exponent from `low` to `high`
                (either may be omitted), without a constant beside it
 proportional   beside a constant, such as the time to start, the metric follows a power law of `along`

@@ -31,6 +31,7 @@ RULES = {
     "ratio_between": (("of", "than"), {**RATIO, **BOUNDS}),
     "differs_over": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
+    "rises_by": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS, "unit": TEXT}),
     "scales_with": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS}),
     "proportional": (("along", "low", "high"), {**ONE_ARM, "along": TEXT, **BOUNDS}),
     "grows_alike": (("of", "than", "along", "margin"), {**RATIO, "along": TEXT, "margin": WIDTH}),
@@ -47,7 +48,7 @@ RULES = {
     "not_testable": (("reason",), {"reason": TEXT}),
 }
 # Rules of which low or high may be omitted, but not both.
-OPEN_ENDED = ("always", "ratio_between", "scales_with", "sometimes")
+OPEN_ENDED = ("always", "ratio_between", "rises_by", "scales_with", "sometimes")
 PAPER = {
     "type": "object", "additionalProperties": False, "minProperties": 1,
     "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "order": TEXT, "none": TEXT,

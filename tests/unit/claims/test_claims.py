@@ -39,6 +39,7 @@ RULE = {
     "greater": {"of": {"a": 1}, "than": {"a": 2}, "where": {"x": {"at_least": 3}, "y": None}},
     "equal_within": {"of": {"a": 1}, "than": {"a": 2}, "margin": 1.1},
     "differs_over": {"along": "x", "margin": 1.2},
+    "rises_by": {"along": "x", "low": 0.5, "unit": "ms a ms"},
     "scales_with": {"along": "x", "low": 0.8, "high": 1.25},
     "proportional": {"along": "x", "low": 0.8, "high": 1.25},
     "between": {"low": 1, "high": 2, "unit": "s"},

@@ -86,6 +86,13 @@ def test_grows_with(of, than, verdict):
         assert found.interval.value == pytest.approx((5.035 + 100) / (5.035 + 2))
 
 
+@pytest.mark.parametrize("slope, verdict", [(1, REPLICATED), (0.1, NOT_REPLICATED), (3, NOT_REPLICATED)])
+def test_a_metric_rises_by_so_much(slope, verdict):
+    rule = {"name": "rises_by", "along": "clients", "of": {"system": "a"}, "low": 0.5, "high": 2, "unit": "ms a client"}
+    found = judged(rule, rows(growing(slope, 9)))
+    assert (found.verdict, found.unit, found.interval.value) == (verdict, "ms a client", pytest.approx(slope))
+
+
 def test_the_metricd_value_is_the_median_of_the_repeats_ratios():
     found = judged({"name": "greater", "where": {"clients": 10}} | AB,
                    rows(lambda s, c, r: 10.0 * r if s == "a" else 5.0))

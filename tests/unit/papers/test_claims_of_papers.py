@@ -79,6 +79,7 @@ MET_AND_NOT = {     # rule: functions of the rule that give values, by arm and p
     "ratio_between": (ratio(within), ratio(outside)),
     "differs_over": (curves(line, flat), curves(flat, flat)),
     "grows_with": (curves(lambda x: x, flat), curves(lambda x: 1 / x, flat)),
+    "rises_by": (lambda rule: lambda arm, x: 1 + x * within(*bounded(rule), float("inf")), curves(flat, flat)),
     "scales_with": (power(within), power(outside)), "proportional": (power(within), power(outside)),
     "grows_alike": (curves(line, line), curves(lambda x: x**3, flat)),
     "grows_less": (curves(flat, line), curves(line, flat)),
