@@ -174,3 +174,22 @@ def test_root_is_asked_for_only_where_something_that_takes_it_is_allowed(place, 
             lab.host("h2").run("id", root=True)
         lab.host("h2").start("server", "sleep 1000")
         assert lab.host("h1").groups == ()
+
+
+def test_a_frozen_host_rests_and_the_lab_goes_down_all_the_same(there, same):
+    with Lab.up(describe({"h1": {"quota": 0.5}, "h2": {}}), there, new_id()) as lab:
+        assert lab.facts()["without_freezer"] == ["h2"], "without limits it has no control group"
+        h1 = lab.host("h1")
+        h1.start("count", "sh -c 'while :; do echo >> count; sleep 0.01; done'")
+
+        def count():
+            return int(h1.run("touch count; wc -l < count", root=True).stdout)
+
+        h1.wait_for(count, "the first line", 20)
+        assert lab.freeze("h1", "h2") == ["h1"]
+        rests = count()
+        time.sleep(0.3)
+        assert count() == rests
+        lab.thaw("h1")
+        h1.wait_for(lambda: count() > rests, "more lines", 20)
+        lab.freeze("h1")
