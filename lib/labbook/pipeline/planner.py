@@ -113,7 +113,8 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
     """The next round. round_s: what a round takes beside its points. default_s: see Lab.
 
     First come claims that are decided within the time left, cheapest first. Where there is none, the time
-    left goes to the next look of the others.
+    left goes to the next look of the others, and else to a claim that was never judged: what its points
+    take may be a guess, and what is measured until the time is up counts in the next run.
     """
     claims = [c for c in claims_of(survey) if not is_decided(c) and can_be_asked(c, looks)]
     before = sum(one["seconds"] if one["seconds"] is not None else one["left"] * default_s
@@ -126,6 +127,10 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
     repeats, asked, cost = _next_steps(in_time, lab, looks, left_s - before, round_s)
     if not repeats:
         repeats, asked, cost = _next_steps(late, lab, looks, left_s - before, round_s)
+    if not repeats and left_s > before + round_s:
+        new = [claim for claim in late if claim.repeats < looks[0]]
+        first = [claim for claim in new if claim.experiment == new[0].experiment]
+        repeats, asked, cost = _next_steps(first, lab, looks, math.inf, round_s)
     return Round(tuple(claim.id for claim in asked), repeats, {claim.id: at for claim, at in order},
                  tuple(claim.id for claim in late), min(total, left_s) if repeats else 0.0,
                  cost + before if repeats else 0.0)

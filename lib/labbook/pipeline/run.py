@@ -243,7 +243,7 @@ def _ending(outcome, points: dict, board: dict | None = None) -> str:
     if board:
         counted = f"{asking.headline(board)}, {counted}"
     if outcome.state == pages.OK:
-        return f"done, {counted}, {points['measured']} of them measured now" if points["total"] else "done"
+        return f"done, {counted}, {points['measured']} of them measured now" if board or points["total"] else "done"
     if outcome.state == pages.FAILED:
         return f"failed: {outcome.message()}"
     return f"{outcome.state}, {counted}; run it again to resume"

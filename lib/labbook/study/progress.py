@@ -6,7 +6,11 @@ import sys
 import time
 from pathlib import Path
 
+from labbook import paths
 from labbook.atomic_files import disk_errors
+from labbook.claims import claims
+from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, REPLICATED
+from labbook.errors import LabbookError
 
 WIDTH = 100
 
@@ -24,6 +28,7 @@ class Progress:
     def __init__(self, study: str):
         self.study = study
         self.counts = {}        # experiment -> [done, total]
+        self._before = self._decided = None     # the same of the last run, and the claims decided: for a line
         self.failed = 0
         self._tried, self._spent = 0, 0.0
         self._shown = interactive()
@@ -94,11 +99,31 @@ class Progress:
     def _show(self, label):
         if not self._shown:
             return
-        done = sum(d for d, _ in self.counts.values())
-        total = sum(t for _, t in self.counts.values())
-        left = ""
+        counts = {**self._of_last_run(), **self.counts}
+        done, total = (sum(count[i] for count in counts.values()) for i in (0, 1))
+        left = self._claims_decided()
         if self._tried:
             minutes = self._spent / self._tried * max(total - done, 0) / 60
-            left = f", about {minutes:.0f} min left" if minutes >= 1 else ", under a minute left"
+            left += f", about {minutes:.0f} min left" if minutes >= 1 else ", under a minute left"
         line = f"{done}/{total}{left}  {label}"[:WIDTH]
         print(f"\r{line:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+
+    def _of_last_run(self) -> dict:
+        """{experiment: [done, total]} of the last run by the pipeline, so that what is declared later counts
+        from the start; {} where an experiment has another total now."""
+        if self._before is None:
+            try:
+                found = json.loads((paths.build_dir() / "totals" / f"{self.study}.json").read_text())["experiments"]
+                self._before = {name: [one["done"] or 0, one["total"] or 0] for name, one in found.items()}
+            except (OSError, ValueError, KeyError, TypeError, LabbookError):
+                self._before = {}
+        differs = any(self._before.get(name, count)[1] != count[1] for name, count in self.counts.items())
+        return {} if differs else self._before
+
+    def _claims_decided(self) -> str:
+        """How many claims are decided, by the stored verdicts; empty before there are any."""
+        if self._decided is None:
+            verdicts = [one["verdict"] for one in claims.verdicts(self.study) if one["verdict"] != NOT_TESTABLE]
+            decided = sum(verdict in (REPLICATED, NOT_REPLICATED) for verdict in verdicts)
+            self._decided = f", {decided} of {len(verdicts)} claims decided" if verdicts else ""
+        return self._decided

@@ -35,19 +35,23 @@ class Simulated:
     def survey(self):
         return {"claims": self.claims, "experiments": self.costs, "unread": {}}
 
-    def measure(self, planned, round_s):
-        """One round, as the kernel would measure and judge it."""
+    def measure(self, planned, round_s, given):
+        """One round, as the kernel would measure and judge it; it stops when the time given is up."""
         lab = planner.Lab(self.costs, 5.0)
         for name, repeats in planned.repeats.items():
             own = [one for one in self.claims if one["id"] in planned.claims and one["experiment"] == name]
             places = {place for one in own for place in one["points"]}
-            self.seconds += self.draw.uniform(0.9, 1.1) * lab.seconds(name, places, repeats)
+            seconds = self.draw.uniform(0.9, 1.1) * lab.seconds(name, places, repeats)
+            if self.seconds + seconds > given:
+                self.seconds = given
+                break
+            self.seconds += seconds
             for place in places:
                 self.costs[name]["done"][place] = max(repeats, self.costs[name]["done"][place])
         self.seconds += round_s
         self.rounds += 1
         for one in self.claims:
-            if one["id"] in planned.claims:
+            if one["id"] in planned.claims and self.repeats(one):
                 found = by_median(self.numbers[one["id"]][:self.repeats(one)], 1.0, math.inf, "times")
                 one.update(verdict=found.verdict, needed=found.repeats_needed)
 
@@ -69,7 +73,7 @@ class Simulated:
             first = planned if first is None else first
             if not planned.repeats:
                 return first
-            self.measure(planned, round_s)
+            self.measure(planned, round_s, given)
 
 
 def test_every_claim_is_asked_until_it_is_decided_or_the_looks_end():
@@ -148,6 +152,13 @@ def test_time_left_without_a_claim_that_fits_goes_to_the_next_look():
     found = planner.plan(survey(("x", "a", "open", 30), a=(6, 10)), LOOKS, 50, round_s=5)
     assert found.repeats == {"a": 9} and found.late == ("x",)
     assert planner.plan(survey(("x", "a", "open", 30), a=(6, 100)), LOOKS, 50, round_s=5).repeats == {}
+
+
+def test_a_claim_that_was_never_judged_is_begun_even_if_its_time_is_too_short():
+    asked = survey(("x", "a", "not run", None), ("y", "b", "not run", None), a=(0, 100), b=(0, 200))
+    found = planner.plan(asked, LOOKS, 50, round_s=5)
+    assert found.repeats == {"a": 6} and found.late == ("x", "y") and found.total_s == 50
+    assert planner.plan(asked, LOOKS, 4, round_s=5).repeats == {}
 
 
 def test_experiments_that_no_claim_reads_are_counted():
