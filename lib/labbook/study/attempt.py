@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped
 from labbook.lab import clock
-from labbook.study import paired, provenance
+from labbook.study import noise, paired, provenance
 from labbook.study.experiment import COLUMNS
 from labbook.study.judging import check_metrics
 from labbook.study.record import SERIES_NAME
@@ -54,7 +54,12 @@ class Attempt:
         if arm is not None and not self.at_once:
             session.destroy_others(arm)
         self._setups[arm] += 1
-        return session.create_once(self._setups[arm], lambda: make(lab), arm)
+        return session.create_once(self._setups[arm], lambda: self._made(make(lab)), arm)
+
+    def _made(self, result):
+        """Note the machine's speed anew: the time of a set-up is no part of what is measured."""
+        self._start["reference_ms"] = noise.reference_loop()
+        return result
 
     @property
     def at_once(self) -> bool:

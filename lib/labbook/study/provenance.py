@@ -74,7 +74,7 @@ def before() -> dict:
 
 def during(start: dict) -> dict:
     """Times (epoch s), load, steal and pressure as shares of the time since `start`, and the reference
-    loop (see noise) before and after, in ms, and how far these are apart."""
+    loop (see noise) after the point's set-up and in the end, in ms, and how far these are apart."""
     now = clock.now()
     elapsed = max(now - start["time"], 1e-9)
     ticks = [b - a for a, b in zip(start["cpu"], _cpu_ticks())]
