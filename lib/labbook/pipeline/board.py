@@ -26,7 +26,7 @@ def board(found, texts) -> str:
         return "No claims yet.\n"
     every = [one for rows in found.values() for one in rows]
     return raw(f'<div class="labbook-board">{FILTERS}<p class="labbook-found" role="status">'
-               f'{len(every)} claims</p>{"".join(parts)}</div>\n'
+               f'{counted(every)}</p>{"".join(parts)}</div>\n'
                '<script src="../_static/js/board.js" defer></script>')
 
 
@@ -71,12 +71,17 @@ def answer(one) -> str:
 
 def bar(rows, size="") -> str:
     """A bar of verdicts by their share, with the counts in words."""
-    counted = outcomes.counts(rows)
-    words = ", ".join(f"{count} {word}" for word, count in counted.items())
+    counts = outcomes.counts(rows)
+    words = ", ".join(f"{count} {word}" for word, count in counts.items())
     pieces = "".join(f'<span class="lb-bar-{kind_of(word)}" style="flex-grow:{count}"></span>'
-                     for word, count in counted.items())
+                     for word, count in counts.items())
     return (f'<span class="labbook-bar {size}"><span class="lb-bar-pieces" aria-hidden="true">{pieces}</span>'
             f'<span class="lb-faint">{_escape(words) or "no claims"}</span></span>')
+
+
+def counted(rows) -> str:
+    """"1 claim", "7 claims"."""
+    return f"{len(rows)} claim{'s' * (len(rows) != 1)}"
 
 
 def kind_of(word) -> str:

@@ -6,15 +6,15 @@ from itertools import combinations
 from labbook.claims import claims
 from labbook.claims.verdict import badge, faint, ours
 from labbook.pipeline import compare
-from labbook.pipeline.board import raw, title
-from labbook.study import published, published_verdicts
+from labbook.pipeline.board import counted, raw, title
+from labbook.study import machine_kind, published, published_verdicts
 
 _UP = "../"
 
 
 def page(studies) -> str:
-    """Markdown: for each study the last run here beside the published set of most points, the sets of
-    several machines beside each other, and what each set says."""
+    """Markdown: for each study the last run here beside the published set of this kind of machine, or
+    else of most points; the sets of several machines beside each other, and what each set says."""
     return raw("".join(map(_study, studies)) or "<p>No studies yet.</p>")
 
 
@@ -22,10 +22,10 @@ def _study(study) -> str:
     sets = published_verdicts.by_machine(study)
     named = {machine: published_verdicts.words(study, machine) for machine in sets}
     parts = []
-    here = {one["id"]: one for one in claims.verdicts(study)}
-    if sets and here and not _from_sets(here, sets):
-        first = next(iter(sets))
-        parts.append(_beside(study, "last run here", here, named[first], sets[first]))
+    here = {one["id"]: one for one in claims.verdicts(study) if one.get("run") != "published"}
+    if sets and here:
+        nearest = _of_this_machine(here.values(), sets) or next(iter(sets))
+        parts.append(_beside(study, "last run here", here, named[nearest], sets[nearest]))
     for one, other in combinations(sets, 2):
         parts.append(_beside(study, named[one], sets[one], named[other], sets[other]))
     parts += [_set(study, machine, each, named[machine]) for machine, each in sets.items()]
@@ -33,10 +33,11 @@ def _study(study) -> str:
     return f'<section><h2 id="of-{study}">{_escape(title(study))}</h2>{body}</section>'
 
 
-def _from_sets(here, sets) -> bool:
-    """Whether the last run here read what is published, and measured nothing itself."""
-    days = {one["conditions"].get("to") for each in sets.values() for one in each.values() if one["conditions"]}
-    return all(one["conditions"].get("to") in days for one in here.values() if one["conditions"])
+def _of_this_machine(here, sets) -> str | None:
+    """The published set of the kind of machine that the last run here measured on."""
+    kinds = [machine_kind.slug(machine_kind.kind(one["conditions"])) for one in here
+             if isinstance(one["conditions"].get("cores"), int)]
+    return next((kind for kind in kinds if kind in sets), None)
 
 
 def _beside(study, a_name, a, b_name, b) -> str:
@@ -44,7 +45,7 @@ def _beside(study, a_name, a, b_name, b) -> str:
     head = f"<h3>{_escape(a_name)} beside {_escape(b_name)}</h3>"
     if not found:
         return f"{head}<p>No claim is measured in both.</p>"
-    counted = ", ".join(f"{count} {change}" for change, count in compare.counts(found).items())
+    changes = ", ".join(f"{count} {change}" for change, count in compare.counts(found).items())
     rows = sorted(found, key=lambda pair: compare.CHANGES.index(pair.change))
     heads = ("Claim", "A", "B", "Change", "B over A")
     body = "".join(_row(heads, (
@@ -52,7 +53,7 @@ def _beside(study, a_name, a, b_name, b) -> str:
         _side(pair.a), _side(pair.b), _escape(pair.change),
         _escape(pair.move.words() if pair.move else ""))) for pair in rows)
     return (f"{head}<p>A: {_escape(a_name)}; B: {_escape(b_name)}. {_escape(compare.agreement(found))}. "
-            f"{_escape(counted)}.</p>{_folded('The claims', heads, body, any(p.change == compare.TURNED for p in found))}")
+            f"{_escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.TURNED for p in found))}")
 
 
 def _set(study, machine, each, words) -> str:
@@ -60,7 +61,7 @@ def _set(study, machine, each, words) -> str:
     heads = ("Claim", "Here", "Verdict")
     body = "".join(_row(heads, (_escape(one["statement"]), _escape(ours(one)), badge(one["verdict"])))
                    for one in measured)
-    summary = f"Published: {words}, {published.points(study, machine)} points, {len(measured)} claims measured"
+    summary = f"Published: {words}, {published.points(study, machine)} points, {counted(measured)} measured"
     return f'<div id="set-{study}-{machine}">{_folded(summary, heads, body, False)}</div>'
 
 

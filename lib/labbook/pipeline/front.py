@@ -7,7 +7,7 @@ from labbook.checks import load_yaml
 from labbook.claims import rules
 from labbook.claims.verdict import brief, faint
 from labbook.pipeline import outcomes, pages
-from labbook.pipeline.board import answer, bar, conditions, raw, title
+from labbook.pipeline.board import answer, bar, conditions, counted, raw, title
 
 _UP = "../"     # from a page in book/ to notebooks/
 _SHOWN = 6      # headline claims on a card, at most
@@ -19,7 +19,7 @@ def summary(found) -> str:
     found: {study: outcomes.of_study}."""
     every = [one for rows in found.values() for one in rows]
     owned = {owner: [one for one in every if one["owner"] == owner] for owner in ("paper", "ours")}
-    lines = [f'<p class="lb-bar-line"><strong>{len(rows)} claims {whose}</strong>{bar(rows)}</p>'
+    lines = [f'<p class="lb-bar-line"><strong>{counted(rows)} {whose}</strong>{bar(rows)}</p>'
              for rows, whose in ((owned["paper"], "of the papers"), (owned["ours"], "of ours")) if rows]
     return raw(f'<div class="labbook-summary">{"".join(lines)}{_expected(every)}'
                f'<p><a href="board.html">The board of all {len(every)} claims</a>, with filters. '
@@ -30,9 +30,11 @@ def _expected(every) -> str:
     judged = [one for one in every if one["verdict"] in rules.JUDGED]
     if not judged:
         return ""
-    return (f'<p class="lb-faint">{sum(one["verdict"] in outcomes.DECIDED for one in judged)} of {len(judged)} '
-            f"judged claims are decided; by chance, at most {rules.expected_wrong(judged):.1f} are expected to be "
-            "decided wrongly.</p>")
+    decided, stand = (sum(map(which, judged)) for which in (
+        lambda one: one["verdict"] in outcomes.DECIDED, lambda one: one["from_set"] is not None))
+    published = f" The published verdict stands for {stand}, which the last runs did not measure." if stand else ""
+    return (f'<p class="lb-faint">{decided} of {len(judged)} judged claims are decided; by chance, at most '
+            f"{rules.expected_wrong(judged):.1f} are expected to be decided wrongly.{published}</p>")
 
 
 def cards(found) -> str:

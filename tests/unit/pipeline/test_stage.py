@@ -160,12 +160,28 @@ def test_the_front_page_has_a_card_a_paper_with_its_headline_claims(staged):
     lean = {"tendency": {"verdict": "replicated", "level": 0.75}, "verdict": "open"}
     book.write("build/claims/cms.json", json.dumps([VERDICT | lean]))
     summary, cards = text("_generated/summary.md"), text("_generated/cards.md")
-    assert "1 claims of the papers" in summary and "1 claims of ours" in summary and "1 open" in summary
+    assert "1 claim of the papers" in summary and "1 claim of ours" in summary and "1 open" in summary
     assert "0 of 1 judged claims are decided" in summary
     assert "A study of stores, 2010" in cards and "Quick run here, 2026-01-02, Some CPU" in cards
     assert "A is faster" in cards and "B is slower" not in cards, "no headline claim"
     assert "tendency: replicated (75 %)" in cards and "2 times (1.8 to 2.2)" in cards
     assert 'href="board.html#claim-cms-faster"' in cards
+
+
+def test_a_run_stands_beside_the_published_set_of_its_kind_of_machine(book, monkeypatch):
+    from labbook.pipeline import compare_page
+
+    book.study("cms", "print(1)")
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    book.write("build/claims/cms.json", json.dumps([VERDICT | {"verdict": "not replicated", "run": "quick"}]))
+    sets = {"many-points": {"faster": VERDICT | {"measured": 3.0}}, "some-2-cores-linux-6.1": {"faster": VERDICT}}
+    monkeypatch.setattr(compare_page.published_verdicts, "by_machine", lambda study: sets)
+    monkeypatch.setattr(compare_page.published_verdicts, "words", lambda study, machine: machine.upper())
+    monkeypatch.setattr(compare_page.published, "points", lambda study, machine: 7)
+    page = compare_page.page(["cms"])
+    assert "<h3>last run here beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 turned round" in page
+    assert "<h3>MANY-POINTS beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 agree" in page
+    assert 'id="set-cms-many-points"' in page and "Published: MANY-POINTS, 7 points, 1 claim measured" in page
 
 
 def test_when_and_on_what_it_ran_covers_all_experiments(staged):
