@@ -62,9 +62,9 @@ def answer(one) -> str:
     lean = tendency_words(one)
     parts = [badge(one["verdict"]), faint(lean)]
     if one["from_set"]:
-        link = f"{_UP}book/compare.html#set-{one['study']}-{one['from_set']}"
+        link = published_verdicts.address(one["study"], one["from_set"])
         day = (one["conditions"].get("to") or "")[:10]
-        where = published_verdicts.words(one["study"], one["from_set"])
+        where = published_verdicts.words(one["study"], one["from_set"]).partition(",")[0]
         parts.append(faint(f"published: {day}, {where}", link))
     return "<br/>".join(part for part in parts if part)
 

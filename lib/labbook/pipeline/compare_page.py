@@ -62,7 +62,7 @@ def _set(study, machine, each, words) -> str:
     body = "".join(_row(heads, (_escape(one["statement"]), _escape(ours(one)), badge(one["verdict"])))
                    for one in measured)
     summary = f"Published: {words}, {published.points(study, machine)} points, {counted(measured)} measured"
-    return f'<div id="set-{study}-{machine}">{_folded(summary, heads, body, False)}</div>'
+    return f'<div id="{published_verdicts.anchor(study, machine)}">{_folded(summary, heads, body, False)}</div>'
 
 
 def _side(one) -> str:

@@ -45,11 +45,12 @@ def judge(study, claim: dict, read: dict | None = None):
 def _stands(study, judged) -> dict | None:
     """The published verdict that stands where a run measured nothing, with `link`, to its numbers."""
     from labbook.claims import rules
+    from labbook.study.published_verdicts import address
 
     if judged.verdict != rules.NOT_RUN or study.run.published or not study.run.makes_page:
         return None
     stands = study.published_verdicts.get(judged.id)
-    return stands and stands | {"link": f"../book/compare.html#set-{study.name}-{stands['set']}"}
+    return stands and stands | {"link": address(study.name, stands["set"])}
 
 
 def _read(study, experiment, read) -> tuple[list[dict], dict]:

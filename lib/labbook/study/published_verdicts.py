@@ -104,6 +104,16 @@ def words(study: str, machine: str) -> str:
     return machine_kind.words(published.read_run(study, machine)["machine"])
 
 
+def address(study: str, machine: str) -> str:
+    """Where the book shows a set's numbers, from a page in book/ or notebooks/."""
+    return f"../book/compare.html#{anchor(study, machine)}"
+
+
+def anchor(study: str, machine: str) -> str:
+    """The id of a set's part of the page; without dots, which scripts of pages take for CSS classes."""
+    return f"set-{study}-{machine.replace('.', '-')}"
+
+
 def _judged_from(study: str, machine: str) -> str:
     """Digest of the rules, the claims and the set's points."""
     digest = hashlib.sha256()

@@ -6,7 +6,7 @@ import pytest
 
 from labbook.claims import claims, rules
 from labbook.pipeline import outcomes, publish
-from labbook.study import machine_kind, provenance
+from labbook.study import machine_kind, provenance, published_verdicts
 
 HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
 
@@ -45,10 +45,11 @@ def test_the_page_of_a_run_that_measured_nothing_shows_the_published_verdict(pub
     assert judged.verdict == rules.NOT_RUN and judged.published["verdict"] == rules.REPLICATED
     shown = judged._repr_html_()
     assert "not run" in shown and "replicated, 20" in shown
-    link = f"../book/compare.html#set-demo-{HERE}"
+    assert judged.published["link"] == published_verdicts.address("demo", HERE)
+    assert "." not in published_verdicts.anchor("demo", HERE)
     from labbook.claims.verdict import Verdicts
 
-    assert link in Verdicts("speed", [judged])._repr_html_()
+    assert judged.published["link"] in Verdicts("speed", [judged])._repr_html_()
 
 
 @pytest.mark.parametrize("machines, words", [
