@@ -62,7 +62,8 @@ def load(name: str, studies) -> dict[str, dict[str, dict]]:
 
     `quick` is the last run of this checkout, whatever its profile; `published` the set with the most
     points; `published:MACHINE` that of a machine (see data/published); a path: a claims.json, or a
-    folder of claims.json or STUDY.json files, such as another checkout's build/claims.
+    folder of claims.json or STUDY.json files, such as another checkout's build/claims or
+    data/published; of several files of a study the one in which most claims are measured.
     """
     if name == "quick":
         return {study: _by_id(claims.verdicts(study)) for study in studies}
@@ -87,11 +88,18 @@ def _of_path(path: Path) -> dict:
     files = [path] if path.is_file() else [*sorted(path.glob("*.json")), *sorted(path.glob("**/claims.json"))]
     found = {}
     for file in files:
-        for one in _read(file, needed=path.is_file()):
-            found.setdefault(one["study"], {}).setdefault(one["id"], one)
+        read = _read(file, needed=path.is_file())
+        for study in {one["study"] for one in read}:
+            of_study = _by_id(one for one in read if one["study"] == study)
+            if _measured(of_study) > _measured(found.get(study, {})) or study not in found:
+                found[study] = of_study
     if not found:
         raise InputError("no verdicts in this folder", file=path, allowed=ALLOWED)
     return found
+
+
+def _measured(verdicts: dict) -> int:
+    return sum(map(published_verdicts.is_measured, verdicts.values()))
 
 
 def _read(file: Path, needed: bool) -> list[dict]:

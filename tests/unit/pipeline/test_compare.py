@@ -69,6 +69,9 @@ def test_a_side_is_a_run_a_published_set_a_file_or_a_folder(sides):
     assert compare.load(str(root / "build/claims"), ["demo"]) == here
     for path in (other, other / "demo/epyc/claims.json"):
         assert compare.load(str(path), ["demo"])["demo"]["slower"]["verdict"] == "not replicated"
+    (other / "demo" / "arm").mkdir()
+    (other / "demo" / "arm" / "claims.json").write_text(json.dumps([verdict(n=0)]))
+    assert compare.load(str(other), ["demo"])["demo"]["slower"]["n"] == 6, "the one that measured more"
     assert compare.load(str(other), ["another"]) == {} and compare.load("published", ["demo"]) == {}
 
 
