@@ -132,6 +132,20 @@ def test_options_of_an_ask_that_do_not_go_together_are_refused(monkeypatch, caps
     assert re.search(said, capsys.readouterr().err)
 
 
+def test_status_shows_the_state_of_an_ask_on_demand(book, capsys):
+    book.study("cms", "1")
+    partial = book.write("build/pages/.cms.partial.ipynb", "{}")
+    board = {"which": "all", "claims": ["a", "b"], "asked": 2, "decided": 1, "closed": [], "now": {}, "at_s": 0, "seconds": 9,
+             "open": [{"id": "b", "statement": "s", "repeats": 6, "needed": 12, "seconds": 240.0, "late": True}]}
+    pages.accept("cms", partial, {"study": "cms", "state": "ok", "key": keys.page_key("cms", {}), "parameters": {},
+                                  "profile": "quick", "published": False, "board": board})
+    assert cli.main(["status"]) == 0
+    assert "1/2 decided" in (told := capsys.readouterr().out) and "open: b" not in told
+    assert cli.main(["status", "-v"]) == 0
+    assert ("cms: 1 of 2 claims decided\n  open: b, 6 repeats, needs about 12 repeats, about 4 min, longer than the time "
+            "given" in capsys.readouterr().out)
+
+
 def test_claims_for_people_and_programs(book, capsys):
     book.study("cms", "1")
     book.write("data/papers/cms/claims.yml", """- id: faster

@@ -20,7 +20,8 @@ LIBRARY = Path(__file__).resolve().parents[1]
 
 
 def judge(study, claim: dict, read: dict | None = None):
-    """The Verdict on a claim, from those repeats of its experiment that have all points that it needs.
+    """The Verdict on a claim, from those repeats of its experiment that have all points that it needs; in
+    an ask without stale points, where it measures these again.
 
     read: {experiment: (rows, conditions)}, filled with what was read, for further claims.
     """
@@ -32,6 +33,7 @@ def judge(study, claim: dict, read: dict | None = None):
         rows, conditions = _read(study, experiment, {} if read is None else read)
         parameters = experiment.parameters
         if not study.run.published:
+            rows = [row for row in rows if not (row["stale"] and study.run.ask and study.run.remeasure)]
             whole = ask.whole_repeats(experiment, claim, rows)
             rows = [row for row in rows if row["repeat"] in whole]
     judged = verdict.judge(

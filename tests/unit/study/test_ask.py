@@ -73,6 +73,20 @@ def test_stale_further_repeats_are_left_out_where_stale_ones_are_measured_again(
     assert len(make(claims=[OF_ONE])[1].points()) == 4 + 10
 
 
+def test_an_ask_does_not_take_a_claim_as_decided_by_records_that_it_measures_again(make, measure, asking, surveys,
+                                                                                   monkeypatch):
+    measure(*make(repeats=6, claims=[OF_ONE]), slow_a)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
+    monkeypatch.setenv("LABBOOK_PLAN", "1")
+    asking("slower")
+    study, speed = make(repeats=6, claims=[OF_ONE])
+    measure(study, speed)
+    with pytest.raises(Stopped):
+        study.complete()
+    assert surveys()[-1]["claims"][0]["verdict"] == "not run"
+    assert set(surveys()[-1]["experiments"]["speed"]["done"]) == {0}
+
+
 def test_the_page_needs_no_further_point_and_shows_published_ones_where_none_was_measured(
         make, measure, asking, monkeypatch):
     monkeypatch.setattr(published, "has", lambda study, experiment: experiment == "disks")
