@@ -37,7 +37,7 @@ FEW = {"load.requests": 50, "load.seconds_at_most": 0.2, "load.warmup_requests":
 ONE = {f"{group}.clients": [2] for group in ("clients", "nodes", "placed", "levels", "writes", "wiki")}
 STUDIES = {
     "cms_scalability": Study(
-        tiny={**FEW, **ONE, "warm.rounds": 1, "warm.requests": 20, "warm.seconds": 0.2,
+        tiny={**FEW, **ONE, "warm.rounds": 1, "warm.clients": 2, "warm.requests": 20, "warm.seconds": 0.2,
               **_off("nodes", "writes", "warmth", "wiki")},
         grows="clients.repeats",
         kills={"up": 8, "systems": 5, "fill": 6, "load": 6, "record": 6, "down": 5}),

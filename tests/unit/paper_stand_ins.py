@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+from labbook.study.paired import Slice, order
 from labbook.study.point import Point
 
 
@@ -11,16 +12,21 @@ def point(name="response", repeat=1, **params) -> Point:
 
 
 class StandIn:
-    """A study whose attempts use `lab` and keep what was recorded."""
+    """A study whose attempts use `lab` and keep what was recorded. `hosts`: {arm: its hosts}."""
 
-    def __init__(self, lab, folder=None, wan_rtt_ms=None):
+    def __init__(self, lab, folder=None, wan_rtt_ms=None, hosts=None):
+        self.hosts = hosts
         self.lab, self.folder, self.recorded, self._wan_rtt_ms = lab, folder, [], wan_rtt_ms
 
     @contextmanager
     def attempt(self, point):
         yield SimpleNamespace(
-            point=point, lab=self.lab, setup=lambda make: make(self.lab),
+            point=point, lab=self.lab, setup=lambda make, arm=None: make(self.lab),
             check_links=lambda: [{"measured_rtt_ms": self._wan_rtt_ms}],
+            slices=lambda rounds: [
+                Slice(arm, number, point=point.of(arm), hosts=self.hosts[arm])
+                for number, arm in order(point.arm_values, rounds, point.repeat)],
+            record_slices=lambda slices, **more: self.recorded.append({"slices": slices, **more}),
             record=lambda rows=None, metrics=None, **more: self.recorded.append(
                 {"rows": rows, "metrics": metrics, **more}))
 

@@ -19,7 +19,7 @@ def summary(experiment):
     if len(found) or not (run.ask and run.ask.page) or not published.has(
             experiment.study.name, experiment.name):
         return found
-    rows = published.load(experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
+    rows = _published(experiment)
     return rows.assign(run="published") if len(rows) else found
 
 
@@ -28,13 +28,18 @@ def measured(experiment):
     import pandas as pd
 
     if experiment.study.run.published:
-        rows = [] if _came_later(experiment) else published.load(
-            experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
+        rows = [] if _came_later(experiment) else _published(experiment)
     else:
         rows = [row for meta in metas(experiment)
                 for row in summary_rows(meta, experiment.study.run.is_stale(meta))]
     columns = ["point", *experiment.parameters, "repeat", "block", "order", "stale"]
     return pd.DataFrame(rows) if len(rows) else pd.DataFrame(columns=columns)
+
+
+def _published(experiment):
+    """The published rows. They have no value of a parameter that came later."""
+    rows = published.load(experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
+    return rows.reindex(columns=dict.fromkeys([*rows, *experiment.parameters]))
 
 
 def _came_later(experiment) -> bool:

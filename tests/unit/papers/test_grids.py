@@ -54,7 +54,7 @@ def test_what_the_claims_compare_is_in_the_full_profile(study):
     for claim in claims.load(study):
         if claim["rule"]["name"] == "not_testable":
             continue
-        points = [point.params for point in experiments[claim["experiment"]].points()]
+        points = [arm for point in experiments[claim["experiment"]].points() for arm in point.arms]
         lacking |= {claim["id"]: what for what in [not_measured(claim["rule"], points)] if what}
     assert not lacking
 

@@ -20,7 +20,11 @@ from labbook.workloads.keyvalue.contents import fill_and_warm, shared_pages
 from labbook.workloads.keyvalue.load import check_load, keyvalue
 
 STORES = ("cassandra", "mysql")
-SERVER_OF = {1: "small", 2: "large"}    # host by the point's `cores`
+SERVER_OF = {1: "small", 2: "large"}    # server by the point's `cores`
+CLIENT = "client"
+CEILING = "idle"                        # host of the server that shows the clients' ceiling
+WARM = ("clients", "requests", "seconds", "within")     # of fill_and_warm, as warm_...
+LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
 AS_SHIPPED = "as_shipped"               # durability: the store's default
@@ -68,6 +72,11 @@ class Layout:
         """The protocols of the eras' stores, and the wiki's."""
         return sorted({self.protocol(era, store) for era in eras for store in STORES} | {"http"})
 
+    @property
+    def servers(self) -> dict:
+        """{store: a server of each size, in the order of SERVER_OF}: for stores that are up at once."""
+        return {store: [f"{size}{number}" for size in SERVER_OF.values()] for store, number in zip(STORES, ("", 2))}
+
     def _of_role(self, role):
         return [host.name for host in self.description.hosts if host.role == role]
 
@@ -77,15 +86,38 @@ def measure_ceiling(study, experiment) -> None:
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            null = attempt.setup(lambda lab: NullServer(
-                lab.host(point.server), protocol=point.protocol,
-                value_bytes=point.value_bytes).up())
-            load = make_calls(attempt, null)
+            null = attempt.setup(lambda lab: new_null(lab.host(CEILING), point, point.protocol))
+            load = make_calls(attempt.lab, point, null)
             attempt.record(load.rows, metrics=load.metrics, facts=null.facts())
 
 
+def measure_stores(study, experiment, ceiling) -> None:
+    """Measure both stores, which are paired, in `slices` each on servers of the point's size, while all
+    other hosts are frozen.
+
+    `ceiling`: the experiment of measure_ceiling. With one client each slice is `alone`, too.
+    """
+    testbed = Layout.of(study)
+    check(experiment)
+    check_stores(experiment, testbed)
+    for point in experiment.remaining():
+        with study.attempt(point) as attempt:
+            slices, stores, facts = attempt.slices(point.slices), {}, {}
+            for one in slices:
+                host = one.hosts[list(SERVER_OF).index(point.cores)]
+                if one.arm not in stores:
+                    stores[one.arm] = attempt.setup(
+                        lambda lab, one=one, host=host: warm_store(lab, one.point, testbed, host), arm=one.arm)
+                    facts[one.arm] = attempt.setup(lambda lab, one=one: stores[one.arm].facts(), arm=one.arm)
+                with attempt.lab.only(CLIENT, host):
+                    load, one.metrics = measure_server(attempt.lab, one.point, stores[one.arm], ceiling)
+                one.rows = load.rows
+            attempt.record_slices(slices, facts=facts, arm_metrics={arm: {"client_limited": max(
+                one.metrics["client_limited"] for one in slices if one.arm == arm)} for arm in stores})
+
+
 def measure_store(study, experiment, ceiling) -> None:
-    """Measure the point's store on one server. `ceiling`: the experiment of measure_ceiling."""
+    """Measure the point's store on one server."""
     testbed = Layout.of(study)
     check_stores(experiment, testbed)
     _measure(study, experiment, ceiling, lambda lab, point: warm_store(lab, point, testbed))
@@ -118,16 +150,54 @@ def check(experiment) -> None:
 
 def check_stores(experiment, testbed: Layout) -> None:
     """InputError for settings that a point's store does not allow, before a lab is brought up."""
-    for point in experiment.points():
+    for point in (arm for paired in experiment.points() for arm in arms(paired)):
         name, settings = store_of(point, testbed)
         find(name).checked(settings)
 
 
-def make_calls(attempt, target):
-    """Make the calls of the attempt's point to the target; returns their rows and metrics."""
-    point = attempt.point
-    return keyvalue(Crew.of(attempt.lab), target, seed=point.seed,
-                    **{name: point.params[name] for name in LOAD})
+def arms(point) -> list:
+    """The points of a point's stores, where these are paired; the point itself otherwise."""
+    return [point.of(store) for store in point.arm_values] or [point]
+
+
+def make_calls(lab, point, target, **other):
+    """Make the point's calls to the target, or with `other` settings; returns their rows and metrics."""
+    load = {name: point.params[name] for name in LOAD} | other
+    return keyvalue(Crew.of(lab), target, seed=point.seed, **load)
+
+
+def measure_server(lab, point, store, ceiling) -> tuple:
+    """(load, metrics) of the point's calls to a store on its share and, of one client, of `alone`."""
+    load = make_calls(lab, point, store)
+    limit = limited(point, store.protocol, load.metrics, ceiling)
+    more = alone(lab, point, store) if point.clients == 1 else {}
+    return load, {**load.metrics, "client_limited": float(limit), **more}
+
+
+def alone(lab, point, store) -> dict:
+    """What a store itself takes for a call of one client, with all the time of its cores.
+
+    alone_ms: median time of a call. null_ms: that of the same call to a server that only answers, on the
+    store's host, measured just before. own_ms: the difference, without the client's time; 1 µs at least.
+    """
+    host, share = store.host.name, store.host.limits["quota"]
+    lab.limit(host, None)
+    null = new_null(store.host, point, store.protocol)
+    null_ms, alone_ms = (median_ms(make_calls(lab, point, target, seconds_at_most=point.alone_seconds))
+                         for target in (null, store))
+    null.destroy()
+    lab.limit(host, share)
+    return {"alone_ms": alone_ms, "null_ms": null_ms, "own_ms": max(alone_ms - null_ms, LEAST_MS)}
+
+
+def new_null(host, point, protocol: str) -> NullServer:
+    """A server of this protocol, up, that only answers."""
+    return NullServer(host, protocol=protocol, value_bytes=point.value_bytes).up()
+
+
+def median_ms(load) -> float:
+    """The median time of a load's successful calls."""
+    return float(load.rows["seconds"][load.rows["ok"]].median() * 1000)
 
 
 def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: {}) -> None:
@@ -141,7 +211,7 @@ def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: 
         with study.attempt(point) as attempt:
             servers = attempt.setup(lambda lab: bring_up(lab, point))
             target = servers[-1] if isinstance(servers, list) else servers
-            load = make_calls(attempt, target)
+            load = make_calls(attempt.lab, point, target)
             limit = limited(point, target.protocol, load.metrics, ceiling)
             attempt.record(load.rows, facts=target.facts(), metrics={
                 **load.metrics, "client_limited": float(limit), **also(attempt, target)})
@@ -150,15 +220,22 @@ def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: 
 def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
     """Whether the clients may have limited the point's rate.
 
-    The large server also uses the clients' core, so its ceiling is measured with a null server in its
-    place, and the core's capacity for clients is reduced by the server's share.
+    The large server also uses the clients' core, so its share is taken from what the clients have of
+    their core, and from their ceiling. One client always takes a part of the time, which `alone`
+    subtracts; so it is judged by its core alone.
     """
     large = SERVER_OF.get(point.params.get("cores")) == "large"
-    op = "write" if point.op == "update" else point.op
-    rates = ceiling.summary().set_index(["protocol", "server", "op", "clients"])
-    ceilings = ceilings_in(rates.loc[[(protocol, "large" if large else "idle", op, point.clients)]])
     free = 1 - point.large_share if large else 1
+    ceilings = [[rate * free for rate in of_hosts]
+                for of_hosts in (ceiling_of(point, protocol, ceiling) if point.clients > 1 else [])]
     return limited_by_clients(metrics["issued_per_s"], ceilings, metrics["clients_cpu_share"] / free)
+
+
+def ceiling_of(point, protocol: str, ceiling) -> list:
+    """Rates of the point's clients with a server that only answers: a list of each host's, a repeat."""
+    op = "write" if point.op == "update" else point.op
+    rates = ceiling.summary().set_index(["protocol", "op", "clients"])
+    return ceilings_in(rates.loc[[(protocol, op, point.clients)]])
 
 
 def store_of(point, testbed: Layout) -> tuple[str, dict]:
@@ -171,19 +248,25 @@ def store_of(point, testbed: Layout) -> tuple[str, dict]:
     return name, settings
 
 
-def warm_store(lab, point, testbed: Layout):
-    """The point's store on its server, filled and warmed."""
+def warm_store(lab, point, testbed: Layout, host: str | None = None):
+    """The point's store, filled and warmed, on `host` or on the first server of the point's size."""
     name, settings = store_of(point, testbed)
-    host = SERVER_OF[point.params.get("cores", 1)]
-    store = find(name)(lab.host(host), **settings)
-    return warmed(lab, store, point, {host: point.params[f"{host}_share"]})
+    size = SERVER_OF[point.params.get("cores", 1)]
+    host = host or size
+    lab.limit(host, None)
+    store = find(name)(lab.host(host), **settings).up()
+    store.create_table()
+    return warmed(lab, store, point, {host: point.params[f"{size}_share"]})
 
 
 def warm_ring(lab, point, testbed: Layout) -> Ring:
     """The point's Cassandra nodes, filled and warmed."""
     hosts = testbed.nodes[:point.nodes]
+    for host in hosts:
+        lab.limit(host, None)
     ring = Ring([lab.host(host) for host in hosts], version=point.version, rows=point.table_rows,
-                replication=point.replication, placement=point.placement)
+                replication=point.replication, placement=point.placement).up()
+    ring.create_table()
     return warmed(lab, ring, point, dict.fromkeys(hosts, point.node_share))
 
 
@@ -195,16 +278,14 @@ def wikis(lab, point, testbed: Layout) -> list:
 
 
 def warmed(lab, target, point, shares: dict):
-    """Bring the target up, fill it and warm it without limits, then apply `shares`; returns the target.
+    """Fill the target and warm it without limits, then give its hosts their shares ({host: share of a
+    core}); returns the target.
 
-    shares: {host: share of a core}. A point with `warmed` "cold" is not warmed.
+    A point with `warmed` "cold" is not warmed.
     """
     rounds = 0 if point.params.get("warmed") == "cold" else point.warm_rounds
-    for host in shares:
-        lab.limit(host, None)
-    target.up().create_table()
     fill_and_warm(Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes,
-                  rounds=rounds, requests=point.warm_requests, seconds=point.warm_seconds)
+                  rounds=rounds, **{name: point.params[f"warm_{name}"] for name in WARM})
     for host, share in shares.items():
         lab.limit(host, share)
     return target

@@ -1,7 +1,5 @@
 """Fill a store, warm it, and check what it holds."""
 
-from itertools import product
-
 from labbook.targets import DOTS, RANDOM, Servers, addresses
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.load import keyvalue
@@ -10,7 +8,6 @@ from labbook.workloads.keyvalue.spec import spec_of
 
 FIRST_SECONDS = 120     # for a server that has just started to answer for the first time
 ROWS_A_SECOND = 50      # at least
-MANY, ONE = 10, 1       # clients that warm a server: hot code under load, and one call at a time
 
 
 def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DOTS,
@@ -26,20 +23,26 @@ def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DO
              timeout=FIRST_SECONDS + rows / ROWS_A_SECOND)
 
 
-def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds: int, requests: int,
-                  seconds: float) -> None:
+def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds: int, clients: int,
+                  requests: int, seconds: float, within: float) -> list[float]:
     """Write all rows to every replica; then warm a server that has just started, until its hot code
     is compiled and its caches are full.
 
-    `rounds` times reads and writes by many clients and by one, `requests` of each client or as many
-    as it makes in `seconds`. Several servers get as many rounds each.
+    Each of at most `rounds` rounds reads and writes, `requests` of each of `clients` clients or as many
+    as they make in `seconds`. The server is warm when neither a read nor a write needs more than `within` (0.05: 5 %) less CPU than in the
+    round before. Returns the servers' CPU of a read and a write together in each round, µs. Several
+    servers get as many times as many rounds at most.
     """
     table = dict(rows=rows, value_bytes=value_bytes)
     fill(crew, target, **table, consistency=_strongest_level(target))
-    for op, clients in product(["read", "write"] * (rounds * len(addresses(target))),
-                               [MANY, ONE]):
-        keyvalue(crew, target, op=op, clients=clients, requests=requests, warmup_requests=0,
-                 seconds_at_most=seconds, seed=0, **table)
+    costs = []
+    while len(costs) < rounds * len(addresses(target)):
+        loads = [keyvalue(crew, target, op=op, clients=clients, requests=requests, warmup_requests=0,
+                          seconds_at_most=seconds, seed=len(costs), **table) for op in ("read", "write")]
+        costs.append([load.metrics["server_cpu_us_per_call"] for load in loads])
+        if len(costs) > 1 and all(now > (1 - within) * before for before, now in zip(*costs[-2:])):
+            break
+    return [sum(cost) for cost in costs]
 
 
 def readable(crew, target: Servers, *, rows: int, value_bytes: int, values: str = RANDOM,

@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -11,22 +13,22 @@ from labbook.papers.cms_scalability import experiments
 LOAD = dict(op="read", clients=30, rows=1, consistency="ONE", requests=100, value_bytes=100,
             warmup_requests=5, seconds_at_most=2)
 STORE = dict(era="paper", store="mysql", durability="as_shipped", small_share=0.2, large_share=0.4,
-             table_rows=10, warm_rounds=2, warm_requests=50, warm_seconds=1)
+             table_rows=10, warm_rounds=2, warm_clients=16, warm_requests=50, warm_seconds=1, warm_within=0.05)
+WARM = dict(rows=10, value_bytes=100, rounds=2, clients=16, requests=50, seconds=1, within=0.05)
+find = experiments.find
 CEILING = pd.DataFrame([
-    dict(protocol=protocol, server=server, op=op, clients=30, issued_per_s=[rate])
-    for protocol in ("mysql", "thrift", "http") for server, rate in (("idle", 1000.0), ("large", 500.0))
-    for op in ("read", "write")])
+    dict(protocol=protocol, op=op, clients=30, issued_per_s=[900.0])
+    for protocol in ("mysql", "thrift", "http") for op in ("read", "write")])
+SECONDS = {"null": 0.002, "mysql": 0.005, "cassandra": 0.009}   # that a call takes
 
 
 class Server:
     """In place of a store, a ring or a wiki; writes down what is done with it."""
 
-    checked = experiments.find("mysql").checked
-    speaks = experiments.find("mysql").speaks
-
     def __init__(self, log, name, host, protocol="mysql", **settings):
-        self.log, self.name, self.protocol, self.address = log, name, protocol, host
-        log.append((name, host, settings))
+        self.log, self.name, self.protocol, self.host = log, name, protocol, host
+        log.append((name, host.name, settings) if hasattr(host, "name") else (
+            name, [one.name for one in host], settings))
 
     def up(self):
         self.log.append(f"{self.name} up")
@@ -34,6 +36,9 @@ class Server:
 
     def create_table(self):
         self.log.append("table")
+
+    def destroy(self):
+        """Forgotten with the test."""
 
     def facts(self):
         return {"system": self.name}
@@ -46,11 +51,14 @@ def log(monkeypatch):
 
     def calls(crew, target, *, seed, **load):
         done.append(("calls", target.name, load))
-        return SimpleNamespace(rows=[], metrics={"issued_per_s": [400.0], "clients_cpu_share": 0.3})
+        rows = pd.DataFrame({"seconds": 3 * [SECONDS.get(target.name, 0.01)], "ok": True})
+        return SimpleNamespace(rows=rows, metrics={"issued_per_s": [400.0], "clients_cpu_share": 0.3})
 
     def store(name):
-        return type("Store", (Server,), {"__init__": lambda self, host, **settings: Server.__init__(
-            self, done, name, host, **settings)})
+        return type("Store", (Server,), {
+            "checked": find(name).checked, "speaks": find(name).speaks,
+            "__init__": lambda self, host, **settings: Server.__init__(
+                self, done, name, host, find(name).speaks(**settings), **settings)})
 
     monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
     monkeypatch.setattr(experiments, "find", store)
@@ -71,9 +79,22 @@ def log(monkeypatch):
 
 @pytest.fixture
 def study(log):
-    lab = SimpleNamespace(host=lambda name: name,
-                          limit=lambda host, share: log.append(("limit", host, share)))
-    return StandIn(lab, folder=paths.papers("cms_scalability"))
+    hosts = {}
+
+    def host(name):
+        return hosts.setdefault(name, SimpleNamespace(name=name, limits={}))
+
+    def limit(name, share):
+        log.append(("limit", name, share))
+        host(name).limits["quota"] = share
+
+    def only(*names):
+        log.append(("only", *names))
+        return nullcontext()
+
+    lab = SimpleNamespace(host=host, limit=limit, only=only)
+    return StandIn(lab, folder=paths.papers("cms_scalability"),
+                   hosts={"cassandra": ["small", "large"], "mysql": ["small2", "large2"]})
 
 
 @pytest.fixture
@@ -87,6 +108,7 @@ def test_the_testbed_is_that_of_the_labs_description():
     assert testbed.protocols(["paper", "today"]) == ["cql", "http", "mysql", "thrift"]
     assert (testbed.version("paper", "mysql"), testbed.version("today", "mysql")) == ("5.5.9", "today")
     assert len(testbed.nodes) == 5 and len(testbed.web) == 2 and testbed.shares["idle"] is None
+    assert {host for hosts in testbed.servers.values() for host in hosts} < set(testbed.shares)
 
 
 def test_a_store_has_the_points_durability_and_mysql_its_engine(testbed):
@@ -101,8 +123,12 @@ def test_a_store_has_the_points_durability_and_mysql_its_engine(testbed):
 @pytest.mark.parametrize("wrong", [{"durability": "perodic"}, {"era": "papr"}])
 def test_a_store_that_cannot_be_is_refused_before_a_lab(wrong):
     testbed = experiments.Layout.of(SimpleNamespace(folder=paths.papers("cms_scalability")))
-    with pytest.raises(InputError):
-        experiments.check_stores(StandIn.experiment(point(**STORE | wrong)), testbed)
+    one = point(**STORE | wrong)
+    both = replace(point(**{name: value for name, value in one.params.items() if name != "store"}),
+                   paired={"store": ["cassandra", "mysql"]})
+    for measured in (one, both):
+        with pytest.raises(InputError):
+            experiments.check_stores(StandIn.experiment(measured), testbed)
 
 
 def test_a_load_that_cannot_be_is_refused_before_a_lab():
@@ -114,38 +140,82 @@ def test_a_store_is_warmed_with_all_of_its_cores_and_measured_on_its_share(study
     measured = point(**STORE, **LOAD, cores=1)
     experiments.measure_store(study, study.experiment(measured), study.experiment(summary=CEILING))
     assert log == [
-        ("mysql", "small", {"version": "5.5.9"}), ("limit", "small", None), "mysql up", "table",
-        ("warm", dict(rows=10, value_bytes=100, rounds=2, requests=50, seconds=1)),
-        ("limit", "small", 0.2), ("calls", "mysql", LOAD)]
+        ("limit", "small", None), ("mysql", "small", {"version": "5.5.9"}), "mysql up", "table",
+        ("warm", WARM), ("limit", "small", 0.2), ("calls", "mysql", LOAD)]
     assert study.recorded[0]["metrics"]["client_limited"] == 0
 
 
-def test_the_large_server_is_measured_against_the_ceiling_in_its_place(study, log):
-    measured = point(**STORE, **LOAD, cores=2)      # 400 a second are more than 0.7 of 500
-    experiments.measure_store(study, study.experiment(measured), study.experiment(summary=CEILING))
-    assert log[0][1] == "large" and log[-2] == ("limit", "large", 0.4)
-    assert study.recorded[0]["metrics"]["client_limited"] == 1
+def measured(study, **more):
+    """What is recorded of a point of both stores, on large servers."""
+    pair = {name: value for name, value in STORE.items() if name != "store"} | LOAD | dict(
+        cores=2, slices=1, alone_seconds=0.5) | more
+    both = replace(point(**pair), paired={"store": ["cassandra", "mysql"]})
+    experiments.measure_stores(study, study.experiment(both), study.experiment(summary=CEILING))
+    return study.recorded[0]
 
 
-def test_of_the_clients_core_the_large_server_leaves_them_a_part():
-    metrics = {"issued_per_s": [100.0], "clients_cpu_share": 0.5}
+def test_both_stores_are_warmed_and_measured_in_turn_on_servers_of_the_points_size(study, log):
+    recorded = measured(study, slices=2)
+    up = [one for one in log if one[0] in ("cassandra", "mysql")]
+    assert up == [("cassandra", "large", {"version": "0.7.0"}), ("mysql", "large2", {"version": "5.5.9"})]
+    assert [one for one in log if one[0] == "limit"] == [
+        ("limit", "large", None), ("limit", "large", 0.4), ("limit", "large2", None), ("limit", "large2", 0.4)]
+    assert [one[1:] for one in log if one[0] == "calls"] == [
+        (store, LOAD) for store in ("cassandra", "mysql", "mysql", "cassandra")]
+    assert [one[1:] for one in log if one[0] == "only"] == [
+        ("client", host) for host in ("large", "large2", "large2", "large")]
+    assert [one.arm for one in recorded["slices"]] == ["cassandra", "mysql", "mysql", "cassandra"]
+    assert recorded["facts"]["mysql"] == {"system": "mysql"}
+    assert not any("own_ms" in one.metrics for one in recorded["slices"])
+
+
+def test_a_store_whose_clients_were_the_limit_in_one_slice_is_limited(study, monkeypatch):
+    limits = iter([True, False, False, False])
+    monkeypatch.setattr(experiments, "limited", lambda *_: next(limits))
+    assert measured(study, slices=2)["arm_metrics"] == {
+        "cassandra": {"client_limited": 1}, "mysql": {"client_limited": 0}}
+
+
+def test_with_one_client_a_stores_own_time_is_that_beyond_a_server_that_only_answers(study, log):
+    recorded = measured(study, clients=1)
+    asked, alone = LOAD | {"clients": 1}, LOAD | {"clients": 1, "seconds_at_most": 0.5}
+    assert log[-8:] == [
+        ("only", "client", "large2"), ("calls", "mysql", asked), ("limit", "large2", None), ("null", "large2", {"value_bytes": 100}), "null up",
+        ("calls", "null", alone), ("calls", "mysql", alone), ("limit", "large2", 0.4)]
+    assert [one.metrics["null_ms"] for one in recorded["slices"]] == [2, 2]
+    assert [one.metrics["own_ms"] for one in recorded["slices"]] == pytest.approx([7, 3])
+
+
+def test_a_store_as_fast_as_a_server_that_only_answers_has_the_least_own_time(study, monkeypatch):
+    monkeypatch.setitem(SECONDS, "mysql", 0.001)
+    assert measured(study, clients=1)["slices"][1].metrics["own_ms"] == experiments.LEAST_MS
+
+
+def test_of_the_clients_core_and_ceiling_the_large_server_leaves_them_a_part():
     ceiling = StandIn.experiment(summary=CEILING)
-    limited = [experiments.limited(point(**STORE, **LOAD | {"op": op}, cores=cores), "mysql", metrics,
-                                   ceiling) for cores in (1, 2) for op in ("read", "update")]
-    assert limited == [False, False, True, True]
+
+    def limited(**metrics):
+        return [experiments.limited(point(**STORE, **LOAD | {"op": op}, cores=cores), "mysql",
+                                    {"issued_per_s": [100.0], "clients_cpu_share": 0.3} | metrics, ceiling)
+                for cores in (1, 2) for op in ("read", "update")]
+    assert limited() == 4 * [False]
+    assert not experiments.limited(point(**STORE, **LOAD | {"clients": 1}), "mysql", {
+        "issued_per_s": [900.0], "clients_cpu_share": 0.3}, ceiling)
+    assert limited(clients_cpu_share=0.5) == limited(issued_per_s=[500.0]) == [False, False, True, True]
 
 
 def test_a_cold_server_is_only_filled(study, log):
     measured = point(**STORE, **LOAD, warmed="cold")
     experiments.measure_store(study, study.experiment(measured), study.experiment(summary=CEILING))
-    assert log[4] == ("warm", dict(rows=10, value_bytes=100, rounds=0, requests=50, seconds=1))
+    assert log[4] == ("warm", WARM | {"rounds": 0})
 
 
 def test_a_ring_has_as_many_nodes_as_the_point_says(study, log):
     measured = point(**LOAD, nodes=2, placement="hash", replication=1, version="0.7.0", node_share=0.16,
-                     table_rows=1000, warm_rounds=2, warm_requests=50, warm_seconds=1)
+                     table_rows=1000, warm_rounds=2, warm_clients=16, warm_requests=50, warm_seconds=1, warm_within=0.05)
     experiments.measure_ring(study, study.experiment(measured), study.experiment(summary=CEILING))
-    assert log[0] == ("ring", ["node1", "node2"], dict(version="0.7.0", rows=1000, replication=1,
+    assert log[:2] == [("limit", "node1", None), ("limit", "node2", None)]
+    assert log[2] == ("ring", ["node1", "node2"], dict(version="0.7.0", rows=1000, replication=1,
                                                        placement="hash"))
     assert log[-3:-1] == [("limit", "node1", 0.16), ("limit", "node2", 0.16)]
 
@@ -160,7 +230,6 @@ def test_several_wikis_over_one_store_are_asked_whether_they_share_pages(study, 
     assert {name: metrics[name] for name in metrics if name == "shared"} == more
 
 
-def test_the_ceiling_is_measured_on_the_server_that_the_point_names(study, log):
-    measured = point(**LOAD, protocol="cql", server="large")
-    experiments.measure_ceiling(study, study.experiment(measured))
-    assert log[0] == ("null", "large", dict(value_bytes=100)) and study.recorded[0]["facts"]
+def test_the_ceiling_is_measured_with_a_server_that_has_a_core(study, log):
+    experiments.measure_ceiling(study, study.experiment(point(**LOAD, protocol="cql")))
+    assert log[0] == ("null", "idle", dict(value_bytes=100)) and study.recorded[0]["facts"]

@@ -17,29 +17,43 @@ from labbook.workloads.keyvalue.on_host.contents import count_shared
 from labbook.workloads.keyvalue.wire.pairs import WrongValue
 
 
+WARM = dict(rows=7, value_bytes=50, clients=20, requests=9, seconds=0.5, within=0.05)
+SERVER = SimpleNamespace(protocol="cql", address="a")
+SERVERS = SimpleNamespace(protocol="cql", address="a", addresses=["a", "b", "c"])
+
+
 @pytest.fixture
 def calls(monkeypatch):
-    made = []
-    monkeypatch.setattr(contents, "fill", lambda crew, target, **told: made.append(("fill", told)))
-    monkeypatch.setattr(contents, "keyvalue", lambda crew, target, **told: made.append(("load", told)))
+    """What was called, in order; `costs`: the servers' CPU of each load, µs, the last one for all further ones."""
+    made = SimpleNamespace(order=[], costs=[80.0])
+
+    def load(crew, target, **told):
+        made.order.append(("load", told))
+        cost = made.costs.pop(0) if len(made.costs) > 1 else made.costs[0]
+        return SimpleNamespace(metrics={"server_cpu_us_per_call": cost})
+
+    monkeypatch.setattr(contents, "fill", lambda crew, target, **told: made.order.append(("fill", told)))
+    monkeypatch.setattr(contents, "keyvalue", load)
     return made
 
 
-@pytest.mark.parametrize("target, servers", [
-    (SimpleNamespace(protocol="cql", address="a"), 1), (SimpleNamespace(protocol="cql", address="a", addresses=["a", "b", "c"]), 3)])
-def test_rounds_are_for_each_server(calls, target, servers):
-    contents.fill_and_warm("crew", target, rows=7, value_bytes=50, rounds=2, requests=9, seconds=0.5)
-    (first, told), *loads = calls
+def test_a_server_is_warm_once_neither_reads_nor_writes_get_cheaper(calls):
+    calls.costs = [400.0, 300.0, 100.0, 60.0, 97.0, 40.0, 96.0, 39.0, 50.0]
+    assert contents.fill_and_warm("crew", SERVER, rounds=9, **WARM) == [700.0, 160.0, 137.0, 135.0]
+    (first, told), *loads = calls.order
     assert first == "fill" and told["consistency"] == "ALL" and told["rows"] == 7
-    assert len(loads) == 2 * 2 * 2 * servers
-    assert [(load["op"], load["clients"]) for _, load in loads[:4]] == [
-        ("read", 10), ("read", 1), ("write", 10), ("write", 1)]
+    assert [(load["op"], load["clients"]) for _, load in loads] == 4 * [("read", 20), ("write", 20)]
+
+
+@pytest.mark.parametrize("target, servers", [(SERVER, 1), (SERVERS, 3)])
+def test_a_server_that_never_gets_warm_has_its_rounds_for_each_server(calls, target, servers):
+    calls.costs = [1000.0 * 0.9 ** n for n in range(99)]
+    assert len(contents.fill_and_warm("crew", target, rounds=2, **WARM)) == 2 * servers
 
 
 def test_no_rounds_leave_a_server_cold_but_filled(calls):
-    contents.fill_and_warm("crew", SimpleNamespace(protocol="cql", address="a"), rows=1, value_bytes=50, rounds=0,
-                       requests=9, seconds=0.5)
-    assert [what for what, _ in calls] == ["fill"]
+    assert contents.fill_and_warm("crew", SERVER, rounds=0, **WARM) == []
+    assert [what for what, _ in calls.order] == ["fill"]
 
 
 class Crew:
