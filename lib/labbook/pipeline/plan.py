@@ -102,7 +102,8 @@ def _size(lab, what) -> str:
 def privileged(lab: LabDescription) -> list[str]:
     """The actions as root of bringing a lab up, in words."""
     actions = [f"{len(lab.hosts)} hosts in their own namespaces "
-               f"({', '.join(host.name for host in lab.hosts)}), a bridge a site"]
+               f"({', '.join(host.name for host in lab.hosts)}), a bridge a site",
+               "control groups that freeze hosts which are not measured"]
     for link in lab.links:
         asked = ", ".join(f"{k} {v}" for k, v in link.items() if k != "between" and v)
         shape = f" shaped to {asked}" if asked else ""

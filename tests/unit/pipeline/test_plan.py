@@ -63,7 +63,7 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
     actions = "\n".join(plan.privileged(LabDescription.load(file)))
     assert "3 hosts in their own namespaces (db1, db2, client)" in actions
     assert "a link a - b shaped to rtt_ms 100" in actions and "loss" not in actions
-    assert "control group of db2: cores, memory" in actions
+    assert "control group of db2: cores, memory" in actions and "freeze" in actions
     assert "a file system on a loop device for db1" in actions
     assert "the kernel's trace of requests to db2's disk" in actions
 
