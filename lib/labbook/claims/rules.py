@@ -20,7 +20,8 @@ rises_by       the slope of the metric over `along` is between `low` and `high` 
 scales_with    the metric follows a power law of `along`, with an exponent from `low` to `high`
                (either may be omitted), without a constant beside it
 proportional   beside a constant, such as the time to start, the metric follows a power law of `along`
-               with an exponent from `low` to `high`: 1 is a line. It takes three values of `along`
+               with an exponent from `low` to `high`: 1 is a line. It takes three values of `along`,
+               and points that vary by about a tenth: at a third, the fit is biased on a bound
 grows_alike    the growth of `of`, as in grows_with, over that of `than` is between 1/`margin` and
                `margin`
 grows_less     the growth of `of` is below 1/`margin` of the growth of `than`
