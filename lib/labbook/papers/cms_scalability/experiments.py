@@ -112,8 +112,10 @@ def measure_stores(study, experiment, ceiling) -> None:
                 with attempt.lab.only(CLIENT, host):
                     load, one.metrics = measure_server(attempt.lab, one.point, stores[one.arm], ceiling)
                 one.rows = load.rows
-            attempt.record_slices(slices, facts=facts, arm_metrics={arm: {"client_limited": max(
-                one.metrics["client_limited"] for one in slices if one.arm == arm)} for arm in stores})
+            attempt.record_slices(slices, facts=facts, arm_metrics={arm: {
+                **store.warmth.metrics, "client_limited": max(
+                    one.metrics["client_limited"] for one in slices if one.arm == arm)}
+                for arm, store in stores.items()})
 
 
 def measure_store(study, experiment, ceiling) -> None:
@@ -210,11 +212,11 @@ def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: 
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             servers = attempt.setup(lambda lab: bring_up(lab, point))
-            target = servers[-1] if isinstance(servers, list) else servers
+            store, target = (servers[0], servers[-1]) if isinstance(servers, list) else (servers, servers)
             load = make_calls(attempt.lab, point, target)
             limit = limited(point, target.protocol, load.metrics, ceiling)
             attempt.record(load.rows, facts=target.facts(), metrics={
-                **load.metrics, "client_limited": float(limit), **also(attempt, target)})
+                **load.metrics, **store.warmth.metrics, "client_limited": float(limit), **also(attempt, target)})
 
 
 def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
@@ -279,13 +281,14 @@ def wikis(lab, point, testbed: Layout) -> list:
 
 def warmed(lab, target, point, shares: dict):
     """Fill the target and warm it without limits, then give its hosts their shares ({host: share of a
-    core}); returns the target.
+    core}); returns the target, whose `warmth` says what warming took.
 
     A point with `warmed` "cold" is not warmed.
     """
     rounds = 0 if point.params.get("warmed") == "cold" else point.warm_rounds
-    fill_and_warm(Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes,
-                  rounds=rounds, **{name: point.params[f"warm_{name}"] for name in WARM})
+    target.warmth = fill_and_warm(
+        Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes, rounds=rounds,
+        **{name: point.params[f"warm_{name}"] for name in WARM})
     for host, share in shares.items():
         lab.limit(host, share)
     return target

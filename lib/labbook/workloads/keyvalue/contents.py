@@ -1,6 +1,10 @@
 """Fill a store, warm it, and check what it holds."""
 
+import math
+from itertools import count
+
 from labbook.targets import DOTS, RANDOM, Servers, addresses
+from labbook.workloads.clients.warm import Warmth, until_stable
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.load import keyvalue
 from labbook.workloads.keyvalue.on_host import contents as on_host
@@ -24,25 +28,26 @@ def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DO
 
 
 def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds: int, clients: int,
-                  requests: int, seconds: float, within: float) -> list[float]:
+                  requests: int, seconds: float, within: float) -> Warmth:
     """Write all rows to every replica; then warm a server that has just started, until its hot code
     is compiled and its caches are full.
 
     Each of at most `rounds` rounds reads and writes, `requests` of each of `clients` clients or as many
-    as they make in `seconds`. The server is warm when neither a read nor a write needs more than `within` (0.05: 5 %) less CPU than in the
-    round before. Returns the servers' CPU of a read and a write together in each round, µs. Several
-    servers get as many times as many rounds at most.
+    as they make in `seconds`. The server is warm when neither a read nor a write costs it less CPU, in µs,
+    than in the round before, by a share `within` (see `until_stable`). Several servers get as many times
+    as many rounds at most.
     """
     table = dict(rows=rows, value_bytes=value_bytes)
     fill(crew, target, **table, consistency=_strongest_level(target))
-    costs = []
-    while len(costs) < rounds * len(addresses(target)):
-        loads = [keyvalue(crew, target, op=op, clients=clients, requests=requests, warmup_requests=0,
-                          seconds_at_most=seconds, seed=len(costs), **table) for op in ("read", "write")]
-        costs.append([load.metrics["server_cpu_us_per_call"] for load in loads])
-        if len(costs) > 1 and all(now > (1 - within) * before for before, now in zip(*costs[-2:])):
-            break
-    return [sum(cost) for cost in costs]
+    seeds = count()
+
+    def cost(op):
+        load = keyvalue(crew, target, op=op, clients=clients, requests=requests, warmup_requests=0,
+                        seconds_at_most=seconds, seed=next(seeds), **table)
+        return load.metrics["server_cpu_us_per_call"]
+
+    return until_stable(lambda: {op: cost(op) for op in ("read", "write")}, within=within,
+                        most_rounds=rounds * len(addresses(target)), most_seconds=math.inf)
 
 
 def readable(crew, target: Servers, *, rows: int, value_bytes: int, values: str = RANDOM,

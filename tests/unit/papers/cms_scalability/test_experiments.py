@@ -9,6 +9,7 @@ from paper_stand_ins import StandIn, point
 from labbook import paths
 from labbook.errors import InputError
 from labbook.papers.cms_scalability import experiments
+from labbook.workloads.clients.warm import Warmth
 
 LOAD = dict(op="read", clients=30, rows=1, consistency="ONE", requests=100, value_bytes=100,
             warmup_requests=5, seconds_at_most=2)
@@ -73,7 +74,7 @@ def log(monkeypatch):
     monkeypatch.setattr(experiments, "keyvalue", calls)
     monkeypatch.setattr(experiments, "shared_pages", lambda crew, fleet: 1.0)
     monkeypatch.setattr(experiments, "fill_and_warm", lambda crew, target, **how: done.append(
-        ("warm", how)))
+        ("warm", how)) or Warmth(2, 1.0, True, []))
     return done
 
 
@@ -172,8 +173,9 @@ def test_both_stores_are_warmed_and_measured_in_turn_on_servers_of_the_points_si
 def test_a_store_whose_clients_were_the_limit_in_one_slice_is_limited(study, monkeypatch):
     limits = iter([True, False, False, False])
     monkeypatch.setattr(experiments, "limited", lambda *_: next(limits))
-    assert measured(study, slices=2)["arm_metrics"] == {
-        "cassandra": {"client_limited": 1}, "mysql": {"client_limited": 0}}
+    found = measured(study, slices=2)["arm_metrics"]
+    assert {arm: metrics["client_limited"] for arm, metrics in found.items()} == {"cassandra": 1, "mysql": 0}
+    assert all(metrics["warmed_stable"] == 1 and metrics["warmed_rounds"] == 2 for metrics in found.values())
 
 
 def test_with_one_client_a_stores_own_time_is_that_beyond_a_server_that_only_answers(study, log):
