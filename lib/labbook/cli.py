@@ -146,8 +146,10 @@ def _book(commands):
     status.add_argument("--json", action="store_true", help=_JSON)
     _claims(commands)
     publish = _command(commands, "publish", "book:publish",
-                       "write summaries of this machine's last full run to data/published")
+                       "write summaries of this machine's last long run to data/published")
     publish.add_argument("study", metavar="STUDY")
+    publish.add_argument("--profile", default="full", choices=("quick", "full"),
+                         help="of the run; quick with --until-decided is a long one, too (default: full)")
     kept = publish.add_mutually_exclusive_group()
     kept.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and let it stand for today's code")

@@ -130,8 +130,10 @@ def publish(given) -> int:
 
     if given.judge:
         files = publish.judge(given.study)
+    elif given.carry_over:
+        files = publish.carry_over(given.study, given.carry_over)
     else:
-        files = publish.carry_over(given.study, given.carry_over) if given.carry_over else publish.publish(given.study)
+        files = publish.publish(given.study, given.profile)
     for path in files:
         print(path)
     return 0

@@ -12,7 +12,7 @@ from labbook.pipeline import notebooks, pages, parameters
 
 def publish(study: str, profile: str = "full") -> list:
     """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
-    claims.json, in place of what it had.
+    claims.json, in place of what it had. An experiment that the run did not measure keeps its file.
 
     Records that a machine of another kind left here become that machine's set, unless it has one of
     more points. Returns the files' paths. InputError when this machine has no complete run of that
@@ -77,11 +77,21 @@ def export(study, profile: str = "full", values: dict | None = None) -> list:
         # an experiment that the profile leaves out is a file without rows
         chosen = {name: rows for name, rows in of_kind.items()
                   if rows or not tables[name]["rows"] and machine == main}
-        run = {"profile": profile, "machine": kind, "parameters": values or {}, "experiments": {
+        kept = _kept(study.name, machine, {name for name, rows in chosen.items() if rows})
+        chosen = {name: rows for name, rows in chosen.items() if name not in kept}
+        run = {"profile": profile, "machine": kind, "parameters": values or {}, "experiments": kept | {
             name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
             for name, rows in chosen.items()}}
         files += _write(study, machine, run, chosen)
     return files
+
+
+def _kept(study: str, machine: str, measured: set) -> dict:
+    """{experiment: what run.json says of it}, of those with published points that a run has not measured."""
+    from labbook.study import published
+
+    earlier = published.read_run(study, machine)["experiments"] if machine in published.sets(study) else {}
+    return {name: about for name, about in earlier.items() if about["points"] and name not in measured}
 
 
 def _points(study: str, machine: str) -> int:
@@ -96,7 +106,7 @@ def _write(study, machine: str, run: dict, tables: dict) -> list:
 
     folder = published.folder(study.name, machine)
     for old in folder.glob("*.parquet"):
-        if old.stem not in tables:
+        if old.stem not in run["experiments"]:
             old.unlink()
     files = [_table(published.file(study.name, machine, name), rows) for name, rows in tables.items()]
     about = folder / "run.json"

@@ -106,6 +106,15 @@ def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, mon
     assert study.judge("slower").reason == "nothing was measured"
 
 
+def test_an_experiment_that_a_run_did_not_measure_keeps_what_was_published(full, make):
+    publish.export(full[0], values={"repeats": 3})
+    study, _ = make(repeats=0)
+    study.complete()
+    publish.export(study)
+    assert published.read_run("demo")["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
+    assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
+
+
 def other_machine():
     """A machine of another kind, as provenance describes it."""
     return {"cpu": "Other(R) CPU", "cores": 8, "kernel": "5.4.0-1-amd64"}
