@@ -16,6 +16,7 @@ NOISE = {
     "heavy-tailed": lambda draw: max(-9.0, min(9.0, 0.1 * draw.gauss(0, 1) / math.sqrt(draw.gammavariate(0.75, 1 / 0.75)))),
 }   # of the logarithm; each has the median 0, and no value is 0 or endless
 XS = (1, 2, 4, 8)
+LAST_THREE = {"x": {"at_least": 2}}
 AB = {"of": {"system": "a"}, "than": {"system": "b"}}
 ALONE = {"of": {"system": "a"}}
 
@@ -85,6 +86,11 @@ CASES = [   # rule, true values, the wrong verdicts
     (rule("scales_with", along="x", **ALONE, high=1.0), power(1), BOTH),
     (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(3, 0.8), BOTH),
     (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(3, 1.2), BOTH),
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(0, 0.8), BOTH),
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(30, 1.2), BOTH),     # the rise is lost in noise
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2, where=LAST_THREE), beside(3, 0.8), BOTH),
+    (rule("proportional", along="x", **ALONE, low=0.8, high=1.2, where=LAST_THREE), beside(3, 1.2), BOTH),
+    (rule("proportional", along="x", **ALONE, low=1), beside(3, 1), BOTH),
     (rule("proportional", along="x", **ALONE, low=0.8, high=1.2), of_a(1), {rules.REPLICATED}),
     (rule("grows_alike", along="x", **AB, margin=1.5), growing(1), {rules.NOT_REPLICATED}),
     (rule("grows_alike", along="x", **AB, margin=1.5), growing(1.5), BOTH),
@@ -109,20 +115,20 @@ CASES = [   # rule, true values, the wrong verdicts
 ABSOLUTE = ("above", "below", "between", "always", "sometimes")      # of the metric itself: no shift of a repeat cancels
 
 
-def simulated(draw, noise, true, repeats, shifts):
-    """Rows of so many repeats."""
+def simulated(draw, noise, true, repeats, shifts, size=1.0):
+    """Rows of so many repeats, with noise of so many times its size."""
     for repeat in range(1, repeats + 1):
         if isinstance(true, (int, float)):
             yield {"system": "a", "x": 1, "repeat": repeat, "ms": 1.0 + (draw.random() < true)}
             continue
-        shift = noise(draw) if shifts else 0.0
+        shift = size * noise(draw) if shifts else 0.0
         for system in "ab":
             for x in XS:
-                value = true(system, x) * math.exp(shift + noise(draw))
+                value = true(system, x) * math.exp(shift + size * noise(draw))
                 yield {"system": system, "x": x, "repeat": repeat, "ms": value}
 
 
-def wrong(case, noise: str, repeats: int, runs: int) -> float:
+def wrong(case, noise: str, repeats: int, runs: int, size: float = 1.0) -> float:
     """In which share of so many runs the verdict was wrong at any number of repeats up to this one.
 
     What a look decided stays decided, so the last verdict tells. But for claims of all and of some, of which a
@@ -130,11 +136,11 @@ def wrong(case, noise: str, repeats: int, runs: int) -> float:
     """
     tested, true, verdicts = case
     claim = {"id": "c", "metric": "ms", "rule": tested}
-    draw = random.Random(zlib.crc32(repr((tested, noise, repeats)).encode()))
+    draw = random.Random(zlib.crc32(repr((tested, noise, repeats, size)).encode()))
     looked = range(1, repeats + 1) if tested["name"] in ("always", "sometimes") else (repeats,)
     count = 0
     for _ in range(runs):
-        rows = list(simulated(draw, NOISE[noise], true, repeats, tested["name"] not in ABSOLUTE))
+        rows = list(simulated(draw, NOISE[noise], true, repeats, tested["name"] not in ABSOLUTE, size))
         count += any(rules.decide(claim, [row for row in rows if row["repeat"] <= n], ("system", "x")).verdict in verdicts
                      for n in looked)
     return count / runs

@@ -1,9 +1,11 @@
 """A comparison: the points that a rule compares, and their values in each repeat."""
 
 import math
+from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.statistics import exponent_beside_constant, geometric_mean, slope
+from labbook.claims.looks import LOOKS
+from labbook.claims.statistics import bend, exponent_between, geometric_mean, slope
 from labbook.errors import InputError
 
 CHOOSING = 2    # repeats that choose what `differs_over` compares
@@ -196,15 +198,23 @@ class Comparison:
             exponents.append(slope(list(map(math.log, xs)), list(map(math.log, values))))
         return sum(exponents) / len(exponents)
 
-    def exponent_beside_constant(self, repeat, along) -> float:
-        """The exponent of the first arm's values over `along` beside a constant, averaged over curves."""
-        exponents = []
+    def exponent_beside_constant(self, repeat, along, low, high) -> float:
+        """The exponent of the first arm's values over `along` beside a constant, on the side of `low` and of
+        `high` that the values' bend says, summed over curves.
+
+        At the true exponent the bend is above 0 in about half of all repeats. The exponent with least squares is
+        not: large values weigh less there. The first look's repeats weigh the points for all.
+        """
+        curves = []
         for curve in self.curves(along):
             if len(curve) < 3:
                 raise self._lacks(f"fewer than three values of {along} can be compared")
-            exponents.append(exponent_beside_constant(self._places(curve, along),
-                                                      self._above_0(0, repeat, curve, along)))
-        return sum(exponents) / len(exponents)
+            usual = zip(*(self._above_0(0, one, curve, along) for one in self.repeats[:LOOKS[0]]))
+            curves.append((self._places(curve, along), list(map(median, usual)),
+                           self._above_0(0, repeat, curve, along)))
+        return exponent_between(lambda exponent: sum(
+            factor * value for xs, usual, values in curves for factor, value in zip(bend(xs, usual, exponent), values)),
+            low, high)
 
     def _places(self, curve, along) -> list:
         """The values of `along` of a curve; NotTestable unless they are above 0."""

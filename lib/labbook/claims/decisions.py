@@ -8,7 +8,7 @@ without regard to looks, would decide.
 import math
 from dataclasses import dataclass, replace
 
-from labbook.claims.looks import LOOKS, interval, look_needed, spent
+from labbook.claims.looks import LOOKS, OUTLYING, interval, look_needed, spent
 from labbook.claims.statistics import LEVEL, Interval, coverage, lies_within, median_interval, share_interval
 
 REPLICATED, NOT_REPLICATED, OPEN = "replicated", "not replicated", "open"
@@ -32,12 +32,12 @@ class Outcome:
     repeats_needed: int | None = None
 
 
-def by_median(numbers, low, high, unit, symmetric=False, bound="") -> Outcome:
+def by_median(numbers, low, high, unit, symmetric=False, bound="", outlying=OUTLYING) -> Outcome:
     """Where the median of the numbers, one a repeat in their order, lies: between low and high or not.
 
-    bound: "at most" or "at least" where the numbers are bounds of the true ones.
+    bound: "at most" or "at least" where the numbers are bounds of the true ones. outlying: the looks' table.
     """
-    found = interval(numbers, symmetric)
+    found = interval(numbers, symmetric, outlying)
     shown = _bounded(found or median_interval(numbers), bound)
     within = None if found is None else lies_within(shown.low, shown.high, low, high)
     if within is not None:
@@ -47,7 +47,7 @@ def by_median(numbers, low, high, unit, symmetric=False, bound="") -> Outcome:
                        unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
     return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bound),
-                   look_needed(numbers, low, high, symmetric, bound))
+                   look_needed(numbers, low, high, symmetric, bound, outlying))
 
 
 def _bounded(found, bound) -> Interval:

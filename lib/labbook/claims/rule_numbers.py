@@ -62,8 +62,8 @@ def _scales_with(rule, compared):
 
 
 def _proportional(rule, compared):
-    return (lambda repeat: compared.exponent_beside_constant(repeat, rule["along"]), bounds(rule),
-            "as the exponent")
+    limits = bounds(rule)
+    return lambda repeat: compared.exponent_beside_constant(repeat, rule["along"], *limits), limits, "as the exponent"
 
 
 def _grows_alike(rule, compared):

@@ -20,8 +20,9 @@ rises_by       the slope of the metric over `along` is between `low` and `high` 
 scales_with    the metric follows a power law of `along`, with an exponent from `low` to `high`
                (either may be omitted), without a constant beside it
 proportional   beside a constant, such as the time to start, the metric follows a power law of `along`
-               with an exponent from `low` to `high`: 1 is a line. It takes three values of `along`,
-               and points that vary by about a tenth: at a third, the fit is biased on a bound
+               with an exponent from `low` to `high`: 1 is a line. It takes three values of `along`.
+               A repeat counts as above a bound if its curve is bent more than one with that
+               exponent. A metric that does not rise refutes the claim
 grows_alike    the growth of `of`, as in grows_with, over that of `than` is between 1/`margin` and
                `margin`
 grows_less     the growth of `of` is below 1/`margin` of the growth of `than`
@@ -82,7 +83,7 @@ from labbook.claims.decisions import (
     too_few,
     where,
 )
-from labbook.claims.looks import LOOKS
+from labbook.claims.looks import LOOKS, OUTLYING_LEANING
 from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences
 from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
@@ -217,8 +218,25 @@ def _decide_difference(rule, compared):
                    f"difference between any two values of {along} may")
 
 
+def _decide_exponent(rule, compared):
+    """Beside a constant. The repeats' signs lean a little at a bound, so more of them are needed. A curve that
+    falls may be bent like one that rises, so a claim is met only where the metric rises."""
+    each, (low, high), unit = _compare(rule, compared)
+    along = rule["along"]
+    found = by_median(each, low, high, unit, outlying=OUTLYING_LEANING)
+    rise = by_median([compared.growth(0, repeat, along) for repeat in compared.repeats], 1, math.inf, "times")
+    if rise.verdict == NOT_REPLICATED:
+        return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
+                       reason=f"the metric does not rise with {along}")
+    if (found.verdict, rise.verdict) == (REPLICATED, OPEN):
+        return replace(found, verdict=OPEN, repeats_needed=rise.repeats_needed,
+                       reason=f"{found.reason}, but whether the metric rises with {along} is open: {rise.reason}")
+    return found
+
+
 DECIDED_BY = {"always": _decide_all, "sometimes": _decide_some, "differs_over": _decide_difference,
-              "equal_within": _decide_equality, "grows_alike": _decide_equality}
+              "equal_within": _decide_equality, "grows_alike": _decide_equality,
+              "proportional": _decide_exponent}
 
 
 def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -> None:

@@ -15,7 +15,7 @@ from statistics import NormalDist, stdev
 from labbook.errors import InputError
 
 LEVEL = 0.95
-EXPONENTS = (0.05, 8.0)   # what exponent_beside_constant looks at
+EXPONENTS = (0.05, 8.0)   # those that exponent_between looks at
 
 
 @dataclass(frozen=True)
@@ -142,37 +142,51 @@ def slope(xs, ys) -> float:
     return middle(pairs)
 
 
-def exponent_beside_constant(xs, ys) -> float:
-    """The p for which the curve a + b x^p fits best, by least squares of relative residuals: 1 is a line.
+def bend(xs, usual, exponent) -> list[float]:
+    """Factors of ys over these xs whose sum with ys is 0 for each curve a + b x^exponent, above 0 where a rising
+    curve has a larger exponent, and below 0 where it has a smaller one.
 
-    p is looked for within EXPONENTS; 0 where the curve does not rise. InputError for fewer than three
-    different xs, through which every p fits, and for xs or ys that are not above 0.
+    usual: usual values of the ys, which vary by a share of them. The sum of factor times usual value is 1 without
+    signs. InputError for fewer than three different xs, and for xs or usual values that are not above 0.
     """
     if len(set(xs)) < 3:
         raise InputError("a constant and an exponent need three different values of x", key="xs",
                          allowed="three different numbers or more")
-    if min(*xs, *ys) <= 0:
-        raise InputError("an exponent needs values above 0", key="xs, ys", allowed="numbers above 0")
-    low, high = map(math.log, EXPONENTS)
-    grid = [math.exp(low + (high - low) * i / 20) for i in range(21)]
-    best = min(range(21), key=lambda i: _misfit(grid[i], xs, ys)[0])
-    found = _least(lambda p: _misfit(p, xs, ys)[0], grid[max(0, best - 1)], grid[min(20, best + 1)])
-    return found if _misfit(found, xs, ys)[1] > 0 else 0.0
+    if min(*xs, *usual) <= 0:
+        raise InputError("an exponent needs values above 0", key="xs, usual", allowed="numbers above 0")
+    weights = [1 / y**2 for y in usual]
+    powers = [(x / max(xs))**exponent for x in xs]
+    changes = _centred(weights, [power * math.log(x) for x, power in zip(xs, powers)])     # for a larger exponent
+    powers = _centred(weights, powers)
+    along = sum(map(math.prod, zip(weights, powers, changes))) / sum(w * power**2 for w, power in zip(weights, powers))
+    factors = [w * (change - along * power) for w, change, power in zip(weights, changes, powers)]
+    size = sum(abs(factor) * y for factor, y in zip(factors, usual))
+    return [factor / size for factor in factors]
 
 
-def _misfit(exponent, xs, ys) -> tuple[float, float]:
-    """The sum of squares of relative residuals of the best a + b x^exponent, and its b."""
-    weights, powers = [1 / y**2 for y in ys], [x**exponent for x in xs]
-    x_mean, y_mean = (sum(map(math.prod, zip(weights, values))) / sum(weights) for values in (powers, ys))
-    rise = (sum(w * (x - x_mean) * (y - y_mean) for w, x, y in zip(weights, powers, ys))
-            / sum(w * (x - x_mean)**2 for w, x in zip(weights, powers)))
-    return sum(w * (y - y_mean - rise * (x - x_mean))**2 for w, x, y in zip(weights, powers, ys)), rise
+def _centred(weights, values) -> list[float]:
+    mean = sum(map(math.prod, zip(weights, values))) / sum(weights)
+    return [value - mean for value in values]
 
 
-def _least(function, low, high) -> float:
-    """Where the function of a number between low and high is least, by the golden section."""
-    golden = (math.sqrt(5) - 1) / 2
-    while high - low > 1e-4 * high:
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, right) if function(left) <= function(right) else (left, high)
-    return (low + high) / 2
+def exponent_between(bent, low, high) -> float:
+    """The exponent at which `bent`, a function of it, falls through 0: that of a curve beside a constant.
+
+    It lies on the side of `low`, and of `high`, that the sign there says. Either may be infinite. 0 or the largest
+    of EXPONENTS where the curve is bent less or more than by any exponent. A curve for which `low` is too
+    large and `high` too small does not rise: it counts as beyond both, on the side of its bend.
+    """
+    ends = [one for one in (low, high) if EXPONENTS[0] < one < EXPONENTS[1]] or [1.0]
+    above = [bent(one) > 0 for one in ends]
+    if above == [False, True]:
+        return EXPONENTS[1] if bent(geometric_mean(ends)) > 0 else 0.0
+    part = sum(above)
+    left, right = [EXPONENTS[0], *ends, EXPONENTS[1]][part:part + 2]
+    if part == 0 and bent(left) <= 0:
+        return 0.0
+    if part == len(ends) and bent(right) > 0:
+        return right
+    while right - left > 1e-4 * right:
+        middle = (left + right) / 2
+        left, right = (middle, right) if bent(middle) > 0 else (left, middle)
+    return (left + right) / 2

@@ -8,18 +8,19 @@ import pytest
 
 from labbook.claims import looks
 from labbook.claims.decisions import expected_wrong
-from labbook.claims.looks import LOOKS, OUTLYING, OUTLYING_WALSH
+from labbook.claims.looks import LEAN, LOOKS, OUTLYING, OUTLYING_LEANING, OUTLYING_WALSH
 
 CHANCES = (0.65, 0.75, 0.85, 0.95, 0.999)       # that a repeat lies above a bound
 
 
-def tables(looks_left=LOOKS, walk=None, chosen=(), error=0.0, before=0):
-    """All tables of outlying values that spend at most 5 %; at the last look as many as can be."""
+def tables(looks_left=LOOKS, walk=None, chosen=(), error=0.0, before=0, chance=0.5):
+    """All tables of outlying values that spend at most 5 % where a repeat lies above the true value with this
+    chance; at the last look as many as can be."""
     if not looks_left:
         yield chosen
         return
     look = looks_left[0]
-    walk = looks._walked(walk or {0: 1.0}, look - before, 0.5)
+    walk = looks._walked(walk or {0: 1.0}, look - before, chance)
     fit = []
     for k in range(-1, look // 2):
         outside = sum(p for above, p in walk.items() if not k < above < look - k)
@@ -28,7 +29,7 @@ def tables(looks_left=LOOKS, walk=None, chosen=(), error=0.0, before=0):
         fit.append((k, outside))
     for k, outside in fit if looks_left[1:] else fit[-1:]:
         held = {above: p for above, p in walk.items() if k < above < look - k}
-        yield from tables(looks_left[1:], held, (*chosen, k), error + outside, look)
+        yield from tables(looks_left[1:], held, (*chosen, k), error + outside, look, chance)
 
 
 def repeats_on_average(table) -> float:
@@ -45,6 +46,13 @@ def test_the_table_of_signs_is_the_best_of_all_that_spend_five_percent():
     best = min(tables(), key=lambda table: (round(repeats_on_average(table), 9), [-k for k in table]))
     assert best == OUTLYING
     assert sum(looks.sign_errors(OUTLYING)) == pytest.approx(0.0490, abs=5e-5)
+
+
+def test_the_table_of_leaning_signs_spends_five_percent_whichever_way_they_lean():
+    deciding = [table for table in tables(chance=0.5 + LEAN) if table[0] == 0]
+    best = min(deciding, key=lambda table: (round(repeats_on_average(table), 9), [-k for k in table]))
+    assert best == OUTLYING_LEANING
+    assert all(sum(looks.sign_errors(OUTLYING_LEANING, 0.5 + lean)) <= 0.05 for lean in (-LEAN, 0, LEAN))
 
 
 def test_the_error_of_signs_is_that_of_all_walks_there_are():

@@ -461,6 +461,17 @@ def test_a_constant_alone_is_proportional_to_nothing():
     assert judged(rule, rows(lambda s, c, r: 7.0)).verdict == NOT_REPLICATED
 
 
+def test_a_metric_that_falls_goes_with_no_power_however_it_is_bent():
+    rule = {"name": "proportional", "along": "clients", "of": {"system": "a"}, "low": 1.0}
+    counts = (1, 2, 4, 32)
+    found = judged(rule, rows(lambda s, c, r: 1 + 9.0 / c, clients=counts))
+    assert (found.verdict, found.reason) == (NOT_REPLICATED, "the metric does not rise with clients")
+    assert judged(rule, rows(lambda s, c, r: 1 + 9.0 * c**1.5, clients=counts)).verdict == REPLICATED
+    bent = {1: 9.0, 2: 1.0, 4: 1.1, 32: 9.5}
+    found = judged(rule, rows(lambda s, c, r: bent[c] if r % 2 else 1 + 9.0 / c, clients=counts))
+    assert found.verdict == OPEN and "whether the metric rises with clients is open" in found.reason
+
+
 def test_beside_a_constant_two_points_show_no_proportion():
     rule = {"name": "proportional", "along": "clients", "low": 0.8, "high": 1.25}
     found = judged(rule, rows(factor(1), clients=(1, 10)))

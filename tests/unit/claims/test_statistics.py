@@ -5,11 +5,14 @@ import random
 import statistics as plain
 
 import pytest
+from simulated_repeats import NOISE
 
 from labbook.claims import looks, rules
+from labbook.claims.looks import LEAN
 from labbook.claims.statistics import (
+    bend,
     coverage,
-    exponent_beside_constant,
+    exponent_between,
     median_interval,
     ratio,
     repeats_needed,
@@ -193,11 +196,43 @@ def test_a_real_difference_is_found():
     assert sum(f.verdict == rules.NOT_REPLICATED for f in found) > 190
 
 
-def test_a_line_beside_a_constant_has_the_exponent_1():
+def bent(xs, ys):
+    return lambda exponent: sum(factor * y for factor, y in zip(bend(xs, ys, exponent), ys))
+
+
+@pytest.mark.parametrize("xs", [(2, 8, 32), (1, 2, 4, 8), (1, 16, 24, 32)])
+def test_a_curve_beside_a_constant_is_bent_as_its_exponent_says(xs):
+    for exponent in (0.5, 1.0, 2.0):
+        of = bent(xs, [20 + 3 * x**exponent for x in xs])
+        assert of(exponent) == pytest.approx(0, abs=1e-9)
+        assert of(exponent - 0.1) > 0 > of(exponent + 0.1)
+
+
+@pytest.mark.parametrize("low, high", [(0.8, 1.25), (-math.inf, 1), (1, math.inf), (-math.inf, math.inf), (3, 9)])
+def test_a_curve_beside_a_constant_has_its_exponent_whatever_the_bounds(low, high):
     xs = (2, 8, 32)
-    assert exponent_beside_constant(xs, [20 + 3 * x for x in xs]) == pytest.approx(1, abs=1e-3)
-    assert exponent_beside_constant(xs, [20 + 3 * x**2 for x in xs]) == pytest.approx(2, abs=2e-3)
-    assert exponent_beside_constant(xs, [20 - x / 10 for x in xs]) == 0
+    for exponent in (0.5, 1.1, 2.0):
+        found = exponent_between(bent(xs, [20 + 3 * x**exponent for x in xs]), low, high)
+        assert found == pytest.approx(exponent, abs=1e-3)
+
+
+def test_a_curve_that_no_exponent_fits_is_beyond_either_bound():
+    xs = (1, 2, 4)
+    for ys, exponent in (((1, 9, 8), 0), ((4, 1, 8), 8), ((9, 8, 1), 0), ((9, 2, 1), 8)):
+        assert exponent_between(bent(xs, ys), 0.8, 1.25) == exponent
     for bad in ((2, 2, 8), (0, 2, 8)):
         with pytest.raises(InputError, match="x"):
-            exponent_beside_constant(bad, (1, 2, 3))
+            bend(bad, (1, 2, 3), 1)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("size", [1 / 3, 1.0])
+@pytest.mark.parametrize("xs, constant", [((1, 8, 32), 30), ((1, 2, 3), 3), ((1, 2, 4, 8), 3)])
+def test_at_the_true_exponent_repeats_are_bent_to_either_side(xs, constant, size, noise):
+    """Few values lean by noise that is skewed, no more than the looks allow for."""
+    draw, runs = random.Random(7), 2000
+    usual = [constant + x**1.25 for x in xs]
+    factors = bend(xs, usual, 1.25)
+    above = sum(sum(f * y * math.exp(size * NOISE[noise](draw)) for f, y in zip(factors, usual)) > 0
+                for _ in range(runs))
+    assert abs(above / runs - 0.5) <= LEAN + 3.1 * 0.5 / math.sqrt(runs)
