@@ -81,7 +81,7 @@ def test_it_is_asked_of_the_kernel_and_reported_before_a_run():
     assert dict(requirements._listed("features", "fuse")).keys() == {"fuse"}
     actions = "\n".join(plan.privileged(lab))
     assert "FUSE file systems, visible to client only" in actions
-    assert "by db alone" not in actions and "control group" not in actions
+    assert "by db alone" not in actions and "control group of" not in actions
 
 
 @pytest.mark.parametrize("number", [0, 1])
