@@ -95,7 +95,14 @@ class Book:
         return bool(self._done(study, fault=False))
 
     def superseded(self) -> list[str]:
-        return [str(path) for path in self.records.rglob("superseded/*")]
+        """Records that a later measurement replaced, but for those that were measured again for noise."""
+        return [str(path) for path in self.records.rglob("superseded/*") if not self._was_noisy(path)]
+
+    @staticmethod
+    def _was_noisy(path: Path) -> bool:
+        """Whether the record that replaced this one, of the same key, says that it was measured again."""
+        record = path.parent.parent / f"{path.name.partition('-')[0]}.parquet"
+        return record.exists() and "measured_again" in read_meta(record)["provenance"]["during"]
 
     def unfinished(self) -> list[str]:
         return [str(path) for path in self.records.rglob(".tmp*")]
