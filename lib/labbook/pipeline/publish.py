@@ -79,7 +79,8 @@ def export(study, profile: str = "full", values: dict | None = None) -> list:
                   if rows or not tables[name]["rows"] and machine == main}
         kept = _kept(study.name, machine, {name for name, rows in chosen.items() if rows})
         chosen = {name: rows for name, rows in chosen.items() if name not in kept}
-        run = {"profile": profile, "machine": kind, "parameters": values or {}, "experiments": kept | {
+        parameters_of_set = _with_kept(study.name, machine, values, kept)
+        run = {"profile": profile, "machine": kind, "parameters": parameters_of_set, "experiments": kept | {
             name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
             for name, rows in chosen.items()}}
         files += _write(study, machine, run, chosen)
@@ -92,6 +93,14 @@ def _kept(study: str, machine: str, measured: set) -> dict:
 
     earlier = published.read_run(study, machine)["experiments"] if machine in published.sets(study) else {}
     return {name: about for name, about in earlier.items() if about["points"] and name not in measured}
+
+
+def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dict:
+    """The notebook's parameters, of the experiments that are kept those that they were published with."""
+    from labbook.study import published
+
+    earlier = published.read_run(study, machine).get("parameters", {}) if kept else {}
+    return (values or {}) | {name: group for name, group in earlier.items() if name in kept}
 
 
 def _points(study: str, machine: str) -> int:
