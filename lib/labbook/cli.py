@@ -151,6 +151,8 @@ def _book(commands):
     publish.add_argument("--profile", default="full", choices=("quick", "full"),
                          help="of the run; quick with --until-decided is a long one, too (default: full)")
     kept = publish.add_mutually_exclusive_group()
+    kept.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
+                      help="replace what is published of it though the run has fewer repeats; may be repeated")
     kept.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and let it stand for today's code")
     kept.add_argument("--judge", action="store_true",

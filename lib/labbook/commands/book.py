@@ -133,7 +133,7 @@ def publish(given) -> int:
     elif given.carry_over:
         files = publish.carry_over(given.study, given.carry_over)
     else:
-        files = publish.publish(given.study, given.profile)
+        files = publish.publish(given.study, given.profile, given.replace, lambda line: print(line, file=sys.stderr))
     for path in files:
         print(path)
     return 0

@@ -6,16 +6,18 @@ A set a kind of machine, data/published/STUDY/MACHINE/, beside those of other ma
 import json
 
 from labbook import paths
+from labbook.checks import did_you_mean
 from labbook.errors import InputError
-from labbook.pipeline import notebooks, pages, parameters
+from labbook.pipeline import keeping, notebooks, pages, parameters
 
 
-def publish(study: str, profile: str = "full") -> list:
+def publish(study: str, profile: str = "full", replace=(), tell=lambda line: None) -> list:
     """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
-    claims.json, in place of what it had. An experiment that the run did not measure keeps its file.
+    claims.json, in place of what it had. An experiment of which the run has fewer repeats than are
+    published keeps its file, unless it is one to `replace`; `tell` is given a line for each.
 
-    Records that a machine of another kind left here become that machine's set, unless it has one of
-    more points. Returns the files' paths. InputError when this machine has no complete run of that
+    Records that a machine of another kind left here go into that machine's set. Returns the paths of
+    the files, none where nothing changes. InputError when this machine has no complete run of that
     profile.
     """
     from labbook.study.study import Study
@@ -23,7 +25,7 @@ def publish(study: str, profile: str = "full") -> list:
     study, = notebooks.selected([study])
     values = _of_last_run(study, profile)
     environment = [values["environment"]] if values.get("environment") else []
-    return export(Study(study, *environment), profile, values)
+    return export(Study(study, *environment), profile, values, replace, tell)
 
 
 def carry_over(study: str, why: str) -> list:
@@ -56,13 +58,17 @@ def _sets(study: str) -> list[str]:
     return published.sets(study)
 
 
-def export(study, profile: str = "full", values: dict | None = None) -> list:
+def export(study, profile: str = "full", values: dict | None = None, replace=(), tell=lambda line: None) -> list:
     """Write the records that the last complete run of a profile stood on, of all experiments of a
-    Study. values: the notebook's parameters. Returns the files; InputError when there is no such run
-    or a record is lost."""
-    from labbook.study import machine_kind, provenance, published
+    Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
+    a record is lost, or the run has no experiment to `replace`."""
+    from labbook.study import machine_kind, provenance
 
     tables = _tables(study, profile)
+    for name in replace:
+        if name not in tables:
+            raise InputError(f"no experiment {name!r} in this run{did_you_mean(name, tables)}", key="--replace",
+                             allowed=list(tables))
     here = machine_kind.kind(provenance.machine())
     kinds = {machine_kind.slug(kind): kind for rows in tables.values()
              for kind in (machine_kind.of_point(row["provenance"]) for row in rows["rows"])}
@@ -72,27 +78,18 @@ def export(study, profile: str = "full", values: dict | None = None) -> list:
         of_kind = {name: [row for row in table["rows"]
                           if machine_kind.slug(machine_kind.of_point(row["provenance"])) == machine]
                    for name, table in tables.items()}
-        if machine != main and sum(map(len, of_kind.values())) < _points(study.name, machine):
-            continue
+        kept = keeping.kept(study, machine, of_kind, replace, tell)
         # an experiment that the profile leaves out is a file without rows
-        chosen = {name: rows for name, rows in of_kind.items()
-                  if rows or not tables[name]["rows"] and machine == main}
-        kept = _kept(study.name, machine, {name for name, rows in chosen.items() if rows})
-        chosen = {name: rows for name, rows in chosen.items() if name not in kept}
-        parameters_of_set = _with_kept(study.name, machine, values, kept)
-        run = {"profile": profile, "machine": kind, "parameters": parameters_of_set, "experiments": kept | {
-            name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
-            for name, rows in chosen.items()}}
-        files += _write(study, machine, run, chosen)
+        chosen = {name: rows for name, rows in of_kind.items() if name not in kept and (
+            rows or not tables[name]["rows"] and machine == main)}
+        if not chosen:
+            continue
+        run = {"profile": profile, "machine": kind, "parameters": _with_kept(study.name, machine, values, kept),
+               "experiments": kept | {
+                   name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
+                   for name, rows in chosen.items()}}
+        files += _write(study, machine, run, chosen, kept)
     return files
-
-
-def _kept(study: str, machine: str, measured: set) -> dict:
-    """{experiment: what run.json says of it}, of those with published points that a run has not measured."""
-    from labbook.study import published
-
-    earlier = published.read_run(study, machine)["experiments"] if machine in published.sets(study) else {}
-    return {name: about for name, about in earlier.items() if about["points"] and name not in measured}
 
 
 def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dict:
@@ -103,21 +100,16 @@ def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dic
     return (values or {}) | {name: group for name, group in earlier.items() if name in kept}
 
 
-def _points(study: str, machine: str) -> int:
-    from labbook.study import published
-
-    return published.points(study, machine) if machine in published.sets(study) else 0
-
-
-def _write(study, machine: str, run: dict, tables: dict) -> list:
-    """Write one set in place of the one that is there."""
+def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
+    """Write one set in place of the one that is there, of which `kept` experiments stay."""
     from labbook.study import published, published_verdicts
 
     folder = published.folder(study.name, machine)
     for old in folder.glob("*.parquet"):
         if old.stem not in run["experiments"]:
             old.unlink()
-    files = [_table(published.file(study.name, machine, name), rows) for name, rows in tables.items()]
+    files = keeping.mark_stale(study, machine, list(kept))
+    files += [_table(published.file(study.name, machine, name), rows) for name, rows in tables.items()]
     about = folder / "run.json"
     pages.write_atomically(about, json.dumps(run, indent=1, ensure_ascii=False) + "\n")
     stamp = published.stamp(study, machine, "published from the records of a run")

@@ -16,6 +16,7 @@ from labbook import paths
 from labbook.atomic_files import write_whole
 from labbook.errors import InputError
 from labbook.study import sealed
+from labbook.study.point import normal
 
 JSON_COLUMNS = ["facts", "provenance"]    # removed from summaries
 PROVENANCE = ("machine", "code", "during", "links", "lab", "failed_first", "versions")
@@ -71,8 +72,8 @@ def parts(study, experiment: str) -> list[tuple]:
             continue
         frame = rows(study.name, machine, experiment)
         names = parameters(study.name, machine, experiment)
-        settings = [_setting(row, names) for row in frame.to_dict("records")]
-        new = frame.loc[[index for index, setting in zip(frame.index, settings) if setting not in seen]]
+        settings = [setting(row, names) for row in frame.to_dict("records")]
+        new = frame.loc[[index for index, one in zip(frame.index, settings) if one not in seen]]
         seen |= set(settings)
         if len(new) or not found:
             stale = new["stale"].astype(bool) | bool(changed(study, machine))
@@ -83,9 +84,9 @@ def parts(study, experiment: str) -> list[tuple]:
     return [(machine, frame) for machine, frame in found if len(frame)] or found[:1]
 
 
-def _setting(row: dict, names) -> str:
-    """A point's parameters as text; a missing value is one value."""
-    return repr([None if row.get(name) != row.get(name) else row.get(name) for name in sorted(names)])
+def setting(row: dict, names) -> str:
+    """A point's parameters as text, the same for 1 and 1.0; a missing value is one value."""
+    return repr([None if row.get(name) != row.get(name) else normal(row.get(name), name) for name in sorted(names)])
 
 
 def rows(study: str, machine: str, experiment: str):

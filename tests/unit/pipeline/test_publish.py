@@ -74,7 +74,7 @@ def test_only_what_the_profile_stood_on_is_published(full):
     frame = pd.read_parquet(publish.export(full[0])[0])
     assert len(frame) == 12 and set(frame["clients"]) == {2, 70}
     assert frame["facts"].str.contains("version").sum() == 12 - 2, "two points are of the quick run"
-    frame = pd.read_parquet(publish.export(full[0], "quick")[0])
+    frame = pd.read_parquet(publish.export(full[0], "quick", replace=["speed"])[0])
     assert set(frame["clients"]) == {1, 2}
 
 
@@ -113,6 +113,62 @@ def test_an_experiment_that_a_run_did_not_measure_keeps_what_was_published(full,
     publish.export(study)
     assert published.read_run("demo")["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
     assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
+
+
+def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, measure, root, monkeypatch):
+    """Issue 22: one point of a new run had replaced a whole published experiment."""
+    publish.export(full[0], values={"speed": {"repeats": 3}})
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=told.append) == []
+    assert told == ["speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
+    assert published.points("demo", HERE) == 12
+    assert published.read_run("demo")["parameters"] == {"speed": {"repeats": 3}}
+    publish.export(study, replace=["speed"])
+    assert published.points("demo", HERE) == 8
+
+
+def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_published(full, make, measure):
+    publish.export(full[0])
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    assert publish.export(study, tell=told.append) == [] and published.points("demo", HERE) == 12
+    assert told == ["speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
+
+
+def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full, make, measure):
+    publish.export(full[0])
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 30, 70]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    publish.export(study, tell=told.append)
+    assert told == [] and published.points("demo", HERE) == 18
+
+
+def test_an_unknown_experiment_to_replace_is_said(full):
+    with pytest.raises(InputError, match="no experiment 'sped' in this run.*speed"):
+        publish.export(full[0], replace=["sped"])
+
+
+def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatch):
+    """The set stands for today's code, what was measured by earlier code does not."""
+    publish.export(full[0])
+    today = Fingerprint("new", full[0].fingerprint.versions)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
+    study, _ = make(repeats=0)
+    other = study.experiment("other", setup={"system": ["a"]}, repeats=1)
+    measure(study, other)
+    study.complete()
+    told = []
+    publish.export(study, tell=told.append)
+    assert told == ["speed: kept as it is published by earlier code, since this run did not measure it"]
+    assert published.rows("demo", HERE, "speed")["stale"].all() and not published.rows("demo", HERE, "other")["stale"].any()
 
 
 def other_machine():

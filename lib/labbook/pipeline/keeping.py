@@ -1,0 +1,59 @@
+"""What of a published set stays when a run is published: experiments that the run measured less of."""
+
+from collections import Counter
+
+from labbook.study import published
+
+
+def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None) -> dict:
+    """{experiment: what run.json says of it}, of those whose published points stay in a Study's set.
+
+    They stay unless the run has at least as many repeats of every setting that is published, or the
+    experiment is one to `replace` and the run measured it. tables: {experiment: rows of the run}. tell:
+    is given a line for each experiment that stays.
+    """
+    if machine not in published.sets(study.name):
+        return {}
+    earlier = " by earlier code" if published.changed(study, machine) else ""
+    found = {}
+    for name, about in published.read_run(study.name, machine)["experiments"].items():
+        rows = tables.get(name)
+        less = about["points"] and _less(study.name, machine, name, rows)
+        if less and not (rows and name in replace):
+            found[name] = about
+            tell(f"{name}: kept as it is published{earlier}, {less}")
+    return found
+
+
+def mark_stale(study, machine: str, names) -> list:
+    """Mark the points of experiments of a set as measured by earlier code, if that is so; the files."""
+    import pyarrow as pa
+
+    from labbook.study import sealed
+
+    if not names or not published.changed(study, machine):
+        return []
+    files = [published.file(study.name, machine, name) for name in names]
+    for file, name in zip(files, names):
+        frame = published.rows(study.name, machine, name).assign(stale=True)
+        sealed.write(file, pa.Table.from_pandas(frame, preserve_index=False))
+    return files
+
+
+def _less(study, machine, name, rows) -> str:
+    """In words, what a run's rows have less of than is published; empty where they have all of it."""
+    if not rows:
+        return "since this run did not measure it"
+    names = published.parameters(study, machine, name)
+    there = repeats(published.rows(study, machine, name).to_dict("records"), names)
+    now = repeats(rows, names)
+    fewer = sum(now[setting] < count for setting, count in there.items())
+    least, most = min(there.values()), max(there.values())
+    count = f"{least} to {most}" if least != most else str(most)
+    return fewer and (f"since this run has fewer repeats of {fewer} of its {len(there)} settings, "
+                      f"which have {count}") or ""
+
+
+def repeats(rows: list[dict], names) -> Counter:
+    """{setting: number of its repeats} of rows of a summary."""
+    return Counter(setting for setting, _ in {(published.setting(row, names), row["repeat"]) for row in rows})
