@@ -47,7 +47,7 @@ class Book:
 
     def run_words(self, study: str, phase: str, more: bool) -> list[str]:
         """Of `labbook run`; with `more`, for one repeat more than the last time."""
-        kind = (study, phase == "fault")
+        kind = (study, phase in STUDIES[study].in_fault)
         self.repeats[kind] = self.repeats.get(kind, self._done(*kind)) + more
         given = STUDIES[study].parameters(phase, max(1, self.repeats[kind]))
         return ["run", study, *(word for name, value in given.items() for word in ("-p", name, json.dumps(value)))]

@@ -10,21 +10,21 @@ PHASES = ("up", "systems", "fill", "load", "fault", "record", "down")
 
 @dataclass(frozen=True)
 class Study:
-    """`grows`: the parameter with the repeats of `tiny`; `faults`: of points with a fault. `kills`: how
-    many of a hundred, by phase. `lasts_s`: a first guess of the phases' lengths. `once`: patterns of
-    the names in the cache of what is filled once, which a kill during `fill` has to find missing."""
+    """`grows`: the parameter with the repeats of `tiny`; `faults`: of points with a fault, to which the
+    phases `in_fault` belong. `kills`: how many of a hundred, by phase. `once`: patterns of the names in
+    the cache of what is filled once, which a kill during `fill` has to find missing."""
 
     tiny: dict
     kills: dict
     grows: str
     faults: str | None = None
     fault: dict = field(default_factory=dict)
+    in_fault: tuple = ("fault",)
     once: tuple = ()
-    lasts_s: dict = field(default_factory=dict)
 
     def parameters(self, phase: str, repeats: int) -> dict:
         """For a run that is killed in this phase."""
-        if phase == "fault":
+        if phase in self.in_fault:
             return {**self.tiny, **self.fault, self.grows: 0, self.faults: repeats}
         return {**self.tiny, self.grows: repeats}
 
@@ -65,6 +65,7 @@ STUDIES = {
         grows="rates.repeats", faults="crash.repeats",
         fault={"crash.spares": [False], "crash.directories": 4, "crash.files": 10,
                "crash.second_client_every": 0},
+        in_fault=("fill", "fault"),
         kills={"up": 4, "systems": 2, "fill": 2, "load": 3, "fault": 3, "record": 1, "down": 2}),
     "cloud_platforms": Study(
         tiny={"releases": ["newer"], "functions.releases": ["newer"], "functions.function": ["quota"],
