@@ -4,7 +4,7 @@ import errno
 import fcntl
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labbook.errors import LabError
@@ -38,6 +38,14 @@ def _write_and_rename(path, partial, write, before_rename):
         sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def remove_unfinished(files) -> None:
+    """Remove those of the partial `files` whose writer was killed; a running writer holds a lock on its own."""
+    for path in files:
+        with suppress(OSError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def open_lock(path: Path, mode: str = "w"):

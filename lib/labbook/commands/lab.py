@@ -127,7 +127,7 @@ def down(given) -> int:
         return _labs_down(given)
     finally:
         _clouds_down()
-        _sockets_down()
+        _files_down()
 
 
 def _clouds_down():
@@ -141,12 +141,13 @@ def _clouds_down():
             print(f"removed from cloud {left.cloud} what a run of {left.study} left there")
 
 
-def _sockets_down():
-    """Remove the sockets of killed runs, if the working folder is in a checkout."""
-    from labbook.pipeline.driver import sweep_sockets
+def _files_down():
+    """Remove the sockets and partial records of killed runs, if the working folder is in a checkout."""
+    from labbook.pipeline.driver import sweep_records, sweep_sockets
 
     with suppress(InputError):
         sweep_sockets()
+        sweep_records()
 
 
 def _labs_down(given) -> int:

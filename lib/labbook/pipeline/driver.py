@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labbook import paths
-from labbook.atomic_files import disk_error, disk_errors
+from labbook.atomic_files import UNFINISHED, disk_error, disk_errors, remove_unfinished
 from labbook.errors import LabError
 from labbook.pipeline import pages
 from labbook.pipeline.execute import CLEAN_UP_SECONDS
@@ -223,6 +223,11 @@ def sweep_sockets() -> None:
                 _remove_noted(note)
 
 
+def sweep_records() -> None:
+    """Remove the partial records of killed runs, of all studies."""
+    remove_unfinished(paths.records_dir().rglob(f"{UNFINISHED}*"))
+
+
 def _runtime_dir() -> str | None:
     """The user's own folder for sockets, if there is one."""
     place = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -249,12 +254,13 @@ def _say_stuck(who: str) -> None:
 
 
 def sweep_labs() -> None:
-    """Take down labs whose driver was killed, and remove what it left on the user's own clouds, and its
-    sockets. Imports the lab library only if there is anything to remove.
+    """Take down labs whose driver was killed, and remove what it left on the user's own clouds, its
+    sockets and its partial records. Imports the lab library only if there is anything to remove.
 
     What cannot be removed now is reported, not raised: an unreachable host need not stop a study.
     """
     sweep_sockets()
+    sweep_records()
     if labs_left() or _rests_left():
         from labbook.lab import Lab
 

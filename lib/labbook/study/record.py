@@ -5,7 +5,6 @@ series cannot part: a crash between them leaves the earlier record with its own 
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
-from labbook.atomic_files import UNFINISHED, write_whole
+from labbook.atomic_files import UNFINISHED, remove_unfinished, write_whole
 from labbook.errors import InputError, LabError
 from labbook.study import sealed
 from labbook.study.sealed import Damaged
@@ -169,11 +168,8 @@ class Records:
         return self.folder / f"{key}.failure.txt"
 
     def clean(self) -> None:
-        """Remove partial files of killed runs; a running writer holds a lock on its file."""
-        for path in self.folder.glob(f"{UNFINISHED}*"):
-            with contextlib.suppress(OSError), open(path, "rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+        """Remove partial files of killed runs."""
+        remove_unfinished(self.folder.glob(f"{UNFINISHED}*"))
 
 
 def _frame(path: Path):

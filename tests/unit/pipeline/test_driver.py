@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from labbook import paths
+from labbook.commands import lab as lab_commands
 from labbook.pipeline import driver, pages
 
 
@@ -74,6 +76,16 @@ def test_sockets_of_a_run_under_way_stay(place):
         assert folder.exists()
     driver.sweep_sockets()
     assert not folder.exists()
+
+
+def test_partial_records_of_a_killed_run_go_with_down_whichever_study_they_are_of(book):
+    folder = paths.records_dir() / "machine/cms/clients"
+    folder.mkdir(parents=True)
+    (partial := folder / ".tmp-4711-key.parquet").touch()
+    with open(written := folder / ".tmp-4712-key.parquet", "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        lab_commands._files_down()
+        assert not partial.exists() and written.exists()
 
 
 def test_temporary_files_of_a_killed_kernel_go_with_the_next_run(book):
