@@ -4,7 +4,8 @@
 
 For each rule and kind of noise, repeats without an effect or with one on the rule's bound are made up to
 the last look, and judged at every look. Shown is the share of runs with a wrong verdict at any look, of
-the case where it is largest. It needs no lab and no root.
+the case where it is largest. A second table has repeats of which some points are bounds, since the
+clients were the limit. It needs no lab and no root.
 """
 
 import sys
@@ -14,7 +15,7 @@ import shared
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "unit"))
 
-from simulated_repeats import CASES, NOISE, most, wrong  # noqa: E402 (of the tests' folder)
+from simulated_repeats import CASES, LIMITED_CASES, NOISE, most, wrong  # noqa: E402 (of the tests' folder)
 
 from labbook.claims.looks import LOOKS  # noqa: E402
 
@@ -26,13 +27,20 @@ def main():
     runs, repeats = (20, LOOKS[0]) if asked.short else (asked.rounds, LOOKS[-1])
     print(f"wrong of {runs} runs at any look up to {repeats} repeats; stated: {STATED:.0%}, "
           f"by chance {most(STATED, runs):.1%}")
-    print(f"{'rule':<16}" + "".join(f"{noise:>14}" for noise in NOISE))
+    rates = table("rule", CASES, repeats, runs)
+    limited = table("limited", LIMITED_CASES, repeats, runs)
+    shared.write(asked.json, stated=STATED, runs=runs, repeats=repeats, wrong=rates, limited=limited)
+
+
+def table(head: str, cases, repeats: int, runs: int) -> dict:
+    """Print and return {rule: {noise: the largest share of wrong runs of its cases}}."""
+    print(f"{head:<16}" + "".join(f"{noise:>14}" for noise in NOISE))
     rates = {}
-    for name in dict.fromkeys(case[0]["name"] for case in CASES):
-        rates[name] = {noise: max(wrong(case, noise, repeats, runs) for case in CASES if case[0]["name"] == name)
+    for name in dict.fromkeys(case[0]["name"] for case in cases):
+        rates[name] = {noise: max(wrong(case, noise, repeats, runs) for case in cases if case[0]["name"] == name)
                        for noise in NOISE}
         print(f"{name:<16}" + "".join(f"{rate:>14.1%}" for rate in rates[name].values()), flush=True)
-    shared.write(asked.json, stated=STATED, runs=runs, repeats=repeats, wrong=rates)
+    return rates
 
 
 if __name__ == "__main__":

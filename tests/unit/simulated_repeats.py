@@ -112,20 +112,46 @@ CASES = [   # rule, true values, the wrong verdicts
     (rule("sometimes", **ALONE, low=2, where={"x": 1}, rate=0.1), seldom(0.1), {rules.NOT_REPLICATED}),
     (rule("sometimes", **ALONE, low=2, where={"x": 1}), seldom(0), {rules.REPLICATED}),
 ]
+
+
+def limits(systems, level, xs=XS):
+    """The clients cannot measure less than `level` of the usual time, of these systems at these x."""
+    return lambda system, x: level if system in systems and x in xs else 0.0
+
+
+LEVELS = (("a", 0.9), ("a", 1.1), ("b", 1.0), ("ab", 0.9))
+AT_AN_END = (("a", 1.0, XS[-1:]), ("a", 1.0, XS[:1]), ("b", 1.0, XS[-1:]))
+LIMITED_CASES = [   # also, the least that the clients can measure. Without one end, the true values are the same
+    (*case, limits(*limit)) for case, levels in (
+        ((rule("greater", **AB), of_a(1), BOTH), LEVELS + AT_AN_END),
+        ((rule("greater", **AB, symmetric=True), of_a(1), BOTH), LEVELS + AT_AN_END),
+        ((rule("equal_within", **AB, margin=1.5), of_a(1.5), BOTH), LEVELS),
+        ((rule("grows_with", along="x", **ALONE), of_a(1), BOTH), LEVELS[:2] + AT_AN_END[:2]),
+        ((rule("scales_with", along="x", **ALONE, low=0.8, high=1.2), power(0.8), BOTH), LEVELS[:1] + AT_AN_END[:2]),
+        ((rule("proportional", along="x", **ALONE, low=0.8, high=1.2), beside(3, 1.2), BOTH), AT_AN_END[:2]),
+        ((rule("grows_less", along="x", **AB), growing(1), BOTH), LEVELS[:1] + AT_AN_END),
+        ((rule("crosses_near", along="x", **AB, at=2, within=2), crossing_at(4, 3), BOTH), LEVELS[:1]),
+        ((rule("differs_over", along="x", **ALONE, margin=1.3), of_a(1), {rules.REPLICATED}), LEVELS[:1] + AT_AN_END[:1]),
+        ((rule("above", **ALONE, value=1, where={"x": 1}), of_a(1), BOTH), LEVELS[:2]),
+        ((rule("below", **ALONE, value=1, where={"x": 1}), of_a(1), BOTH), LEVELS[:2]))
+    for limit in levels
+]
 ABSOLUTE = ("above", "below", "between", "always", "sometimes")      # of the metric itself: no shift of a repeat cancels
 
 
-def simulated(draw, noise, true, repeats, shifts, size=1.0):
-    """Rows of so many repeats, with noise of so many times its size."""
+def simulated(draw, noise, true, repeats, shifts, size=1.0, least=limits("", 0.0)):
+    """Rows of so many repeats, with noise of so many times its size. least: of the usual time, what the
+    clients can measure; a shorter one is measured as this, and the clients were the limit."""
     for repeat in range(1, repeats + 1):
         if isinstance(true, (int, float)):
-            yield {"system": "a", "x": 1, "repeat": repeat, "ms": 1.0 + (draw.random() < true)}
+            yield {"system": "a", "x": 1, "repeat": repeat, "time_ms": 1.0 + (draw.random() < true)}
             continue
         shift = size * noise(draw) if shifts else 0.0
         for system in "ab":
             for x in XS:
-                value = true(system, x) * math.exp(shift + size * noise(draw))
-                yield {"system": system, "x": x, "repeat": repeat, "ms": value}
+                value, limit = true(system, x) * math.exp(shift + size * noise(draw)), true(system, x) * least(system, x)
+                yield {"system": system, "x": x, "repeat": repeat, "time_ms": max(value, limit),
+                       "client_limited": int(value < limit)}
 
 
 def wrong(case, noise: str, repeats: int, runs: int, size: float = 1.0) -> float:
@@ -134,13 +160,13 @@ def wrong(case, noise: str, repeats: int, runs: int, size: float = 1.0) -> float
     What a look decided stays decided, so the last verdict tells. But for claims of all and of some, of which a
     point that is seen later turns the verdict round.
     """
-    tested, true, verdicts = case
-    claim = {"id": "c", "metric": "ms", "rule": tested}
+    tested, true, verdicts, *least = case
+    claim = {"id": "c", "metric": "time_ms", "rule": tested}
     draw = random.Random(zlib.crc32(repr((tested, noise, repeats, size)).encode()))
     looked = range(1, repeats + 1) if tested["name"] in ("always", "sometimes") else (repeats,)
     count = 0
     for _ in range(runs):
-        rows = list(simulated(draw, NOISE[noise], true, repeats, tested["name"] not in ABSOLUTE, size))
+        rows = list(simulated(draw, NOISE[noise], true, repeats, tested["name"] not in ABSOLUTE, size, *least))
         count += any(rules.decide(claim, [row for row in rows if row["repeat"] <= n], ("system", "x")).verdict in verdicts
                      for n in looked)
     return count / runs

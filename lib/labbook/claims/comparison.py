@@ -4,6 +4,7 @@ import math
 from statistics import median
 
 from labbook.checks import did_you_mean
+from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
 from labbook.claims.looks import LOOKS
 from labbook.claims.statistics import bend, exponent_between, geometric_mean, slope
 from labbook.errors import InputError
@@ -11,7 +12,6 @@ from labbook.errors import InputError
 CHOOSING = 2    # repeats that choose what `differs_over` compares
 FIRST = 3       # repeats that tell which settings a claim is about
 BY_POINT = ("always", "sometimes")  # rules that use every point, also of incomplete settings
-MONOTONE = ("greater", "equal_within", "ratio_between", "above", "below", "between")   # numbers that go with values
 LIMITED = "the clients were the limit in every setting that could be compared"
 
 
@@ -29,41 +29,44 @@ class Comparison:
     arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
     parameters that do not select the arm. repeats, settings: those with a value in every arm, repeat
     and setting. partial: further repeats that have a part of the settings, for rules by point only.
-    excluded: settings limited by the clients in any arm and repeat. limited, without: numbers of points
-    that are limited by the clients, or have no value. bound: "at most" or "at least" where all settings
-    are limited by the clients and the rule's number is a bound of the true one; otherwise empty.
-    NotTestable, or NotRun, without any such setting.
+    excluded: settings that the clients limited in most of the first repeats; empty where these are all.
+    limited, without: numbers of points that are limited by the clients, or have no value. NotTestable, or
+    NotRun, without any such setting, and where no repeat's number is known or bounded.
     """
 
     def __init__(self, rule, metric, rows, parameters, source, profile, known=()):
-        self.arms, self.limited, self.parameters, self.bound = [], 0, parameters, ""
+        self.arms, self.limited, self.parameters, self.rule = [], 0, parameters, rule
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
         self.operations, self.failed, self.excluded, self.partial = 0, 0, set(), set()
         self.baseline = rule.get("baseline", {})
         self._curves = {}   # along -> curves
-        self._points, self._limited_arms = [], []   # of each arm: (repeat, setting) measured; whether limited
+        self._points, self._limited = [], []    # of each arm: (repeat, setting) measured, and limited by the clients
         for arm in [rule.get("of", {})] + ([rule["than"]] if "than" in rule else []):
             wanted = {**rule.get("where", {}), **arm}
             self._take(_select(rows, wanted, source, profile, known), arm, self._subtract(rows, wanted))
-        self._keep(self.excluded)
-        if not self.settings and self.excluded:
-            self.bound = self._bounds(rule["name"])
-            if not self.bound:
-                raise NotTestable(LIMITED)
-            self._keep(set())
-        if not self.settings:
+        self.excluded = self._usually_limited()
+        self._keep()
+        if not self.settings and self.excluded and not self.by_point:
+            self.excluded = set()
+            self._keep()
+        if not self._is_usable():
             if self.limited:
                 raise NotTestable(LIMITED)
             raise (NotTestable if self.without else NotRun)(f"no setting has {metric} in every arm and every repeat")
 
+    def _is_usable(self) -> bool:
+        """Whether some repeat says something."""
+        if self.by_point:
+            return bool(self.settings and (self.repeats or self.partial))
+        return bool(self.settings) and any(self.bound(repeat) != UNKNOWN for repeat in self.repeats)
+
     def _take(self, points, arm, subtract):
         """Add an arm with the values of these points."""
-        limited = [row for row in points if row.get("client_limited") == 1]
+        limited = {(row["repeat"], self._setting(row, arm)) for row in points if row.get("client_limited") == 1}
         self.limited += len(limited)
-        self._limited_arms.append(bool(limited))
-        self.excluded |= {self._setting(row, arm) for row in limited}
-        self._count_operations(row for row in points if row.get("client_limited") != 1)
+        self._limited.append(limited)
+        self._count_operations(points)
         self._points.append({(row["repeat"], self._setting(row, arm)) for row in points})
         values = [(row, subtract(row)) for row in points]
         self.without += sum(value is None for _, value in values)
@@ -94,30 +97,51 @@ class Comparison:
                  if all(matches(row[name], want) for name, want in {**wanted, **other}.items())}
         return lambda row: costs.get(place(row))
 
-    def _keep(self, excluded):
+    def _usually_limited(self) -> set:
+        """Settings that the clients limited in most of the first repeats. Later repeats change nothing: else
+        those in which the server was fast would choose what the claim is about."""
+        at = set.intersection(*self._points)
+        first = sorted({repeat for repeat, _ in at})[:FIRST]
+        among = [one for one in at if one[0] in first]
+        limited = [setting for repeat, setting in among if self._is_limited(repeat, setting)]
+        return {s for s in set(limited) if 2 * limited.count(s) > sum(setting == s for _, setting in among)}
+
+    def _is_limited(self, repeat, setting) -> bool:
+        return any((repeat, setting) in limited for limited in self._limited)
+
+    def _keep(self):
         """Choose repeats and settings. Settings are those of most of the first repeats; a later repeat that
         has only some of them was measured for another claim, and would change what this one is about."""
-        at = {one for one in set.intersection(*self._points) if one[1] not in excluded}
+        at = {one for one in set.intersection(*self._points) if one[1] not in self.excluded}
         repeats = sorted({repeat for repeat, _ in at})
         first = repeats[:FIRST]
         usual = {s for s in {s for _, s in at} if 2 * sum((r, s) in at for r in first) > len(first)}
         complete = [r for r in repeats if all((r, s) in at for s in usual)] or repeats
-        paired = {one for one in set.intersection(*map(set, self.arms)) if one[1] not in excluded}
+        paired = {one for one in set.intersection(*map(set, self.arms)) if one[1] not in self.excluded}
         self.repeats = [r for r in complete if any(repeat == r for repeat, _ in paired)]
         self.settings = sorted((s for s in {s for _, s in paired} if all((r, s) in paired for r in self.repeats)),
                                key=str)
         if self.by_point:
-            self.partial = {repeat for repeat, _ in paired} - set(self.repeats)
+            self.repeats = [r for r in self.repeats if not any(self._is_limited(r, s) for s in self.settings)]
+            self.partial = {repeat for repeat, _ in paired if self.all(repeat)} - set(self.repeats)
 
-    def _bounds(self, rule) -> str:
-        """What the rule's number is of the true one where clients limited an arm: they make a time too
-        long and a rate too low. Empty where it is neither, or both arms are limited."""
-        if rule not in MONOTONE or all(self._limited_arms) and len(self.arms) > 1:
-            return ""
-        rate, time = str(self.metric).endswith("_per_s"), str(self.metric).endswith(("_ms", "_s", "_us"))
-        if not rate and not time:
-            return ""
-        return "at least" if rate == self._limited_arms[0] else "at most"
+    def bound(self, repeat, rule: str | None = None) -> str:
+        """What the number of a repeat is of the true one, since the clients limited points of it; see
+        labbook.claims.bounds. rule: whose number, by default the comparison's."""
+        name = rule or self.rule["name"]
+        moves = {self._moves(name, arm, setting) for arm, limited in enumerate(self._limited)
+                 for setting in self.settings if (repeat, setting) in limited}
+        return direction(self.metric, moves)
+
+    def _moves(self, rule, arm, setting) -> int:
+        """How the rule's number moves where a value rises: 1 with it, -1 the other way, 0 unknown."""
+        way = -1 if arm else 1
+        if rule in OF_VALUES:
+            return way
+        if rule in OF_GROWTH:
+            curve = next((c for c in self.curves(self.rule["along"]) if setting in (s for _, s in c)), None)
+            return way * ((setting == curve[-1][1]) - (setting == curve[0][1])) if curve else 0
+        return 0
 
     def _setting(self, row, arm):
         """A row's setting. A missing value becomes None, since NaN is not equal to itself."""
@@ -140,12 +164,19 @@ class Comparison:
             words += "" if self.by_point else ", and their settings are excluded from all repeats"
         if self.baseline:
             words += f"; less {_said(self.baseline)}"
-        if self.limited and not self.bound:
-            points = "1 point" if self.limited == 1 else f"{self.limited} points"
-            words += f"; settings limited by the clients ({points}) are excluded from all repeats"
+        left_out = self._left_out()
+        if left_out and self.by_point:
+            words += f"; points limited by the clients are left out ({left_out})"
+        elif left_out:
+            points = "1 point" if left_out == 1 else f"{left_out} points"
+            words += f"; settings that the clients limited in most of the first repeats are left out ({points} limited)"
         if self.failed and self.of_successes:
             words += f"; {self.failed} of {self.operations} operations failed and are excluded"
         return words
+
+    def _left_out(self) -> int:
+        """How many points that the clients limited enter no number, not even as a bound."""
+        return sum(self.by_point or setting in self.excluded for limited in self._limited for _, setting in limited)
 
     def _lacks(self, words) -> NotTestable:
         """That points are too few: not testable where some are excluded, otherwise not run."""
@@ -171,9 +202,9 @@ class Comparison:
         return [self.arms[0][repeat, setting] for setting in self.settings]
 
     def all(self, repeat) -> list[float]:
-        """All values of the first arm in this repeat, but for settings limited by the clients."""
+        """All values of the first arm in this repeat, but for those that the clients limited."""
         return [value for (one, setting), value in self.arms[0].items()
-                if one == repeat and setting not in self.excluded]
+                if one == repeat and setting not in self.excluded and (one, setting) not in self._limited[0]]
 
     def ratios(self, repeat, settings) -> list[float]:
         of, than = self.arms

@@ -8,8 +8,9 @@ without regard to looks, would decide.
 import math
 from dataclasses import dataclass, replace
 
+from labbook.claims.bounds import highest, lowest
 from labbook.claims.looks import LOOKS, OUTLYING, interval, look_needed, spent
-from labbook.claims.statistics import LEVEL, Interval, coverage, lies_within, median_interval, share_interval
+from labbook.claims.statistics import LEVEL, Interval, coverage, lies_within, median_interval, middle, share_interval
 
 REPLICATED, NOT_REPLICATED, OPEN = "replicated", "not replicated", "open"
 NOT_TESTABLE, NOT_RUN = "not testable here", "not run"
@@ -32,13 +33,13 @@ class Outcome:
     repeats_needed: int | None = None
 
 
-def by_median(numbers, low, high, unit, symmetric=False, bound="", outlying=OUTLYING) -> Outcome:
+def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUTLYING) -> Outcome:
     """Where the median of the numbers, one a repeat in their order, lies: between low and high or not.
 
-    bound: "at most" or "at least" where the numbers are bounds of the true ones. outlying: the looks' table.
+    bounds: see labbook.claims.bounds, one a number; empty: all are exact. outlying: the looks' table.
     """
-    found = interval(numbers, symmetric, outlying)
-    shown = _bounded(found or median_interval(numbers), bound)
+    found = interval(numbers, symmetric, outlying, bounds)
+    shown = found or _between(numbers, bounds, median_interval(numbers).level)
     within = None if found is None else lies_within(shown.low, shown.high, low, high)
     if within is not None:
         words = "the whole interval lies" if within else "no part of the interval lies"
@@ -46,21 +47,20 @@ def by_median(numbers, low, high, unit, symmetric=False, bound="", outlying=OUTL
         return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words} {where(low, high, unit)}{by_ranks}", shown,
                        unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
-    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bound),
-                   look_needed(numbers, low, high, symmetric, bound, outlying))
+    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds),
+                   look_needed(numbers, low, high, symmetric, bounds, outlying))
 
 
-def _bounded(found, bound) -> Interval:
-    """The interval, open to the side on which the true value may lie anywhere."""
-    if bound == "at most":
-        return replace(found, low=-math.inf)
-    return replace(found, high=math.inf) if bound else found
+def _between(numbers, bounds, level, inward=0) -> Interval:
+    """The median and the interval between the numbers so many inward from the ends."""
+    return Interval(middle(sorted(numbers)), sorted(lowest(numbers, bounds))[inward],
+                    sorted(highest(numbers, bounds))[-1 - inward], level, len(numbers))
 
 
-def by_equality(numbers, low, high, unit, symmetric=False, bound="") -> Outcome:
+def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome:
     """Whether a ratio is equal within a margin. The reason says the difference where there is one."""
-    found = by_median(numbers, low, high, unit, symmetric, bound)
-    if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high or bound:
+    found = by_median(numbers, low, high, unit, symmetric, bounds)
+    if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high or any(bounds):
         return found
     ends = f"{found.interval.low:.3g} to {found.interval.high:.3g} times"
     words = {REPLICATED: f"a difference, {ends}, and equal within the margin: {found.reason}",
@@ -69,13 +69,13 @@ def by_equality(numbers, low, high, unit, symmetric=False, bound="") -> Outcome:
     return replace(found, reason=words[found.verdict])
 
 
-def tendency(numbers, low, high, bound="") -> dict | None:
+def tendency(numbers, low, high, bounds=()) -> dict | None:
     """The verdict to which the numbers point, and the highest level at which the interval between two of
     them decides, 95 % at most; None below 75 %, which three of three repeats have."""
-    ordered, n = sorted(numbers), len(numbers)
+    n = len(numbers)
     for inward in range((n + 1) // 2):
         level = coverage(n, inward)
-        at = _bounded(Interval(0.0, ordered[inward], ordered[n - 1 - inward], level, n), bound)
+        at = _between(numbers, bounds, level, inward)
         within = lies_within(at.low, at.high, low, high)
         if level >= LEAST_TENDENCY and within is not None:
             return {"verdict": REPLICATED if within else NOT_REPLICATED, "level": min(level, LEVEL)}

@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 from statistics import NormalDist, stdev
 
+from labbook.claims.bounds import AT_LEAST, AT_MOST, UNKNOWN, highest, lowest
 from labbook.claims.statistics import LEVEL, Interval, lies_within, middle
 
 LOOKS = (6, 9, 12, 20, 30, 60)
@@ -43,28 +44,29 @@ def spent(n: int, symmetric: bool = False) -> float:
     return sum(error for look, error in zip(LOOKS, errors) if look <= n)
 
 
-def interval(numbers, symmetric: bool = False, outlying=OUTLYING) -> Interval | None:
+def interval(numbers, symmetric: bool = False, outlying=OUTLYING, bounds=()) -> Interval | None:
     """Median of the numbers, in the order of their repeats, and the interval of the looks reached. With
     `symmetric` the logarithms of numbers, which are then above 0, are taken to be symmetric.
 
     None below the first look. With `symmetric` the interval is that of the signed ranks and the value
-    their estimate of the median (Hodges and Lehmann). outlying: the table of signs. Where the intervals
-    of two looks have nothing in common the later one is left out: the repeats drift.
+    their estimate of the median (Hodges and Lehmann). outlying: the table of signs. bounds: see
+    labbook.claims.bounds. Where the intervals of two looks have nothing in common the later one is left
+    out: the repeats drift.
     """
     if len(numbers) < LOOKS[0]:
         return None
+    least, most = lowest(numbers, bounds), highest(numbers, bounds)
     if symmetric:
-        numbers = list(map(math.log, numbers))
+        numbers, least, most = (list(map(_log, each)) for each in (numbers, least, most))
     low, high = -math.inf, math.inf
     for look, beyond in zip(LOOKS, OUTLYING_WALSH if symmetric else outlying):
         if look > len(numbers) or beyond is None:
             continue
-        ordered = _ordered(numbers[:look], symmetric)
-        lower, upper = ordered[beyond], ordered[-1 - beyond]
+        lower, upper = _ordered(least[:look], symmetric)[beyond], _ordered(most[:look], symmetric)[-1 - beyond]
         if lower <= high and upper >= low:
             low, high = max(low, lower), min(high, upper)
     ends = middle(_ordered(numbers, symmetric)), low, high
-    return Interval(*(map(math.exp, ends) if symmetric else ends), LEVEL, len(numbers))
+    return Interval(*(map(_exp, ends) if symmetric else ends), LEVEL, len(numbers))
 
 
 def _ordered(numbers, symmetric) -> list[float]:
@@ -74,30 +76,45 @@ def _ordered(numbers, symmetric) -> list[float]:
     return sorted((a + b) / 2 for a, b in combinations_with_replacement(numbers, 2))
 
 
-def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound: str = "",
+def look_needed(numbers, low: float, high: float, symmetric: bool = False, bounds=(),
                 outlying=OUTLYING) -> int | None:
     """The look at which the numbers' interval is expected to lie within (low, high) or outside, if further
     repeats vary as these do; None where no look is, and for fewer than two numbers.
 
     Numbers above 0 are taken by their logarithms. The expected places of the interval's bounds are those
-    of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bound:
-    "at most" or "at least" where the numbers are bounds of the true ones.
+    of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bounds:
+    see labbook.claims.bounds; further repeats are taken to be bounds as often as these.
     """
     if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
         return None
-    known = interval(numbers, symmetric, outlying)
+    known = interval(numbers, symmetric, outlying, bounds)
     least, most = (-math.inf, math.inf) if known is None else (known.low, known.high)
     if min(numbers) > 0 and (low > 0 or low == -math.inf) and high > 0:
         numbers = list(map(math.log, numbers))
         low, high, least, most = map(_log, (low, high, least, most))
-    at, spread, reach = middle(sorted(numbers)), stdev(numbers), math.inf
+    at, spread = middle(sorted(numbers)), stdev(numbers)
+    below, above = (sum(bound in kinds for bound in bounds) / len(numbers)
+                    for kinds in ((AT_MOST, UNKNOWN), (AT_LEAST, UNKNOWN)))
     for look in LOOKS:
-        reach = min(reach, spread * _reach(look, symmetric, outlying))
-        lower = -math.inf if bound == "at most" else max(least, at - reach)
-        upper = math.inf if bound == "at least" else min(most, at + reach)
-        if look > len(numbers) and lies_within(lower, upper, low, high) is not None:
+        reach = spread * _reach(look, symmetric, outlying)
+        least = max(least, at - reach) if _allows(look, below, symmetric, outlying) else least
+        most = min(most, at + reach) if _allows(look, above, symmetric, outlying) else most
+        if look > len(numbers) and lies_within(least, most, low, high) is not None:
             return look
     return None
+
+
+def _allows(look, share, symmetric, outlying) -> bool:
+    """Whether the interval of a look has an end on a side where such a share of repeats is endless."""
+    beyond = (OUTLYING_WALSH if symmetric else outlying)[LOOKS.index(look)]
+    endless = math.ceil(share * look)
+    if symmetric:       # of the means of pairs, those with one of them
+        endless = endless * look - endless * (endless - 1) // 2
+    return beyond is not None and endless <= beyond
+
+
+def _exp(value) -> float:
+    return value if math.isinf(value) else math.exp(value)
 
 
 def _log(value) -> float:

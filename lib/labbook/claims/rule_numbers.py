@@ -107,6 +107,8 @@ def _always(rule, compared):
     low, high = bounds(rule)
 
     def number(repeat):
+        if not compared.all(repeat):
+            return None
         worst = max(compared.all(repeat), key=lambda one: max(low - one, one - high))
         return None if repeat in compared.partial and low <= worst <= high else worst
 

@@ -49,11 +49,13 @@ that does nothing: {metric: NAME} another metric of the same point, {arm: {param
 metric at the point with these parameters.
 
 Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged
-geometrically and metrics arithmetically over their settings. A setting at which the clients were
-the limit in any repeat is excluded from all repeats: excluding only the repeats in which the server
-was fast would favour slow servers. Where that leaves none, and only one arm was limited, its values
-are bounds: the clients make a time (`_ms`, `_us`, `_s`) too long and a rate (`_per_s`) too low. Then the
-true number is at most, or at least, the measured one, which decides where it is enough.
+geometrically and metrics arithmetically over their settings. A point at which the clients were the
+limit is a bound: the clients make a time (`_ms`, `_us`, `_s`) too long and a rate (`_per_s`) too low.
+So the number of its repeat is at most, or at least, the true one, or unknown, and counts against
+every end of the interval that it does not make certain (claims/bounds.py). A setting at which that was
+so in most of the first repeats is left out of all, unless no setting is left. For `always` and
+`sometimes` such points are left out, and a repeat with one counts only for what was seen in it: the
+share is of the repeats that the clients did not limit.
 
 A claim may have `needs`: properties of the place, such as a disk with seek times. Where the median
 of a metric shows that the place lacks one, the claim is not testable here; the measured value is
@@ -65,6 +67,7 @@ from dataclasses import replace
 from statistics import median
 
 from labbook.checks import did_you_mean
+from labbook.claims.bounds import words as bounds_words
 from labbook.claims.comparison import LIMITED, Comparison, NotRun, NotTestable, check_value, is_missing
 from labbook.claims.decisions import (
     JUDGED,
@@ -147,36 +150,37 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 
 
 def _compare(rule, compared):
+    """The rule's number of each repeat that it uses, its limits, its unit, and what each number is of the true one."""
     number, limits, unit = RULES[rule["name"]](rule, compared)
-    each = [number(repeat) for repeat in sorted({*compared.repeats, *compared.partial})]
-    return [one for one in each if one is not None], limits, unit
+    each = {repeat: number(repeat) for repeat in sorted({*compared.repeats, *compared.partial})}
+    used = [repeat for repeat, one in each.items() if one is not None]
+    if not used:
+        raise NotTestable(LIMITED)
+    bounds = [] if compared.by_point else list(map(compared.bound, used))
+    return [each[repeat] for repeat in used], limits, unit, bounds
 
 
-def _decide_by_median(rule, compared):
-    each, (low, high), unit = _compare(rule, compared)
-    return _unless_bound(by_median(each, low, high, unit, rule.get("symmetric", False), compared.bound), compared)
+def _decide_by_median(rule, compared, by=by_median):
+    each, (low, high), unit, bounds = _compare(rule, compared)
+    return _with_bounds(by(each, low, high, unit, rule.get("symmetric", False), bounds), bounds)
 
 
 def _decide_equality(rule, compared):
-    each, (low, high), unit = _compare(rule, compared)
-    return _unless_bound(by_equality(each, low, high, unit, rule.get("symmetric", False), compared.bound), compared)
+    return _decide_by_median(rule, compared, by_equality)
 
 
-def _unless_bound(found, compared):
-    """The outcome; NotTestable where the clients limited all points, so that their number is a bound, and
-    this decides nothing and points nowhere."""
-    if not compared.bound:
-        return found
-    number = f"{found.interval.value:.3g} {found.unit}".rstrip()
-    bounded = f"the clients were the limit, so the true value is {compared.bound} the measured {number}"
-    if found.verdict == OPEN and not found.tendency:
-        raise NotTestable(f"{LIMITED}, and that the true value is {compared.bound} {number} does not decide")
-    return replace(found, reason=f"{bounded}; {found.reason}")
+def _with_bounds(found, bounds):
+    """The outcome, and in its reason how many repeats are bounds. NotTestable where all are, and this decides
+    nothing and points nowhere."""
+    said = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
+    if bounds and all(bounds) and found.verdict == OPEN and not found.tendency:
+        raise NotTestable(f"{said}, which does not decide")
+    return replace(found, reason=f"{said}; {found.reason}") if said else found
 
 
 def _decide_all(rule, compared):
     """By the worst point of each repeat; `low` and `high` themselves are within."""
-    worst, (low, high), unit = _compare(rule, compared)
+    worst, (low, high), unit, _ = _compare(rule, compared)
     outside = [not low <= one <= high for one in worst]
     wanted = _wanted(low, high, f" {unit}".rstrip())
     reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
@@ -187,7 +191,7 @@ def _decide_all(rule, compared):
 
 def _decide_some(rule, compared):
     """By any point; `low` and `high` themselves are within."""
-    seen, (low, high), _ = _compare(rule, compared)
+    seen, (low, high), *_ = _compare(rule, compared)
     wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
     points = [one for repeat in {*compared.repeats, *compared.partial} for one in compared.all(repeat)]
     within, n = sum(low <= one <= high for one in points), repeats(len(seen))
@@ -199,21 +203,21 @@ def _decide_some(rule, compared):
 def _decide_difference(rule, compared):
     """On the two values that the first repeats chose. These may have chosen wrongly, so the claim is refuted
     only if no two values differ by more than the margin."""
-    tested, (margin, _), unit = _compare(rule, compared)
+    tested, (margin, _), unit, bounds = _compare(rule, compared)
     along, choosing = rule["along"], len(compared.split()[0])
-    found = by_median(tested, margin, math.inf, unit)
+    found = _with_bounds(by_median(tested, margin, math.inf, unit, bounds=bounds), bounds)
     if found.repeats_needed:
         found = replace(found, repeats_needed=found.repeats_needed + choosing)
     if found.verdict == OPEN and len(tested) < LOOKS[0]:
         return replace(found, reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
     if found.verdict == REPLICATED:
         return found
-    largest = by_median(largest_differences(along, compared), -math.inf, margin, unit)
+    largest = by_median(largest_differences(along, compared), -math.inf, margin, unit, bounds=bounds)
     if largest.verdict == REPLICATED:
         return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
                        reason=f"no two values of {along} differ by more than {margin:.4g} times")
-    needed = [look + choosing for look in [largest.repeats_needed] if look]
-    return replace(found, verdict=OPEN, repeats_needed=min(needed + [found.repeats_needed or math.inf]),
+    needed = [look + choosing for look in [largest.repeats_needed] if look] + [found.repeats_needed or math.inf]
+    return replace(found, verdict=OPEN, repeats_needed=min(needed) if min(needed) < math.inf else None,
                    reason=f"the interval does not lie {where(margin, math.inf, 'times')}, and the largest "
                    f"difference between any two values of {along} may")
 
@@ -221,10 +225,11 @@ def _decide_difference(rule, compared):
 def _decide_exponent(rule, compared):
     """Beside a constant. The repeats' signs lean a little at a bound, so more of them are needed. A curve that
     falls may be bent like one that rises, so a claim is met only where the metric rises."""
-    each, (low, high), unit = _compare(rule, compared)
+    each, (low, high), unit, bounds = _compare(rule, compared)
     along = rule["along"]
-    found = by_median(each, low, high, unit, outlying=OUTLYING_LEANING)
-    rise = by_median([compared.growth(0, repeat, along) for repeat in compared.repeats], 1, math.inf, "times")
+    found = _with_bounds(by_median(each, low, high, unit, bounds=bounds, outlying=OUTLYING_LEANING), bounds)
+    rise = by_median([compared.growth(0, repeat, along) for repeat in compared.repeats], 1, math.inf, "times",
+                     bounds=[compared.bound(repeat, "grows_with") for repeat in compared.repeats])
     if rise.verdict == NOT_REPLICATED:
         return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
                        reason=f"the metric does not rise with {along}")

@@ -4,7 +4,7 @@ benchmarks/error_rates.py prints the table, with more runs and all looks.
 """
 
 import pytest
-from simulated_repeats import CASES, LAST_THREE, NOISE, most, wrong
+from simulated_repeats import CASES, LAST_THREE, LIMITED_CASES, NOISE, most, wrong
 
 from labbook.claims import looks
 from labbook.claims.schema import RULES
@@ -17,6 +17,14 @@ RUNS, REPEATS = 150, 12
 def test_a_rule_decides_wrongly_no_more_often_than_stated(name, noise):
     for case in (case for case in CASES if case[0]["name"] == name):
         assert wrong(case, noise, REPEATS, RUNS) <= most(0.05, RUNS), case[0]
+
+
+@pytest.mark.parametrize("name", sorted({case[0]["name"] for case in LIMITED_CASES}))
+def test_repeats_that_are_bounds_decide_wrongly_no_more_often(name):
+    """Every noise in one test: few of these runs decide at all."""
+    for case in (case for case in LIMITED_CASES if case[0]["name"] == name):
+        rate = sum(wrong(case, noise, REPEATS, RUNS // 2) for noise in NOISE) / len(NOISE)
+        assert rate <= most(0.05, RUNS // 2 * len(NOISE)), case[0]
 
 
 @pytest.mark.parametrize("noise", NOISE)

@@ -120,22 +120,61 @@ def test_points_limited_by_clients_enter_no_verdict():
     assert found.interval.value == pytest.approx(2) and "6 points" in found.reason
     found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
     assert (found.verdict, found.reason) == (
-        NOT_TESTABLE, "the clients were the limit in every setting that could be compared, and that the true "
-        "value is at most 100 times does not decide")
+        NOT_TESTABLE, "the clients were the limit, so the true value is at most the measured 100 times, which does not "
+        "decide")
     found = judged({"name": "grows_with", "along": "clients"} | {"of": {"system": "a"}},
                    rows(time, limited=(10, 50)))
     assert found.verdict == NOT_TESTABLE and "limited" in found.reason
 
 
-def test_a_setting_limited_in_one_repeat_is_left_out_of_all():
-    data = rows(lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0, 4)
-    for row in data:
-        row["client_limited"] = int(row["system"] == "a" and row["clients"] == 50
-                                    and row["repeat"] == 4)
+def limited_in(repeats, data, system="a", clients=50):
+    """The rows, with the clients as the limit of a setting in these repeats."""
+    return [row | {"client_limited": int((row["system"], row["clients"]) == (system, clients) and row["repeat"] in repeats)}
+            for row in data]
+
+
+def test_a_setting_limited_in_one_repeat_stays_and_that_repeat_is_a_bound():
+    """Issue 22: one limited point had dropped its setting from all repeats."""
+    data = limited_in({4}, rows(factor(2), 6))
     found = judged({"name": "greater"} | AB, data)
-    assert (found.interval.n, found.interval.high) == (4, pytest.approx(2))
-    assert "(1 point)" in found.reason
-    assert judged({"name": "greater", "where": {"clients": 50}} | AB, data).verdict == NOT_TESTABLE
+    assert (found.verdict, found.interval.low, found.interval.n) == (OPEN, -math.inf, 6)
+    assert found.reason.startswith("1 of 6 repeats are bounds, since the clients were the limit (1 at most); only a part")
+    assert judged({"name": "greater", "margin": 3} | AB, data).verdict == NOT_REPLICATED
+    assert judged({"name": "greater", "where": {"clients": 50}, "margin": 3} | AB, data).verdict == NOT_REPLICATED
+    assert judged({"name": "greater"} | AB, limited_in({4}, rows(factor(2), 12))).verdict == REPLICATED
+    assert judged({"name": "greater"} | AB, limited_in({4, 9}, rows(factor(2), 12))).repeats_needed == 30
+    found = judged({"name": "greater"} | AB, limited_in({4}, rows(factor(2), 6), "b"))
+    assert found.verdict == REPLICATED and "(1 at least)" in found.reason
+
+
+def test_a_setting_limited_in_most_of_the_first_repeats_is_left_out_of_all():
+    time = lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0  # noqa: E731
+    for limited, stays in (({1, 2}, False), ({2, 3, 6}, False), ({1, 4, 5, 6}, True)):
+        found = judged({"name": "greater"} | AB, limited_in(limited, rows(time)))
+        assert (found.interval.high > 2.1) == stays, limited
+    assert "most of the first repeats are left out (2 points limited)" in judged(
+        {"name": "greater"} | AB, limited_in({1, 2}, rows(time))).reason
+
+
+@pytest.mark.parametrize("rule, clients, low, high", [
+    ({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, 50, -math.inf, 10**9),
+    ({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, 1, 1, math.inf),
+    ({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, 10, -math.inf, math.inf),
+    ({"name": "grows_alike", "along": "clients", "margin": 2} | AB, 50, -math.inf, 10**9),
+    ({"name": "rises_by", "along": "clients", "low": 1, "of": {"system": "a"}}, 1, 1, math.inf),
+    ({"name": "grows_slower", "along": "clients"} | AB, 50, -math.inf, math.inf),
+    ({"name": "proportional", "along": "clients", "low": 0.8, "high": 1.2, "of": {"system": "a"}}, 50, -math.inf, math.inf)])
+def test_growth_is_bounded_by_a_limited_end_and_unknown_by_what_is_between(rule, clients, low, high):
+    found = judged(rule, limited_in({4}, rows(growing(2, 2)), clients=clients))
+    assert (found.interval.low > -math.inf) == (low > -math.inf) and (found.interval.high < math.inf) == (high < math.inf)
+    assert "1 of 6 repeats are bounds" in found.reason
+
+
+def test_two_limited_arms_say_nothing_of_their_ratio():
+    data = [row | {"client_limited": int(row["clients"] == 50 and row["repeat"] == 4)} for row in rows(factor(2))]
+    found = judged({"name": "greater"} | AB, data)
+    assert found.verdict == OPEN and "(1 unknown)" in found.reason
+    assert (found.interval.low, found.interval.high) == (-math.inf, math.inf)
 
 
 def test_operations_that_failed_are_told_with_the_verdict():
@@ -156,12 +195,12 @@ def test_a_parameter_without_a_value_is_the_same_in_all_points():
 @pytest.mark.parametrize("rule, metric, limits, verdict, words", [
     ({"name": "greater"}, "mean_ms", "b", REPLICATED, "at least the measured 2 times; the whole interval lies above 1"),
     ({"name": "greater", "margin": 3}, "mean_ms", "a", NOT_REPLICATED, "at most the measured 2 times; no part"),
-    ({"name": "greater", "margin": 3}, "mean_ms", "b", NOT_TESTABLE, "that the true value is at least 2 times"),
+    ({"name": "greater", "margin": 3}, "mean_ms", "b", NOT_TESTABLE, "at least the measured 2 times, which does"),
     ({"name": "greater"}, "rate_per_s", "a", REPLICATED, "at least the measured 2 times"),
     ({"name": "greater", "margin": 3}, "rate_per_s", "b", NOT_REPLICATED, "at most the measured 2 times"),
     ({"name": "ratio_between", "high": 2.5}, "mean_ms", "a", REPLICATED, "at most the measured 2 times"),
     ({"name": "equal_within", "margin": 1.5}, "mean_ms", "b", NOT_REPLICATED, "at least the measured 2 times"),
-    ({"name": "equal_within", "margin": 1.5}, "mean_ms", "a", NOT_TESTABLE, "at most 2 times does not decide"),
+    ({"name": "equal_within", "margin": 1.5}, "mean_ms", "a", NOT_TESTABLE, "at most the measured 2 times, which does not decide"),
     ({"name": "greater"}, "mean_ms", "ab", NOT_TESTABLE, "the clients were the limit in every setting"),
     ({"name": "greater"}, "share", "b", NOT_TESTABLE, "the clients were the limit in every setting"),
 ])
@@ -184,7 +223,7 @@ def test_a_limited_time_is_at_most_what_was_measured(name, limit, verdict):
 def test_a_limited_setting_beside_others_is_left_out_and_bounds_nothing():
     found = judged({"name": "greater", "margin": 5} | AB,
                    rows(lambda s, c, r: 9.0 if (s, c) == ("b", 50) else c, limited=(50,)))
-    assert found.verdict == NOT_REPLICATED and "at most" not in found.reason and "excluded" in found.reason
+    assert found.verdict == NOT_REPLICATED and "at most" not in found.reason and "left out" in found.reason
 
 
 def test_a_value_that_is_missing_in_one_repeat_is_left_out_of_all():
@@ -387,12 +426,13 @@ def test_points_limited_by_the_clients_are_in_no_claim_of_all_or_some(rule, with
         return 9.0 if system == "a" and clients == 50 else 1.0
 
     assert judged(rule, rows(time)).verdict == with_them
-    data = rows(time)
-    for row in data:        # limited in one repeat, hence excluded from all
-        row["client_limited"] = int((row["system"], row["clients"], row["repeat"]) == ("a", 50, 2))
-    found = judged(rule, data)
+    found = judged(rule, limited_in(range(1, 99), rows(time)))
     assert found.verdict == without
-    assert found.reason.endswith("; settings limited by the clients (1 point) are excluded from all repeats")
+    assert found.reason.endswith("; points limited by the clients are left out (6)")
+    rare = limited_in({5}, rows(lambda s, c, r: time(s, c, r) if r == 5 else 1.0, 9))
+    found = judged(rule, rare)
+    assert found.verdict == without and "8 repeats" in found.reason, "a repeat without a point shows only what it has"
+    assert judged(rule, limited_in({4}, rare)).verdict == with_them
 
 
 SOMETIMES = {"name": "sometimes", "low": 1}

@@ -1,0 +1,55 @@
+"""Repeats whose number is only a bound of the true one, since the clients were the limit.
+
+The clients make a time too long and a rate too low. Where the rule's number rises or falls with each
+limited value alike, the true number is at most, or at least, the measured one; otherwise it is unknown.
+An interval takes such a repeat on the side where it is certain: the lower end counts it as
+endlessly low unless it is "at least", the upper end as endlessly high unless it is "at most". If more
+repeats than the look allows are so, the interval has no end on that side. So the interval still holds
+the true median as often as stated, whatever the limited values would have been.
+"""
+
+import math
+
+EXACT, AT_MOST, AT_LEAST, UNKNOWN = "", "at most", "at least", "unknown"
+
+# Rules whose number rises with the values of the first arm and falls with those of the second; and rules
+# whose number does so at the largest `along` of a curve, and the other way round at the smallest.
+OF_VALUES = ("greater", "equal_within", "ratio_between", "above", "below", "between")
+OF_GROWTH = ("grows_with", "rises_by", "scales_with", "grows_alike", "grows_less")
+
+
+def direction(metric: str, moves: set) -> str:
+    """What a rule's number is of the true one. moves: how it moves with each value that the clients limited:
+    1 the same way, -1 the other way, 0 unknown; empty without any."""
+    rate, time = str(metric).endswith("_per_s"), str(metric).endswith(("_ms", "_s", "_us"))
+    if not moves:
+        return EXACT
+    if moves not in ({1}, {-1}) or not (rate or time):
+        return UNKNOWN
+    return AT_LEAST if rate == (moves == {1}) else AT_MOST
+
+
+def lowest(numbers, bounds) -> list[float]:
+    """The least that the true number of each repeat may be. bounds: what each is, or empty: all exact."""
+    return [-math.inf if bound in (AT_MOST, UNKNOWN) else number for number, bound in paired(numbers, bounds)]
+
+
+def highest(numbers, bounds) -> list[float]:
+    """The most that the true number of each repeat may be."""
+    return [math.inf if bound in (AT_LEAST, UNKNOWN) else number for number, bound in paired(numbers, bounds)]
+
+
+def paired(numbers, bounds):
+    return zip(numbers, bounds or [EXACT] * len(numbers), strict=True)
+
+
+def words(bounds, number: str) -> str:
+    """How many repeats are bounds, for the begin of a reason; empty without any."""
+    count = sum(map(bool, bounds))
+    if not count:
+        return ""
+    if count == len(bounds) and len(set(bounds)) == 1 and bounds[0] != UNKNOWN:
+        return f"the clients were the limit, so the true value is {bounds[0]} the measured {number}"
+    each = {bound: bounds.count(bound) for bound in (AT_MOST, AT_LEAST, UNKNOWN)}
+    kinds = " and ".join(f"{n} {bound}" for bound, n in each.items() if n)
+    return f"{count} of {len(bounds)} repeats are bounds, since the clients were the limit ({kinds})"
