@@ -62,14 +62,14 @@ def test_a_dead_metadata_server_loses_nothing_and_shows_nothing_old(lab, ceph, m
     homes = [ceph.pin_folder(mounts[0], f"of{rank}", rank) for rank in (0, 1)]
     files = Registers(crew, paths, homes=homes, keys=KEYS)
     stream = files.begin(**CLIENTS)
-    time.sleep(2)
+    time.sleep(5)
     killed = stream.since_start()
     ceph.kill(1)
     ceph.await_active(2)
     for mount, home in product(mounts, homes):
         assert mount.call(f"ls {home}", 120).exit_code == 0     # which waits until the new server answers this client
     back = stream.since_start()
-    time.sleep(5)
+    time.sleep(10)
     load = stream.end()
     fresh = ceph.mount(mounts[0].host, name="fresh").up()
     try:
@@ -77,11 +77,10 @@ def test_a_dead_metadata_server_loses_nothing_and_shows_nothing_old(lab, ceph, m
     finally:
         fresh.destroy()
     history = [*load.history, *last]
-    for op in (WRITE, READ):
+    for op in (WRITE, READ, LIST):
         calls = of(load.history, op, outcome=OK)
         assert [call for call in calls if call.returned_s < killed], op
         assert [call for call in calls if call.invoked_s > back], op
-    assert of(load.history, LIST, outcome=OK)       # one call of ten, so perhaps not on either side of the death
     assert load.metrics["blocked"] == 0 and load.metrics["longest_s"] > 1     # which waited for the new server
     assert not anomalies(history, load.slack_s)
     assert len(last) == 3 * 2 * (KEYS + 1)

@@ -275,3 +275,10 @@ def test_the_record_of_an_install_is_whole_or_not_there(machine):
     before = machine.services()
     quiet_apt.install(machine, ["x"], apt)
     assert not machine.before.exists()
+
+
+def test_a_service_manager_that_hangs_is_left_behind(monkeypatch, capfd):
+    monkeypatch.setattr(quiet_apt, "ASK_S", 0.2)
+    assert quiet_apt._ask(["sleep", "60"]) == quiet_apt.TIMED_OUT
+    assert "sleep 60 did not end within 0.2 s" in capfd.readouterr().err
+    assert quiet_apt._ask(["false"]) == 1

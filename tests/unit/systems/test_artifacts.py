@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from labbook.errors import LabError
+from labbook.lab.cache import build
 from labbook.lab.cache.build import COMPLETE, build_once, is_whole
+from labbook.paths import cache_dir
 from labbook.systems import artifacts
 from labbook.systems.artifacts import Artifact, fetch
 
@@ -122,6 +124,16 @@ def test_without_mvn_the_error_has_the_remedy(maven, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(LabError, match="no command mvn here. apt install maven"):
         fetch(STORE)
+
+
+def test_a_build_waits_for_another_one_only_so_long_and_names_it(maven, monkeypatch, capsys):
+    monkeypatch.setattr(build, "BUILD_SECONDS", 0.3)
+    monkeypatch.setattr(build, "QUIET_SECONDS", 0.0)
+    with build._locked(cache_dir() / "artifacts/.locks/thing"), pytest.raises(
+            LabError, match=rf"waited 0.3 s for process {os.getpid()}, which builds thing"):
+        build_once("thing", lambda folder: pytest.fail("made beside another"))
+    assert capsys.readouterr().err.count(f"waiting for process {os.getpid()}, which builds thing") == 1
+    build_once("thing", lambda folder: (folder / "a").touch())
 
 
 def test_build_once_builds_any_folder_once(maven):

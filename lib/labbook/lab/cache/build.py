@@ -3,9 +3,12 @@
 import errno
 import fcntl
 import json
+import os
 import re
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,14 +18,17 @@ from labbook.errors import LabError
 from labbook.paths import cache_dir
 
 COMPLETE = "complete.json"  # written last: {file: size} of the folder
+BUILD_SECONDS = 3600        # the slowest, a cloud's software, takes a sixth of it
+QUIET_SECONDS, LOOK_SECONDS = 5, 0.1
 NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")      # in the output of uv, pip, mvn and apt
 
 
 def build_once(name: str, fill: Callable[[Path], None], sound: Callable[[Path], bool] = lambda _: True) -> Path:
     """The cached folder `name`; `fill(folder)` fills it when it is missing, incomplete or not `sound`.
 
-    Parallel runs wait for one another; what a killed run leaves is never used. LabError when the disk
-    is full: an earlier folder stays as it was, and the next run begins anew.
+    Parallel runs wait for one another; what a killed run leaves is never used. LabError when another
+    run does not end within BUILD_SECONDS, or when the disk is full: an earlier folder stays as it was,
+    and the next run begins anew.
     """
     cache = cache_dir() / "artifacts"
     folder, drafts = cache / name, cache / ".drafts" / name
@@ -80,14 +86,40 @@ def delete_stale_drafts() -> None:
     """Delete drafts of killed runs, whatever their folder; not of runs in progress."""
     cache = cache_dir() / "artifacts"
     for left in (cache / ".drafts").glob("*"):
-        with suppress(BlockingIOError), _locked(cache / ".locks" / left.name, fcntl.LOCK_NB):
+        with suppress(LabError), _locked(cache / ".locks" / left.name, 0):
             shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
-def _locked(lock: Path, how=0):
-    """Hold a file lock; the kernel releases it when its holder dies."""
+def _locked(lock: Path, seconds: float | None = None):
+    """Hold a file lock; the kernel releases it when its holder dies. LabError names the holder when the
+    lock is not free within `seconds`, BUILD_SECONDS by default."""
+    seconds = BUILD_SECONDS if seconds is None else seconds
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with open_lock(lock) as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX | how)
+    with open_lock(lock, "a+") as handle:
+        until, say_at = time.monotonic() + seconds, time.monotonic() + QUIET_SECONDS
+        while not _free(handle):
+            if time.monotonic() > until:
+                raise LabError(f"waited {seconds:g} s for process {_holder(handle)}, which builds {lock.name} "
+                               "for the cache", remedy="Wait for its end, or end it, then run again")
+            if time.monotonic() > say_at:
+                print(f"labbook: waiting for process {_holder(handle)}, which builds {lock.name}", file=sys.stderr)
+                say_at = until
+            time.sleep(LOOK_SECONDS)
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
         yield
+
+
+def _free(handle) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(handle) -> str:
+    handle.seek(0)
+    return handle.read().strip() or "unknown"

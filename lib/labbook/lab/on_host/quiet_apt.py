@@ -21,6 +21,8 @@ STALE_LISTS_S = 24 * 3600
 LONGEST_INSTALL_S = 1800
 LOCK_TAKEN = 4
 LOOK_S = 0.2
+ASK_S = 60          # for one answer of the service manager
+TIMED_OUT = 124     # as timeout(1) has it
 APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "APT_LISTCHANGES_FRONTEND": "none",
          "NEEDRESTART_SUSPEND": "1"}
@@ -82,17 +84,27 @@ class Machine:
             else:
                 scripts.add(unit)
         for script in sorted(scripts):
-            subprocess.run(["update-rc.d", script, "disable"], check=True, stdout=sys.stderr)
+            if _ask(["update-rc.d", script, "disable"]):
+                raise SystemExit(f"{script} was enabled by a package, and could not be disabled")
 
     def stop_new(self, before: dict):
         """Should a package have started something past policy-rc.d: stop it."""
         if not Path("/run/systemd/system").is_dir():
             return
-        subprocess.run(["systemctl", "daemon-reload"], check=False)
+        _ask(["systemctl", "daemon-reload"])
         for unit in sorted(set(self.services()["units"]) - set(before["units"])):
             if unit.endswith((".service", ".socket", ".timer", ".path")) and "@." not in unit:
-                if not subprocess.run(["systemctl", "is-active", "--quiet", unit]).returncode:
-                    subprocess.run(["systemctl", "stop", unit], check=False)
+                if _ask(["systemctl", "is-active", "--quiet", unit]) == 0:
+                    _ask(["systemctl", "stop", unit])
+
+
+def _ask(command: list[str]) -> int:
+    """Run a command of the service manager: its exit code, or TIMED_OUT after killing it."""
+    try:
+        return subprocess.run(command, stdout=sys.stderr, timeout=ASK_S).returncode
+    except subprocess.TimeoutExpired:
+        print(f"{' '.join(command)} did not end within {ASK_S} s", file=sys.stderr)
+        return TIMED_OUT
 
 
 def recover(machine: Machine):
