@@ -5,13 +5,13 @@ from statistics import median
 
 from labbook.checks import did_you_mean
 from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
+from labbook.claims.decisions import BY_SIGHT
 from labbook.claims.looks import LOOKS
 from labbook.claims.statistics import bend, exponent_between, geometric_mean, slope
 from labbook.errors import InputError
 
 CHOOSING = 2    # repeats that choose what `differs_over` compares
 FIRST = 3       # repeats that tell which settings a claim is about
-BY_POINT = ("always", "sometimes")  # rules that use every point, also of incomplete settings
 LIMITED = "the clients were the limit in every setting that could be compared"
 
 
@@ -36,7 +36,7 @@ class Comparison:
 
     def __init__(self, rule, metric, rows, parameters, source, profile, known=()):
         self.arms, self.limited, self.parameters, self.rule = [], 0, parameters, rule
-        self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_POINT
+        self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_SIGHT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
         self.operations, self.failed, self.excluded, self.partial = 0, 0, set(), set()
         self.baseline = rule.get("baseline", {})

@@ -14,6 +14,7 @@ from labbook.claims.statistics import LEVEL, Interval, coverage, lies_within, me
 
 REPLICATED, NOT_REPLICATED, OPEN = "replicated", "not replicated", "open"
 NOT_TESTABLE, NOT_RUN = "not testable here", "not run"
+BY_SIGHT = ("always", "sometimes")     # rules that use every point, also of incomplete settings
 JUDGED = (REPLICATED, NOT_REPLICATED, OPEN)
 LEAST_TENDENCY = 0.75   # three repeats on one side of a bound
 RATE = 0.1              # of repeats: what is seen in fewer counts as never, see seldom()
@@ -106,12 +107,21 @@ def by_sight(seen, said, rate, reason) -> Outcome:
 
 
 def expected_wrong(verdicts) -> float:
-    """How many of these verdicts (dicts with `verdict` and `n`) are expected to be wrong, at most.
+    """How many of these verdicts are expected to be wrong, at most: dicts with `verdict`, `n` and the claim's `rule`.
 
     Each claim that was judged at a look may have been decided wrongly with the probability that the looks
-    up to it spend, whether it was decided or is open.
+    up to it spend by its rule, whether it was decided or is open. What was seen once is certain; what was
+    never seen is decided once, with what its level leaves.
     """
-    return sum(max(spent(one["n"]), spent(one["n"], symmetric=True)) for one in verdicts if one["verdict"] in JUDGED)
+    return sum(_error(one) for one in verdicts if one["verdict"] in JUDGED)
+
+
+def _error(one) -> float:
+    name = one["rule"]["name"]
+    if name in BY_SIGHT:
+        absent = NOT_REPLICATED if name == "sometimes" else REPLICATED
+        return 1 - LEVEL if one["verdict"] == absent else 0.0
+    return spent(one["n"], one["rule"].get("symmetric", False), leaning=name == "proportional")
 
 
 def too_few(n, beside="") -> str:

@@ -37,10 +37,11 @@ def next_look(n: int) -> int | None:
     return next((look for look in LOOKS if look > n), None)
 
 
-def spent(n: int, symmetric: bool = False) -> float:
+def spent(n: int, symmetric: bool = False, leaning: bool = False) -> float:
     """The error spent by the looks that n repeats reach: the probability, at most, that the interval
-    does not hold the median. 0 below the first look."""
-    errors = walsh_errors(OUTLYING_WALSH) if symmetric else sign_errors(OUTLYING)
+    does not hold the median. leaning: of the table for numbers that lean. 0 below the first look."""
+    errors = walsh_errors(OUTLYING_WALSH) if symmetric else (
+        sign_errors(OUTLYING_LEANING, 0.5 + LEAN) if leaning else sign_errors(OUTLYING))
     return sum(error for look, error in zip(LOOKS, errors) if look <= n)
 
 

@@ -92,7 +92,7 @@ from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
 
 __all__ = ["JUDGED", "NOT_REPLICATED", "NOT_RUN", "NOT_TESTABLE", "OPEN", "REPLICATED", "Outcome", "check_grid",
-           "crossing", "decide", "expected_wrong", "numbers"]
+           "crossing", "decide", "expected_wrong", "numbers", "repeats"]
 
 
 def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick", known=()):

@@ -147,19 +147,37 @@ def ours(one: dict) -> str:
     """The measured value in words: "2.4 times (2.1 to 2.6 at a level of 75 %, 3 repeats)"; may be empty."""
     if not one.get("n"):
         return ""
-    unit = f" {one['unit']}" if one["unit"] else ""
-    shown = [_number(one[key], one["unit"], one["measured"]) for key in ("measured", "low", "high")]
-    head = f"{shown[0]}{unit}"
-    if one["n"] == 1:
-        return f"{head} (one repeat)"
-    return (f"{head} ({shown[1]} to {shown[2]} at a level of "
-            f"{math.floor(100 * one['level'])} %, {one['n']} repeats)")
+    head = _measured(one)
+    if one["n"] == 1 or not _has_interval(one):
+        return f"{head} ({rules.repeats(one['n'])})"
+    return f"{head} ({_ends(one)} at a level of {math.floor(100 * one['level'])} %, {one['n']} repeats)"
+
+
+def _measured(one) -> str:
+    if one["measured"] is not None:
+        return f"{_number(one['measured'], one['unit'])} {one['unit']}".rstrip()
+    # only a growth over none, and a crossing that no value of `along` has, are endless
+    return "no growth to compare with" if one["unit"] == "times" else f"no crossing in the measured range of {one['unit']}"
+
+
+def _has_interval(one) -> bool:
+    """Whether there is a number: of an endless median with endless bounds there is none."""
+    return any(one[key] is not None for key in ("measured", "low", "high"))
+
+
+def _ends(one) -> str:
+    """The interval in words; one-sided where it has one end."""
+    low, high = (None if one[key] is None else _number(one[key], one["unit"]) for key in ("low", "high"))
+    if low and high:
+        return f"{low} to {high}"
+    return f"at most {high}" if high else f"at least {low}" if low else "no bound on either side"
 
 
 def brief(one: dict) -> str:
     """The measured value and its interval without level and repeats: "2.4 times (2.1 to 2.6)"; may be
     empty."""
-    return ours(one).partition(" at a level of")[0] + ")" * (one.get("n") not in (None, 0, 1))
+    head, at, _ = ours(one).partition(" at a level of")
+    return f"{head})" if at else head
 
 
 def here(one: dict) -> str:
@@ -187,10 +205,8 @@ def _undecided(one: dict) -> bool:
     return one["verdict"] in (rules.NOT_TESTABLE, rules.NOT_RUN) or not one.get("n")
 
 
-def _number(value, unit, measured) -> str:
+def _number(value: float, unit: str) -> str:
     """The value with three significant digits; ratios near 1 with three decimals."""
-    if value is None:
-        return "outside the measured range" if measured is None else "no bound"
     return f"{value:.3f}" if unit == "times" and 0.8 < value < 1.25 else f"{value:.3g}"
 
 

@@ -17,8 +17,8 @@ NOT_JUDGED = "not judged yet"
 
 
 def of_study(study: str) -> list[dict]:
-    """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, and
-    `compared` (what is over what), `from_set` (the machine whose published verdict stands here, or
+    """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, and its
+    `rule`, `compared` (what is over what), `from_set` (the machine whose published verdict stands here, or
     None), `machines` ({machine: verdict's word}, those on which it was measured)."""
     sets = published_verdicts.by_machine(study)
     stands = published_verdicts.stands(sets)
@@ -30,7 +30,7 @@ def of_study(study: str) -> list[dict]:
         shown = stand or own
         rows.append({
             **shown, "owner": claim["owner"], "headline": claim["headline"],
-            "statement": claim["statement"],
+            "statement": claim["statement"], "rule": claim["rule"],
             "run": "published" if stand else own.get("run") or own.get("profile"),
             "tendency": shown.get("tendency"), "compared": compared.words(study, claim),
             "from_set": stand["set"] if stand else None,

@@ -354,3 +354,18 @@ def test_ratios_near_one_are_told_to_a_thousandth(measured, unit, words):
 
     one = {"measured": measured, "low": 1.0, "high": 2.5, "level": 0.75, "n": 3, "unit": unit}
     assert ours(one).startswith(words)
+
+
+@pytest.mark.parametrize("measured, low, high, unit, words", [
+    (2.0, 1.5, None, "times", "2 times (at least 1.5 at a level of 95 %, 6 repeats)"),
+    (2.0, None, 2.5, "times", "2 times (at most 2.5 at a level of 95 %, 6 repeats)"),
+    (2.0, None, None, "s", "2 s (no bound on either side at a level of 95 %, 6 repeats)"),
+    (None, None, None, "clients", "no crossing in the measured range of clients (6 repeats)"),
+    (None, 40, None, "clients", "no crossing in the measured range of clients (at least 40 at"),
+    (None, 3, None, "times", "no growth to compare with (at least 3 at")])
+def test_what_has_no_end_is_told_in_words(measured, low, high, unit, words):
+    from labbook.claims.verdict import brief, ours
+
+    one = {"measured": measured, "low": low, "high": high, "level": 0.95, "n": 6, "unit": unit}
+    assert ours(one).startswith(words)
+    assert brief(one) == words.partition(" at a level")[0].removesuffix(" at").removesuffix(")") + ")"

@@ -126,7 +126,17 @@ def test_the_expected_look_comes_after_those_that_decided_nothing():
     assert looks.look_needed(numbers, 1, math.inf, symmetric=True) == 20
 
 
-def test_how_many_verdicts_are_expected_to_be_wrong():
-    judged = [{"verdict": "replicated", "n": 6}, {"verdict": "open", "n": 3}, {"verdict": "open", "n": 60},
-              {"verdict": "not run", "n": 0}, {"verdict": "not testable here", "n": 30}]
-    assert expected_wrong(judged) == pytest.approx(1 / 32 + 0.049, abs=1e-4)
+def judged(verdict, n, rule="greater", **more):
+    return {"verdict": verdict, "n": n, "rule": {"name": rule, **more}}
+
+
+@pytest.mark.parametrize("verdicts, wrong", [
+    ([judged("replicated", 6), judged("open", 3), judged("open", 60)], 1 / 32 + 0.049),
+    ([judged("not run", 0), judged("not testable here", 30)], 0),
+    ([judged("replicated", 6, symmetric=True), judged("open", 60, symmetric=True)], 1 / 32 + 0.0489),
+    ([judged("replicated", 6, "proportional")], 0.58**6 + 0.42**6),     # a repeat leans by 0.08
+    ([judged("open", 60, "proportional")], 0.0495),
+    ([judged("replicated", 29, "always"), judged("not replicated", 29, "sometimes")], 0.1),
+    ([judged("not replicated", 29, "always"), judged("replicated", 29, "sometimes"), judged("open", 20, "always")], 0)])
+def test_how_many_verdicts_are_expected_to_be_wrong(verdicts, wrong):
+    assert expected_wrong(verdicts) == pytest.approx(wrong, abs=1e-4)
