@@ -67,10 +67,12 @@ class Worker:
 
 def _serve(path, names, rows):
     signal.alarm(0)
-    for line in names:
-        rows.write(json.dumps(asked(path, json.loads(line))) + "\n")
-        rows.flush()
-    os._exit(0)
+    try:
+        for line in names:
+            rows.write(json.dumps(asked(path, json.loads(line))) + "\n")
+            rows.flush()
+    finally:
+        os._exit(0)     # never the parent's code, whatever was raised
 
 
 class Inventory:
