@@ -41,7 +41,9 @@ def left(before: set[str], folders=(), mark: str = "") -> list[str]:
 
 def _files(folders):
     for folder in (RECORDS, STATE, *map(Path, folders)):
-        yield from (f"file {path}" for path in folder.rglob("*") if path not in STAYS)
+        for parent, folders_in, files in os.walk(folder):      # passes by what cannot be read, such as a dead FUSE mount
+            yield from (f"file {path}" for name in folders_in + files
+                        if (path := Path(parent, name)) not in STAYS)
     for folder in SHARED:
         yield from (f"file {path}" for path in folder.glob("*labbook*") if path != RECORDS)
 
