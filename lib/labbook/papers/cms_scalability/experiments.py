@@ -106,16 +106,21 @@ def measure_stores(study, experiment, ceiling) -> None:
             for one in slices:
                 host = one.hosts[list(SERVER_OF).index(point.cores)]
                 if one.arm not in stores:
-                    stores[one.arm] = attempt.setup(
-                        lambda lab, one=one, host=host: warm_store(lab, one.point, testbed, host), arm=one.arm)
-                    facts[one.arm] = attempt.setup(lambda lab, one=one: stores[one.arm].facts(), arm=one.arm)
+                    stores[one.arm] = _stores_setup(attempt, one, testbed, host)
+                    facts[one.arm] = attempt.setup(lambda lab, one=one: stores[one.arm][0].facts(), arm=one.arm)
                 with attempt.lab.only(CLIENT, host):
-                    load, one.metrics = measure_server(attempt.lab, one.point, stores[one.arm], ceiling)
+                    load, one.metrics = measure_server(attempt.lab, one.point, *stores[one.arm], ceiling)
                 one.rows = load.rows
             attempt.record_slices(slices, facts=facts, arm_metrics={arm: {
                 **store.warmth.metrics, "client_limited": max(
                     one.metrics["client_limited"] for one in slices if one.arm == arm)}
-                for arm, store in stores.items()})
+                for arm, (store, _) in stores.items()})
+
+
+def _stores_setup(attempt, one, testbed, host):
+    """(the slice's store on this host, warm; a server beside it that only answers)."""
+    store = attempt.setup(lambda lab: warm_store(lab, one.point, testbed, host), arm=one.arm)
+    return store, attempt.setup(lambda lab: new_null(lab.host(host), one.point, store.protocol), arm=one.arm)
 
 
 def measure_store(study, experiment, ceiling) -> None:
@@ -168,26 +173,24 @@ def make_calls(lab, point, target, **other):
     return keyvalue(Crew.of(lab), target, seed=point.seed, **load)
 
 
-def measure_server(lab, point, store, ceiling) -> tuple:
+def measure_server(lab, point, store, null, ceiling) -> tuple:
     """(load, metrics) of the point's calls to a store on its share and, of one client, of `alone`."""
     load = make_calls(lab, point, store)
     limit = limited(point, store.protocol, load.metrics, ceiling)
-    more = alone(lab, point, store) if point.clients == 1 else {}
+    more = alone(lab, point, store, null) if point.clients == 1 else {}
     return load, {**load.metrics, "client_limited": float(limit), **more}
 
 
-def alone(lab, point, store) -> dict:
+def alone(lab, point, store, null) -> dict:
     """What a store itself takes for a call of one client, with all the time of its cores.
 
-    alone_ms: median time of a call. null_ms: that of the same call to a server that only answers, on the
-    store's host, measured just before. own_ms: the difference, without the client's time; 1 µs at least.
+    alone_ms: median time of a call. null_ms: that of the same call to `null`, a server on the store's host
+    that only answers, measured just before. own_ms: the difference, without the client's time; 1 µs at least.
     """
     host, share = store.host.name, store.host.limits["quota"]
     lab.limit(host, None)
-    null = new_null(store.host, point, store.protocol)
     null_ms, alone_ms = (median_ms(make_calls(lab, point, target, seconds_at_most=point.alone_seconds))
                          for target in (null, store))
-    null.destroy()
     lab.limit(host, share)
     return {"alone_ms": alone_ms, "null_ms": null_ms, "own_ms": max(alone_ms - null_ms, LEAST_MS)}
 

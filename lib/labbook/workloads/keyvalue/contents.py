@@ -32,21 +32,20 @@ def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds:
     """Write all rows to every replica; then warm a server that has just started, until its hot code
     is compiled and its caches are full.
 
-    Each of at most `rounds` rounds reads and writes, `requests` of each of `clients` clients or as many
-    as they make in `seconds`. The server is warm when neither a read nor a write costs it less CPU, in µs,
-    than in the round before, by a share `within` (see `until_stable`). Several servers get as many times
-    as many rounds at most.
+    In each of at most `rounds` rounds every one of `clients` clients reads and writes in turn, `requests`
+    times or for `seconds`. The server is warm when a call costs it no less CPU, in µs, than in the round
+    before, by a share `within` (see `until_stable`). Several servers get as many times as many rounds at most.
     """
     table = dict(rows=rows, value_bytes=value_bytes)
     fill(crew, target, **table, consistency=_strongest_level(target))
     seeds = count()
 
-    def cost(op):
-        load = keyvalue(crew, target, op=op, clients=clients, requests=requests, warmup_requests=0,
+    def costs():
+        load = keyvalue(crew, target, op="both", clients=clients, requests=requests, warmup_requests=0,
                         seconds_at_most=seconds, seed=next(seeds), **table)
-        return load.metrics["server_cpu_us_per_call"]
+        return {"both": load.metrics["server_cpu_us_per_call"]}
 
-    return until_stable(lambda: {op: cost(op) for op in ("read", "write")}, within=within,
+    return until_stable(costs, within=within,
                         most_rounds=rounds * len(addresses(target)), most_seconds=math.inf)
 
 

@@ -43,6 +43,13 @@ def spec_of(target: Servers, *, seed: int = 0, op: str = "write", values: str = 
                 addresses=addresses(target), password=password(target), call_seconds=CALL_SECONDS)
 
 
+def _levels(kind, op) -> list[str]:
+    """The consistency levels of an operation; those of a read and a write where it is both."""
+    if op != "both":
+        return kind.LEVELS.get(op, ())
+    return [level for level in kind.LEVELS.get("read", ()) if level in kind.LEVELS.get("write", ())]
+
+
 def check_among(name, value, allowed) -> None:
     if value not in allowed:
         raise InputError(f"{value!r} is not allowed", key=name, allowed=tuple(allowed))
@@ -63,6 +70,6 @@ def _check_protocol(name, op, values, consistency) -> None:
     check_among("op", op, dict.fromkeys(op for kind in kinds.values() for op in kind.OPS))
     if values != DOTS and name:
         check_among("protocol", name, protocols.that(ANY_BYTES=True))
-    levels = dict.fromkeys(level for kind in kinds.values() for level in kind.LEVELS.get(op, ()))
+    levels = dict.fromkeys(level for kind in kinds.values() for level in _levels(kind, op))
     if consistency is not None and levels:
         check_among("consistency", consistency, levels)

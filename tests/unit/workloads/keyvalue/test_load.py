@@ -31,7 +31,7 @@ def crew(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("op", ["read", "write"])
+@pytest.mark.parametrize("op", ["read", "write", "both"])
 def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
     load = keyvalue(crew, null_server(protocol), **LOAD | {"op": op})
     rows = load.rows

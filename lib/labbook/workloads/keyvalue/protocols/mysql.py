@@ -20,7 +20,7 @@ STATEMENTS = {
 class Calls(PreparedCalls):
     """A write is the paper's REPLACE; an update has to find its row and to change it."""
 
-    OPS = ("read", "write", "update")
+    OPS = (*PreparedCalls.OPS, "update")
     NULL_SERVER = "mysql"
 
     def __init__(self, spec: dict):

@@ -26,7 +26,7 @@ class PreparedCalls:
     the driver's side reads the attributes below without them.
     """
 
-    OPS = ("read", "write")     # what a client can do
+    OPS = ("read", "write", "both")     # what a client can do
     LEVELS = {}                 # {op: consistency levels}; {}: there are none
     LEVEL = STRONGEST = None    # the level where none is asked for; that of all copies
     ANY_BYTES = False           # whether values may be any bytes, not text alone
@@ -37,6 +37,7 @@ class PreparedCalls:
     def __init__(self, spec: dict):
         self.spec, self._socket = spec, None
         self._requests, self._known, self._acknowledged = {}, None, set()
+        self._reads_next = False
         self._values = spec.get("values", DOTS)
         self._noise_bytes = noise_bytes(spec["value_bytes"], self._values)
 
@@ -55,6 +56,11 @@ class PreparedCalls:
 
     def write(self, row: int) -> None:
         self._store("write", row)
+
+    def both(self, row: int) -> None:
+        """A read or a write, in turn."""
+        self._reads_next = not self._reads_next
+        (self.read if self._reads_next else self.write)(row)
 
     def write_many(self, rows: list[int], microseconds: int) -> None:
         """Write rows, each once, all with that time, and wait once for all of them; of protocols
