@@ -20,6 +20,7 @@ CONNECTIONS = Path("/sys/fs/fuse/connections")
 TABLES = (["ip", "-o", "link"], ["ip", "-4", "route", "show", "table", "all"], ["ip", "rule"],
           ["iptables-save"], ["ip6tables-save"], ["nft", "list", "ruleset"])
 DOMAINS = ["virsh", "-c", "qemu:///system", "list", "--all", "--name"]
+PROGRAMS = STATE / ".programs"     # what was compiled once
 LOCKS = RECORDS / ".locks"      # the files of locks stay; the kernel frees a lock whose holder was killed
 STAYS = {RECORDS, RECORDS / "probes.json", LOCKS, *(LOCKS / name for name in ("labs", "probes", "install"))}
 COUNTERS = ("expires", "packets", "# ")     # lines of a firewall that change by themselves
@@ -43,7 +44,7 @@ def _files(folders):
     for folder in (RECORDS, STATE, *map(Path, folders)):
         for parent, folders_in, files in os.walk(folder):      # passes by what cannot be read, such as a dead FUSE mount
             yield from (f"file {path}" for name in folders_in + files
-                        if (path := Path(parent, name)) not in STAYS)
+                        if (path := Path(parent, name)) not in STAYS and PROGRAMS not in (path, path.parent))
     for folder in SHARED:
         yield from (f"file {path}" for path in folder.glob("*labbook*") if path != RECORDS)
 

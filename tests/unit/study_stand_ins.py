@@ -20,7 +20,7 @@ class FakeLab:
     """Counts what is done with it."""
 
     def __init__(self):
-        self.downs, self.checks, self.short, self.full = 0, 0, [], []
+        self.downs, self.checks, self.short, self.full, self.broken = 0, 0, [], [], []
 
     def check_links(self):
         self.checks += 1
@@ -31,6 +31,9 @@ class FakeLab:
 
     def short_of_space(self):
         return self.full
+
+    def broken_disks(self):
+        return self.broken
 
     def facts(self):
         return {"hosts": {"server": {"cores": [0]}}}

@@ -70,7 +70,7 @@ def _lines(description, host) -> tuple[str, ...]:
         lines.append(f"{size_text(limits['memory'])} memory")
     if disk:
         speed = f", {disk['iops']} IOPS" if "iops" in disk else ""
-        lines.append(f"disk {size_text(disk['size'])}{speed}")
+        lines.append(f"disk {size_text(disk['size'])}{speed}{', modelled' * ('model' in disk)}")
     lines += [_software(s, host, description.name) for s in description.systems if host.name in s["hosts"]]
     return tuple(lines)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
 from labbook.lab import quantities
+from labbook.lab.disk import models
+from labbook.lab.disk.models import ORDERS
 from labbook.lab.link.shaping import Shape
 
 # What fits into one lab's range of addresses (a /20), also where every site is linked to every other.
@@ -25,6 +27,8 @@ DISK = {
         "mb_per_s": {"type": "number", "exclusiveMinimum": 0},
         "scheduler": {"enum": ["none", "mq-deadline", "bfq", "kyber"]},
         "read_ahead_kb": {"type": "integer", "minimum": 0},
+        "model": {"type": "string"},    # of its time: a name in disk/models.yml
+        "order": {"enum": list(ORDERS)},    # of a modelled disk's waiting requests
         "trace": {"type": "boolean"},   # its requests will be traced: needs permission and kernel support
     },
 }
@@ -100,7 +104,7 @@ SCHEMA = {
 @dataclass(frozen=True)
 class HostPlan:
     """A host as described. `limits` as in lab.yml, with sizes (`memory`, `disk.size`) in bytes and
-    `cores_of` as a list."""
+    `cores_of` as a list; a modelled disk also has its `order` and the `figures` of its model."""
 
     name: str
     site: str
@@ -196,8 +200,20 @@ def _limits(limits, file, key) -> dict:
         limits["cores_of"] = [limits["cores_of"]]
     if "disk" in limits:
         disk = limits["disk"]
-        limits["disk"] = {**disk, "size": _bytes(disk["size"], file, f"{key}.disk.size")}
+        limits["disk"] = {**disk, "size": _bytes(disk["size"], file, f"{key}.disk.size"),
+                          **_modelled(disk, file, f"{key}.disk")}
     return limits
+
+
+def _modelled(disk, file, key) -> dict:
+    """`order` and `figures` of a disk with a model."""
+    if "model" not in disk:
+        if "order" in disk:
+            raise InputError("the kernel orders the requests of a disk without a model", file=file,
+                             key=f"{key}.order", allowed="scheduler, or a model beside the order")
+        return {}
+    model = models.find(disk["model"], file, f"{key}.model")
+    return {"order": disk.get("order", model.order), "figures": model.figures()}
 
 
 def _bytes(value, file, key) -> int:

@@ -135,7 +135,10 @@ class Lab:
         """A host's own Disk; LabError when lab.yml gives it none."""
         from labbook.lab.disk.disk import Disk
 
-        return Disk(self.host(host), lambda host: self._provider.trace(self.id, host))
+        mine = self.host(host)
+        return Disk(mine, lambda host: self._provider.trace(self.id, host),
+                    lambda command: self._provider.ask_disk(self.id, mine, command),
+                    lambda: self._provider.served_log(self.id, mine))
 
     def check_links(self) -> Sequence[dict]:
         """Ping through every link: a dict each (see Link.check). LabError when one is not as asked."""
@@ -204,6 +207,20 @@ class Lab:
         return [f"the disk below the one of {host.name} is full, so that what {host.name} wrote may be lost"
                 for host in self.hosts.values() if host.limits.get("disk")
                 and self._provider.space_below(made[host.name], host) < LEAST_BELOW_KIB]
+
+    def broken_disks(self) -> Sequence[str]:
+        """One sentence for each modelled disk that has ended, or at which requests failed."""
+        said = ((host, self._broken(host)) for host in self.hosts.values()
+                if "model" in host.limits.get("disk", {}))
+        return [f"the modelled disk of {host.name} {problem}" for host, problem in said if problem]
+
+    def _broken(self, host) -> str:
+        try:
+            state = self._provider.ask_disk(self.id, host, "status")
+        except LabError as error:
+            return f"has ended, so that all requests to it fail ({error})"
+        why = "the disk below it is full" if state["full"] else "`labbook status` names its folder"
+        return f"failed {state['failed']} requests: {why}" if state["failed"] else ""
 
     def facts(self) -> dict:
         """For the record: provider, hosts with site, role, cores and limits, links as asked.

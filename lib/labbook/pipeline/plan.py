@@ -113,7 +113,9 @@ def privileged(lab: LabDescription) -> list[str]:
         if limits:
             actions.append(f"control group of {host.name}: {', '.join(limits).replace('cores_of', 'cores')}")
         if host.limits.get("disk"):
-            actions.append(f"a file system on a loop device for {host.name}")
+            model = host.limits["disk"].get("model")
+            daemon = f", on a file that a daemon serves as slowly as {model}" if model else ""
+            actions.append(f"a file system on a loop device for {host.name}{daemon}")
         if host.limits.get("disk", {}).get("trace"):
             actions.append(f"the kernel's trace of requests to {host.name}'s disk")
         if host.limits.get("fuse"):

@@ -133,6 +133,9 @@ def _add_place(needed, study, lab: LabDescription):
     """What this machine must have for the lab to run on it."""
     for package in lab.needs.get("packages", ()):
         needed.package(package, "named in lab.yml", study)
+    if "model" in _asked(lab):
+        for package, why in _listed("packages", "modelled_disks"):
+            needed.package(package, why, study)
     for asked in sorted(_asked(lab)):
         for feature, why in _listed("features", asked):
             needed.feature(feature, why, study)

@@ -222,7 +222,7 @@ class Attempt:
     def _shortages(self) -> list[str]:
         """What the lab's hosts lacked, in words."""
         found = []
-        for ask in (self._lab.short_of_memory, self._lab.short_of_space) if self._lab else ():
+        for ask in (self._lab.short_of_memory, self._lab.short_of_space, self._lab.broken_disks) if self._lab else ():
             with suppress(LabbookError):    # a broken lab may not answer
                 found += ask()
         return found
@@ -236,6 +236,8 @@ class Attempt:
         if self._lab:
             if short := self._lab.short_of_space():
                 raise LabError("; ".join(short), remedy="Free some space, or name a roomier `state` or root")
+            if broken := self._lab.broken_disks():
+                raise LabError("; ".join(broken))
             links = {"before": self._links_before, "after": self._lab.check_links()}
         result = {k: v for k, v in self._recorded.items() if k not in ("table", "series")}
         about = self._about() | result | {"provenance": self._provenance(self.study.session.facts()) | {

@@ -50,6 +50,14 @@ WRONG = {
              "hosts.x.limits.memory", "512M"),
     "scheduler": (changed(hosts={"x": {**HOST, "limits": {"disk": {
         "size": "1G", "scheduler": "cfq"}}}}), "hosts.x.limits.disk.scheduler", "bfq"),
+    "a model of a disk": (changed(hosts={"x": {**HOST, "limits": {"disk": {
+        "size": "1G", "model": "hdd_2011"}}}}), "hosts.x.limits.disk.model", "did you mean 'hdd_2010'? (allowed: hdd_2010, "),
+    "an order of requests": (changed(hosts={"x": {**HOST, "limits": {"disk": {
+        "size": "1G", "model": "hdd_2010", "order": "cfq"}}}}), "hosts.x.limits.disk.order", "fcfs, elevator"),
+    "an order without a model": (changed(hosts={"x": {**HOST, "limits": {"disk": {
+        "size": "1G", "order": "fcfs"}}}}), "hosts.x.limits.disk.order", "a model beside"),
+    "a key of a model": (changed(hosts={"x": {**HOST, "limits": {"disk": {
+        "size": "1G", "model": "hdd_2010", "rpm": 5400}}}}), "hosts.x.limits.disk.rpm", "model, order"),
     "a trace that is no yes or no": (changed(hosts={"x": {**HOST, "limits": {"disk": {
         "size": "1G", "trace": "blktrace"}}}}), "hosts.x.limits.disk.trace", "boolean"),
     "a file system that is no yes or no": (changed(hosts={"x": {**HOST, "limits": {

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from labbook.errors import LabError
 from labbook.lab import Lab
 
 
@@ -23,3 +24,20 @@ def test_a_host_whose_own_disk_lies_on_a_full_one_is_named():
         ("a", {"disk": {"size": 1 << 30}}), ("b", {"disk": {"size": 1 << 30}}), ("c", {}))}
     lab._provider = SimpleNamespace(space_below=lambda made, host: made["left"])
     assert lab.short_of_space() == ["the disk below the one of a is full, so that what a wrote may be lost"]
+
+
+def test_a_modelled_disk_that_fails_or_has_ended_is_named():
+    lab, modelled = Lab.__new__(Lab), {"disk": {"size": 1 << 30, "model": "hdd_2010"}}
+    lab.id = "t1"
+    lab.hosts = {name: SimpleNamespace(name=name, limits=limits) for name, limits in (
+        ("well", modelled), ("full", modelled), ("dead", modelled), ("plain", {"disk": {"size": 1 << 30}}))}
+
+    def ask(lab_id, host, command):
+        if host.name == "dead":
+            raise LabError("connection refused")
+        return {"failed": 3 * (host.name == "full"), "full": host.name == "full"}
+
+    lab._provider = SimpleNamespace(ask_disk=ask)
+    assert lab.broken_disks() == [
+        "the modelled disk of full failed 3 requests: the disk below it is full",
+        "the modelled disk of dead has ended, so that all requests to it fail (connection refused)"]

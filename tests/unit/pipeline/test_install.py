@@ -217,6 +217,15 @@ def test_a_study_needs_what_its_systems_and_its_lab_need(book):
     assert needed.memory_bytes == {"stores": 3 << 30}
 
 
+def test_a_study_with_a_modelled_disk_needs_its_compiler_and_fuse(book):
+    plain = requirements(["stores"])
+    file = book / "data/papers/stores/lab.yml"
+    file.write_text(file.read_text().replace("iops: 100", "iops: 100, model: hdd_2010"))
+    needed = requirements(["stores"])
+    assert {"gcc", "libc6-dev", "libfuse3-dev"} <= set(needed.packages) - set(plain.packages)
+    assert "fuse" in set(needed.features) - set(plain.features)
+
+
 def test_a_study_that_is_not_there(book):
     with pytest.raises(InputError, match="stores"):
         requirements(["storse"])

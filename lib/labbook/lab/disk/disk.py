@@ -10,7 +10,9 @@ import shlex
 from statistics import mean
 
 from labbook.errors import InputError, LabError
+from labbook.lab.disk import models, served
 from labbook.lab.disk.trace import Trace
+from labbook.lab.ssh.transfer import say
 
 DEVICES = "/sys/dev/block"      # a folder each, by major:minor
 SLOWEST = 5e6       # bytes a second: fio gets a time limit by it
@@ -40,13 +42,15 @@ KINDS = {"sequential": "read", "random": "randread"}
 
 
 class Disk:
-    """`write_down(host)` notes a tracing instance for the host in the journal and returns its name."""
+    """`write_down(host)` notes a tracing instance for the host in the journal and returns its name.
+    `ask(command)` is a modelled disk's answer (see modelled.ask), `log()` its log of served requests."""
 
-    def __init__(self, host, write_down):
+    def __init__(self, host, write_down, ask=None, log=None):
         if not (host.limits or {}).get("disk"):
             raise LabError(f"{host.name} has no disk of its own",
                            remedy="Give it one in lab.yml: limits: {disk: {size: 4G}}")
         self.host, self._write_down, self._numbers = host, write_down, None
+        self._ask, self._log = ask, log
 
     @property
     def number(self) -> str:
@@ -62,14 +66,25 @@ class Disk:
         names = [name.strip("[]") for name in listed.split()]
         return list(dict.fromkeys([*names, *(MODULES[module] for module in modules)]))
 
-    def set(self, scheduler: str | None = None, read_ahead_kb: int | None = None) -> None:
-        """Set the scheduler, the read-ahead or both. They are restored when the lab goes down.
+    @property
+    def model(self) -> models.Model | None:
+        """The model of its time as lab.yml chose it, with its `order` there; None without one."""
+        disk = self.host.limits["disk"]
+        return models.Model(disk["model"], order=disk["order"], **disk["figures"]) if "model" in disk else None
+
+    def set(self, scheduler: str | None = None, read_ahead_kb: int | None = None,
+            order: str | None = None) -> None:
+        """Set the scheduler, the read-ahead, a modelled disk's order of waiting requests. They are restored
+        when the lab goes down.
 
         A read-ahead applies to files that are opened afterwards: set it before a server starts.
 
-        InputError for a scheduler that the kernel does not offer, and for a read-ahead that is not
-        whole pages; LabError when the kernel does not apply it.
+        InputError for a scheduler that the kernel does not offer, for an order that is none or is asked
+        of a disk without a model, and for a read-ahead that is not whole pages; LabError when the kernel
+        does not apply it.
         """
+        if order is not None:
+            self._set_order(order)
         if scheduler is not None and scheduler not in (offered := self.schedulers()):
             raise InputError(f"no scheduler {scheduler!r} on {self.host.name}", key="scheduler",
                              allowed=offered)
@@ -87,13 +102,47 @@ class Disk:
     def facts(self) -> dict:
         """scheduler, read_ahead_kb, rotational (as the kernel assumes), size_bytes, free_bytes,
         direct_io (past the machine's page cache) and, where it is visible, `below`: the first three
-        of the disk that holds its file."""
+        of the disk that holds its file. Of a modelled disk also its `model`, the `order` of its waiting
+        requests, and how many of the `served` were `late` or `failed`."""
         place = shlex.quote(str(self.host.root))
         facts = dict(line.split("\t", 1) for line in
                     self._here(LOOK.replace("@PLACE@", place)).splitlines())
         below = {"below": _queue(facts, "below_")} if "below_scheduler" in facts else {}
-        return {**_queue(facts), "size_bytes": int(facts["size"]) * 512,
+        modelled = {}
+        if self.model:
+            state = self.served_so_far()
+            modelled = {"model": self.model.name, **{key: state[key] for key in ("order", "served", "late",
+                                                                                  "failed")}}
+        return {**_queue(facts), **modelled, "size_bytes": int(facts["size"]) * 512,
                 "free_bytes": int(facts["free"]), "direct_io": facts["dio"] == "1", **below}
+
+    def _set_order(self, order):
+        if order not in models.ORDERS:
+            raise InputError(f"{order!r} is no order of requests", key="order", allowed=models.ORDERS)
+        found = self.served_so_far(f"order {order}")["order"]
+        if found != order:
+            raise LabError(f"{self.host.name}: the order {order} was set and is {found}")
+
+    def served_so_far(self, command: str = "status") -> dict:
+        """What a modelled disk says of itself: served, failed, late, ...: see modelled.ask. InputError for a
+        disk without a model, LabError when its daemon does not answer."""
+        if self.model is None:
+            raise InputError(f"the disk of {self.host.name} has no model", key="model",
+                             allowed=f"in lab.yml: disk: {{size: 4G, model: {next(iter(models.models()))}}}")
+        return self._ask(command)
+
+    def served(self, after: int = 0):
+        """Requests that a modelled disk has served: a DataFrame, see served.frame for its columns.
+
+        `after`: without the first so many, such as `served_so_far()["served"]` before a measurement. The
+        log keeps the last half million; the user is told of those that it lacks.
+        """
+        state = self.served_so_far()
+        requests = served.frame(self._log(), state["offset_s"], after)
+        lost = state["served"] - state["kept"] - after
+        if lost > 0:
+            say(f"{self.host.name}: the log of served requests lacks the first {lost}: it keeps {state['kept']}")
+        return requests
 
     def trace(self) -> Trace:
         """`with disk.trace() as trace: ...`, then `trace.requests`; or `begin()` and `end()`."""

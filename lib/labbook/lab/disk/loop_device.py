@@ -8,6 +8,7 @@ from pathlib import Path
 
 from labbook.lab import deadline
 
+SETTINGS = ("scheduler", "read_ahead_kb", "rotational")
 MKFS_SECONDS = 120  # of a large disk on a busy machine
 
 
@@ -17,31 +18,41 @@ def make(file: Path, size: int) -> str:
     Only root can read the file: it has whatever the host keeps, keys too. Mount it with `discard`:
     otherwise deleted blocks stay in the file, which grows to full size.
     """
+    make_file(file, size)
+    return attach(file)
+
+
+def make_file(file: Path, size: int) -> None:
+    """Make the sparse file alone."""
     with open(file, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as disk:
         disk.truncate(size)
+
+
+def attach(file: Path, *options: str) -> str:
+    """Put ext4 on a loop device on the file; `options`: more of mkfs.ext4's extended ones."""
     device = deadline.run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
-    deadline.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1",
-                 device, seconds=MKFS_SECONDS)
+    deadline.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E",
+                 ",".join(("lazy_itable_init=1", "lazy_journal_init=1", *options)), device, seconds=MKFS_SECONDS)
     return device
 
 
 def queue(device: str) -> dict:
-    """The device's scheduler and read_ahead_kb, which outlive the file that backs it."""
+    """The device's scheduler, read_ahead_kb and rotational, which outlive the file that backs it."""
     place = _queue(device)
     offered = (place / "scheduler").read_text().split()
     chosen = [name.strip("[]") for name in offered if name.startswith("[")] or offered
-    return {"scheduler": chosen[0], "read_ahead_kb": (place / "read_ahead_kb").read_text().strip()}
+    return {"scheduler": chosen[0], **{name: (place / name).read_text().strip() for name in SETTINGS[1:]}}
 
 
 def tune(device: str, disk: dict) -> None:
-    """Set `scheduler` and `read_ahead_kb`, as far as they are given; OSError when refused."""
+    """Set SETTINGS, as far as they are given; OSError when refused."""
     queue = _queue(device)
-    for key, name in (("scheduler", "scheduler"), ("read_ahead_kb", "read_ahead_kb")):
+    for key in SETTINGS:
         if disk.get(key) is not None:
             try:
-                (queue / name).write_text(str(disk[key]))
+                (queue / key).write_text(str(disk[key]))
             except OSError:
-                offered = (queue / name).read_text().strip()
+                offered = (queue / key).read_text().strip()
                 raise OSError(f"the disk does not accept {key} {disk[key]} (available: {offered})")
 
 

@@ -12,7 +12,7 @@ ALLOW = {
     "software": "copy jars, servers' files, Python packages and the library below root",
     "limits": "control groups for cores, quota and memory (sudo)",
     "shape": "delay and cut links by rules of the host's own network (sudo)",
-    "disk": "a disk of its own: a file below root on a loop device (sudo)",
+    "disk": "a disk of its own: a file below root on a loop device, which a daemon serves if it is modelled (sudo)",
     "trace": "record the requests of a disk of its own by the kernel's tracing (sudo)",
     "fuse": "mount file systems of programs below root (sudo)",
 }

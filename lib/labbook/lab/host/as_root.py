@@ -17,7 +17,8 @@ from labbook.errors import LabError
 
 LIB = Path(__file__).resolve().parents[3]
 MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
-           "labbook.lab.disk", "labbook.lab.disk.loop_device", "labbook.lab.disk.tracefs",
+           "labbook.lab.disk", "labbook.lab.disk.loop_device", "labbook.lab.disk.making",
+           "labbook.lab.disk.modelled", "labbook.lab.disk.tracefs",
            "labbook.lab.deadline", "labbook.lab.host", "labbook.lab.host.fuse",
            "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.local.freezer", "labbook.lab.kernel",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",

@@ -25,7 +25,8 @@ for number in "$@"; do
 done"""
 # Prints `number path` of FUSE file systems at or below the folder $1, the innermost first.
 BELOW = r"""below() { while read -r _ _ device _ place rest; do
-  case "$place/ $rest" in "$1"/*' - fuse'[.\ ]*) printf '%s %b\n' "${device#*:}" "$place";; esac
+  case "$place/ $rest" in *' - fuse.labbook-disk '*) ;;    # under a loop device, which goes first
+    "$1"/*' - fuse'[.\ ]*) printf '%s %b\n' "${device#*:}" "$place";; esac
 done < /proc/self/mountinfo | sort -rk 2; }
 """
 # Nothing may touch their paths before the abort: it might hang.

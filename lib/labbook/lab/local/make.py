@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from labbook.lab import deadline, kernel
-from labbook.lab.disk import loop_device
+from labbook.lab.disk import loop_device, making, modelled
 from labbook.lab.local import cgroups, freezer, sandbox
 from labbook.lab.local.layout import (
     names_file,
@@ -17,6 +17,7 @@ from labbook.lab.local.layout import (
 )
 
 SWITCH = "(switch)"
+PROGRAMS = ".programs"  # a folder beside labs', of what was compiled
 
 
 def make(plan: dict, given: list[int], state: Path, journal) -> None:
@@ -31,7 +32,7 @@ def make(plan: dict, given: list[int], state: Path, journal) -> None:
     switch = made.sandbox(SWITCH, sandbox.idle, state / "switch.log")
     for host in plan["hosts"]:
         host["cores"] = cores.get(host["name"])
-        places = _limit(plan["lab"], host, host["cores"], journal)
+        places = _limit(plan["lab"], host, host["cores"], state, journal)
         places |= _freezer(plan["lab"], host["name"], journal)
         host["freezer"] = freezer.LIMIT in places
         spec = _spec(host, state, host.get("device"))
@@ -91,17 +92,16 @@ def _spec(host, state, device):
             "network": network_commands(host), "forward": int(host["role"] == "router")}
 
 
-def _limit(lab, host, cores, journal) -> dict[str, Path]:
+def _limit(lab, host, cores, state, journal) -> dict[str, Path]:
     """Make the host's folder, disk and control groups; return the groups."""
     folder = Path(host["folder"])
     folder.mkdir(parents=True, mode=0o755)
     limits, number = host["limits"], None
     if limits.get("disk"):
-        file = folder.with_name(f"{host['name']}.disk")
-        journal.write("loop", file=str(file))
-        host["device"] = loop_device.make(file, limits["disk"]["size"])
-        journal.write("queue", file=str(file), was=loop_device.queue(host["device"]))
-        loop_device.tune(host["device"], limits["disk"])
+        file, disk = folder.with_name(f"{host['name']}.disk"), limits["disk"]
+        journal.write("loop", file=str(making.below_loop(file, disk)))
+        program = modelled.build(folder.parents[1] / PROGRAMS) if "model" in disk else None
+        host["device"] = making.make(file, disk, journal, program, state, state.stat().st_uid)
         number = loop_device.number(host["device"])
     places = cgroups.folders(lab, host["name"], cgroups.wanted(limits))
     for place in dict.fromkeys(places.values()):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
+from labbook.lab.disk import modelled
 from labbook.lab.host.host import Host
 from labbook.lab.local import access, cgroups, cores, root
 from labbook.lab.local.root import STATE
@@ -143,6 +144,20 @@ def freeze(lab_id: str, hosts: list[Host], frozen: bool) -> None:
 def trace(lab_id: str, host: Host) -> str:
     """Write a tracing instance for a host's disk into the journal; return its name."""
     return helper("trace", lab=lab_id, uid=os.getuid(), host=host.name)["instance"]
+
+
+def ask_disk(lab_id: str, host: Host, command: str) -> dict:
+    """The answer of a host's modelled disk; LabError, with its last words, when there is none."""
+    own = modelled.places(host.name, state_folder(lab_id))
+    try:
+        return modelled.ask(own["socket"], command)
+    except OSError as error:
+        raise LabError(f"{error}; it said: {modelled.complaints(own['said'])}") from None
+
+
+def served_log(lab_id: str, host: Host) -> bytes:
+    """The log of served requests of a host's modelled disk."""
+    return modelled.places(host.name, state_folder(lab_id))["log"].read_bytes()
 
 
 def ended_for_memory(lab_id: str, host: Host) -> int:

@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 
 from labbook.lab import kernel
+from labbook.lab.disk import modelled
 
 FLAGS = {"nosuid": kernel.NOSUID, "nodev": kernel.NODEV, "noexec": kernel.NOEXEC,
          "noatime": kernel.NOATIME, "nodiratime": kernel.NODIRATIME, "relatime": kernel.RELATIME}
@@ -90,6 +91,7 @@ def host(spec: dict, files: dict[str, str], cgroups: list[str]):
 def own_view(spec, files):
     """Make the machine's root file system read-only, and mount the host's own folders over it."""
     kernel.mount(None, "/", flags=kernel.REC | kernel.PRIVATE)
+    modelled.unseen()
     covered = {place: os.open(place, os.O_PATH) for place in _covered(spec["sees"])}
     sources = {place: os.open(path, os.O_PATH) for place, path in files.items()}
     folder = os.open(spec["folder"], os.O_PATH) if spec["device"] is None else None
@@ -163,6 +165,7 @@ def _join(folder):
 def _sysctls(values, mount=False):
     if mount:
         kernel.mount(None, "/", flags=kernel.REC | kernel.PRIVATE)
+        modelled.unseen()
         kernel.mount("proc", "/proc", "proc")
     for path, value in values.items():
         try:

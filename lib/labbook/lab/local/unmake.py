@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from labbook.lab import deadline, kernel
-from labbook.lab.disk import loop_device, tracefs
+from labbook.lab.disk import loop_device, modelled, tracefs
 from labbook.lab.host import fuse
 from labbook.lab.local import cgroups, freezer
 from labbook.lab.local.sandbox import PRIVATE, ROOT
@@ -40,6 +40,7 @@ def unmake(journal) -> list[str]:
         each(tracefs.KIND, partial(_trace, patience=patience))
         each("queue", restore_queue)
         each("loop", partial(remove_loop, patience=patience))
+        each(modelled.KIND, modelled.undo)
         each("cgroup", partial(_cgroup, patience=patience))
     each("folder", _folder, FOLDER_SECONDS)
     return problems
@@ -57,6 +58,7 @@ def _end(journal, problems, until) -> bool:
     Whether some do not end."""
     mine = [e for e in journal.of("process") if _lives(e)]
     fuse.note(journal, mine, ROOT, *PRIVATE)
+    problems += [why for _, why in deadline.each(modelled.hurry, journal.of(modelled.KIND), STEP_SECONDS, until)]
     for entry in mine:
         with suppress(ProcessLookupError):
             os.kill(entry["pid"], signal.SIGKILL)

@@ -138,6 +138,8 @@ def _permissions(real, found, needs):
         yield _feature(real, "limits", "control groups", lacking and f"no {', '.join(lacking)}")
     if "disk" in kinds:
         yield _feature(real, "disk", "loop devices", not found.loop and "no /dev/loop-control")
+    if "disk" in kinds and needs.request.modelled:
+        yield _feature(real, "disk", "file systems of programs (FUSE)", found.fuse)
     if "shape" in kinds:
         yield _feature(real, "shape", "packets handed to a program (NFQUEUE)", found.shape)
     if "trace" in kinds:

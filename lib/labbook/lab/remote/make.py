@@ -6,6 +6,7 @@ import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from labbook.lab.disk import modelled
 from labbook.lab.host import as_root
 from labbook.lab.remote import preflight, root, software
 from labbook.lab.remote.assign import match, parse_cpus, share_cores
@@ -107,8 +108,11 @@ class _Work:
                       .replace("@ENTRY@", shlex.quote(entry)))
 
     def _packages(self):
-        """Install packages that lab.yml names; systems install theirs when they start."""
-        needed = self.description.needs.get("packages", ())
+        """Install packages that lab.yml names and that modelled disks need; systems install theirs when they
+        start."""
+        needed = list(self.description.needs.get("packages", ()))
+        if any("model" in self.description.host(name).limits.get("disk", {}) for name in self.names):
+            needed += modelled.PACKAGES
         if needed and self.real.may("packages"):  # else preflight found them there
             host = replace(self.host, root=self.place / self.names[0])
             try:
@@ -124,7 +128,8 @@ class _Work:
 
         def anew():  # a lost connection may have left half a disk
             as_root.call(self.host, root.undo_disk, self.place, file=f"{place}.disk")
-            return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted)
+            source = modelled.SOURCE.read_text() if "model" in wanted else ""
+            return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted, source=source)
         return self._twice(anew)["number"]
 
     def _limit(self, name, wanted, number) -> dict:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from labbook.errors import InputError
+from labbook.lab.disk import modelled
 from labbook.lab.environment.schema import ALLOW
 from labbook.lab.link.firewall import NO_RATE
 
@@ -14,13 +15,15 @@ class HostRequest:
     """What lab.yml asks of one real host, for all lab hosts that it serves.
 
     of: {permission: purposes}; cores: CPUs; memory_bytes: the largest limit, since not all lab hosts
-    of a real host work at once; disk_bytes: the sum of the disks that are made on it.
+    of a real host work at once; disk_bytes: the sum of the disks that are made on it; modelled: whether
+    one of them has a model.
     """
 
     of: dict[str, list[str]] = field(default_factory=dict)
     cores: int = 0
     memory_bytes: int = 0
     disk_bytes: int = 0
+    modelled: bool = False
 
     def add(self, kind, what):
         if what not in self.of.setdefault(kind, []):
@@ -51,6 +54,11 @@ def named_packages(description) -> dict[str, str]:
             for package in description.needs.get("packages", ())}
 
 
+def modelled_packages(request: HostRequest) -> dict[str, str]:
+    """{package: reason} for a host that gets modelled disks."""
+    return dict.fromkeys(modelled.PACKAGES, "the daemon of modelled disks is compiled there") if request.modelled else {}
+
+
 def host_requests(description, matched) -> dict[str, HostRequest]:
     """{real host's name: HostRequest}; `matched` is from assign.match."""
     found = {real.name: HostRequest() for real in matched.values()}
@@ -62,6 +70,7 @@ def host_requests(description, matched) -> dict[str, HostRequest]:
         if limits.get("disk"):
             mine.add("disk", f"the disk of {host.name}")
             mine.disk_bytes += limits["disk"]["size"]
+            mine.modelled |= "model" in limits["disk"]
         if limits.get("disk", {}).get("trace"):
             mine.add("trace", f"the disk of {host.name}")
         if limits.get("fuse"):

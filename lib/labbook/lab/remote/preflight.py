@@ -17,7 +17,7 @@ from labbook.lab.remote.assign import match
 from labbook.lab.remote.checks import check_host
 from labbook.lab.remote.claim import look
 from labbook.lab.remote.diagnose import FORBIDDEN, unreachable
-from labbook.lab.remote.needs import HostNeeds, host_requests, named_packages, require_allowed
+from labbook.lab.remote.needs import HostNeeds, host_requests, modelled_packages, named_packages, require_allowed
 from labbook.lab.remote.wheels import check_kind
 from labbook.lab.ssh import connection as ssh
 
@@ -74,7 +74,7 @@ def examine(description, environment, needs=None) -> list[Finding]:
 
 def _wants(description, matched, needs) -> dict[str, HostNeeds]:
     asks = host_requests(description, matched)
-    wants = {name: HostNeeds(asks[name], named_packages(description),
+    wants = {name: HostNeeds(asks[name], named_packages(description) | modelled_packages(asks[name]),
                          disk_bytes=description.needs.get("disk", 0)) for name in asks}
     for lab_host, real in matched.items():
         mine, more = wants[real.name], needs.get(lab_host, HostNeeds())

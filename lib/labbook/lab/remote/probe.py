@@ -116,7 +116,7 @@ def script(real, needs) -> str:
         text += TRY_SHAPE
     if "trace" in needs.request.of:
         text += TRY_TRACE
-    if "fuse" in needs.request.of:
+    if "fuse" in needs.request.of or needs.request.modelled:
         text += TRY_FUSE
     return text + "exit 0\n"
 

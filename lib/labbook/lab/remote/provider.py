@@ -84,6 +84,25 @@ def trace(lab_id: str, host: Host) -> str:
                         name=tracefs.instance(lab_id, host.name))["instance"]
 
 
+def ask_disk(lab_id: str, host: Host, command: str) -> dict:
+    """The answer of a host's modelled disk; LabError when there is none."""
+    from labbook.lab.disk import modelled
+    from labbook.lab.host import as_root
+
+    return as_root.call(host, modelled.ask, path=str(_of_disk(host)["socket"]), line=command)
+
+
+def served_log(lab_id: str, host: Host) -> bytes:
+    """The log of served requests of a host's modelled disk."""
+    return host.get(_of_disk(host)["log"])
+
+
+def _of_disk(host):
+    from labbook.lab.disk import modelled
+
+    return modelled.places(host.name, host.root.parent)
+
+
 def ended_for_memory(lab_id: str, host: Host) -> int:
     """Always 0: a host that has just failed is not asked."""
     return 0

@@ -8,21 +8,22 @@ import os
 from pathlib import Path
 
 from labbook.lab import deadline
-from labbook.lab.disk import loop_device
+from labbook.lab.disk import loop_device, making, modelled
 from labbook.lab.journal import Journal
 from labbook.lab.local import cgroups, freezer, unmake
 
+PROGRAMS = "programs"   # a folder of the lab's, of what was compiled
 DISK = "disk"           # of entries in a host's journal: {"made": "disk", "file": path}
-QUEUE = "queue"         # the same with `was`: the loop device's settings before the lab's
 MOUNTS = Path("/proc/self/mountinfo")
 GROUP, SWITCHED = "cgroup", "controller"     # of entries in a host's journal
 
 
-def make_disk(place: str, disk: dict) -> dict:
+def make_disk(place: str, disk: dict, source: str = "") -> dict:
     """Make a disk and mount it on the lab host's own folder `place`, whose owner stays the same.
 
-    `disk`: `limits.disk` of lab.yml, size in bytes. Returns the device's path as `device` and its
-    major:minor as `number`, for cgroups.settings(). Written into the journal beside the folder first.
+    `disk`: `limits.disk` of lab.yml, size in bytes; `source`: of the daemon, if it is modelled. Returns the
+    device's path as `device` and its major:minor as `number`, for cgroups.settings(). Written into the
+    journal beside the folder first.
     """
     folder = Path(place).resolve()  # as the kernel will name the file
     if any(folder.iterdir()):
@@ -32,9 +33,8 @@ def make_disk(place: str, disk: dict) -> dict:
         raise ValueError(f"{file} is in the way")
     Journal(folder.parent).write(DISK, file=str(file))
     file.touch(0o600)  # other users of the machine must not read the disk
-    device = loop_device.make(file, disk["size"])
-    Journal(folder.parent).write(QUEUE, file=str(file), was=loop_device.queue(device))
-    loop_device.tune(device, disk)
+    program = modelled.build(folder.parent / PROGRAMS, source) if "model" in disk else None
+    device = making.make(file, disk, Journal(folder.parent), program, folder.parent, owner.st_uid)
     deadline.run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard", device, str(folder))
     os.chown(folder, owner.st_uid, owner.st_gid)
     folder.chmod(owner.st_mode & 0o777)
@@ -46,15 +46,22 @@ def undo_disk(file: str) -> dict:
 
     OSError when something still uses it.
     """
-    file = os.path.realpath(file)
-    for entry in reversed(Journal(Path(file).parent).of(QUEUE)):
-        if entry["file"] == file:
+    file = Path(os.path.realpath(file))
+    journal = Journal(file.parent)
+    daemons = [entry for entry in journal.of(modelled.KIND) if entry["file"] == str(file)]
+    for entry in daemons:
+        modelled.hurry(entry)
+    below = str(modelled.served_file(file) if daemons else file)
+    for entry in reversed(journal.of(making.QUEUE)):
+        if entry["file"] == below:
             unmake.restore_queue(entry)
-    for device in loop_device.devices(file):
+    for device in loop_device.devices(below):
         for place in _mounted(loop_device.number(device)):
             unmake.retry(lambda place=place: deadline.run("umount", place))
-    unmake.remove_loop({"file": file})
-    Path(file).unlink(missing_ok=True)
+    unmake.remove_loop({"file": below})
+    for entry in daemons:
+        modelled.undo(entry)
+    file.unlink(missing_ok=True)
     return {}
 
 

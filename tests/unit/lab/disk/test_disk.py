@@ -153,12 +153,13 @@ def test_fio_that_did_not_read_is_reported(words, told):
 
 def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch):
     (tmp_path / "queue").mkdir()
-    fill(tmp_path, scheduler="none [bfq]", read_ahead_kb=128)
+    fill(tmp_path, scheduler="none [bfq]", read_ahead_kb=128, rotational=0)
     monkeypatch.setattr(loop_device, "_queue", lambda device: tmp_path / "queue")
     was = loop_device.queue("/dev/loop7")
-    assert was == {"scheduler": "bfq", "read_ahead_kb": "128"}
-    loop_device.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4})
+    assert was == {"scheduler": "bfq", "read_ahead_kb": "128", "rotational": "0"}
+    loop_device.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4, "rotational": 1})
     loop_device.tune("/dev/loop7", was)
+    assert loop_device.queue("/dev/loop7")["rotational"] == "0"
     assert (tmp_path / "queue/read_ahead_kb").read_text() == "128"
     fill(tmp_path, scheduler="none")     # a disk that takes no scheduler
     assert loop_device.queue("/dev/loop7")["scheduler"] == "none"

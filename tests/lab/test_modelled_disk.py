@@ -1,0 +1,264 @@
+"""A modelled disk: requests take the model's time, its log tells of them, and nothing is left or lost,
+whatever is killed or full."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_labs import describe, new_id
+
+from labbook.errors import InputError, LabbookError, LabError
+from labbook.lab import Environment, Lab
+from labbook.lab.disk import modelled
+from labbook.lab.journal import Journal
+from labbook.lab.local.provider import state_folder
+from labbook.study.study import Study
+
+LOCAL = Environment("local")
+SIZE = 1 << 30
+LIMITS = {"memory": "256M", "disk": {"size": "1G", "model": "hdd_2010", "order": "fcfs", "trace": True}}
+# One reader at random places, past all caches of the host: its own requests are all that the disk gets.
+READ = "fio --name=r --filename=data --size=256M --direct=1 --ioengine=psync --rw={way} --bs=64k --number_ios={count} " \
+       "--norandommap --randseed=3 --output-format=json"
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with Lab.up(describe({"h1": LIMITS, "bare": {}}), LOCAL, new_id()) as made:
+        made.host("h1").run("fio --name=w --filename=data --size=256M --rw=write --bs=1M --direct=1 --end_fsync=1")
+        made.host("h1").run("sync")
+        yield made
+
+
+@pytest.fixture
+def disk(lab):
+    return lab.disk("h1")
+
+
+def served_during(disk, command):
+    before = disk.served_so_far()["served"]
+    disk.host.run(command, timeout=120)
+    return disk.served(before)
+
+
+def daemon(lab, host="h1") -> dict:
+    """The journal's entry of a host's daemon."""
+    return next(e for e in Journal(state_folder(lab.id)).of(modelled.KIND) if e["file"].endswith(f"/{host}.disk"))
+
+
+def test_each_request_takes_what_the_model_says_and_the_daemon_slept_so_long(lab, disk):
+    before = disk.served_so_far()
+    requests = served_during(disk, READ.format(way="randread", count=200))
+    requests = requests[requests["number"] >= before["served"]].reset_index(drop=True)
+    assert len(requests) >= 200 and (requests["seek_ms"] > 0).sum() > 150
+    ends, model = requests["place"] + requests["size_bytes"], disk.model
+    offset = disk.served_so_far()["offset_s"]
+    for i in range(1, len(requests)):
+        one = requests.loc[i]
+        start_ms = (one["t_s"] - offset) * 1e3 + one["wait_ms"]
+        told = model.serve(one["place"], one["size_bytes"], ends[i - 1], start_ms, SIZE)
+        assert one["seek_ms"] == pytest.approx(told["seek_ms"], abs=1e-3)
+        assert one["service_ms"] - one["rotation_ms"] == pytest.approx(
+            told["ended_ms"] - start_ms - told["rotation_ms"], abs=1e-3)
+        if told["seek_ms"]:     # t_s is a float of the epoch's seconds: exact to a microsecond
+            apart = abs(one["rotation_ms"] - told["rotation_ms"])
+            assert min(apart, model.turn_ms - apart) < 0.01
+    after = disk.served_so_far()
+    total_ms = requests["service_ms"].sum()
+    assert (after["modelled_ns"] - before["modelled_ns"]) / 1e6 == pytest.approx(total_ms)
+    assert after["slept_ns"] - before["slept_ns"] >= after["modelled_ns"] - before["modelled_ns"]
+    assert (requests["late_ms"] >= 0).all() and after["failed"] == 0
+
+
+def test_random_reads_take_as_many_times_as_long_as_the_model_says(disk):
+    found = disk.seek_cost(3)
+    block, model = found["block_bytes"], disk.model
+    told = model.random_ms(block, found["laid_out_bytes"], SIZE) / model.sequential_ms(block)
+    assert found["ratio"] == pytest.approx(told, rel=0.2)
+
+
+def test_the_kernel_takes_it_for_a_disk_that_turns_and_studies_see_its_model(lab, disk):
+    facts = disk.facts()
+    assert facts["model"] == "hdd_2010" and facts["order"] == "fcfs" and facts["rotational"]
+    assert facts["size_bytes"] == SIZE and facts["direct_io"] and facts["failed"] == 0
+    assert lab.facts()["hosts"]["h1"]["limits"]["disk"]["model"] == "hdd_2010"
+    assert lab.broken_disks() == []
+
+
+def test_the_order_of_waiting_requests_can_be_set_and_shows(disk):
+    """Many readers at once: C-LOOK goes upwards but for its returns, first come goes to and fro."""
+    command = READ.format(way="randread", count=400).replace("psync", "libaio --iodepth=16")
+    upwards = {}
+    for order in ("fcfs", "elevator"):
+        disk.set(order=order)
+        assert disk.facts()["order"] == order
+        requests = served_during(disk, command)
+        upwards[order] = (np.diff(requests["place"]) > 0).mean()
+        assert requests["waiting"].max() > 8
+    assert upwards["fcfs"] < 0.7 < upwards["elevator"]
+    disk.set(order="fcfs")
+    with pytest.raises(InputError, match="cfq.*fcfs, elevator"):
+        disk.set(order="cfq")
+
+
+def test_who_asked_is_told_by_the_trace_and_not_by_the_disk(disk):
+    """Above a loop device each request comes from a worker of the kernel's."""
+    with disk.trace() as trace:
+        requests = served_during(disk, READ.format(way="randread", count=50))
+    assert "fio" in set(trace.requests[trace.requests["event"] == "queue"]["thread"])
+    threads = [Path(f"/proc/{pid}/comm") for pid in set(requests["pid"])]
+    assert not any(path.exists() and "fio" in path.read_text() for path in threads)
+
+
+def test_a_disk_without_a_model_says_so(lab):
+    with Lab.up(describe({"h1": {"disk": {"size": "64M"}}}), LOCAL, new_id()) as plain:
+        with pytest.raises(InputError, match="h1 has no model.*disk: {size: 4G, model: hdd_2010}"):
+            plain.disk("h1").served()
+        assert plain.disk("h1").model is None and "model" not in plain.disk("h1").facts()
+
+
+def test_its_file_is_not_seen_from_hosts(lab):
+    for host in lab.hosts.values():
+        assert "labbook-disk" not in host.run("cat /proc/self/mountinfo").stdout
+
+
+VERIFY = "fio --name=v --filename=check --size=32M --bs=64k --rw=randwrite --direct=1 --verify=crc32c --randseed=5 " \
+         "--allrandrepeat=1 {more}"
+
+
+def test_what_was_written_is_whole_after_the_host_s_processes_were_killed(lab):
+    host = lab.host("h1")
+    host.run(VERIFY.format(more="--do_verify=0 --end_fsync=1"), timeout=120)
+    writer = host.start("writer", "fio --name=more --filename=more --size=64M --bs=64k --rw=randwrite --direct=1 "
+                                  "--time_based --runtime=60")
+    time.sleep(0.5)
+    writer.kill()
+    host.run(VERIFY.format(more="--verify_only"), timeout=120)
+    assert lab.disk("h1").served_so_far()["failed"] == 0
+
+
+def leftovers(lab_id) -> list[str]:
+    """What a lab's disks have left, by the kernel."""
+    mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"/{lab_id}/" in line]
+    loops = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+    commands = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            commands.append(path.read_bytes().decode(errors="replace"))
+        except OSError:
+            pass
+    return [*mounts, *(text for text in loops if lab_id in text),
+            *(text for text in commands if f"/{lab_id}/" in text and "modelled-disk" in text),
+            *(str(path) for path in (state_folder(lab_id), Path("/var/lib/labbook", lab_id)) if path.exists())]
+
+
+DRIVER = """
+import sys, time
+sys.path[:0] = {paths!r}
+from small_labs import describe
+from labbook.lab import Environment, Lab
+lab = Lab.up(describe({{"h1": {limits!r}}}), Environment("local"), {lab_id!r})
+lab.host("h1").start("w", "fio --name=w --filename=data --size=64M --bs=4k --rw=randwrite --time_based --runtime=99")
+print("up", flush=True)
+time.sleep(100)
+"""
+
+
+def test_nothing_is_left_after_the_driver_was_killed_with_its_host_at_work():
+    lab_id = new_id()
+    script = DRIVER.format(paths=[str(Path(__file__).parent)], limits=LIMITS, lab_id=lab_id)
+    driver = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout.readline() == "up\n"
+    time.sleep(1)
+    driver.kill()
+    driver.wait()
+    assert leftovers(lab_id), "the lab was there"
+    assert lab_id in Lab.sweep()
+    assert leftovers(lab_id) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_nothing_is_left_after_its_daemon_was_killed_or_stopped(number):
+    lab = Lab.up(describe({"h1": LIMITS}), LOCAL, new_id())
+    try:
+        lab.host("h1").start("w", "fio --name=w --filename=data --size=64M --bs=64k --rw=randwrite --fsync=8")
+        time.sleep(0.5)
+        os.kill(daemon(lab)["pid"], number)
+        if number == signal.SIGKILL:
+            assert len(lab.broken_disks()) == 1 and "the modelled disk of h1 has ended" in lab.broken_disks()[0]
+    finally:
+        lab.down()
+    assert leftovers(lab.id) == []
+
+
+LAB = "sites: [lan]\nhosts: {h1: {site: lan, role: db, limits: {disk: {size: 512M, model: ssd_2010}}}}\n"
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    root = tmp_path / "book"
+    for folder in ("notebooks", "environments", "data/papers/demo"):
+        (root / folder).mkdir(parents=True)
+    (root / "_toc.yml").touch()
+    (root / "environments/local.yml").write_text("provider: namespaces\n")
+    (root / "data/papers/demo/lab.yml").write_text(LAB)
+    monkeypatch.setenv("LABBOOK_ROOT", str(root))
+    monkeypatch.setenv("LABBOOK_RECORDS", str(tmp_path / "records"))
+    return lambda: Study("demo")
+
+
+def test_the_end_of_its_daemon_is_a_failed_point_with_a_clear_word(study):
+    one = study()
+    experiment = one.experiment("end", vary={"killed": [0, 1]})
+    for point in experiment.remaining():
+        with one.attempt(point) as attempt:
+            attempt.lab.host("h1").run("echo data > data && sync")
+            if point.killed:
+                os.kill(daemon(attempt.lab)["pid"], signal.SIGKILL)
+            attempt.record(pd.DataFrame({"seconds": [1.0]}))
+    with pytest.raises(LabbookError, match="the modelled disk of h1 has ended"):
+        one.complete()
+    assert list(experiment.summary()["killed"]) == [0]
+
+
+@pytest.fixture
+def small_machine(tmp_path):
+    """A file system of 96 MB where labs keep their hosts' disks; see test_full_disk."""
+    place = tmp_path / "state"
+    place.mkdir()
+    sudo = ["sudo", "-n"] if os.geteuid() else []
+    subprocess.run([*sudo, "mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place)], check=True)
+    yield place
+    subprocess.run([*sudo, "umount", str(place)], check=True)
+
+
+def test_a_full_disk_below_it_is_said_at_its_point(study, small_machine):
+    Path(os.environ["LABBOOK_ROOT"], "environments/local.yml").write_text(
+        f"provider: namespaces\nstate: {small_machine}\n")
+    one = study()
+    experiment = one.experiment("fill", vary={"mb": [1, 200]})
+    for point in experiment.remaining():
+        with one.attempt(point) as attempt:
+            attempt.lab.host("h1").run(f"head -c {point.mb}M /dev/urandom > data && sync || true")
+            attempt.record(pd.DataFrame({"seconds": [1.0]}))
+    with pytest.raises(LabbookError, match="the disk below .*is full"):
+        one.complete()
+    assert list(experiment.summary()["mb"]) == [1]
+    assert [path.name for path in small_machine.iterdir()] == [".programs"]
+
+
+def test_the_full_disk_is_told_by_its_daemon(small_machine):
+    environment = Environment("local", state=str(small_machine))
+    limits = {"disk": {"size": "512M", "model": "ssd_2010"}}
+    with Lab.up(describe({"h1": limits}), environment, new_id()) as lab:
+        with pytest.raises(LabError):
+            lab.host("h1").run("fio --name=w --filename=d --size=300M --rw=write --bs=1M --direct=1 --output-format=json")
+        assert lab.disk("h1").served_so_far()["full"]
+        assert "failed" in lab.broken_disks()[0] and "the disk below it is full" in lab.broken_disks()[0]
+    assert leftovers(lab.id) == []
