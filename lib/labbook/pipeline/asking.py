@@ -173,11 +173,13 @@ def variables(asks: Question, repeats=None, claims=None, page=False) -> dict:
 def planned(study: str, asks: Question, survey: dict, until: float | None) -> list[str]:
     """What a dry run says: how many claims are asked, how long it takes, and which claims would not be decided."""
     until = _earliest(until, asks.seconds)
-    _, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * ROUND_S, ROUND_S)
+    following, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * ROUND_S, ROUND_S)
     most = "" if until is None else f", at most {duration(until - time.time())}"
     kind = "" if asks.which == "all" else f"{asks.which} "
     lines = [f"asks {board['asked']} {kind}claims until they are decided; {board['decided']} are",
              f"time: about {duration(board['seconds'])}{most}"]
+    each = [f"{name} {duration(seconds)}" for name, seconds in following.experiments.items() if seconds]
+    lines += [f"points by experiment, if time is not short: {', '.join(each)}"] if each else []
     return [f"  {line}" for line in [*lines, *open_lines(board)]]
 
 

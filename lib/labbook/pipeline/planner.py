@@ -38,7 +38,8 @@ class Claim:
 class Round:
     """`repeats`: {experiment: its repeats in this round}, of `claims` (ids); both empty: there is no
     further round. seconds: {id: when an open claim is expected to be decided, s from now}. late: ids of those
-    that take longer than the time left. total_s: until the end; seconds_of_round: of this round."""
+    that take longer than the time left. total_s: until the end; round_s: of this round. experiments: {name: s
+    that its points are expected to take until each of its claims is decided or beyond the last look}."""
 
     claims: tuple
     repeats: dict
@@ -46,18 +47,20 @@ class Round:
     late: tuple
     total_s: float
     round_s: float
+    experiments: dict
 
 
 class Lab:
     """What points of the experiments cost, and how many repeats of them there are; it can be changed.
 
-    default_s: seconds of a point of which nothing is known.
+    default_s: seconds of a point of which nothing is known. known: the experiments of which something is.
     """
 
     def __init__(self, experiments: dict, default_s: float):
         self.done = {name: list(one["done"]) for name, one in experiments.items()}
         self._setups = {name: one["setups"] for name, one in experiments.items()}
         self._setup_s = {name: one["setup_s"] for name, one in experiments.items()}
+        self.known = {name for name, one in experiments.items() if one["point_s"]}
         self._point_s = {name: one["point_s"] or [default_s] * len(one["done"])
                          for name, one in experiments.items()}
 
@@ -112,19 +115,22 @@ def can_be_asked(claim: Claim, looks) -> bool:
 def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0, default_s: float = 5.0) -> Round:
     """The next round. round_s: what a round takes beside its points. default_s: see Lab.
 
-    First come claims that are decided within the time left, cheapest first. Where there is none, the time
+    First each experiment gets the first look of its claims, as far as the time left allows, the cheapest
+    for a claim first; one of which nothing is known in a round of its own, since the guess may be far off.
+    Then come claims that are decided within the time left, cheapest first. Where there is none, the time
     left goes to the next look of the others, and else to a claim that was never judged: what its points
     take may be a guess, and what is measured until the time is up counts in the next run.
     """
     claims = [c for c in claims_of(survey) if not is_decided(c) and can_be_asked(c, looks)]
     before = sum(one["seconds"] if one["seconds"] is not None else one["left"] * default_s
                  for one in survey.get("unread", {}).values())
-    order = _order(claims, Lab(survey["experiments"], default_s), looks, round_s, before)
-    total = _expected(claims, Lab(survey["experiments"], default_s), looks, round_s) + before
+    order = _order(claims, Lab(survey["experiments"], default_s), looks, round_s, before, left_s)
+    costs, rounds = _expected(claims, Lab(survey["experiments"], default_s), looks)
+    total = sum(costs.values()) + rounds * round_s + before
     in_time = [claim for claim, at in order if at <= left_s]
     late = [claim for claim, at in order if at > left_s]
     lab = Lab(survey["experiments"], default_s)
-    repeats, asked, cost = _next_steps(in_time, lab, looks, left_s - before, round_s)
+    repeats, asked, cost = _next_steps(_first_looks(in_time, lab, looks) or in_time, lab, looks, left_s - before, round_s)
     if not repeats:
         repeats, asked, cost = _next_steps(late, lab, looks, left_s - before, round_s)
     if not repeats and left_s > before + round_s:
@@ -133,33 +139,48 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
         repeats, asked, cost = _next_steps(first, lab, looks, math.inf, round_s)
     return Round(tuple(claim.id for claim in asked), repeats, {claim.id: at for claim, at in order},
                  tuple(claim.id for claim in late), min(total, left_s) if repeats else 0.0,
-                 cost + before if repeats else 0.0)
+                 cost + before if repeats else 0.0, costs)
 
 
-def _order(claims, lab, looks, round_s, before) -> list[tuple[Claim, float]]:
-    """Claims in the order in which they will be decided, each with its time from now, s: always the look
-    of an experiment that costs least for each claim that it is expected to decide."""
+def _first_looks(claims, lab, looks) -> list[Claim]:
+    """Those of the claims, in their order, whose first look is in this round."""
+    new = [claim for claim in claims if claim.repeats < looks[0]]
+    known = [claim for claim in new if claim.experiment in lab.known]
+    return known or [claim for claim in new if claim.experiment == new[0].experiment]
+
+
+def _order(claims, lab, looks, round_s, before, left_s) -> list[tuple[Claim, float]]:
+    """Claims in the order in which they will be decided, each with its time from now, s: first looks as
+    far as the time left allows, then always the look of an experiment that costs least for each claim that
+    it is expected to decide."""
     waiting, order, at = list(claims), [], before
     while waiting:
-        steps = {}
-        for claim in waiting:
-            steps.setdefault((claim.experiment, claim.expected(looks)), None)
-        for name, look in steps:
-            served = [c for c in waiting if c.experiment == name and c.expected(looks) <= look]
-            places = frozenset().union(*(c.places for c in served))
-            steps[name, look] = (lab.seconds(name, places, look) / len(served), served, places)
-        (name, look), (each, served, places) = min(steps.items(), key=lambda one: one[1][0])
-        at += each * len(served)
-        lab.reach(name, places, look)
+        new = [claim for claim in waiting if claim.repeats < looks[0]]
+        seconds, look, served, places = (_cheapest(new, lab, looks, left_s - at - round_s)
+                                         or _cheapest(waiting, lab, looks))
+        at += seconds
+        lab.reach(served[0].experiment, places, look)
         rounds = len({c.expected(looks) for c in claims if c.expected(looks) <= look})
         order += [(claim, at + rounds * round_s) for claim in served]
         waiting = [claim for claim in waiting if claim not in served]
     return order
 
 
-def _expected(claims, lab, looks, round_s) -> float:
-    """Expected seconds until every claim is decided or beyond the last look."""
-    total, going_on = 0.0, 0.0
+def _cheapest(claims, lab, looks, most=math.inf) -> tuple | None:
+    """(seconds, look, claims that it is expected to decide, their places) of the step that costs least for a
+    claim, of those that take `most` seconds; None without any."""
+    steps = []
+    for name, look in dict.fromkeys((claim.experiment, claim.expected(looks)) for claim in claims):
+        served = [c for c in claims if c.experiment == name and c.expected(looks) <= look]
+        places = frozenset().union(*(c.places for c in served))
+        steps.append((lab.seconds(name, places, look), look, served, places))
+    return min((step for step in steps if step[0] <= most), key=lambda step: step[0] / len(step[2]), default=None)
+
+
+def _expected(claims, lab, looks) -> tuple[dict, float]:
+    """Expected seconds of each experiment's points until every claim is decided or beyond the last look,
+    and expected rounds."""
+    costs, rounds = {claim.experiment: 0.0 for claim in claims}, 0.0
     for look in looks:
         open_now = [c for c in claims if c.repeats < look]
         chances = {c: _goes_on(c, look, looks) for c in open_now}
@@ -168,11 +189,10 @@ def _expected(claims, lab, looks, round_s) -> float:
             needing = {}
             for claim in own:
                 needing[claim.places] = 1 - (1 - needing.get(claim.places, 0.0)) * (1 - chances[claim])
-            total += lab.expected(name, needing, look)
+            costs[name] += lab.expected(name, needing, look)
             lab.reach(name, frozenset().union(*needing), look)
-        going_on = 1 - math.prod(1 - p for p in chances.values())
-        total += going_on * round_s
-    return total
+        rounds += 1 - math.prod(1 - p for p in chances.values())
+    return costs, rounds
 
 
 def _goes_on(claim, look, looks) -> float:

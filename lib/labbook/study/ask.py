@@ -6,13 +6,13 @@ the kernel measures what these claims lack of them, judges the claims, and repor
 
 import json
 import os
-import statistics
 from dataclasses import asdict, dataclass, field
 
 from labbook.claims.selection import is_tested, needs_point
 from labbook.errors import InputError
+from labbook.study import costs
+from labbook.study.costs import MOST_REPEATS
 
-MOST_REPEATS = 60   # the last look
 SHAPE = 'JSON such as {"claims": ["id"], "repeats": {"experiment": 6}, "page": false}'
 
 
@@ -68,20 +68,11 @@ def further(experiment, valid) -> list:
     """The recorded points of an experiment beyond its declared repeats, without records that
     `valid(metadata)` refuses. An experiment that is left out (0 repeats) has none."""
     declared, records = experiment.declared(), experiment.study.records(experiment.name)
-    others = _recorded(records.folder) - {point.key for point in declared}
+    others = records.keys() - {point.key for point in declared}
     if not declared or not others:
         return []
     each = [point for point in experiment.planned(MOST_REPEATS)[len(declared):] if point.key in others]
     return [point for point in each if (meta := records.meta(point.key)) and valid(meta)]
-
-
-def _recorded(folder) -> set[str]:
-    """Keys of points that have a file in a folder of records."""
-    try:
-        names = os.listdir(folder)
-    except FileNotFoundError:
-        return set()
-    return {name[:-8] for name in names if name.endswith(".parquet") and name.count(".") == 1}
 
 
 def whole_repeats(experiment, entry: dict, rows: list[dict]) -> set:
@@ -97,17 +88,16 @@ def survey(study) -> dict:
     """Where the asked claims stand and what a repeat takes, for the planner of the next round.
 
     claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat)}].
-    experiments: {name: {setups (a number a place), done (repeats recorded, a place), setup_s, point_s
-    (a place; None without any earlier duration)}}. unread: {name: {left, declared, seconds (or None)}} of
-    experiments that no claim reads. The second value has the verdicts as dicts.
+    experiments: {name: see costs.of_repeats}. unread: {name: see costs.left} of experiments that no claim
+    reads. The second value has the verdicts as dicts.
     """
     judged = {one["id"]: one for one in map(asdict, study.judged(study.run.ask.claims))}
     read = {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
     found = {"claims": [_standing(study, entry, judged[entry["id"]]) for entry in study.claim_entries
                         if entry["id"] in judged],
-             "experiments": {name: _costs(study, one) for name, one in study.experiments.items()
+             "experiments": {name: costs.of_repeats(study, one) for name, one in study.experiments.items()
                              if name in read and one.declared()},
-             "unread": {name: _left(study, one) for name, one in study.experiments.items() if name not in read}}
+             "unread": {name: costs.left(study, one) for name, one in study.experiments.items() if name not in read}}
     return found, list(judged.values())
 
 
@@ -116,72 +106,3 @@ def _standing(study, entry, verdict) -> dict:
     places = [i for i, point in enumerate(experiment.places()) if needs(entry, point)] if experiment else []
     return {"id": entry["id"], "experiment": entry.get("experiment"), "points": places,
             "verdict": verdict["verdict"], "needed": verdict.get("repeats_needed")}
-
-
-def _costs(study, experiment) -> dict:
-    places = experiment.places()
-    index = {json.dumps(point.params): i for i, point in enumerate(places)}
-    recorded = [[] for _ in places]
-    records, lacking = study.records(experiment.name), set()
-    there = _recorded(records.folder)
-    for point in experiment.planned(MOST_REPEATS) if there else ():
-        place = index.get(json.dumps(point.params))
-        if place is None or place in lacking:
-            continue
-        meta = records.meta(point.key) if point.key in there else None
-        if meta is None or not study.run.is_valid(meta):
-            lacking.add(place)
-        else:
-            recorded[place].append(meta)
-    setup_s, point_s = durations(recorded, _published(study, experiment, places))
-    settings = [json.dumps(point.setup) for point in places]
-    return {"setups": [settings.index(one) for one in settings], "done": list(map(len, recorded)),
-            "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s}
-
-
-def durations(recorded: list[list[dict]], otherwise=()) -> tuple[float, list | None]:
-    """Seconds of a set-up, and of a point at each place, from the metadata of records a place.
-
-    The first point of a block brings its set-up; what it took beyond the others' median is the set-up's.
-    otherwise: seconds of points elsewhere, which count where nothing is recorded; None without any.
-    """
-    blocks = {}
-    for place, metas in enumerate(recorded):
-        for meta in metas:
-            if meta.get("took_s") is not None:
-                blocks.setdefault(meta["block"], []).append((meta["took_s"], place))
-    firsts, alone = [], [[] for _ in recorded]
-    for block in blocks.values():
-        longest = max(block)
-        rest = [one for one in block if one is not longest] or block
-        if rest is not block:
-            firsts.append(longest[0] - statistics.median(took for took, _ in rest))
-        for took, place in rest:
-            alone[place].append(took)
-    every = [took for each in alone for took in each] or list(otherwise)
-    if not every:
-        return 0.0, None
-    usual = statistics.median(every)
-    return (statistics.fmean(firsts) if firsts else 0.0,
-            [statistics.median(each) if each else usual for each in alone])
-
-
-def _published(study, experiment, places) -> list[float]:
-    """Seconds of these points in the published run; none if it had others."""
-    from labbook.study import published
-
-    if not published.has(study.name, experiment.name):
-        return []
-    frame, keys = published.load(study, experiment.name), {point.key for point in places}
-    if "point" not in frame:
-        return []
-    during = (json.loads(text)["during"] for key, text in zip(frame["point"], frame["provenance"]) if key in keys)
-    return [one["ended"] - one["started"] for one in during]
-
-
-def _left(study, experiment) -> dict:
-    records, points = study.records(experiment.name), experiment.declared()
-    metas = [records.meta(point.key) for point in points]
-    left = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
-    took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
-    return {"left": left, "declared": len(points), "seconds": statistics.fmean(took) * left if took else None}

@@ -36,6 +36,14 @@ class Records:
     def path(self, key: str) -> Path:
         return self.folder / f"{key}.parquet"
 
+    def keys(self) -> set[str]:
+        """Keys of the points that have a file in the folder; none without the folder."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return set()
+        return {name[:-8] for name in names if name.endswith(".parquet") and name.count(".") == 1}
+
     def meta(self, key: str) -> dict | None:
         """A point's metadata, or None. The record and its series are verified; a damaged record is
         renamed to `.broken` with a warning, so that its point is measured again. LabError where the

@@ -70,7 +70,7 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
 
 def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
     book.study("wan", "1", parameters="repeats = 3\nclients = 8\n", full="repeats: 9\n")
-    monkeypatch.setattr(publish, "export", lambda study, profile, values: [f"{study.name}-{profile}", values])
+    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [f"{study.name}-{profile}", values])
     assert publish.publish("wan") == ["wan-full", {"clients": 8, "repeats": 9}]
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"repeats": 4}})
@@ -82,7 +82,7 @@ def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch
 def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
     book.study("wan", "1")
     book.write("data/papers/wan/claims.yml", "[]")
-    monkeypatch.setattr(publish, "export", lambda study, profile, values: [study.environment.name])
+    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [study.environment.name])
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"environment": "environments/rack.yml"}})
     assert publish.publish("wan")[0] == "rack.yml"

@@ -50,10 +50,21 @@ class Simulated:
                 self.costs[name]["done"][place] = max(repeats, self.costs[name]["done"][place])
         self.seconds += round_s
         self.rounds += 1
+        self.judge(planned.claims)
+
+    def judge(self, claims):
+        asked = set(claims)
         for one in self.claims:
-            if one["id"] in planned.claims and self.repeats(one):
+            if one["id"] in asked and self.repeats(one):
                 found = by_median(self.numbers[one["id"]][:self.repeats(one)], 1.0, math.inf, "times")
                 one.update(verdict=found.verdict, needed=found.repeats_needed)
+
+    def spent(self, name):
+        """Seconds of an experiment's points."""
+        one = self.costs[name]
+        setups = {setup: max(done for at, done in zip(one["setups"], one["done"]) if at == setup)
+                  for setup in set(one["setups"])}
+        return sum(map(math.prod, zip(one["point_s"], one["done"]))) + one["setup_s"] * sum(setups.values())
 
     def repeats(self, one):
         return min(self.costs[one["experiment"]]["done"][place] for place in one["points"])
@@ -97,6 +108,56 @@ def test_the_time_of_all_is_known_from_the_start():
     assert sum(told) == pytest.approx(sum(took), rel=0.25)
     apart = sorted(abs(a / b - 1) for a, b in zip(told, took))
     assert apart[len(apart) // 2] < 0.25
+
+
+def test_the_time_of_each_experiment_is_known_from_the_start():
+    told, took = {}, {}
+    for seed in range(40):
+        lab = Simulated(seed)
+        for name, seconds in lab.run(round_s=0.0).experiments.items():
+            told.setdefault(name, []).append(seconds)
+            took.setdefault(name, []).append(lab.spent(name))
+    for name in told:
+        assert sum(told[name]) == pytest.approx(sum(took[name]), rel=0.25), name
+
+
+def test_every_experiment_gets_its_first_look_before_any_gets_a_further_one():
+    """The first experiment had nearly all the time, and five nodes came last."""
+    lab = Simulated(7)
+    for one in lab.costs["e0"], lab.costs["e1"]:
+        one["done"] = [6] * 4
+    lab.judge(one["id"] for one in lab.claims if one["experiment"] in ("e0", "e1"))
+    planned = planner.plan(lab.survey(), LOOKS, 3600)
+    assert planned.repeats == dict.fromkeys(("e2", "e3", "e4"), LOOKS[0])
+    assert max(planned.seconds[one["id"]] for one in lab.claims if one["experiment"] in ("e2", "e3", "e4")) <= min(
+        planned.seconds[one["id"]] for one in lab.claims if one["id"] in planned.seconds and one["experiment"] in ("e0", "e1"))
+
+
+def test_given_little_time_more_experiments_are_judged_than_one():
+    lab = Simulated(11)
+    limit = 1.3 * sum(planner.Lab(lab.costs, 5.0).seconds(name, range(4), LOOKS[0]) for name in lab.costs)
+    lab.run(limit)
+    assert all(lab.repeats(one) >= LOOKS[0] for one in lab.claims)
+    assert lab.seconds <= 1.05 * limit
+
+
+def test_the_cheapest_first_looks_come_first_where_time_is_short():
+    asked = survey(("x", "a", "not run", None), ("y", "b", "not run", None), ("z", "b", "not run", None),
+                   ("old", "c", "open", 9), a=(0, 12), b=(0, 20), c=(6, 1))
+    assert planner.plan(asked, LOOKS, 150, round_s=1).repeats == {"b": 6}
+    assert planner.plan(asked, LOOKS, 100, round_s=1).repeats == {"a": 6}
+    assert planner.plan(asked, LOOKS, 30, round_s=1).repeats == {"c": 9}
+    assert planner.plan(asked, LOOKS, 250, round_s=1).repeats == {"b": 6, "a": 6}
+
+
+def test_an_experiment_of_which_nothing_is_known_has_a_round_of_its_own():
+    asked = survey(("x", "a", "not run", None), ("y", "b", "not run", None), ("z", "c", "not run", None),
+                   a=(0, 10), b=(0, 10), c=(0, 10))
+    for name in "bc":
+        asked["experiments"][name]["point_s"] = None
+    assert planner.plan(asked, LOOKS, default_s=1.0).repeats == {"a": 6}
+    asked["experiments"].pop("a"), asked["claims"].pop(0)
+    assert planner.plan(asked, LOOKS, default_s=1.0).repeats == {"b": 6}
 
 
 def test_given_too_little_time_the_cheap_claims_are_decided_and_the_others_told():

@@ -141,12 +141,3 @@ def test_an_ask_that_is_none_is_refused(make, monkeypatch, text, said):
     monkeypatch.setenv("LABBOOK_ASK", text)
     with pytest.raises(InputError, match=f"LABBOOK_ASK.*{said}"):
         make()
-
-
-def test_what_the_first_point_of_a_block_took_longer_is_its_set_ups():
-    def record(block, took):
-        return {"block": block, "took_s": took}
-
-    assert ask.durations([[record(1, 12.0), record(2, 2.0)], [record(1, 2.0), record(2, 22.0)]]) == (15.0, [2.0, 2.0])
-    assert ask.durations([[record(1, 3.0)], []]) == (0.0, [3.0, 3.0])
-    assert ask.durations([[]]) == (0.0, None) and ask.durations([[], []], [4.0]) == (0.0, [4.0, 4.0])

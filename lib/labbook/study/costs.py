@@ -1,0 +1,103 @@
+"""What repeats of an experiment take, from the records of its points, or else from the published ones."""
+
+import json
+import statistics
+
+from labbook.claims.looks import LOOKS
+
+MOST_REPEATS = LOOKS[-1]
+
+
+def of_repeats(study, experiment) -> dict:
+    """{setups (a number a place), done (repeats recorded, a place), declared, setup_s, point_s (a place; None
+    without any earlier duration)} of an experiment's places, the points of one repeat."""
+    places = experiment.places()
+    index = {json.dumps(point.params): i for i, point in enumerate(places)}
+    recorded = [[] for _ in places]
+    records, lacking = study.records(experiment.name), set()
+    there = records.keys()
+    for point in experiment.planned(MOST_REPEATS) if there else ():
+        place = index.get(json.dumps(point.params))
+        if place is None or place in lacking:
+            continue
+        meta = records.meta(point.key) if point.key in there else None
+        if meta is None or not study.run.is_valid(meta):
+            lacking.add(place)
+        else:
+            recorded[place].append(meta)
+    setup_s, point_s = durations(recorded, _published(study, experiment, index))
+    settings = [json.dumps(point.setup) for point in places]
+    return {"setups": [settings.index(one) for one in settings], "done": list(map(len, recorded)),
+            "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s}
+
+
+def durations(recorded: list[list[dict]], otherwise=()) -> tuple[float, list | None]:
+    """Seconds of a set-up, and of a point at each place, from lists of {"block", "took_s"}, a list a place.
+
+    The first point of a block brings its set-up; what it took beyond the others' median is the set-up's.
+    otherwise: the same of points elsewhere, which count where nothing is recorded. None without any.
+    """
+    firsts, alone = _apart(recorded)
+    other_firsts, others = _apart(otherwise or [[] for _ in recorded])
+    each = [own or other for own, other in zip(alone, others)]
+    every = [took for one in alone for took in one] or [took for one in others for took in one]
+    if not every:
+        return 0.0, None
+    usual, firsts = statistics.median(every), firsts or other_firsts
+    return (statistics.fmean(firsts) if firsts else 0.0,
+            [statistics.median(one) if one else usual for one in each])
+
+
+def _apart(places: list[list[dict]]) -> tuple[list[float], list[list[float]]]:
+    """Seconds of set-ups, and of points without, a list a place."""
+    blocks = {}
+    for place, points in enumerate(places):
+        for point in points:
+            if point.get("took_s") is not None:
+                blocks.setdefault(point["block"], []).append((point["took_s"], place))
+    firsts, alone = [], [[] for _ in places]
+    for block in blocks.values():
+        longest = max(block)
+        rest = [one for one in block if one is not longest] or block
+        if rest is not block:
+            firsts.append(longest[0] - statistics.median(took for took, _ in rest))
+        for took, place in rest:
+            alone[place].append(took)
+    return firsts, alone
+
+
+def _published(study, experiment, index) -> list[list[dict]]:
+    """{"block", "took_s"} of the points in published sets, a list a place; none if these had other points.
+
+    A point's span in its provenance has the set-up of its block.
+    """
+    from labbook.study import published
+
+    if not published.has(study.name, experiment.name):
+        return []
+    keys, found = None, [[] for _ in index]
+    for machine, frame in published.parts(study, experiment.name):
+        if "point" not in frame or not len(frame):
+            continue
+        if keys is None:
+            keys = {point.key: index[json.dumps(point.params)] for point in experiment.planned(MOST_REPEATS)}
+        for row in frame.drop_duplicates("point").to_dict("records"):
+            if row["point"] in keys:
+                during = json.loads(row["provenance"])["during"]
+                found[keys[row["point"]]].append({"block": (machine, row["block"]),
+                                                  "took_s": during["ended"] - during["started"]})
+    return found
+
+
+def left(study, experiment) -> dict:
+    """{left, declared, seconds (None without any earlier duration)} of an experiment that no claim reads."""
+    records, points = study.records(experiment.name), experiment.declared()
+    metas = [records.meta(point.key) for point in points]
+    lacking = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
+    took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
+    if not took:
+        index = {json.dumps(point.params): i for i, point in enumerate(experiment.places())}
+        setup_s, point_s = durations([[] for _ in index], _published(study, experiment, index))
+        settings = {json.dumps(point.setup) for point in experiment.places()}
+        took = [one + setup_s * len(settings) / len(point_s) for one in point_s or ()]
+    return {"left": lacking, "declared": len(points), "seconds": statistics.fmean(took) * lacking if took else None}

@@ -1,0 +1,39 @@
+"""What repeats take, from records and from published points."""
+
+import json
+
+import pandas as pd
+
+from labbook.study import costs, published
+
+
+def record(block, took):
+    return {"block": block, "took_s": took}
+
+
+FIRST, SECOND = [record(1, 12.0), record(2, 2.0)], [record(1, 2.0), record(2, 22.0)]
+
+
+def test_what_the_first_point_of_a_block_took_longer_is_its_set_ups():
+    assert costs.durations([FIRST, SECOND]) == (15.0, [2.0, 2.0])
+    assert costs.durations([[record(1, 3.0)], []]) == (0.0, [3.0, 3.0])
+    assert costs.durations([[]]) == (0.0, None)
+
+
+def test_what_was_not_measured_here_takes_what_it_took_elsewhere():
+    assert costs.durations([[], []], [FIRST, SECOND]) == (15.0, [2.0, 2.0])
+    assert costs.durations([[record(1, 3.0)], []], [FIRST, SECOND]) == (15.0, [3.0, 2.0])
+    assert costs.durations([[record(1, 3.0)], []], [[], []]) == (0.0, [3.0, 3.0])
+
+
+def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
+    """Their median alone had told a tenth of what a ring of nodes takes."""
+    study, speed = make(repeats=3)
+    spans = {point.key: 50.0 if point.order == 1 else 2.0 for point in speed.points()}
+    frame = pd.DataFrame([{"point": point.key, "block": point.block, "provenance": json.dumps(
+        {"during": {"started": 100.0, "ended": 100.0 + spans[point.key]}})} for point in speed.points()])
+    monkeypatch.setattr(published, "has", lambda study, experiment: True)
+    monkeypatch.setattr(published, "parts", lambda study, experiment: [("here", frame)])
+    found = costs.of_repeats(study, speed)
+    assert (found["setup_s"], found["point_s"]) == (48.0, [2.0] * 4)
+    assert costs.left(study, speed) == {"left": 12, "declared": 12, "seconds": 12 * (2.0 + 48.0 * 2 / 4)}
