@@ -99,7 +99,7 @@ def _processes(mark):
         if pid == str(os.getpid()) or not command:     # this one; a thread of the kernel, or a zombie
             continue
         if marked or f"{RECORDS}/" in command or (parent == 1 and namespaces(pid)):
-            yield f"process {pid} of {started}: {command[:200]}"
+            yield f"process {pid} of {started}: {command[:1000]}"
 
 
 def has_mark(pid, mark: str) -> bool:

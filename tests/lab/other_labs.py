@@ -28,7 +28,8 @@ class OtherLabs:
         self._namespaces = set().union(*(namespaces(pid) for lab in labs for pid in _hosts(lab)))
         self._processes = {int(path.name) for path in Path("/proc").glob("[0-9]*")
                            if namespaces(path.name) & self._namespaces}
-        self._connections = set().union(*map(_connections, self._processes))
+        self._connections = set().union(*map(_connections, self._processes), (
+            number for number, place in _mounted("self").items() if any(name.search(place) for name in self._names)))
 
     def have(self, thing: str) -> bool:
         """Whether a line of `machine_state.snapshot` names something of theirs."""
@@ -91,13 +92,14 @@ def _start(pid) -> int | None:
 
 def _connections(pid) -> set[str]:
     """Numbers of the FUSE connections that are mounted where a process is, and not where this one is."""
-    return _mounted(pid) - _mounted("self")
+    return set(_mounted(pid)) - set(_mounted("self"))
 
 
-def _mounted(pid) -> set[str]:
+def _mounted(pid) -> dict[str, str]:
+    """{number of a FUSE connection: where it is mounted} in a process's namespace."""
     try:
         lines = Path(f"/proc/{pid}/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
-        return set()
-    return {line.split()[2].partition(":")[2] for line in lines
+        return {}
+    return {line.split()[2].partition(":")[2]: line.split()[4] for line in lines
             if re.match(r"fuse[. ]", line.partition(" - ")[2])}
