@@ -15,8 +15,9 @@ from small_labs import describe, new_id
 
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab import Environment, Lab
-from labbook.lab.disk import modelled
+from labbook.lab.disk import loop_device, modelled
 from labbook.lab.journal import Journal
+from labbook.lab.local import unmake
 from labbook.lab.local.provider import state_folder
 from labbook.study.study import Study
 
@@ -105,6 +106,31 @@ def test_the_order_of_waiting_requests_can_be_set_and_shows(disk):
     disk.set(order="fcfs")
     with pytest.raises(InputError, match="cfq.*fcfs, elevator"):
         disk.set(order="cfq")
+
+
+def test_few_tags_leave_the_kernel_s_scheduler_something_to_order_and_are_given_back(disk):
+    command = READ.format(way="randread", count=400).replace("psync", "libaio --iodepth=32")
+    upwards = {}
+    for tags in (128, 4):
+        disk.set(scheduler="mq-deadline", tags=tags)
+        assert disk.facts()["scheduler"] == "mq-deadline"
+        requests = served_during(disk, command)
+        upwards[tags] = (np.diff(requests["place"]) > 0).mean()
+        assert requests["waiting"].max() > 8 if tags > 8 else requests["waiting"].max() <= tags
+    assert upwards[128] < 0.7 < upwards[4]
+    device = loop_device.devices(str(modelled.served_file(Path(daemon_file(disk)))))[0]
+    unmake.restore_queue({"file": str(modelled.served_file(Path(daemon_file(disk)))), "was": loop_device.queue(device)
+                          | {"scheduler": "none"}})
+    assert served_during(disk, command)["waiting"].max() > 8
+    with pytest.raises(InputError, match="3 tags.*4 to 128"):
+        disk.set(tags=3)
+
+
+def daemon_file(disk) -> str:
+    """The file of the disk of the module's lab."""
+    number = disk.number.partition(":")[2]
+    backing = Path(f"/sys/block/loop{number}/loop/backing_file").read_text().strip()
+    return str(Path(backing).parent.with_suffix(".disk"))
 
 
 def test_who_asked_is_told_by_the_trace_and_not_by_the_disk(disk):

@@ -13,6 +13,8 @@ from traces_left import instances
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, io_class
+from labbook.lab.disk import modelled
+from labbook.lab.journal import parse
 
 HERE = Path(__file__).parent
 DISK = {"disk": {"size": "64M"}}
@@ -60,6 +62,33 @@ def test_a_killed_driver_s_trace_goes_with_the_next_command(place, there, tmp_pa
         assert instances(f"labbook-{lab_id}-") and "tracer.py" in place.inside("r1", "ps -eo args")
         Lab.sweep()
         assert not instances(f"labbook-{lab_id}-")
+
+
+def test_a_modelled_disk_is_compiled_served_and_gone(place, there):
+    limits = {"disk": {"size": "256M", "model": "hdd_2010", "order": "fcfs"}}
+    with as_before(place):
+        with Lab.up(describe({"h1": limits}), there("disk"), new_id()) as lab:
+            disk, host = lab.disk("h1"), lab.host("h1")
+            before = disk.served_so_far()["served"]
+            host.run("dd if=/dev/zero of=x bs=64k count=16 oflag=direct status=none")
+            requests = disk.served(before)
+            assert requests[requests["write"]]["size_bytes"].sum() >= 16 << 16
+            disk.set(order="elevator")
+            assert disk.facts()["order"] == "elevator" and disk.facts()["model"] == "hdd_2010"
+            assert lab.broken_disks() == []
+            host.start("w", "dd if=/dev/urandom of=y bs=64k count=2000")
+
+
+def test_a_host_is_clean_after_its_modelled_disk_s_daemon_was_killed(place, there):
+    limits = {"disk": {"size": "256M", "model": "hdd_2010"}}
+    with as_before(place):
+        lab = Lab.up(describe({"h1": limits}), there("disk"), new_id())
+        lab.host("h1").run("echo data > data && sync")
+        daemon, = (entry for entry in parse(lab.host("h1").run("cat ../journal").stdout)
+                   if entry["made"] == modelled.KIND)
+        place.inside("r1", f"kill -9 {daemon['pid']}")
+        assert "the modelled disk of h1 has ended" in lab.broken_disks()[0]
+        lab.down()
 
 
 def test_it_takes_leave(place, there):

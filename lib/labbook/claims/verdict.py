@@ -64,9 +64,10 @@ class Verdict:
         lines += [("Compared", self.compared), ("Tendency", tendency_words(asdict(self))),
                   ("Published", published_words(self.published)), ("Why", self.reason), ("Checked", self.checked), ("Changed", self.changed),
                   ("Measured on", measured_on(self.conditions))]
+        disk = on_disk(self.conditions)
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
-                f"<p>{badge(self.verdict)} <strong>{_escape(self.statement)}</strong></p>"
-                f"{_described(lines)}</div>")
+                f"<p>{badge(self.verdict)} <strong>{_escape(self.statement)}</strong>"
+                f"{'<br/>' * bool(disk) + disk}</p>{_described(lines)}</div>")
 
 
 class Verdicts(list):
@@ -201,6 +202,13 @@ def published_words(one: dict | None) -> str:
     return ", ".join(filter(None, parts)) + (f": {ours(one)}" if ours(one) else "")
 
 
+def on_disk(conditions: dict | None) -> str:
+    """HTML: that a verdict stands on a modelled disk, with links to the models; empty if it does not."""
+    names = (conditions or {}).get("disk_models", ())
+    links = (f'<a href="../book/modelled_disks.html#{_escape(name)}">{_escape(name)}</a>' for name in names)
+    return f'<span class="lb-faint">on a modelled disk: {", ".join(links)}</span>' if names else ""
+
+
 def _undecided(one: dict) -> bool:
     return one["verdict"] in (rules.NOT_TESTABLE, rules.NOT_RUN) or not one.get("n")
 
@@ -243,7 +251,8 @@ def _section_row(verdict: Verdict) -> str:
 
 def _cells(one: dict, details: str = "") -> str:
     """The cells after the statement; narrow screens show `data-label` as their heading."""
-    measured = _lines(_escape(here(one)), faint(one.get("compared") if one.get("n") else ""))
+    measured = _lines(_escape(here(one)), faint(one.get("compared") if one.get("n") else ""),
+                      on_disk(one.get("conditions")) if one.get("n") else "")
     stands = one.get("published")
     answer = _lines(badge(one["verdict"]), faint(tendency_words(one)),
                     stands and faint(f"published: {published_words(stands)}", stands.get("link")))

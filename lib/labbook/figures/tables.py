@@ -115,7 +115,8 @@ _CONDITIONS = {
     "system": "System", "python": "Python", "environment": "Environment", "profile": "Profile",
     "commit": "Commit of the code", "from": "First measurement", "to": "Last measurement",
     "points": "Measurements", "stale": "of these, by earlier code or versions",
-    "stale_because": "changed since these", "failed_first": "of all, succeeded at the second attempt",
+    "stale_because": "changed since these", "disk_models": "Models of disks",
+    "failed_first": "of all, succeeded at the second attempt",
     "cpu_pressure": "Largest share of a measurement's time in which a task waited for a processor",
     "steal": "Largest share of a measurement's time taken by other virtual machines",
 }

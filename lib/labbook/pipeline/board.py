@@ -5,7 +5,7 @@ the state of the notebooks. All text is escaped; labelled cells stack on a phone
 import html
 
 from labbook.claims import claims
-from labbook.claims.verdict import badge, earlier, faint, here, tendency_words
+from labbook.claims.verdict import badge, earlier, faint, here, on_disk, tendency_words
 from labbook.pipeline import notebooks, outcomes, pages
 from labbook.pipeline.progress import duration
 from labbook.pipeline.status import machine_words, state_words
@@ -49,6 +49,7 @@ def _claim(study, one, link, text) -> str:
     star = '<span class="lb-headline" title="headline claim">★<span class="lb-unseen"> headline</span></span> ' * bool(one["headline"])
     ours = ' <span class="lb-owner">ours</span>' * (one["owner"] == "ours")
     lines = [faint(part) for part in (one["compared"] if one.get("n") else "", outcomes.machines_words(one["machines"])) if part]
+    lines += [on_disk(one["conditions"])] * bool(one.get("n") and on_disk(one["conditions"]))
     cells = (f'{star}<a href="{link}{anchor}">{_escape(one["statement"])}</a>{ours}',
              _escape(claims.paper_words(one["paper"])),
              "<br/>".join([_escape(here(one)), *lines] if here(one) else lines), answer(one))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import InputError
-from labbook.pipeline import board, compare_page, downloads, front, notebooks, outcomes, pages, status
+from labbook.pipeline import board, compare_page, disk_models, downloads, front, notebooks, outcomes, pages, status
 from labbook.pipeline.page_dress import dressed
 
 GENERATED = "_generated"  # what pages of book/ include: board.md, cards.md, status.md, ...
@@ -45,7 +45,7 @@ def _studies() -> dict:
     found = {study: outcomes.of_study(study) for study in texts}
     found = {study: rows for study, rows in found.items() if rows}
     tables = {"summary": front.summary(found), "cards": front.cards(found),
-              "board": board.board(found, texts), "compare": compare_page.page(found),
+              "board": board.board(found, texts), "compare": compare_page.page(found), "disk_models": disk_models.page(),
               "ran": board.ran(texts),
               "status": board.status([r for r in status.write() if r["study"] in texts])}
     return wanted | {f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}

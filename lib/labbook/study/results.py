@@ -62,6 +62,7 @@ def conditions(study, experiments) -> dict:
     absent if nothing did), failed_first (how many failed before they succeeded; absent if none),
     cpu_pressure and steal (the highest share of a point's time). Where points are from
     several machines, differing values are listed with their number of points.
+    `disk_models`: names of the models of disks that hosts had; absent if none had one.
     With remote hosts also `hosts`: {names of equal hosts: cpu, cores, memory_gib, kernel, system};
     the other entries then describe the driver's machine.
     """
@@ -102,9 +103,16 @@ def combined(measured: list[dict]) -> dict:
         "points": len(measured), "stale": sum(bool(one["stale"]) for one in measured),
         **({"stale_because": because} if because else {}),
         **({"failed_first": failed_first} if failed_first else {}),
+        **({"disk_models": models} if (models := _disk_models(measured)) else {}),
         "cpu_pressure": max(one["during"]["pressure"].get("cpu", 0.0) for one in measured),
         "steal": max(one["during"]["steal"] for one in measured),
     }
+
+
+def _disk_models(measured) -> list[str]:
+    """Names of the models of disks under any of these points."""
+    limits = (host.get("limits") or {} for one in measured for host in one.get("lab", {}).get("hosts", {}).values())
+    return sorted({limit["disk"]["model"] for limit in limits if "model" in (limit.get("disk") or {})})
 
 
 def _distinct_hosts(hosts: dict) -> dict[str, dict]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from study_stand_ins import CLAIMS, notebook
+from study_stand_ins import CLAIMS, FakeLab, notebook
 
 from labbook import paths
 from labbook.claims import claims
@@ -192,6 +192,24 @@ def test_a_rule_that_changed_after_the_data_says_so_on_the_page(make, measure):
     measure(study, speed, slow_a)
     for shown in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
         assert "<dt>Changed</dt><dd>after the data: margin 1.1 was 1.05</dd>" in shown
+
+
+def test_a_verdict_on_a_modelled_disk_says_so_and_links_to_the_model(make, measure, monkeypatch):
+    disk = {"limits": {"disk": {"size": 1 << 30, "model": "hdd_2010"}}}
+    monkeypatch.setattr(FakeLab, "facts", lambda self: {"hosts": {"server": disk, "other": disk, "client": {}}})
+    study, speed = make(repeats=6)
+    measure(study, speed, slow_a)
+    verdict = study.judge("slower")
+    assert verdict.conditions["disk_models"] == ["hdd_2010"]
+    for shown in (verdict._repr_html_(), study.verdicts("speed")._repr_html_(), study.claims()._repr_html_()):
+        assert 'on a modelled disk: <a href="../book/modelled_disks.html#hdd_2010">hdd_2010</a>' in shown
+
+
+def test_a_verdict_on_the_machine_s_own_disk_does_not(make, measure):
+    study, speed = make(repeats=6)
+    measure(study, speed, slow_a)
+    assert "disk_models" not in study.judge("slower").conditions
+    assert "modelled disk" not in study.verdicts("speed")._repr_html_()
 
 
 def slow_a(point):

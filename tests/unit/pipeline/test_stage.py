@@ -1,9 +1,11 @@
+import html
 import json
 import re
 
 import pytest
 
 from labbook.errors import InputError
+from labbook.lab.disk import models
 from labbook.pipeline import board, page_dress, pages, stage
 
 NOTE = {"study": "cms", "state": "ok", "key": {}, "profile": "quick", "parameters": {"repeats": 3},
@@ -35,6 +37,22 @@ def staged(book):
         return (stage.stage() / name).read_text()
     book.study("cms", "print(1)")
     return book, text
+
+
+def test_every_model_of_a_disk_is_on_its_page_with_its_sources(staged):
+    book, text = staged
+    page = text("_generated/disk_models.md")
+    for name, entry in models.described().items():
+        assert f'<h3 id="{name}">' in page
+        assert all(html.escape(figure["source"]) in page for key, figure in entry.items() if key != "is")
+
+
+def test_the_board_names_the_modelled_disk_that_a_verdict_stands_on(staged):
+    book, text = staged
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    book.write("build/claims/cms.json", json.dumps(
+        [VERDICT | {"conditions": CONDITIONS | {"disk_models": ["hdd_2010"]}}]))
+    assert 'on a modelled disk: <a href="../book/modelled_disks.html#hdd_2010">' in text("_generated/board.md")
 
 
 def executed(book, *, state="ok", outputs=(), error=None):

@@ -10,7 +10,7 @@ import shlex
 from statistics import mean
 
 from labbook.errors import InputError, LabError
-from labbook.lab.disk import models, served
+from labbook.lab.disk import loop_device, models, served
 from labbook.lab.disk.trace import Trace
 from labbook.lab.ssh.transfer import say
 
@@ -73,18 +73,26 @@ class Disk:
         return models.Model(disk["model"], order=disk["order"], **disk["figures"]) if "model" in disk else None
 
     def set(self, scheduler: str | None = None, read_ahead_kb: int | None = None,
-            order: str | None = None) -> None:
-        """Set the scheduler, the read-ahead, a modelled disk's order of waiting requests. They are restored
-        when the lab goes down.
+            order: str | None = None, tags: int | None = None) -> None:
+        """Set the scheduler, the read-ahead, the tags (requests that the disk takes at a time), a modelled
+        disk's order of waiting requests. They are restored when the lab goes down.
+
+        A loop device has tags for all requests, so that a scheduler has nothing to order; with four and more
+        processes than that mq-deadline orders by place (see the book's page on modelled disks).
 
         A read-ahead applies to files that are opened afterwards: set it before a server starts.
 
         InputError for a scheduler that the kernel does not offer, for an order that is none or is asked
-        of a disk without a model, and for a read-ahead that is not whole pages; LabError when the kernel
-        does not apply it.
+        of a disk without a model, for a read-ahead that is not whole pages, and for tags outside of 4 to
+        128; LabError when the kernel does not apply it.
         """
         if order is not None:
             self._set_order(order)
+        if tags is not None:
+            if tags not in loop_device.TAGS:
+                raise InputError(f"{tags!r} tags", key="tags",
+                                 allowed=f"{loop_device.TAGS[0]} to {loop_device.TAGS[-1]}")
+            self._here(f"set -- {tags} queue; {loop_device.SET_TAGS}", root=True)
         if scheduler is not None and scheduler not in (offered := self.schedulers()):
             raise InputError(f"no scheduler {scheduler!r} on {self.host.name}", key="scheduler",
                              allowed=offered)

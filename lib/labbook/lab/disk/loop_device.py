@@ -9,6 +9,7 @@ from pathlib import Path
 from labbook.lab import deadline
 
 SETTINGS = ("scheduler", "read_ahead_kb", "rotational")
+TAGS = range(4, 129)    # requests that a loop device takes at a time: the kernel's least, and its usual
 MKFS_SECONDS = 120  # of a large disk on a busy machine
 
 
@@ -36,16 +37,24 @@ def attach(file: Path, *options: str) -> str:
     return device
 
 
+# Only without a scheduler does `nr_requests` mean the tags, which then stay: a scheduler chosen afterwards has
+# `nr_requests` of its own. Writing what is shown already changes nothing, so another number goes first.
+SET_TAGS = """cd "$2"; was=$(sed 's/.*\\[//; s/\\].*//' scheduler); echo none > scheduler
+other=$(($1 - 1)); [ $other -ge 4 ] || other=5
+echo $other > nr_requests; echo $1 > nr_requests; echo "$was" > scheduler"""
+
+
 def queue(device: str) -> dict:
-    """The device's scheduler, read_ahead_kb and rotational, which outlive the file that backs it."""
+    """The device's scheduler, read_ahead_kb and rotational, and its usual tags, which outlive the file that backs it."""
     place = _queue(device)
     offered = (place / "scheduler").read_text().split()
     chosen = [name.strip("[]") for name in offered if name.startswith("[")] or offered
-    return {"scheduler": chosen[0], **{name: (place / name).read_text().strip() for name in SETTINGS[1:]}}
+    return {"scheduler": chosen[0], **{name: (place / name).read_text().strip() for name in SETTINGS[1:]},
+            "tags": TAGS[-1]}
 
 
 def tune(device: str, disk: dict) -> None:
-    """Set SETTINGS, as far as they are given; OSError when refused."""
+    """Set SETTINGS and `tags`, as far as they are given; OSError when refused."""
     queue = _queue(device)
     for key in SETTINGS:
         if disk.get(key) is not None:
@@ -54,6 +63,8 @@ def tune(device: str, disk: dict) -> None:
             except OSError:
                 offered = (queue / key).read_text().strip()
                 raise OSError(f"the disk does not accept {key} {disk[key]} (available: {offered})")
+    if disk.get("tags") is not None:
+        deadline.run("sh", "-ec", SET_TAGS, "sh", str(disk["tags"]), str(queue))
 
 
 def _queue(device) -> Path:

@@ -153,10 +153,10 @@ def test_fio_that_did_not_read_is_reported(words, told):
 
 def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch):
     (tmp_path / "queue").mkdir()
-    fill(tmp_path, scheduler="none [bfq]", read_ahead_kb=128, rotational=0)
+    fill(tmp_path, scheduler="none [bfq]", read_ahead_kb=128, rotational=0, nr_requests=256)
     monkeypatch.setattr(loop_device, "_queue", lambda device: tmp_path / "queue")
     was = loop_device.queue("/dev/loop7")
-    assert was == {"scheduler": "bfq", "read_ahead_kb": "128", "rotational": "0"}
+    assert was == {"scheduler": "bfq", "read_ahead_kb": "128", "rotational": "0", "tags": 128}
     loop_device.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4, "rotational": 1})
     loop_device.tune("/dev/loop7", was)
     assert loop_device.queue("/dev/loop7")["rotational"] == "0"

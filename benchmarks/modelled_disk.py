@@ -1,0 +1,105 @@
+"""A modelled disk by fio, beside its model's arithmetic and beside the machine's own disk.
+
+    .venv/bin/python benchmarks/modelled_disk.py [--models hdd_2010,ssd_2010] [--seconds 4] [--rounds 3]
+                                                 [--short] [--json FILE]
+
+Takes turns within a round: a host with a modelled disk and one with a disk of the same size that is the
+machine's own (a loop device, too). One reader or writer at a time, past the host's page cache. A line a
+model and kind of request: its time on the modelled disk over the model's, and over the machine's own
+disk's; then the ratio of random to sequential reads of 128 KB by fio, by the model, and of the machine's
+own disk; and the share of replies that were late. Root.
+"""
+
+import json
+import os
+import shlex
+import statistics
+
+import shared
+
+from labbook.errors import InputError
+from labbook.lab import Environment, Lab, LabDescription
+from labbook.lab.disk import modelled, models
+
+KB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+SIZE, DATA = 2 * GIB, 512 * MIB
+KINDS = {"sequential read 128 KB": ("read", 128 * KB), "random read 128 KB": ("randread", 128 * KB),
+         "random read 4 KB": ("randread", 4 * KB), "sequential write 128 KB": ("write", 128 * KB),
+         "random write 4 KB": ("randwrite", 4 * KB)}
+SEQUENTIAL, RANDOM = "sequential read 128 KB", "random read 128 KB"
+MODELLED, OWN = "modelled", "own"
+
+
+def main():
+    asked = _arguments()
+    shared.check(packages=("fio", *modelled.PACKAGES))
+    samples = {name: measure(name, asked) for name in asked.models}
+    print(f"{'':40} fio / model   {asked.rounds} rounds   modelled / own disk")
+    for name, found in samples.items():
+        tell(models.find(name), found)
+    shared.write(asked.json, disk_bytes=SIZE, data_bytes=DATA, samples=samples)
+
+
+def _arguments():
+    parser = shared.parser(__doc__, rounds=3)
+    parser.add_argument("--models", default=",".join(models.models()), help="default: all")
+    parser.add_argument("--seconds", type=float, default=4, help="of a kind of request; default: 4")
+    asked = parser.parse_args()
+    asked.models = asked.models.split(",")
+    for name in asked.models:
+        models.find(name, key="--models")
+    if asked.seconds <= 0:
+        raise InputError(f"{asked.seconds:g} seconds", key="--seconds", allowed="above 0")
+    if asked.short:
+        asked.models, asked.rounds, asked.seconds = asked.models[:1], 1, 1
+    return asked
+
+
+def measure(name: str, asked) -> dict:
+    """{"rounds": [{disk: {kind: ms of a request}}], "late": share}: both disks, in turns."""
+    disks = {MODELLED: {"size": SIZE, "model": name}, OWN: {"size": SIZE}}
+    hosts = {host: {"site": "lan", "role": "db", "limits": {"disk": disk}} for host, disk in disks.items()}
+    description = LabDescription.parse({"sites": ["lan"], "hosts": hosts})
+    with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
+        for host in disks:
+            fio(lab.host(host), "write", MIB, "--end_fsync=1")
+        rounds = []
+        for number in range(asked.rounds):
+            turns = sorted(disks, reverse=bool(number % 2))
+            rounds.append({host: {kind: fio(lab.host(host), way, size, "--time_based",
+                                            f"--runtime={round(asked.seconds * 1000)}ms")
+                                  for kind, (way, size) in KINDS.items()} for host in turns})
+        state = lab.disk(MODELLED).served_so_far()
+    return {"rounds": rounds, "late": state["late"] / state["served"]}
+
+
+def fio(host, way: str, size: int, *more) -> float:
+    """ms of a request, one at a time, on the host's file of DATA bytes."""
+    words = ["fio", "--name=one", "--filename=data", f"--size={DATA}", "--direct=1", "--ioengine=psync",
+             f"--rw={way}", f"--bs={size}", "--norandommap", "--output-format=json", *more]
+    output = host.run(shlex.join(words), timeout=300).stdout
+    job = json.loads(output[output.index("{"):])["jobs"][0]
+    return job["read" if "read" in way else "write"]["lat_ns"]["mean"] / 1e6
+
+
+def expected(model, kind: str) -> float:
+    way, size = KINDS[kind]
+    return model.random_ms(size, DATA, SIZE) if way.startswith("rand") else model.sequential_ms(size)
+
+
+def tell(model, found: dict) -> None:
+    rounds = found["rounds"]
+    for kind in KINDS:
+        ours, own = ([one[disk][kind] for one in rounds] for disk in (MODELLED, OWN))
+        told = expected(model, kind)
+        print(f"{model.name:15} {kind:24} {shared.ratio(ours, [told] * len(ours))}   "
+              f"{shared.ratio(ours, own)}   ({statistics.median(ours):.2f} ms)")
+    ratios = {disk: shared.ratio([one[disk][RANDOM] for one in rounds], [one[disk][SEQUENTIAL] for one in rounds])
+              for disk in (MODELLED, OWN)}
+    print(f"{model.name:15} random / sequential read: fio {ratios[MODELLED]}, model "
+          f"{expected(model, RANDOM) / expected(model, SEQUENTIAL):.2f}, own disk {ratios[OWN]}; "
+          f"late {100 * found['late']:.2f} %")
+
+
+if __name__ == "__main__":
+    shared.run(main)
