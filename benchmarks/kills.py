@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def _arguments():
-    from labbook.pipeline.progress import parse_duration
+    from labbook.pipeline.executing.progress import parse_duration
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)

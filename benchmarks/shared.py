@@ -47,8 +47,8 @@ def run(main) -> None:
 def check(*, packages=(), artifacts=(), root=True) -> None:
     """LabError, with the command that installs it, for what is missing of Debian's packages and of
     the artifacts. `root`: labs are brought up, which takes root or sudo without a password."""
-    from labbook.pipeline import install    # here, since a timed process imports this file
-    from labbook.pipeline.requirements import Need
+    from labbook.pipeline.setup import install    # here, since a timed process imports this file
+    from labbook.pipeline.setup.requirements import Need
 
     needs = [Need(name, "this benchmark") for name in packages]
     missing = [need.name for need, found in install.installed(needs) if not found]

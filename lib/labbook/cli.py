@@ -237,7 +237,7 @@ def _command(commands, name, handler, says, examples=None):
 
 
 def _duration(text: str) -> float:
-    from labbook.pipeline.progress import parse_duration
+    from labbook.pipeline.executing.progress import parse_duration
 
     try:
         return parse_duration(text)

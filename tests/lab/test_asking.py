@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from labbook.claims import claims
-from labbook.pipeline import pages
+from labbook.pipeline.executing import pages
 
 HERE = Path(__file__).parent
 CLAIM = {"section": "sleep", "source": "table 1", "paper": {"value": 2.0, "unit": "times"}, "experiment": "sleeps",

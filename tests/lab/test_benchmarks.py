@@ -13,7 +13,7 @@ import pytest
 from checkout_copy import CHECKOUT
 
 from labbook.claims.schema import RULES
-from labbook.pipeline import install
+from labbook.pipeline.setup import install
 
 FOLDER, LOGS = CHECKOUT / "benchmarks", CHECKOUT / "build" / "benchmarks"
 NO_BENCHMARK, ELSEWHERE = {"shared"}, {"kills"}

@@ -13,7 +13,7 @@ from cloud_stand_ins import LabWith, ec2_cloud, moto
 
 from labbook.commands import lab as commands
 from labbook.errors import InputError, LabError
-from labbook.pipeline import driver
+from labbook.pipeline.executing import driver
 from labbook.systems.cloud import ledger
 from labbook.systems.cloud import user_cloud
 from labbook.systems.cloud.user_cloud import api_of, own_cloud

@@ -15,7 +15,7 @@ store = "mysql"
 
 
 class Book:
-    complete = "from labbook.pipeline.progress import tell\ntell(event='complete')"
+    complete = "from labbook.pipeline.executing.progress import tell\ntell(event='complete')"
 
     def __init__(self, root: Path):
         self.root = root

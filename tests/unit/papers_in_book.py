@@ -4,7 +4,7 @@ import ast
 
 from labbook import paths
 from labbook.claims import claims
-from labbook.pipeline import notebooks
+from labbook.pipeline.sources import notebooks
 
 PAPERS = sorted(p.name for p in (paths.checkout() / "data" / "papers").iterdir() if p.is_dir())
 PAGES = [paper for paper in PAPERS if paths.notebook(paper).exists()]

@@ -12,14 +12,16 @@ from labbook import cli
 from labbook.commands import book as book_commands
 from labbook.commands import lab as lab_commands
 from labbook.errors import InputError, LabError
-from labbook.pipeline import keys, pages, run
+from labbook.pipeline.executing import pages
+from labbook.pipeline.running import run
+from labbook.pipeline.sources import keys
 
 HEAVY = {"pandas", "numpy", "papermill", "nbclient", "nbformat", "jupyter_client",
          "ipykernel", "zmq", "fabric", "paramiko", "ipyparallel", "matplotlib", "pyarrow", "sphinx", "jsonschema"}
 LOADED = f"""
 import pathlib, sys
 from labbook import cli
-from labbook.pipeline import driver
+from labbook.pipeline.executing import driver
 driver.LABS = ()      # labs of this machine are not the test's
 try:
     code = cli.main(sys.argv[1:])
@@ -171,7 +173,7 @@ def test_a_study_without_a_notebook_is_incomplete(book, capsys, words):
 
 
 def test_a_lab_can_be_looked_at_before_there_is_a_notebook(book, monkeypatch, capsys):
-    from labbook.pipeline import doctor
+    from labbook.pipeline.setup import doctor
     book.write("data/papers/wan/lab.yml", "sites: [lan]\nhosts: {db: {site: lan, role: db}}\n")
     monkeypatch.setattr(run, "check_needs", lambda jobs: print("looked at", *jobs))
     monkeypatch.setattr(run, "sweep_labs", lambda: None)

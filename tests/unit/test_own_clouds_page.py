@@ -9,8 +9,8 @@ import yaml
 from labbook.cli import parser
 from labbook.lab.environment.environment import Environment
 from labbook.paths import checkout, clouds_dir
-from labbook.pipeline.own_clouds import standing_in
-from labbook.pipeline.requirements import description
+from labbook.pipeline.setup.own_clouds import standing_in
+from labbook.pipeline.setup.requirements import description
 
 PAGE = (checkout() / "book/own_clouds.md").read_text()
 

@@ -9,7 +9,7 @@ from labbook.errors import InputError
 
 
 def run(given) -> int:
-    from labbook.pipeline import run
+    from labbook.pipeline.running import run
 
     _check_asking(given)
     asked = run.Asked(
@@ -17,7 +17,7 @@ def run(given) -> int:
         given.remeasure, _published(), given.seconds and time.time() + given.seconds,
         (given.claims or "all") if given.until_decided else None)
     if given.dry_run:
-        from labbook.pipeline.plan import plan
+        from labbook.pipeline.running.plan import plan
 
         return plan(given.studies, asked)
     return run.run(given.studies, asked)
@@ -34,8 +34,8 @@ def _check_asking(given) -> None:
 
 
 def book(given) -> int:
-    from labbook.pipeline import build
-    from labbook.pipeline import run
+    from labbook.pipeline.book import build
+    from labbook.pipeline.running import run
 
     code = 0
     if given.published:
@@ -50,7 +50,7 @@ def book(given) -> int:
 
 
 def status(given) -> int:
-    from labbook.pipeline import asking, status
+    from labbook.pipeline.running import asking, status
 
     rows = status.write()
     labs, clouds = _labs(), _clouds()
@@ -73,7 +73,7 @@ def status(given) -> int:
 
 
 def _clouds() -> list[dict]:
-    from labbook.pipeline.driver import clouds_left
+    from labbook.pipeline.executing.driver import clouds_left
 
     if not clouds_left():
         return []
@@ -83,7 +83,7 @@ def _clouds() -> list[dict]:
 
 
 def _labs() -> list[dict]:
-    from labbook.pipeline.driver import labs_left
+    from labbook.pipeline.executing.driver import labs_left
 
     if not labs_left():
         return []
@@ -94,7 +94,8 @@ def _labs() -> list[dict]:
 
 
 def claims(given) -> int:
-    from labbook.pipeline import notebooks, outcomes
+    from labbook.pipeline.publishing import outcomes
+    from labbook.pipeline.sources import notebooks
 
     found = [one for study in notebooks.selected([*given.studies, *given.study])
              for one in outcomes.of_study(study)]
@@ -114,7 +115,8 @@ def _asked(one, given) -> bool:
 
 
 def compare(given) -> int:
-    from labbook.pipeline import compare, compare_words, notebooks
+    from labbook.pipeline.publishing import compare, compare_words
+    from labbook.pipeline.sources import notebooks
 
     studies = notebooks.selected(given.studies)
     found = compare.pairs(compare.load(given.a, studies), compare.load(given.b, studies))
@@ -126,7 +128,7 @@ def compare(given) -> int:
 
 
 def publish(given) -> int:
-    from labbook.pipeline import publish
+    from labbook.pipeline.publishing import publish
 
     if given.judge:
         files = publish.judge(given.study)
@@ -141,7 +143,7 @@ def publish(given) -> int:
 
 def new(given) -> int:
     from labbook import paths
-    from labbook.pipeline import new
+    from labbook.pipeline.sources import new
 
     for path in new.new(given.name, given.system):
         print(path.relative_to(paths.checkout()))

@@ -9,21 +9,22 @@ from labbook.errors import InputError, LabError
 
 
 def doctor(given) -> int:
-    from labbook.pipeline import doctor
-    from labbook.pipeline.run import environment_file
+    from labbook.pipeline.running.run import environment_file
+    from labbook.pipeline.setup import doctor
 
     return doctor.main(given.studies, given.json, environment_file(given.environment))
 
 
 def install(given) -> int:
-    from labbook.pipeline import install
+    from labbook.pipeline.setup import install
 
     return install.main(given.studies, given.tests)
 
 
 def up(given) -> int:
     from labbook.lab import Environment, Lab, LabDescription
-    from labbook.pipeline import requirements, run
+    from labbook.pipeline.running import run
+    from labbook.pipeline.setup import requirements
 
     study = given.study
     requirements.check_lab(study)
@@ -132,7 +133,7 @@ def down(given) -> int:
 
 def _clouds_down():
     """Remove what killed runs left on the user's own clouds."""
-    from labbook.pipeline.driver import clouds_left
+    from labbook.pipeline.executing.driver import clouds_left
 
     if clouds_left():
         from labbook.systems.cloud import user_cloud
@@ -143,7 +144,7 @@ def _clouds_down():
 
 def _files_down():
     """Remove the sockets and partial records of killed runs, if the working folder is in a checkout."""
-    from labbook.pipeline.driver import sweep_records, sweep_sockets
+    from labbook.pipeline.executing.driver import sweep_records, sweep_sockets
 
     with suppress(InputError):
         sweep_sockets()

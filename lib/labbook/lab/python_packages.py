@@ -35,7 +35,7 @@ class PythonPackages:
     pins: Path
     built: tuple[str, ...] = ()
 
-    tools = "none"  # no group of pipeline/needs.yml: pip or uv came with labbook
+    tools = "none"  # no group of pipeline/setup/needs.yml: pip or uv came with labbook
 
     def __str__(self):
         return f"Python packages of {self.name} {self.version}"

@@ -36,7 +36,7 @@ class Artifact:
     version: str
     hashes: Path = HASHES
 
-    tools = "artifacts"  # the tools that fetch it: a group in pipeline/needs.yml
+    tools = "artifacts"  # the tools that fetch it: a group in pipeline/setup/needs.yml
 
     @classmethod
     def parse(cls, coordinates: str) -> "Artifact":

@@ -8,7 +8,7 @@ from labbook import figures, systems
 from labbook.commands import lab as commands
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription
-from labbook.pipeline import own_hosts, requirements
+from labbook.pipeline.setup import own_hosts, requirements
 from labbook.systems.base import Needs, System
 
 FIND = systems.find

@@ -10,7 +10,7 @@ from labbook.lab import python_packages
 from labbook.lab.python_packages import PythonPackages
 from labbook.lab.remote import wheels
 from labbook.lab.remote.on_host import probe_python as look
-from labbook.pipeline import install
+from labbook.pipeline.setup import install
 
 FILES = ("tool/core.py", "tool/tests/test_core.py", "tool/locale/de/tool.mo", "bin/tool")
 

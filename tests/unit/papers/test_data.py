@@ -10,7 +10,8 @@ from labbook import paths
 from labbook.checks import check, load_yaml
 from labbook.claims import claims
 from labbook.lab.description import LabDescription
-from labbook.pipeline import notebooks, parameters, run
+from labbook.pipeline.running import run
+from labbook.pipeline.sources import notebooks, parameters
 
 TEXT = {"type": "string"}
 PAPER = {

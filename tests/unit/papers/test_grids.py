@@ -7,7 +7,7 @@ from labbook import paths
 from labbook.claims import claims
 from labbook.claims.comparison import matches
 from labbook.errors import Stopped
-from labbook.pipeline import notebooks, parameters
+from labbook.pipeline.sources import notebooks, parameters
 
 
 @pytest.fixture(params=PAGES)

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from labbook import paths
-from labbook.pipeline import notebooks, parameters, requirements
+from labbook.pipeline.setup import requirements
+from labbook.pipeline.sources import notebooks, parameters
 
 LONG_MINUTES = 8     # a quick profile that takes them with one repeat may stay at one
 STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))

@@ -11,7 +11,7 @@ ROOT = paths.checkout()
 # Files outside of the papers' own that name one, and what for.
 MENTIONS = {
     "lib/labbook/cli.py": "examples in help texts",
-    "lib/labbook/pipeline/new.py": "an example in a message",
+    "lib/labbook/pipeline/sources/new.py": "an example in a message",
     "lib/labbook/systems/cloud/model.py": "the source of the VM types",
     "benchmarks/cluster_up.py": "measures with that study's hosts",
     "benchmarks/noop_run.py": "runs all studies",

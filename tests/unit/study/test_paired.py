@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 from labbook.errors import InputError
-from labbook.pipeline import plan, publish
-from labbook.pipeline.progress import RunState
+from labbook.pipeline.executing.progress import RunState
+from labbook.pipeline.publishing import publish
+from labbook.pipeline.running import plan
 from labbook.study import arm_hosts, noise, paired, provenance, results
 from labbook.study.experiment import grid
 from labbook.study.paired import Slice

@@ -8,7 +8,7 @@ import pytest
 from damage import damaged
 
 from labbook.errors import InputError
-from labbook.pipeline import publish
+from labbook.pipeline.publishing import publish
 from labbook.study import machine_kind, provenance, published
 
 HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))

@@ -11,7 +11,8 @@ from labbook.lab.description import LabDescription
 from labbook.lab.host import fuse
 from labbook.lab.host.mount_point import run_or_abandon
 from labbook.lab.journal import Journal
-from labbook.pipeline import plan, requirements
+from labbook.pipeline.running import plan
+from labbook.pipeline.setup import requirements
 
 MOUNTS = r"""592 620 0:42 / / ro,relatime - ext4 /dev/vda rw
 601 592 0:60 / /home/me/photos rw - fuse.sshfs me@there:/ rw,user_id=0

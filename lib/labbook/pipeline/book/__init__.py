@@ -1,0 +1,1 @@
+"""The book's pages beside the notebooks', and its build."""

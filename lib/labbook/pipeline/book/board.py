@@ -1,0 +1,184 @@
+"""Tables over all studies, as HTML that pages include: the board of claims, when and on what it ran,
+the state of the notebooks. All text is escaped; labelled cells stack on a phone.
+"""
+
+import html
+
+from labbook.claims import claims
+from labbook.claims.verdict import badge, earlier, faint, here, on_disk, tendency_words
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.progress import duration
+from labbook.pipeline.publishing import outcomes
+from labbook.pipeline.running.status import machine_words, state_words
+from labbook.pipeline.sources import notebooks
+from labbook.study import published_verdicts
+
+_UP = "../"  # from a page in book/ to notebooks/
+
+
+HEADS = ("Claim", "Paper", "Here", "Verdict")
+FILTERS = '<div class="labbook-filters" hidden></div>'  # board.js makes the controls
+
+
+def board(found, texts) -> str:
+    """Markdown: every claim, folded by study. found: {study: outcomes.of_study}; texts: {study:
+    its staged notebook}, to link into."""
+    parts = [_study(study, rows, texts[study]) for study, rows in found.items() if rows]
+    if not parts:
+        return "No claims yet.\n"
+    every = [one for rows in found.values() for one in rows]
+    return raw(f'<div class="labbook-board">{FILTERS}<p class="labbook-found" role="status">'
+               f'{counted(every)}</p>{"".join(parts)}</div>\n'
+               '<script src="../_static/js/board.js" defer></script>')
+
+
+def _study(study, rows, text) -> str:
+    link = f"{_UP}notebooks/{study}.html"
+    body = "".join(_claim(study, one, link, text) for one in rows)
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
+    return (f'<details class="labbook-study" open data-study="{study}"><summary><strong>{_escape(title(study))}'
+            f'</strong> {bar(rows, "small")}</summary>'
+            f'<p><a href="{link}">Open its page</a></p>'
+            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="Claims of {_escape(title(study))}">'
+            f'<table class="labbook-table labbook-claims"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div></details>")
+
+
+def _claim(study, one, link, text) -> str:
+    place = f"claim-{one['id']}"
+    anchor = f"#{place}" if place in text else ""
+    kind = kind_of(one["verdict"])
+    star = '<span class="lb-headline" title="headline claim">★<span class="lb-unseen"> headline</span></span> ' * bool(one["headline"])
+    ours = ' <span class="lb-owner">ours</span>' * (one["owner"] == "ours")
+    lines = [faint(part) for part in (one["compared"] if one.get("n") else "", outcomes.machines_words(one["machines"])) if part]
+    lines += [on_disk(one["conditions"])] * bool(one.get("n") and on_disk(one["conditions"]))
+    cells = (f'{star}<a href="{link}{anchor}">{_escape(one["statement"])}</a>{ours}',
+             _escape(claims.paper_words(one["paper"])),
+             "<br/>".join([_escape(here(one)), *lines] if here(one) else lines), answer(one))
+    return (f'<tr id="claim-{study}-{_escape(one["id"])}" data-verdict="{kind}" data-owner="{one["owner"]}" '
+            f'data-headline="{"yes" if one["headline"] else "no"}">'
+            + "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(HEADS, cells)) + "</tr>")
+
+
+def answer(one) -> str:
+    """A verdict as HTML, with the tendency of an open claim, and whose it is if not this run's."""
+    lean = tendency_words(one)
+    parts = [badge(one["verdict"]), faint(lean)]
+    if one["from_set"]:
+        link = published_verdicts.address(one["study"], one["from_set"])
+        day = (one["conditions"].get("to") or "")[:10]
+        where = published_verdicts.words(one["study"], one["from_set"]).partition(",")[0]
+        parts.append(faint(f"published: {day}, {where}", link))
+    return "<br/>".join(part for part in parts if part)
+
+
+def bar(rows, size="") -> str:
+    """A bar of verdicts by their share, with the counts in words."""
+    counts = outcomes.counts(rows)
+    words = ", ".join(f"{count} {word}" for word, count in counts.items())
+    pieces = "".join(f'<span class="lb-bar-{kind_of(word)}" style="flex-grow:{count}"></span>'
+                     for word, count in counts.items())
+    return (f'<span class="labbook-bar {size}"><span class="lb-bar-pieces" aria-hidden="true">{pieces}</span>'
+            f'<span class="lb-faint">{_escape(words) or "no claims"}</span></span>')
+
+
+def counted(rows) -> str:
+    """"1 claim", "7 claims"."""
+    return f"{len(rows)} claim{'s' * (len(rows) != 1)}"
+
+
+def kind_of(word) -> str:
+    """A verdict as a part of a CSS class: replicated, not-replicated, open, not-testable, not-run."""
+    kinds = {"not testable here": "not-testable", None: "not-judged-yet"}
+    return kinds.get(word, str(word).replace(" ", "-"))
+
+
+def raw(text) -> str:
+    """HTML as Markdown includes it."""
+    return f"```{{raw}} html\n{text}\n```\n"
+
+
+def ran(studies) -> str:
+    """Markdown: when and on what machines the points of each study's verdicts were measured."""
+    heads = ("Paper", "Measured", "On", "Profile", "Points", "Code")
+    rows = []
+    for study in studies:
+        found = conditions(study)
+        if found:
+            rows.append(_row(heads, (
+                f'<a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a>',
+                _escape(f"{found['from'][:16]} to {found['to'][:16]}"),
+                _escape(_on(found)), _escape(found["profile"]),
+                _escape(_points(found)), _escape(found["commit"]))))
+    return (_table("When and on what it ran", heads, ["".join(rows)]) if rows
+            else "Nothing has been measured here yet.\n")
+
+
+def _on(found) -> str:
+    """This machine, or the hosts of a lab elsewhere."""
+    kinds = found.get("hosts") or {"": found}
+    return "; ".join(f"{names}: " * bool(names) + f"{machine_words(one)}, {one['system']}"
+                     for names, one in kinds.items())
+
+
+def _points(found) -> str:
+    stale = f", {found['stale']} of them by {earlier(found)}" if found["stale"] else ""
+    return f"{found['points']}{stale}"
+
+
+def conditions(study: str) -> dict:
+    """Conditions of all verdicts of a study: those of the latest, with the first start, the last end
+    and all points. {} if nothing was measured."""
+    found = [v["conditions"] for v in claims.verdicts(study) if v["conditions"]]
+    if not found:
+        return {}
+    different = {(c["from"], c["to"]): c for c in found}.values()
+    return max(found, key=lambda c: c["to"]) | {
+        "from": min(c["from"] for c in found), "to": max(c["to"] for c in found),
+        "points": sum(c["points"] for c in different),
+        "stale": sum(c["stale"] for c in different)}
+
+
+def status(rows) -> str:
+    """Markdown: the state of each notebook's last run."""
+    heads = ("Notebook", "State", "Last run", "Took", "Points", "Profile", "Machine")
+    body = "".join(_row(heads, _status_cells(row)) for row in rows)
+    return _table("State of the notebooks", heads, [body])
+
+
+def _status_cells(row):
+    counted = row["points"] or {}
+    error = f"<br/>{_escape(row['error']['message'][:300])}" if row["error"] else ""
+    source = ", from published summaries" if row["published"] else ""
+    return (f'<a href="{_UP}notebooks/{row["study"]}.html">{_escape(row["study"])}</a>',
+            _escape(state_words(row) + source) + error,
+            _escape((row["started"] or "")[:16].replace("T", " ")),
+            _escape(duration(row["seconds"]) if row["seconds"] else ""),
+            _escape(f"{counted['done']} of {counted['total']}" if counted.get("total") else ""),
+            _escape(row["profile"] or ""),
+            _escape(machine_words(row["machine"]) if row["machine"] else ""))
+
+
+def title(study: str) -> str:
+    """The heading of a study's page."""
+    from labbook import paths
+
+    path = pages.page(study) if pages.page(study).is_file() else paths.notebook(study)
+    return notebooks.title(notebooks.read(path)) or study
+
+
+def _row(heads, cells) -> str:
+    return "<tr>" + "".join(f'<td data-label="{head}">{cell}</td>'
+                            for head, cell in zip(heads, cells)) + "</tr>"
+
+
+def _table(label, heads, bodies) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    body = "\n".join(f"<tbody>{rows}</tbody>" for rows in bodies)
+    return (f'```{{raw}} html\n<div class="labbook-scroll" role="region" tabindex="0" '
+            f'aria-label="{label}">\n<table class="labbook-table"><thead><tr>{head}</tr></thead>\n'
+            f"{body}</table></div>\n```\n")
+
+
+def _escape(text) -> str:
+    return html.escape(str(text), quote=True).replace("\n", " ")

@@ -1,0 +1,80 @@
+"""`labbook book`: stage, run jupyter-book, then update build/html; a failed build leaves it alone."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import LabbookError
+from labbook.pipeline.book import stage
+from labbook.pipeline.executing import pages
+from labbook.pipeline.sources import keys, notebooks
+
+_TAIL_LINES = 25
+_JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"  # of this interpreter
+
+
+def build() -> Path:
+    """Build the book from the executed notebooks and return its first page; LabbookError with the
+    relevant lines of the log if the build fails."""
+    staged = stage.stage()
+    first_page, mark = paths.build_dir() / "html" / "index.html", paths.build_dir() / "book.sha256"
+    digest = keys.tree_digest(staged)
+    if first_page.is_file() and mark.is_file() and mark.read_text() == digest:
+        return first_page
+    out = paths.build_dir() / "book"
+    log = paths.build_dir() / "logs" / "book.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-c", _JUPYTER_BOOK, "build", str(staged), "--path-output", str(out),
+               "--warningiserror", "--keep-going"]
+    with open(log, "w") as file:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
+                              stderr=subprocess.STDOUT, cwd=staged,
+                              env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
+    if done.returncode:
+        raise LabbookError(f"the book could not be built (log: {log})\n"
+                           f"{tail(log.read_text())}")
+    mark.unlink(missing_ok=True)
+    mirror(out / "_build" / "html", first_page.parent)
+    pages.write_atomically(mark, digest)
+    return first_page
+
+
+def failed_pages() -> list[str]:
+    """Studies in the book whose page shows a failed run."""
+    return [s for s in notebooks.in_book() if pages.note(s).get("state") == pages.FAILED]
+
+
+def tail(log: str) -> str:
+    """The warnings and errors of a log, or its last lines if there are none."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines()
+    problems = [line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
+    return "\n".join((problems or lines)[-_TAIL_LINES:])
+
+
+def mirror(source: Path, target: Path) -> None:
+    """Make `target` hold what `source` holds, copying only what differs by size or time."""
+    for path in sorted(target.rglob("*"), reverse=True):
+        original = source / path.relative_to(target)
+        if path.is_dir() and not original.is_dir():
+            shutil.rmtree(path)
+        elif path.is_file() and not original.is_file():
+            path.unlink()
+    for original in sorted(source.rglob("*")):
+        copy = target / original.relative_to(source)
+        if original.is_dir():
+            copy.mkdir(parents=True, exist_ok=True)
+        elif not _same(original, copy):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(original, copy)
+
+
+def _same(a: Path, b: Path) -> bool:
+    try:
+        one, other = a.stat(), b.stat()
+    except FileNotFoundError:
+        return False
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)

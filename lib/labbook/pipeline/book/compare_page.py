@@ -1,0 +1,84 @@
+"""The book's page that sets runs and machines beside each other, as HTML."""
+
+import html
+from itertools import combinations
+
+from labbook.claims import claims
+from labbook.claims.verdict import badge, faint, ours
+from labbook.pipeline.book.board import counted, raw, title
+from labbook.pipeline.publishing import compare
+from labbook.study import machine_kind, published, published_verdicts
+
+_UP = "../"
+
+
+def page(studies) -> str:
+    """Markdown: for each study the last run here beside the published set of this kind of machine, or
+    else of most points; the sets of several machines beside each other, and what each set says."""
+    return raw("".join(map(_study, studies)) or "<p>No studies yet.</p>")
+
+
+def _study(study) -> str:
+    sets = published_verdicts.by_machine(study)
+    named = {machine: published_verdicts.words(study, machine) for machine in sets}
+    parts = []
+    here = {one["id"]: one for one in claims.verdicts(study) if one.get("run") != "published"}
+    if sets and here:
+        nearest = _of_this_machine(here.values(), sets) or next(iter(sets))
+        parts.append(_beside(study, "last run here", here, named[nearest], sets[nearest]))
+    for one, other in combinations(sets, 2):
+        parts.append(_beside(study, named[one], sets[one], named[other], sets[other]))
+    parts += [_set(study, machine, each, named[machine]) for machine, each in sets.items()]
+    body = "".join(parts) or "<p>Nothing is published of it yet.</p>"
+    return f'<section><h2 id="of-{study}">{_escape(title(study))}</h2>{body}</section>'
+
+
+def _of_this_machine(here, sets) -> str | None:
+    """The published set of the kind of machine that the last run here measured on."""
+    kinds = [machine_kind.slug(machine_kind.kind(one["conditions"])) for one in here
+             if isinstance(one["conditions"].get("cores"), int)]
+    return next((kind for kind in kinds if kind in sets), None)
+
+
+def _beside(study, a_name, a, b_name, b) -> str:
+    found = compare.pairs({study: a}, {study: b})
+    head = f"<h3>{_escape(a_name)} beside {_escape(b_name)}</h3>"
+    if not found:
+        return f"{head}<p>No claim is measured in both.</p>"
+    changes = ", ".join(f"{count} {change}" for change, count in compare.counts(found).items())
+    rows = sorted(found, key=lambda pair: compare.CHANGES.index(pair.change))
+    heads = ("Claim", "A", "B", "Change", "B over A")
+    body = "".join(_row(heads, (
+        f'<a href="{_UP}book/board.html#claim-{study}-{_escape(pair.id)}">{_escape(pair.statement)}</a>',
+        _side(pair.a), _side(pair.b), _escape(pair.change),
+        _escape(pair.move.words() if pair.move else ""))) for pair in rows)
+    return (f"{head}<p>A: {_escape(a_name)}; B: {_escape(b_name)}. {_escape(compare.agreement(found))}. "
+            f"{_escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.TURNED for p in found))}")
+
+
+def _set(study, machine, each, words) -> str:
+    measured = [one for one in each.values() if published_verdicts.is_measured(one)]
+    heads = ("Claim", "Here", "Verdict")
+    body = "".join(_row(heads, (_escape(one["statement"]), _escape(ours(one)), badge(one["verdict"])))
+                   for one in measured)
+    summary = f"Published: {words}, {published.points(study, machine)} points, {counted(measured)} measured"
+    return f'<div id="{published_verdicts.anchor(study, machine)}">{_folded(summary, heads, body, False)}</div>'
+
+
+def _side(one) -> str:
+    return f"{badge(one['verdict'])}<br/>{faint(ours(one))}"
+
+
+def _folded(summary, heads, body, opened) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return (f'<details class="labbook-study"{" open" * opened}><summary>{_escape(summary)}</summary>'
+            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="{_escape(summary)}">'
+            f'<table class="labbook-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>')
+
+
+def _row(heads, cells) -> str:
+    return "<tr>" + "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(heads, cells)) + "</tr>"
+
+
+def _escape(text) -> str:
+    return html.escape(str(text), quote=True).replace("\n", " ")

@@ -1,0 +1,45 @@
+"""The book's tables of the models of disks, as HTML."""
+
+import html
+
+from labbook.lab.disk import models
+from labbook.pipeline.book.board import raw
+
+KB, GB = 1 << 10, 10**9
+WORDS = {"overhead_ms": "overhead of a request, ms", "mb_per_s": "rate, MB/s", "rpm": "turns a minute",
+         "track_ms": "seek to the next track, ms", "stroke_ms": "seek over the whole disk, ms",
+         "span_gb": "size of the whole disk, GB", "fixed_ms": "fixed time on top, ms",
+         "channels": "requests served at a time", "order": "order of waiting requests"}
+HEADS = ("Figure", "Value", "Source")
+BLOCKS = (4 * KB, 128 * KB)
+
+
+def page() -> str:
+    """Markdown: each model with its figures, their sources, and what they come to."""
+    return raw("".join(map(_model, models.models().values())))
+
+
+def _model(model) -> str:
+    described = models.described()[model.name]
+    rows = "".join(_row((WORDS[key], f"{figure['value']}", figure["source"]))
+                   for key, figure in described.items() if key != "is")
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
+    return (f'<section><h3 id="{model.name}">{model.name}</h3><p>{_escape(described["is"].capitalize())}. '
+            f"{_escape(_outcome(model))}</p>"
+            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="Figures of {model.name}">'
+            f'<table class="labbook-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>')
+
+
+def _outcome(model) -> str:
+    """What one request after the other takes, at random over a modelled disk of 8 GB and in sequence."""
+    parts = [f"{size // KB} KB: {model.sequential_ms(size):.2f} ms in sequence, "
+             f"{model.random_ms(size, 8 * GB, 8 * GB):.2f} ms at random" for size in BLOCKS]
+    return f"One read at a time, on 8 GB; {'; '.join(parts)}."
+
+
+def _row(cells) -> str:
+    return "<tr>" + "".join(f'<td data-label="{head}">{_escape(cell)}</td>' for head, cell in zip(HEADS, cells)) + "</tr>"
+
+
+def _escape(text) -> str:
+    return html.escape(str(text), quote=True)

@@ -1,0 +1,124 @@
+"""Downloads of a page: summaries as CSV and Parquet, the executed notebook; and the end of the
+page, with the command that makes it again."""
+
+import functools
+import io
+import json
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.progress import duration
+from labbook.pipeline.running.status import machine_words
+from labbook.pipeline.sources.parameters import chosen, declared, flat
+
+FOLDER = "_files"
+
+
+def files(study: str, note: dict) -> dict[str, bytes]:
+    """{file name: content} of a study's downloads; {} unless its last run succeeded.
+
+    Reused as long as the page is the same, because pandas is slow to import.
+    """
+    if note.get("state") != pages.OK or not pages.page(study).is_file():
+        return {}
+    staged = paths.build_dir() / "stage" / FOLDER / study
+    mark = paths.build_dir() / "downloads" / f"{study}.json"
+    made_from = {"page": note["page"], "key": note["key"]}
+    try:
+        known = json.loads(mark.read_text())
+        if known["of"] == made_from:
+            return {name: (staged / name).read_bytes() for name in known["files"]}
+    except (FileNotFoundError, ValueError, KeyError):
+        pass
+    made = {f"{study}.ipynb": pages.page(study).read_bytes()}
+    for experiment, frame in _summaries(study, note).items():
+        made[f"{experiment}.csv"] = frame.to_csv(index=False).encode()
+        made[f"{experiment}.parquet"] = _parquet(frame)
+    pages.write_atomically(mark, json.dumps({"of": made_from, "files": list(made)}))
+    return made
+
+
+def _parquet(frame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def _summaries(study: str, note: dict) -> dict:
+    """{experiment: DataFrame}, a row a point, of the records that the page shows."""
+    from labbook.study import Study, published
+
+    of = Study(study, note["environment"] or "environments/local.yml")
+    if note["published"]:
+        frames = {name: published.load(of, name).drop(columns=published.JSON_COLUMNS)
+                  for name in published.experiments(study)}
+        return {name: frame for name, frame in frames.items() if len(frame)}
+    import pandas as pd
+
+    from labbook.study.record import Records, grid_keys, summary_rows
+
+    frames = {}
+    for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
+        metas = map(Records(grid.parent).meta, grid_keys(grid))
+        rows = [row for meta in metas if meta for row in summary_rows(meta, of.run.is_stale(meta))]
+        if rows:
+            frames[grid.parent.name] = pd.DataFrame(rows)
+    return frames
+
+
+def ending(study: str, note: dict, made: dict) -> str:
+    """Markdown for the end of a page: data, command, time and machine of the run."""
+    parts = ["## Data and command"]
+    if made:
+        links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
+        parts.append("Summaries with a row for each measured point, and this page as an executed notebook:\n\n"
+                     + "\n".join(f"- {link}" for link in links))
+    parts.append(f"```bash\n{command(study, note)}\n```")
+    facts = [*_needs(study), *_run(note)]
+    parts.append("\n".join(f"- {fact}" for fact in facts))
+    return "\n\n".join(part for part in parts if part)
+
+
+def command(study: str, note: dict) -> str:
+    """The command that makes this page."""
+    if note.get("published"):
+        return "make published"
+    words = ["labbook run", study]
+    if note.get("profile", "quick") != "quick":
+        words.append(f"--profile {note['profile']}")
+    for name, value in _beyond_profile(study, note).items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        words.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
+    return " ".join(words)
+
+
+def _beyond_profile(study, note) -> dict:
+    """{name or group.entry: value} of the page's parameters that its profile does not set so."""
+    quick = declared(study)
+    profile = flat(quick | chosen(study, note.get("profile") or "quick"))
+    ran = flat(quick | note.get("parameters", {}))
+    return {name: value for name, value in ran.items() if profile.get(name) != value}
+
+
+def _needs(study):
+    needs = _lab(study).get("needs", {})
+    if needs.get("memory"):
+        yield f"Memory: {needs['memory']}, disk: {needs.get('disk', 'negligible')}"
+    for profile, minutes in needs.get("minutes", {}).items():
+        yield f"The {profile} profile takes about {duration(minutes * 60)}"
+
+
+@functools.cache
+def _lab(study: str) -> dict:
+    file = paths.papers(study) / "lab.yml"
+    return load_yaml(file) if file.is_file() else {}
+
+
+def _run(note):
+    if note.get("started"):
+        how = "from published summaries" if note["published"] else f"{note['profile']} profile"
+        yield (f"This page: {note['started'][:16].replace('T', ' ')}, {how}, "
+               f"{duration(note['seconds'])}, on {machine_words(note['machine'])}")
+    for name, value in flat(note.get("parameters", {})).items():
+        yield f"`{name}`: `{value}`"

@@ -1,0 +1,96 @@
+"""What a study's page gets on its way into the book: its state at the top, long code folded, its
+data and command at the end. Pure: notebooks in, notebooks out."""
+
+import copy
+import re
+
+from labbook.pipeline.executing import pages
+from labbook.pipeline.sources import notebooks
+
+_OF_PAPERMILL = "papermill-error-cell-tag"
+_PARAMETERS = {"parameters", "injected-parameters"}
+_OWN_FOLDING = ("hide-", "remove-", "show-")
+_VISIBLE_LINES = 15     # longer code is folded
+_GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
+_GLUED_BLOCK = re.compile(r"^(`{3,})\{glue(?::[a-z]+)?\} *(\S+)\n(?:.*\n)*?\1 *$", re.MULTILINE)
+
+
+def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "") -> dict:
+    """A notebook as the book shows it; `note`: of its last run (see pages.note), {} if it never ran;
+    `opening`: a line below its heading."""
+    notebook = copy.deepcopy(notebook)
+    cells = [c for c in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(c)]
+    glued = glued_names(notebook)
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            _fold(cell)
+            if note.get("state") == pages.OK:
+                cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
+        elif cell["cell_type"] == "markdown":
+            source = notebooks.source(cell)
+            for pattern in (_GLUED, _GLUED_BLOCK):
+                source = pattern.sub(
+                    lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
+            cell["source"] = source
+    _announce(cells, "\n\n".join(filter(None, (_state(note), opening))))
+    if ending:
+        cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
+    notebook["cells"] = cells
+    for clutter in ("papermill", "widgets"):
+        notebook["metadata"].pop(clutter, None)
+    notebook["metadata"].setdefault(
+        "kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
+    return notebook
+
+
+def glued_names(notebook: dict) -> set[str]:
+    """Names of the values that a notebook's outputs glue into the text."""
+    outputs = (o for c in notebook["cells"] for o in c.get("outputs", []))
+    return {o["metadata"]["scrapbook"]["name"] for o in outputs
+            if "scrapbook" in o.get("metadata", {})}
+
+
+def _fold(cell):
+    """Fold parameters and long code; leave a cell alone that has a tag of its own for this."""
+    tags = notebooks.tags(cell)
+    cell["metadata"].pop("papermill", None)
+    long = notebooks.source(cell).strip().count("\n") >= _VISIBLE_LINES
+    if _PARAMETERS & set(tags):
+        cell["metadata"]["tags"] = ["hide-input"]
+    elif long and not any(tag.startswith(_OWN_FOLDING) for tag in tags):
+        cell["metadata"]["tags"] = [*tags, "hide-input"]
+
+
+def _announce(cells, text):
+    """Insert a text below the page's heading."""
+    if not text:
+        return
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            source = notebooks.source(cell)
+            heading = re.search(r"^#\s+.+$", source, re.MULTILINE)
+            if heading:
+                cell["source"] = f"{source[:heading.end()]}\n\n{text}\n{source[heading.end():]}"
+                return
+    cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": text, "id": "state"})
+
+
+def _state(note: dict) -> str:
+    if note.get("state") == pages.FAILED:
+        return failure(note["error"])
+    if "stopped" in note:
+        counted = note["stopped"]["points"]
+        went = f"{note['stopped']['state']} after {counted['done']} of {counted['total']} points"
+        return (f"```{{warning}}\nThe last run was {went}"
+                f"{'; this page shows the run before it' if note.get('state') else ''}.\n```")
+    if not note:
+        return "```{note}\nThis notebook has not been run here yet, so it shows no results.\n```"
+    return ""
+
+
+def failure(error: dict) -> str:
+    """A box with the error of a failed run, fenced so that its text cannot end the box."""
+    message = error["message"].strip()
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", message)), default=0))
+    return (f"{fence}``{{error}}\nThe last run of this notebook failed. The outputs up to the "
+            f"failure are below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")

@@ -1,0 +1,84 @@
+"""The stage, build/stage: the book's sources, with executed notebooks in place of the committed ones.
+
+Only files that differ are written, so that sphinx rereads only these.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import InputError
+from labbook.pipeline.book import board, compare_page, disk_models, downloads, front
+from labbook.pipeline.book.page_dress import dressed
+from labbook.pipeline.executing import pages
+from labbook.pipeline.publishing import outcomes
+from labbook.pipeline.running import status
+from labbook.pipeline.sources import notebooks
+
+GENERATED = "_generated"  # what pages of book/ include: board.md, cards.md, status.md, ...
+
+
+def stage() -> Path:
+    """Update build/stage from the checkout and the pages, and return it."""
+    root, folder = paths.checkout(), paths.build_dir() / "stage"
+    wanted = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
+    for path in sorted((root / "book").rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            wanted[path.relative_to(root).as_posix()] = path.read_bytes()
+    wanted |= _studies()
+    _write(folder, wanted)
+    return folder
+
+
+def _studies() -> dict:
+    """{path: content} of the studies' pages, their downloads and the tables over all studies."""
+    known, wanted, texts = set(notebooks.studies()), {}, {}
+    for study in notebooks.in_book():
+        if study not in known:
+            raise InputError("no such notebook", file=paths.checkout() / "_toc.yml",
+                             key=f"notebooks/{study}", allowed=sorted(known))
+        note = pages.note(study)
+        files = downloads.files(study, note)
+        wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
+        opening = front.sets_line(study) if note.get("published") else ""
+        page = dressed(_page(study, note), note, downloads.ending(study, note, files), opening)
+        texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
+        wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
+        wanted |= _code(study)
+    found = {study: outcomes.of_study(study) for study in texts}
+    found = {study: rows for study, rows in found.items() if rows}
+    tables = {"summary": front.summary(found), "cards": front.cards(found),
+              "board": board.board(found, texts), "compare": compare_page.page(found), "disk_models": disk_models.page(),
+              "ran": board.ran(texts),
+              "status": board.status([r for r in status.write() if r["study"] in texts])}
+    return wanted | {f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}
+
+
+def _code(study) -> dict:
+    """{place: content} of the paper's own modules, to which its page links."""
+    root = paths.checkout()
+    return {path.relative_to(root).as_posix(): path.read_bytes()
+            for path in sorted((root / "lib" / "labbook" / "papers" / study).glob("[!_]*.py"))}
+
+
+def _page(study, note) -> dict:
+    executed = pages.page(study)
+    return notebooks.read(executed if note and executed.is_file() else paths.notebook(study))
+
+
+def _write(folder: Path, wanted: dict) -> None:
+    """Make a folder contain exactly these files; only those that differ are written."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif name not in wanted:
+            path.unlink()
+    for name, data in wanted.items():
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        if not path.is_file() or path.read_bytes() != data:
+            pages.write_atomically(path, data)

@@ -1,0 +1,1 @@
+"""One execution of a notebook: its kernel, its progress, its page."""

@@ -1,0 +1,1 @@
+"""Published sets, outcomes of claims, and comparisons of runs."""

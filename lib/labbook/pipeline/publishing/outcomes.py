@@ -1,0 +1,104 @@
+"""What is known of each claim: by the last run here, and by the published set of each machine.
+
+A run that measured no point of a claim says nothing of it: then the published verdict stands, marked
+as such.
+"""
+
+from collections import Counter
+
+from labbook.claims import claims, compared, rules
+from labbook.claims.verdict import ours, tendency_words
+from labbook.pipeline.running.status import aligned
+from labbook.study import machine_kind, published, published_verdicts
+
+WORDS = (*rules.JUDGED, rules.NOT_TESTABLE, rules.NOT_RUN)
+DECIDED = published_verdicts.DECIDED
+NOT_JUDGED = "not judged yet"
+
+
+def of_study(study: str) -> list[dict]:
+    """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, and its
+    `rule`, `compared` (what is over what), `from_set` (the machine whose published verdict stands here, or
+    None), `machines` ({machine: verdict's word}, those on which it was measured)."""
+    sets = published_verdicts.by_machine(study)
+    stands = published_verdicts.stands(sets)
+    entries = {claim["id"]: claim for claim in claims.load(study)}
+    rows = []
+    for own in claims.board(study):
+        claim = entries[own["id"]]
+        stand = stands.get(own["id"]) if says_nothing(own) else None
+        shown = stand or own
+        rows.append({
+            **shown, "owner": claim["owner"], "headline": claim["headline"],
+            "statement": claim["statement"], "rule": claim["rule"],
+            "run": "published" if stand else own.get("run") or own.get("profile"),
+            "tendency": shown.get("tendency"), "compared": compared.words(study, claim),
+            "from_set": stand["set"] if stand else None,
+            "machines": _machines(own, {machine: each.get(own["id"]) for machine, each in sets.items()})})
+    return rows
+
+
+def says_nothing(one: dict) -> bool:
+    """Whether a verdict is none for want of points."""
+    return one["verdict"] in (None, rules.NOT_RUN)
+
+
+def _machines(own: dict, of_sets: dict) -> dict:
+    """{machine: word} of the machines on which a claim was measured, also by the last run here."""
+    found = {machine: one["verdict"] for machine, one in of_sets.items()
+             if one and published_verdicts.is_measured(one)}
+    where = own.get("conditions") or {}
+    if isinstance(where.get("cores"), int) and published_verdicts.is_measured(own):
+        found.setdefault(machine_kind.slug(machine_kind.kind(where)), own["verdict"])
+    return found
+
+
+def machines_words(machines: dict) -> str:
+    """On how many machines a claim was measured and how it came out: "1 machine", "2 machines: replicated",
+    "3 machines: 2 replicated, 1 open"; empty if on none."""
+    if not machines:
+        return ""
+    counted = Counter(machines.values())
+    if len(machines) == 1:
+        return "1 machine"
+    many = f"{len(machines)} machines"
+    if len(counted) == 1:
+        return f"{many}: {next(iter(counted))}"
+    return f"{many}: " + ", ".join(f"{counted[word]} {word}" for word in sorted(counted, key=_place))
+
+
+def _place(word) -> int:
+    return WORDS.index(word) if word in WORDS else WORDS.index(rules.OPEN)
+
+
+def counts(rows) -> dict[str, int]:
+    """{word: how many} of verdicts as shown, in the order of WORDS, then those not judged yet."""
+    counted = Counter(NOT_JUDGED if one["verdict"] is None else WORDS[_place(one["verdict"])] for one in rows)
+    return {word: counted[word] for word in (*WORDS, NOT_JUDGED) if counted[word]}
+
+
+def set_words(study: str) -> list[str]:
+    """Each published set in words with its number of points, the one that pages show first."""
+    return [f"{published_verdicts.words(study, machine)} ({published.points(study, machine)} points)"
+            for machine in published.sets(study)]
+
+
+def table(rows) -> str:
+    """For a terminal: by study its counts, then a line a claim, the headline claims first."""
+    parts = []
+    for study in dict.fromkeys(one["study"] for one in rows):
+        mine = sorted((one for one in rows if one["study"] == study), key=lambda one: not one["headline"])
+        counted = ", ".join(f"{count} {word}" for word, count in counts(mine).items())
+        lines = [(_mark(one), *_words(one), one["id"], ours(one)) for one in mine]
+        parts.append(f"{study}: {counted}\n{aligned(lines)}")
+    legend = "* headline claim   + ours   (published): this run measured nothing of it"
+    return "\n\n".join([*parts, legend]) if parts else "no such claims"
+
+
+def _mark(one) -> str:
+    return f" {'*' if one['headline'] else ' '}{'+' if one['owner'] == 'ours' else ' '}"
+
+
+def _words(one) -> tuple[str, str]:
+    word = one["verdict"] or NOT_JUDGED
+    return f"{word} (published)" if one["from_set"] else word, tendency_words(one)

@@ -1,0 +1,175 @@
+"""`labbook publish STUDY`: write the summaries of this machine's last long run, to be committed.
+
+A set a kind of machine, data/published/STUDY/MACHINE/, beside those of other machines.
+"""
+
+import json
+
+from labbook import paths
+from labbook.checks import did_you_mean
+from labbook.errors import InputError
+from labbook.pipeline.executing import pages
+from labbook.pipeline.publishing import keeping
+from labbook.pipeline.sources import notebooks, parameters
+
+
+def publish(study: str, profile: str = "full", replace=(), tell=lambda line: None) -> list:
+    """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
+    claims.json, in place of what it had. An experiment of which the run has fewer repeats than are
+    published keeps its file, unless it is one to `replace`; `tell` is given a line for each.
+
+    Records that a machine of another kind left here go into that machine's set. Returns the paths of
+    the files, none where nothing changes. InputError when this machine has no complete run of that
+    profile.
+    """
+    from labbook.study.study import Study
+
+    study, = notebooks.selected([study])
+    values = _of_last_run(study, profile)
+    environment = [values["environment"]] if values.get("environment") else []
+    return export(Study(study, *environment), profile, values, replace, tell)
+
+
+def carry_over(study: str, why: str) -> list:
+    """Let the published summaries of a study stand for today's code and versions without measuring
+    again, and write down why. For changes that do not change what is measured.
+
+    Points that were published as stale stay stale. InputError when nothing is published.
+    """
+    from labbook.study import published
+    from labbook.study.study import Study
+
+    study, = notebooks.selected([study])
+    of = Study(study)
+    return [published.stamp(of, machine, why) for machine in _sets(study)] + judge(study)
+
+
+def judge(study: str) -> list:
+    """Judge all published sets of a study by today's rules, and write their claims.json."""
+    from labbook.study import published_verdicts
+
+    study, = notebooks.selected([study])
+    return [published_verdicts.write(study, machine) for machine in _sets(study)]
+
+
+def _sets(study: str) -> list[str]:
+    from labbook.study import published
+
+    if not published.sets(study):
+        raise InputError("nothing is published of this study", file=paths.published_dir() / study)
+    return published.sets(study)
+
+
+def export(study, profile: str = "full", values: dict | None = None, replace=(), tell=lambda line: None) -> list:
+    """Write the records that the last complete run of a profile stood on, of all experiments of a
+    Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
+    a record is lost, or the run has no experiment to `replace`."""
+    from labbook.study import machine_kind, provenance
+
+    tables = _tables(study, profile)
+    for name in replace:
+        if name not in tables:
+            raise InputError(f"no experiment {name!r} in this run{did_you_mean(name, tables)}", key="--replace",
+                             allowed=list(tables))
+    here = machine_kind.kind(provenance.machine())
+    kinds = {machine_kind.slug(kind): kind for rows in tables.values()
+             for kind in (machine_kind.of_point(row["provenance"]) for row in rows["rows"])}
+    main = machine_kind.slug(here) if machine_kind.slug(here) in kinds or not kinds else next(iter(kinds))
+    files = []
+    for machine, kind in (kinds or {main: here}).items():
+        of_kind = {name: [row for row in table["rows"]
+                          if machine_kind.slug(machine_kind.of_point(row["provenance"])) == machine]
+                   for name, table in tables.items()}
+        kept = keeping.kept(study, machine, of_kind, replace, tell)
+        # an experiment that the profile leaves out is a file without rows
+        chosen = {name: rows for name, rows in of_kind.items() if name not in kept and (
+            rows or not tables[name]["rows"] and machine == main)}
+        if not chosen:
+            continue
+        run = {"profile": profile, "machine": kind, "parameters": _with_kept(study.name, machine, values, kept),
+               "experiments": kept | {
+                   name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
+                   for name, rows in chosen.items()}}
+        files += _write(study, machine, run, chosen, kept)
+    return files
+
+
+def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dict:
+    """The notebook's parameters, of the experiments that are kept those that they were published with."""
+    from labbook.study import published
+
+    earlier = published.read_run(study, machine).get("parameters", {}) if kept else {}
+    return (values or {}) | {name: group for name, group in earlier.items() if name in kept}
+
+
+def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
+    """Write one set in place of the one that is there, of which `kept` experiments stay."""
+    from labbook.study import published, published_verdicts
+
+    folder = published.folder(study.name, machine)
+    for old in folder.glob("*.parquet"):
+        if old.stem not in run["experiments"]:
+            old.unlink()
+    files = keeping.mark_stale(study, machine, list(kept))
+    files += [_table(published.file(study.name, machine, name), rows) for name, rows in tables.items()]
+    about = folder / "run.json"
+    pages.write_atomically(about, json.dumps(run, indent=1, ensure_ascii=False) + "\n")
+    stamp = published.stamp(study, machine, "published from the records of a run")
+    return [*files, stamp, about, published_verdicts.write(study.name, machine)]
+
+
+def _tables(study, profile) -> dict:
+    """{experiment: {"parameters": names, "rows": a dict a point, its provenance as data}}."""
+    from labbook.study.record import Records, grid_keys
+
+    folder = paths.records_dir() / study.place / study.name
+    grids = sorted(folder.glob(f"*/{profile}.grid"))
+    if not grids:
+        raise InputError(f"no complete run of the profile {profile!r} on this machine",
+                         key=study.name)
+    return {grid.parent.name: _rows(study, Records(grid.parent), grid_keys(grid), profile)
+            for grid in grids}
+
+
+def _rows(study, records, keys: list[str], profile: str) -> dict:
+    from labbook.study import published
+    from labbook.study.record import parameter_names, summary_rows
+
+    metas = {key: records.meta(key) for key in keys}
+    lost = sum(meta is None for meta in metas.values())
+    if lost:
+        raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
+                         key=f"{study.name}: {records.folder.name}")
+    names = list(dict.fromkeys(name for meta in metas.values() for name in parameter_names(meta)))
+    return {"parameters": names, "rows": [
+        row | {"facts": meta["facts"], "provenance": published.provenance(meta, profile)}
+        for meta in metas.values() for row in summary_rows(meta, study.run.is_stale(meta))]}
+
+
+def _table(target, rows: list[dict]):
+    import pandas as pd
+    import pyarrow as pa
+
+    from labbook.study import published, sealed
+
+    texts = [row | {name: _text(row[name]) for name in published.JSON_COLUMNS} for row in rows]
+    frame = pd.DataFrame(texts, columns=None if texts else [*published.JSON_COLUMNS, "stale"])
+    sealed.write(target, pa.Table.from_pandas(frame, preserve_index=False))
+    return target
+
+
+def _text(data) -> str:
+    return json.dumps(data, ensure_ascii=False, sort_keys=True)
+
+
+def _of_last_run(study, profile) -> dict:
+    """All parameters of the published run: those of the page if it has that profile, else the
+    profile's. Complete, so that a later change of the quick profile does not change the page."""
+    note = pages.note(study)
+    if note.get("state") == pages.OK and note["profile"] == profile and not note["published"]:
+        chosen = note["parameters"]
+    else:
+        chosen = parameters.chosen(study, profile)
+    quick = {name: value for name, value in parameters.declared(study).items()
+             if name != "environment"}
+    return quick | chosen

@@ -1,0 +1,1 @@
+"""Runs of studies: what to measure next, in what time, and where they stand."""

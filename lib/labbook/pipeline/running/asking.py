@@ -1,0 +1,279 @@
+"""`labbook run --until-decided`: rounds in which a study's claims get repeats until they are decided.
+
+A first execution of the notebook measures nothing and says where the claims stand and what a repeat takes.
+Each round is an execution that ends at `study.complete()`; the last one makes the page.
+"""
+
+import json
+import math
+import sys
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.claims import claims
+from labbook.claims.looks import LOOKS
+from labbook.claims.selection import is_tested
+from labbook.errors import InputError
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import Driver
+from labbook.pipeline.executing.progress import duration
+from labbook.pipeline.running import planner
+
+WHICH = ("headline", "paper", "all")
+ROUND_S = 8.0       # a round's execution beside its points, before one was timed
+PAGE_ROUNDS = 2     # what making the page takes, in executions that only plan
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a study: `which` of its claims; seconds: at most, or None. quick: it is lab.yml that
+    asks, so the run is over when its time is."""
+
+    study: str
+    which: str
+    seconds: float | None = None
+    quick: bool = False
+
+    @cached_property
+    def claims(self) -> tuple:
+        """Their ids, but for those that no measurement decides."""
+        return ids(self.study, self.which)
+
+    def is_answered(self, board: dict) -> bool:
+        """Whether a page with this board, made of today's claims, answers it."""
+        return board.get("which") in (self.which, "all") and (self.quick or is_finished(board))
+
+
+def question(study: str, asked) -> Question | None:
+    """What `labbook run` with the options `asked` asks of a study; None: its experiments as declared.
+
+    Without --until-decided it is what lab.yml says under `quick`, unless parameters are given.
+    """
+    if asked.published:
+        return None
+    if asked.which:
+        return Question(study, asked.which)
+    file = paths.papers(study) / "lab.yml"
+    if asked.profile != "quick" or asked.given or not file.is_file():
+        return None
+    lab = load_yaml(file)       # all its keys are checked before a run starts
+    quick = lab.get("quick") if isinstance(lab, dict) else None
+    whole = isinstance(quick, dict) and quick.get("claims") in WHICH and isinstance(quick.get("seconds"), (int, float))
+    return Question(study, quick["claims"], quick["seconds"], quick=True) if whole else None
+
+
+def with_claims(studies: list[str], asked, named: bool) -> list[str]:
+    """The studies that have claims of the kind that is asked. InputError for one without that a user
+    `named` or whose lab.yml asks."""
+    found = []
+    for study in studies:
+        asks = question(study, asked)
+        if asks is None or asks.claims:
+            found.append(study)
+        elif asks.quick:
+            raise InputError(f"the quick profile asks {asks.which} claims, and there is none that measurements decide",
+                             file=paths.papers(study) / "lab.yml", key="quick.claims",
+                             allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
+        elif named:
+            raise InputError(f"no {asks.which} claim that measurements decide", file=claims.path(study), key="--claims",
+                             allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
+        else:
+            print(f"{study}: it has no {asks.which} claim to ask", file=sys.stderr)
+    return found
+
+
+def share(asked, studies: int):
+    """The options for the next of so many studies: each of those left gets as much of the time of an ask."""
+    if not asked.which or asked.until is None:
+        return asked
+    now = time.time()
+    return replace(asked, until=now + max(asked.until - now, 0) / studies)
+
+
+def ids(study: str, which: str) -> tuple:
+    """Ids of the claims that are headline, the paper's own, or all, but for those that no measurement
+    decides."""
+    chosen = {"headline": lambda one: one.get("headline", False),
+              "paper": lambda one: one.get("owner", "paper") == "paper", "all": lambda one: True}[which]
+    return tuple(one["id"] for one in claims.load(study) if is_tested(one) and chosen(one))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How an ask ended. story: of its last execution. board: see `_board`. points: of all executions."""
+
+    outcome: object
+    story: object
+    board: dict
+    points: dict
+
+
+class Asking:
+    """The rounds of one study; `variables` and `chosen` as a Driver takes them, until: epoch s or None."""
+
+    def __init__(self, study, chosen, partial, variables, asks: Question, until=None, bar=None):
+        self.study, self._chosen, self._partial, self._variables = study, chosen, partial, variables
+        self.asks, self._until, self._bar = asks, _earliest(until, asks.seconds), bar
+        self._measured = self._failed = 0
+        self._stop = None
+        self.board, self.survey = {}, None
+
+    def run(self, interrupts) -> Answer:
+        """Ask until every claim is decided, cannot be, or would take longer than the time."""
+        began = time.monotonic()
+        outcome, story = self._execute(interrupts, {}, LABBOOK_PLAN="1")
+        round_s = time.monotonic() - began
+        while story.survey and outcome.state == pages.PAUSED:
+            before, self.survey = self.survey, _updated(self.survey, story.survey)
+            following = self.next_round(round_s)
+            if not following.repeats or before == self.survey:
+                break
+            outcome, story = self._execute(interrupts, following.repeats, claims=following.claims)
+        else:
+            return self._answer(outcome, story)
+        outcome, story = self._execute(interrupts, {}, page=True)
+        return self._answer(outcome, story)
+
+    def next_round(self, round_s: float) -> planner.Round:
+        """The next round, by the last survey; the board shows it."""
+        self._stop = None if self._until is None else self._until - PAGE_ROUNDS * round_s
+        following, self.board = _next(self.study, self.asks, self.survey, self._stop, round_s)
+        return following
+
+    def _execute(self, interrupts, repeats, claims=None, page=False, **more):
+        given = {**self._variables, **more, **variables(self.asks, repeats, claims, page)}
+        given.pop("LABBOOK_UNTIL", None)
+        if repeats and self._stop is not None:
+            given["LABBOOK_UNTIL"] = repr(self._stop)
+        driver = Driver(self.study, self._chosen, self._partial, given, board=self.board)
+        outcome = driver.run(interrupts, self._bar.show if self._bar else lambda story: None)
+        self._measured += driver.story.measured
+        self._failed += driver.story.failed
+        return outcome, driver.story
+
+    def _answer(self, outcome, story) -> Answer:
+        if outcome.state == pages.PAUSED:   # a notebook of its own accord, or one without a survey
+            outcome = replace(outcome, state=pages.FAILED, error={
+                "name": "Stopped", "message": "the notebook stopped before study.complete()", "cell": None,
+                "log": None})
+        recorded = _recorded(self.survey)
+        total = recorded if outcome.state == pages.OK else recorded + max(story.total - story.done, 0)
+        return Answer(outcome, story, self.board, {"done": recorded, "total": total, "measured": self._measured,
+                                                   "failed": self._failed})
+
+
+def variables(asks: Question, repeats=None, claims=None, page=False) -> dict:
+    """Of the kernel, for a round with so many repeats of each experiment; see labbook.study.ask."""
+    return {"LABBOOK_ASK": json.dumps({"claims": list(asks.claims if claims is None else claims),
+                                       "repeats": repeats or {}, "page": page})}
+
+
+def planned(study: str, asks: Question, survey: dict, until: float | None) -> list[str]:
+    """What a dry run says: how many claims are asked, how long it takes, and which claims would not be decided."""
+    until = _earliest(until, asks.seconds)
+    following, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * ROUND_S, ROUND_S)
+    most = "" if until is None else f", at most {duration(until - time.time())}"
+    kind = "" if asks.which == "all" else f"{asks.which} "
+    lines = [f"asks {board['asked']} {kind}claims until they are decided; {board['decided']} are",
+             f"time: about {duration(board['seconds'])}{most}"]
+    each = [f"{name} {duration(seconds)}" for name, seconds in following.experiments.items() if seconds]
+    lines += [f"points by experiment, if time is not short: {', '.join(each)}"] if each else []
+    return [f"  {line}" for line in [*lines, *open_lines(board)]]
+
+
+def _next(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
+    """The next round and the board; stop: when its last point may start, epoch s, or None."""
+    left = math.inf if stop is None else max(stop - time.time(), 0.0)
+    following = planner.plan(survey, LOOKS, left, round_s=round_s, default_s=_default(study, survey))
+    entries = {one["id"]: one for one in claims.load(study)}
+    return following, _board(entries, survey, following, asks, PAGE_ROUNDS * round_s)
+
+
+def _updated(before: dict | None, survey: dict) -> dict:
+    """The survey of a round, whose claims are some of those asked, with what was known of the others."""
+    now = {one["id"]: one for one in survey["claims"]}
+    return survey if before is None else survey | {
+        "claims": [now.get(one["id"], one) for one in before["claims"]]}
+
+
+def _earliest(until, seconds) -> float | None:
+    ends = [end for end in (until, seconds and time.time() + seconds) if end is not None]
+    return min(ends, default=None)
+
+
+def _recorded(survey) -> int:
+    """How many recorded points the asked claims and the experiments that no claim reads have."""
+    if not survey:
+        return 0
+    places = {}
+    for one in survey["claims"]:
+        places.setdefault(one["experiment"], set()).update(one["points"])
+    return sum(survey["experiments"][name]["done"][place] for name, each in places.items() for place in each) + sum(
+        one["declared"] - one["left"] for one in survey["unread"].values())
+
+
+def _default(study, survey) -> float:
+    """Seconds of a point of which nothing is known, from the minutes in lab.yml; 5 without."""
+    file = paths.papers(study) / "lab.yml"
+    needs = (load_yaml(file) or {}).get("needs", {}) if file.is_file() else {}
+    minutes = needs.get("minutes", {}).get("quick")
+    points = sum(one["declared"] for part in ("experiments", "unread") for one in survey[part].values())
+    return 60 * minutes / points if minutes and points else 5.0
+
+
+def _board(entries, survey, following, asks, page_s) -> dict:
+    """The state of an ask: which ("headline"), claims (ids), asked, decided, open ([{id, statement, seconds
+    (from at_s until it is decided), repeats, needed, late}]), closed ([{id, why}]), now ({experiment: {repeats,
+    claims}}), at_s (epoch), seconds (from at_s to the end)."""
+    known = planner.claims_of(survey)
+    waiting = [one for one in known if one.id in following.seconds]
+    decided = [one for one in known if planner.is_decided(one)]
+    closed = [one for one in known if one not in waiting and one not in decided]
+    return {
+        "which": asks.which, "claims": list(asks.claims), "asked": len(known), "decided": len(decided),
+        "open": [{"id": one.id, "statement": entries[one.id]["statement"], "repeats": one.repeats,
+                  "needed": one.needed, "seconds": round(following.seconds[one.id], 1),
+                  "late": one.id in following.late} for one in waiting],
+        "closed": [{"id": one.id, "why": _why_closed(one)} for one in closed],
+        "now": {name: {"repeats": repeats, "claims": [one.id for one in waiting if one.experiment == name
+                                                      and one.id in following.claims]}
+                for name, repeats in following.repeats.items()},
+        "at_s": time.time(), "seconds": round(following.total_s + page_s, 1)}
+
+
+def _why_closed(claim) -> str:
+    if not claim.places:
+        return "this profile has no point of it"
+    return (f"open after the last look, {claim.repeats} repeats" if claim.repeats >= LOOKS[-1]
+            else claim.verdict)
+
+
+def is_finished(board: dict) -> bool:
+    """Whether further repeats would decide nothing more."""
+    return bool(board) and not board["open"]
+
+
+def headline(board: dict) -> str:
+    """The state of an ask in a few words."""
+    return f"{board['decided']} of {board['asked']} {board['which'].replace('all', '')} claims decided".replace("  ", " ")
+
+
+def lines(board: dict) -> list[str]:
+    """The whole state of an ask: the claims decided, what is asked now, and each claim that is not decided."""
+    now = [f"now: {name}, up to {one['repeats']} repeats, for {', '.join(one['claims'])}"
+           for name, one in board["now"].items()]
+    return [headline(board), *now, *open_lines(board)]
+
+
+def open_lines(board: dict) -> list[str]:
+    """A line for each claim that is not decided: how many repeats it has, and when it would be."""
+    lines = []
+    for one in board["open"]:
+        needed = f"needs about {one['needed']} repeats" if one["needed"] else (
+            "not asked yet" if not one["repeats"] else "may need more than the last look")
+        late = ", longer than the time given" if one["late"] else ""
+        lines.append(f"open: {one['id']}, {one['repeats']} repeats, {needed}, about {duration(one['seconds'])}{late}")
+    return lines + [f"not asked: {one['id']}, {one['why']}" for one in board["closed"]]

@@ -1,0 +1,271 @@
+"""`labbook run`: execute the notebooks whose pages are out of date, one lab at a time."""
+
+import datetime
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from labbook import paths
+from labbook.claims import claims
+from labbook.errors import InputError
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import Driver, Interrupts, sweep_labs
+from labbook.pipeline.executing.progress import Bar
+from labbook.pipeline.running import asking, status, totals
+from labbook.pipeline.sources import keys, notebooks, parameters
+from labbook.study import provenance, published
+
+PAUSED_CODE = 3
+_OF_A_STOP = ("state", "started", "seconds", "points", "board")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds, `which`
+    the claims that are asked until they are decided ("headline", "paper", "all")."""
+
+    profile: str = "quick"
+    given: tuple = ()
+    environment: str | None = None
+    force: bool = False
+    remeasure: bool = False
+    published: bool = False
+    until: float | None = None
+    which: str | None = None
+
+
+def run(names, asked: Asked) -> int:
+    """Update the pages of the named studies (all if none) and return the exit code.
+
+    0: success, 1: a notebook failed, 3: the time was up first, 128 + signal: interrupted.
+    """
+    studies = notebooks.selected(names)
+    if asked.published and not names:
+        studies = _published(studies)
+    jobs = {study: parameters_of(study, asked) for study in studies}
+    if not asked.published:
+        sweep_labs()
+    todo = {study: chosen for study, chosen in jobs.items()
+            if asked.force or asked.remeasure or not is_current(study, chosen, asked)}
+    current = [study for study in jobs if study not in todo]
+    if todo and not asked.published:
+        check_files(todo)
+        todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
+        check_needs(todo)
+    with Interrupts() as interrupts:
+        states = [_run_or_pause(study, chosen, asking.share(asked, len(todo) - number), interrupts)
+                  for number, (study, chosen) in enumerate(todo.items())]
+    status.write()
+    if current:
+        print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
+    return _exit_code(states, interrupts)
+
+
+def is_current(study, chosen, asked) -> bool:
+    """Whether a study's page is what this run would make: of the same inputs and records, with its claims
+    asked, or its experiments measured as declared."""
+    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)):
+        return False
+    board, asks = pages.note(study).get("board") or {}, asking.question(study, asked)
+    return asks.is_answered(board) if asks else not board
+
+
+def _exit_code(states, interrupts) -> int:
+    if interrupts.count:
+        return 128 + interrupts.signal
+    if pages.FAILED in states:
+        return 1
+    return PAUSED_CODE if pages.PAUSED in states else 0
+
+
+def parameters_of(study, asked) -> dict:
+    if asked.published:
+        file = paths.published_dir() / study
+        return parameters.filled(published_run(study).get("parameters", {}), study, file)
+    environment = asked.environment and environment_file(asked.environment)
+    return parameters.chosen(study, asked.profile, asked.given, environment)
+
+
+def _published(studies) -> list[str]:
+    """Those of which summaries are published; of a new study there are none yet."""
+    for study in studies:
+        if not published_run(study):
+            print(f"{study}: nothing is published of it, so its page shows no results", file=sys.stderr)
+    return [study for study in studies if published_run(study)]
+
+
+def published_run(study: str) -> dict:
+    """{"profile", "parameters"} of the published summaries; {} if nothing is published."""
+    return published.read_run(study)
+
+
+def environment_file(name: str) -> str:
+    """An environment file, named from the working folder or the checkout, as a path from the checkout."""
+    for path in (Path(name).absolute(), paths.checkout() / name):
+        if path.is_file():
+            inside = path.is_relative_to(paths.checkout())
+            return str(path.relative_to(paths.checkout()) if inside else path)
+    there = sorted(str(p.relative_to(paths.checkout()))
+                   for p in (paths.checkout() / "environments").glob("*.yml"))
+    raise InputError("no such environment file", file=name, key="--environment", allowed=there)
+
+
+def check_files(jobs) -> None:
+    """InputError, before anything starts, for mistakes in the environment, lab.yml or claims.yml of a
+    study; `jobs`: {study: parameters}."""
+    from labbook.pipeline.setup.requirements import requirements
+
+    for study, chosen in jobs.items():
+        environment = environment_of(study, chosen)
+        claims.load(study)
+        if environment and environment.provider == "ssh" and _with_lab([study]):
+            _check_hosts(study, environment)
+    if _with_lab(jobs):
+        requirements(_with_lab(jobs))
+
+
+def environment_of(study, chosen):
+    """The Environment that a study's parameters name; None if they name none."""
+    from labbook.lab.environment.environment import Environment
+
+    name = _environment_name(study, chosen)
+    return Environment.load(paths.checkout() / environment_file(name)) if name else None
+
+
+def _check_hosts(study, environment):
+    from labbook.lab.remote.assign import match
+    from labbook.lab.remote.needs import require_allowed
+    from labbook.pipeline.setup.requirements import description
+
+    lab = description(study)
+    require_allowed(lab, match(lab, environment), environment)
+
+
+def check_needs(jobs) -> None:
+    """LabError, before anything starts, if this machine or the hosts of the environment lack what
+    studies need; `jobs`: {study: parameters}."""
+    from labbook.pipeline.setup import doctor
+
+    by_environment = {}
+    for study in _with_lab(jobs):
+        name = environment_file(_environment_name(study, jobs[study]) or doctor.LOCAL)
+        by_environment.setdefault(name, []).append(study)
+    for name, studies in by_environment.items():
+        doctor.require(studies, name)
+        _require_cores(studies, name)
+
+
+def _require_cores(studies, environment) -> None:
+    """LabError when another lab of this machine has the cores that a study's hosts have for themselves."""
+    from labbook.lab.environment.environment import Environment
+    from labbook.lab.local import provider
+    from labbook.pipeline.setup.requirements import description
+
+    if Environment.load(paths.checkout() / environment).provider == provider.NAME:
+        provider.require_cores(max(description(study).cores for study in studies))
+
+
+def _with_lab(studies) -> list[str]:
+    return [study for study in studies if (paths.papers(study) / "lab.yml").is_file()]
+
+
+def _run_or_pause(study, chosen, asked, interrupts) -> str:
+    if interrupts.count:
+        return pages.INTERRUPTED
+    if asked.until is not None and time.time() >= asked.until:
+        print(f"{study}: not started, the time is up", file=sys.stderr)
+        return pages.PAUSED
+    with pages.only_me(study) as partial:
+        return run_one(study, chosen, asked, interrupts, partial)
+
+
+def run_one(study, chosen, asked, interrupts, partial) -> str:
+    """Execute one notebook and store its page; the state in which it ended."""
+    started, moment = time.monotonic(), datetime.datetime.now().astimezone()
+    inputs = keys.inputs(study, chosen)  # before the run: a later edit makes the page out of date
+    bar, asks = Bar(study), asking.question(study, asked)
+    outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
+    redact = _redactor(study, chosen)
+    pages.rewrite(partial, redact)
+    if not asked.published:
+        sweep_labs()
+    about = {
+        "study": study, "state": outcome.state, "error": redact(outcome.error),
+        "key": {"inputs": inputs, "records": keys.records(study, asked.published)},
+        "profile": _profile(study, asked), "parameters": chosen, "published": asked.published,
+        "environment": _environment_name(study, chosen),
+        "started": moment.isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - started, 1),
+        "points": points, "board": board, "machine": provenance.machine(),
+        **provenance.code(),
+    }
+    _keep(study, outcome, partial, about)
+    bar.end(_ending(outcome, points, board), story)
+    if board:
+        print("".join(f"  {line}\n" for line in asking.open_lines(board)), end="", file=sys.stderr)
+    late = board and not asks.quick and outcome.state == pages.OK and any(one["late"] for one in board["open"])
+    return pages.PAUSED if late else outcome.state
+
+
+def _execute(study, chosen, asked, asks, interrupts, partial, bar):
+    """(outcome, story, points, board) of running a notebook once, or in rounds."""
+    given = variables(study, asked)
+    if asks is None:
+        known = totals.before(study, chosen, given, partial, interrupts)
+        driver = Driver(study, chosen, partial, given, totals=known)
+        outcome = driver.run(interrupts, bar.show)
+        totals.keep(study, chosen, given, driver.story)
+        return outcome, driver.story, driver.story.points(), None
+    answer = asking.Asking(study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
+    return answer.outcome, answer.story, answer.points, answer.board
+
+
+def _redactor(study, chosen):
+    """The function that removes addresses, users and keys of the environment's hosts from a page."""
+    name = _environment_name(study, chosen)
+    return provenance.redactor(paths.checkout() / environment_file(name)) if name else lambda data: data
+
+
+def _keep(study, outcome, partial, about) -> None:
+    """A good or failed page replaces the old one. A stopped run leaves the old page and its note, but
+    without a key, so that the next run resumes."""
+    if outcome.state in (pages.OK, pages.FAILED) and partial.is_file():
+        pages.accept(study, partial, about)
+    elif outcome.state == pages.FAILED:
+        pages.write_note(study, about)
+    else:
+        partial.unlink(missing_ok=True)
+        pages.write_note(study, pages.stopped(study, {key: about[key] for key in _OF_A_STOP}))
+
+
+def _ending(outcome, points: dict, board: dict | None = None) -> str:
+    failed = f", {points['failed']} failed" if points["failed"] else ""
+    counted = f"{points['done']} of {points['total']} points{failed}"
+    if board:
+        counted = f"{asking.headline(board)}, {counted}"
+    if outcome.state == pages.OK:
+        return f"done, {counted}, {points['measured']} of them measured now" if board or points["total"] else "done"
+    if outcome.state == pages.FAILED:
+        return f"failed: {outcome.message()}"
+    return f"{outcome.state}, {counted}; run it again to resume"
+
+
+def variables(study, asked: Asked) -> dict:
+    """Environment variables for the kernel; see labbook.study.run."""
+    found = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": _profile(study, asked)}
+    if asked.published:
+        found["LABBOOK_PUBLISHED"] = "1"
+    if asked.remeasure:
+        found["LABBOOK_REMEASURE"] = "1"
+    if asked.until is not None:
+        found["LABBOOK_UNTIL"] = repr(asked.until)
+    return found
+
+
+def _profile(study, asked) -> str:
+    return published_run(study).get("profile", "quick") if asked.published else asked.profile
+
+
+def _environment_name(study, chosen) -> str | None:
+    return chosen.get("environment") or parameters.declared(study).get("environment")

@@ -1,0 +1,75 @@
+"""How much a run has to do, known before it begins: points of every experiment, and seconds of a point.
+
+A notebook declares its experiments one after the other, so its own count grows as it goes. The totals of
+its last run stand as long as code, parameters and records are the same; otherwise the notebook is
+executed once without measuring.
+"""
+
+import hashlib
+import json
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import Driver
+from labbook.pipeline.sources import keys, notebooks, parameters
+
+PROFILE = "LABBOOK_PROFILE"
+
+
+def before(study, chosen, variables, partial, interrupts) -> dict | None:
+    """{experiments: {name: {done, total, seconds_before (of a point, or None)}}, point_s (by lab.yml, or None)} of
+    a study with a lab; None where the notebook does not say."""
+    if not (paths.papers(study) / "lab.yml").is_file() or "LABBOOK_PUBLISHED" in variables:
+        return None
+    experiments = _stored(study, _key(study, chosen, variables))
+    if experiments is None:
+        driver = Driver(study, chosen, partial, variables | {"LABBOOK_PLAN": "1"})
+        outcome = driver.run(interrupts)
+        partial.unlink(missing_ok=True)
+        if outcome.state != pages.PAUSED:
+            return None
+        experiments = driver.story.experiments
+    found = {name: {key: one.get(key) for key in ("done", "total", "seconds_before")}
+             for name, one in experiments.items()}
+    return {"experiments": found, "point_s": _point_s(study, variables, found)}
+
+
+def keep(study, chosen, variables, story) -> None:
+    """Store the totals after a run of a study with a lab."""
+    if story.experiments and (paths.papers(study) / "lab.yml").is_file() and "LABBOOK_PUBLISHED" not in variables:
+        found = {name: {"done": one.get("done"), "total": one.get("total"),
+                        "seconds_before": story.seconds_of_point(name)} for name, one in story.experiments.items()}
+        pages.write_atomically(path(study), json.dumps(
+            {"key": _key(study, chosen, variables), "experiments": found}, indent=1) + "\n")
+
+
+def path(study):
+    """build/totals/STUDY.json."""
+    return paths.build_dir() / "totals" / f"{study}.json"
+
+
+def _stored(study, key) -> dict | None:
+    try:
+        found = json.loads(path(study).read_text())
+        return found["experiments"] if found["key"] == key else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _key(study, chosen, variables) -> str:
+    """Digest of what decides how much is left: code, parameters, lab, library, records."""
+    cells = [notebooks.source(cell) for cell in notebooks.read(paths.notebook(study))["cells"]
+             if cell["cell_type"] == "code"]
+    digest = hashlib.sha256(json.dumps([cells, chosen, variables.get(PROFILE), "LABBOOK_REMEASURE" in variables,
+                                        keys.records(study)], sort_keys=True).encode())
+    for part in [(paths.papers(study) / "lab.yml").read_bytes(), *keys.library()]:
+        digest.update(part if isinstance(part, bytes) else str(part).encode())
+    return digest.hexdigest()
+
+
+def _point_s(study, variables, experiments) -> float | None:
+    """Seconds of a point by the minutes in lab.yml."""
+    lab, points = load_yaml(paths.papers(study) / "lab.yml"), sum(one["total"] or 0 for one in experiments.values())
+    minutes = ((lab or {}).get("needs") or {}).get("minutes", {}).get(variables.get(PROFILE, parameters.PROFILES[0]))
+    return 60 * minutes / points if minutes and points else None

@@ -1,0 +1,1 @@
+"""What studies need of machines and clouds: check, install."""

@@ -1,0 +1,205 @@
+"""What this machine, or the hosts of an environment, have and lack for each study, why it is needed,
+and the remedy."""
+
+import json
+import os
+import platform
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import LabError
+from labbook.lab.finding import Finding
+from labbook.lab.quantities import size_text
+from labbook.pipeline.setup import install
+from labbook.pipeline.setup.requirements import EVERY_LAB, requirements
+
+LOCAL = "environments/local.yml"
+
+
+def main(studies=(), as_json=False, environment=LOCAL) -> int:
+    """Print the findings for `studies` (all when empty); 1 when something is missing."""
+    findings = examine(studies, environment)
+    if as_json:
+        print(json.dumps({"machine": machine(), "environment": str(environment),
+                          "findings": [asdict(f) for f in findings]}, indent=1))
+    else:
+        print(f"This machine: {', '.join(machine().values())}\n")
+        place = ""
+        for finding in findings:
+            if place != (place := _host(finding)):
+                print(f"\n{place}, of {environment}")
+            print(_row(finding))
+        missing = sum(not finding.ok for finding in findings)
+        print(f"\n{missing} missing" if missing else "\nNothing is missing.")
+    return int(any(not finding.ok for finding in findings))
+
+
+def require(studies=(), environment=LOCAL) -> None:
+    """LabError with all missing findings, if there are any; to be called before anything starts."""
+    missing = [finding for finding in examine(studies, environment) if not finding.ok]
+    if missing:
+        named = dict.fromkeys("clouds" if finding.key.startswith("clouds.") else "hosts"
+                              for finding in missing if finding.key)
+        where = f"{environment}: these {' and '.join(named)}" if named else "this machine"
+        raise LabError("\n  ".join([f"{where} cannot run this yet",
+                                    *(finding.words() for finding in missing)]))
+
+
+def _host(finding) -> str:
+    """`hosts.rack1` of a finding at hosts.rack1.data; empty for this machine."""
+    from labbook.lab.environment.schema import HOST
+
+    entry, _, last = finding.key.rpartition(".")
+    return entry if last in HOST["properties"] else finding.key
+
+
+def _row(finding) -> str:
+    mark = "ok     " if finding.ok else "MISSING"
+    found = finding.found or "-"
+    row = f"{mark}  {finding.name:<24}  {found:<34}  {finding.why}; {', '.join(finding.studies)}"
+    return row if finding.ok else f"{row}\n{'':9}-> {finding.remedy}"
+
+
+def machine() -> dict[str, str]:
+    return {"distribution": _distribution(), "kernel": f"Linux {platform.release()}",
+            "python": f"Python {platform.python_version()}", "cores": f"{_cores()} cores",
+            "memory": f"{size_text(_memory('MemTotal'))} memory"}
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return "unknown distribution"
+
+
+def examine(studies=(), environment=LOCAL) -> list[Finding]:
+    """`environment`: a file, from the checkout's root."""
+    from labbook.lab.environment.environment import Environment
+
+    place = Environment.load(paths.checkout() / environment)
+    if place.provider == "ssh":
+        return [*_driver(studies), *_hosts(studies, place), *_clouds(studies, place)]
+    needed = requirements(studies)
+    privilege = _privilege()
+    return [privilege, *_packages(needed), *_artifacts(needed),
+            *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment),
+            *_clouds(studies, place)]
+
+
+def _driver(studies):
+    """What this machine needs to drive other hosts. Maven is left out once all its artifacts are here."""
+    needed = requirements(studies, local=False)
+    if all(map(install.is_here, needed.artifacts)):
+        needed.packages.pop("maven", None)
+    for need, found in install.installed(needed.packages.values()):
+        yield Finding("", need.name, bool(found), need.why, found.split()[1] if found else "",
+                      "" if found else f"Type: sudo apt-get install {need.alternatives[0]}",
+                      _whom(need))
+
+
+def _hosts(studies, environment):
+    from labbook.pipeline.setup import own_hosts
+    from labbook.pipeline.setup.requirements import all_studies
+
+    for finding, whom in own_hosts.seen(studies or all_studies(), environment):
+        yield replace(finding, studies=whom)
+
+
+def _clouds(studies, environment):
+    if not environment.clouds:
+        return
+    from labbook.pipeline.setup import own_clouds
+
+    for own, whom, wrong in own_clouds.seen(studies, environment):
+        reason = wrong and getattr(wrong, "message", str(wrong))
+        yield Finding(getattr(wrong, "key", "") or own.key(), f"cloud {own.name}", wrong is None,
+                      "the study's servers run on it", reason or "accepts the credentials", own_clouds.remedy(wrong), whom)
+
+
+def _privilege() -> Finding:
+    why = "only root can make the namespaces, links and disks of a lab"
+    try:
+        found, remedy = ("passwordless sudo" if install.as_root() else "root"), ""
+    except LabError as error:
+        found, remedy = "", error.remedy
+    return Finding("", "root or sudo", bool(found), why, found, remedy, (EVERY_LAB,))
+
+
+def _packages(needed):
+    for need, found in install.installed(needed.packages.values()):
+        yield Finding("", need.name, bool(found), need.why, found.split()[1] if found else "",
+                      "" if found else _how_to_get(need), _whom(need))
+
+
+def _whom(need) -> tuple[str, ...]:
+    return (EVERY_LAB,) if EVERY_LAB in need.studies else tuple(need.studies)
+
+
+def _how_to_get(need) -> str:
+    studies = "" if EVERY_LAB in need.studies else " ".join(need.studies)
+    if not shutil.which("apt-cache"):
+        return "labbook installs on Debian and Ubuntu only: install it with your distribution's package manager"
+    if not any(map(install.available, need.alternatives)):
+        return (f"{_distribution()} has no package {need.name}, so this cannot run here; "
+                "Debian 12 has it. If apt's lists are old, type: apt-get update")
+    return f"Type: labbook install {studies}".rstrip()
+
+
+def _artifacts(needed):
+    for artifact, need in needed.artifacts.items():
+        here = install.is_here(artifact)
+        yield Finding("", need.name, here, need.why, "fetched" if here else "",
+                      f"Type: labbook install {' '.join(need.studies)}", _whom(need))
+
+
+def _features(needed):
+    tried = _probes(list(needed.features))
+    for need in needed.features.values():
+        yield replace(tried[need.name], why=need.why, studies=_whom(need))
+
+
+def lacking_features(study: str) -> list[Finding]:
+    """Missing kernel features, for labs on this machine; none are reported without root."""
+    needed = requirements([study])
+    return [one for one in _features(needed) if not one.ok] if _privilege().ok else []
+
+
+def _probes(names):
+    from labbook.lab.probes import probes
+
+    return probes(names)
+
+
+def _room(needed, place, file):
+    """Cores, memory and disk. Studies run one at a time, so each is checked alone."""
+    have = {"cores": _cores(), "memory": _memory("MemAvailable"), "disk": _disk_free(place.state)}
+    asked = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
+    why = {"cores": "hosts have their own cores", "memory": "servers and clients run at once",
+           "disk": f"data of the servers, in {place.state}"}
+    remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine",
+              "memory": "Stop programs that use memory, or use a larger machine",
+              "disk": f"Free some space, or name another folder as `state` in {file}"}
+    for kind, wanted in asked.items():
+        text = str if kind == "cores" else size_text
+        for size in sorted({size for size in wanted.values() if size}):
+            studies = tuple(study for study, wants in wanted.items() if wants == size)
+            yield Finding("", f"{text(size)} {kind}", have[kind] >= size, why[kind],
+                          text(have[kind]), "" if have[kind] >= size else remedy[kind], studies)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _memory(key) -> int:
+    """Bytes, as /proc/meminfo has them."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
+
+
+def _disk_free(state) -> int:
+    folder = next(p for p in (Path(state), *Path(state).parents) if p.exists())
+    return shutil.disk_usage(folder).free

@@ -1,0 +1,127 @@
+"""Install what studies need and this machine lacks: Debian packages, artifacts of Maven Central,
+Python packages of systems."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from labbook import paths
+from labbook.errors import LabError
+from labbook.lab.on_host import quiet_apt
+from labbook.pipeline.setup.requirements import Need, requirements
+
+
+def main(studies=(), tests=False) -> int:
+    """Install what `studies` need (all when empty). LabError names what cannot be installed, and a remedy."""
+    needed = requirements(studies, tests)
+    missing = [need for need, found in installed(needed.packages.values()) if not found]
+    if missing or quiet_apt.Machine().left_over():
+        packages = [choose(need) for need in missing]
+        if packages:
+            _say(f"installing {len(packages)} Debian packages: {' '.join(packages)}")
+        _apt(packages)
+    fetch_artifacts(needed.artifacts)
+    return 0
+
+
+def _say(text):
+    print(f"labbook: {text}", file=sys.stderr, flush=True)
+
+
+def versions(names) -> dict[str, str]:
+    """Installed Debian packages of these names, with their versions."""
+    if not shutil.which("dpkg-query"):
+        return {}
+    query = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status} ${Version}\n", *sorted(names)],
+        text=True, capture_output=True)
+    rows = (line.split() for line in query.stdout.splitlines())
+    return {row[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
+
+
+def installed(needs):
+    """(need, `package version` of the alternative that is installed or None), for each of `needs`."""
+    needs = list(needs)
+    found = versions({name for need in needs for name in need.alternatives})
+    for need in needs:
+        have = [f"{name} {found[name]}" for name in need.alternatives if name in found]
+        yield need, have[0] if have else None
+
+
+def available(package: str) -> bool:
+    """Whether this distribution's lists have it; True while there are no lists."""
+    policy = subprocess.run(["apt-cache", "policy", package], text=True, capture_output=True,
+                            env={**os.environ, "LC_ALL": "C"}).stdout
+    have_lists = any(Path("/var/lib/apt/lists").glob("*_Packages*"))
+    return not have_lists or ("Candidate:" in policy and "Candidate: (none)" not in policy)
+
+
+def choose(need: Need) -> str:
+    """The alternative to install."""
+    if not shutil.which("apt-get"):
+        raise LabError(f"{need.name} is missing ({need.why}; for {', '.join(need.studies)}), and this "
+                       "machine has no apt-get", remedy="labbook installs on Debian and Ubuntu only; "
+                       "install it with your distribution's package manager")
+    return next((name for name in need.alternatives if available(name)), need.alternatives[0])
+
+
+def as_root() -> list[str]:
+    """The words before a command that make it run as root; LabError if root is not available."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") and not subprocess.run(["sudo", "-n", "true"],
+                                                   capture_output=True).returncode:
+        return ["sudo", "-n"]
+    raise LabError("only root can install packages", remedy=(
+        "Run as root, or give this user passwordless sudo (a line in /etc/sudoers.d: "
+        f"{os.environ.get('USER', 'you')} ALL=(ALL) NOPASSWD: ALL)"))
+
+
+def _apt(packages):
+    log = paths.build_dir() / "install.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.touch()     # the user's, though root writes into it
+    start = log.stat().st_size
+    command = [*as_root(), sys.executable, "-I", quiet_apt.__file__, str(log), *packages]
+    code, printed = _uninterrupted(command)
+    if code == quiet_apt.WOULD_REMOVE:
+        raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(printed.split())}, "
+                       "so nothing was installed", remedy="Use another machine, or remove them "
+                       "yourself if you do not need them")
+    if code:
+        with open(log, errors="replace") as file:
+            file.seek(start)
+            tail = "".join(file.readlines()[-15:])
+        raise LabError(f"could not install {' '.join(packages)}; {log} ends:\n{tail}".rstrip(),
+                       remedy=f"Try as root: apt-get update && apt-get install {' '.join(packages)}")
+
+
+def _uninterrupted(command) -> tuple[int, str]:
+    """Exit code and output of a command; Ctrl-C takes effect after it."""
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, start_new_session=True)
+    interrupted = False
+    while True:
+        try:
+            printed, _ = process.communicate()
+            break
+        except KeyboardInterrupt:
+            interrupted = True
+            _say("stopping as soon as the packages are installed")
+    if interrupted:
+        raise KeyboardInterrupt
+    return process.returncode, printed
+
+
+def is_here(artifact) -> bool:
+    from labbook.lab.cache.build import is_whole
+
+    return is_whole(paths.cache_dir() / "artifacts" / artifact.folder)
+
+
+def fetch_artifacts(artifacts):
+    for artifact in artifacts:
+        if not is_here(artifact):
+            _say(f"fetching {artifact}")
+            artifact.fetch()

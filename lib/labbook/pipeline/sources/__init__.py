@@ -1,0 +1,1 @@
+"""Notebooks, their parameters, what their pages depend on, and new ones."""

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+
+from labbook.errors import LabbookError
+from labbook.pipeline.book import build
+
+
+def test_a_book_is_built_with_a_page_that_failed_and_one_that_never_ran(book):
+    book.study("cms", "print(1)")
+    book.study("wan", "print(1)")
+    page = json.loads((book.root / "notebooks/wan.ipynb").read_text())
+    page["cells"][-1]["outputs"] = [{"output_type": "error", "ename": "E", "evalue": "`x`",
+                                     "traceback": ["\x1b[31mE\x1b[0m: `x`"]}]
+    book.write("build/pages/wan.ipynb", json.dumps(page))
+    book.write("build/pages/wan.json", json.dumps(
+        {"state": "failed", "published": False, "error": {"name": "E", "message": "<b> ``` `x`"}}))
+    for include in ("board", "cards", "compare", "ran", "status", "summary"):
+        with (book.root / "book/index.md").open("a") as index:
+            index.write(f"\n```{{include}} ../_generated/{include}.md\n```\n")
+    first = build.build()
+    assert first == book.root / "build/html/index.html"
+    assert "has not been run" in (first.parent / "notebooks/cms.html").read_text()
+    failed = (first.parent / "notebooks/wan.html").read_text()
+    assert "The last run of this notebook failed" in failed
+    assert "never run" in (first.parent / "book/index.html").read_text()
+    assert build.failed_pages() == ["wan"]
+
+    seen = first.stat().st_mtime_ns
+    assert build.build() == first and first.stat().st_mtime_ns == seen  # nothing changed
+
+    book.write("book/index.md", "# Broken\n\n{doc}`nowhere`\n")
+    with pytest.raises(LabbookError, match="nowhere"):
+        build.build()
+    assert "never run" in (first.parent / "book/index.html").read_text()  # the last good book
+
+
+def test_the_tail_of_a_log_is_what_says_what_is_wrong():
+    log = "\n".join(["reading", "\x1b[31mindex.md:3: WARNING: no such page\x1b[0m", *["x"] * 99])
+    assert build.tail(log) == "index.md:3: WARNING: no such page"
+    assert build.tail("a\nb") == "a\nb"
+
+
+def test_a_mirror_copies_removes_and_leaves_what_is_the_same(tmp_path):
+    source, target = tmp_path / "a", tmp_path / "b"
+    for path in (source / "x/1", source / "2", target / "old/3", target / "2"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(path.name)
+    build.mirror(source, target)
+    assert sorted(p.relative_to(target).as_posix() for p in target.rglob("*")) == ["2", "x", "x/1"]
+    before = (target / "2").stat().st_ctime_ns
+    build.mirror(source, target)
+    assert (target / "2").stat().st_ctime_ns == before

@@ -1,0 +1,221 @@
+import html
+import json
+import re
+
+import pytest
+
+from labbook.errors import InputError
+from labbook.lab.disk import models
+from labbook.pipeline.book import board, page_dress, stage
+from labbook.pipeline.executing import pages
+
+NOTE = {"study": "cms", "state": "ok", "key": {}, "profile": "quick", "parameters": {"repeats": 3},
+        "environment": "environments/local.yml", "published": False, "seconds": 12.3,
+        "started": "2026-01-02T03:04:05+00:00", "points": {"done": 4, "total": 4}, "error": None,
+        "machine": {"cpu": "Some CPU", "cores": 2, "memory_gib": 7.8, "kernel": "6.1"}}
+CLAIM = """- id: faster
+  section: speed
+  statement: A is faster than B & C.
+  source: section 1
+  paper: {value: 2.5, unit: times}
+  experiment: clients
+  metric: mean_ms
+  rule: {name: greater, of: {store: a}, than: {store: b}}
+"""
+CONDITIONS = {"cpu": "Some CPU", "cores": 2, "memory_gib": 7.8, "kernel": "6.1", "system": "Debian",
+              "profile": "quick", "points": 8, "commit": "abc", "stale": 0,
+              "from": "2026-01-02 03:04+00:00", "to": "2026-01-02 03:09+00:00"}
+VERDICT = {"study": "cms", "id": "faster", "statement": "A is faster than B & C.", "source": "s",
+           "paper": {"value": 2.5, "unit": "times"}, "measured": 2.0, "unit": "times", "low": 1.8,
+           "high": 2.2, "level": 0.75, "n": 3, "verdict": "replicated", "reason": "",
+           "profile": "quick", "environment": "local", "conditions": CONDITIONS}
+
+
+@pytest.fixture
+def staged(book):
+    """(book, stage): stages afresh and tells the text of a staged file."""
+    def text(name):
+        return (stage.stage() / name).read_text()
+    book.study("cms", "print(1)")
+    return book, text
+
+
+def test_every_model_of_a_disk_is_on_its_page_with_its_sources(staged):
+    book, text = staged
+    page = text("_generated/disk_models.md")
+    for name, entry in models.described().items():
+        assert f'<h3 id="{name}">' in page
+        assert all(html.escape(figure["source"]) in page for key, figure in entry.items() if key != "is")
+
+
+def test_the_board_names_the_modelled_disk_that_a_verdict_stands_on(staged):
+    book, text = staged
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    book.write("build/claims/cms.json", json.dumps(
+        [VERDICT | {"conditions": CONDITIONS | {"disk_models": ["hdd_2010"]}}]))
+    assert 'on a modelled disk: <a href="../book/modelled_disks.html#hdd_2010">' in text("_generated/board.md")
+
+
+def executed(book, *, state="ok", outputs=(), error=None):
+    """Put a page in place as if `print(1)` had been run."""
+    page = json.loads((book.root / "notebooks/cms.ipynb").read_text())
+    page["cells"][-1]["outputs"] = list(outputs)
+    partial = book.write("build/pages/.cms.partial.ipynb", json.dumps(page))
+    pages.accept("cms", partial, NOTE | {"state": state, "error": error})
+
+
+def cells(text):
+    return json.loads(text)["cells"]
+
+
+def test_a_notebook_that_never_ran_is_in_the_book_and_says_so(staged):
+    _, text = staged
+    first = cells(text("notebooks/cms.ipynb"))[0]["source"]
+    assert first.startswith("# Cms\n") and "has not been run" in first
+
+
+def test_a_failed_page_says_why_on_top_and_keeps_what_it_printed(staged):
+    book, text = staged
+    output = {"output_type": "stream", "name": "stderr", "text": "said before"}
+    executed(book, state="failed", outputs=[output],
+             error={"name": "ValueError", "message": "odd ``` words", "cell": 1, "log": "x"})
+    page = text("notebooks/cms.ipynb")
+    first = cells(page)[0]["source"]
+    assert "{error}" in first and "ValueError: odd ``` words" in first
+    assert "said before" in page
+    assert first.count("``````") == 2  # the error's own fence does not close the box
+
+
+def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
+    book, text = staged
+    executed(book, outputs=[
+        {"output_type": "stream", "name": "stderr", "text": "chatter"},
+        {"output_type": "stream", "name": "stdout", "text": "result"}])
+    page = text("notebooks/cms.ipynb")
+    assert "chatter" not in page and "result" in page
+    tags = [c["metadata"].get("tags") for c in cells(page) if c["cell_type"] == "code"]
+    assert tags == [["hide-input"], None]
+    ending = cells(page)[-1]["source"]
+    assert "labbook run cms -p repeats '3'" in ending and "Some CPU" in ending
+    assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
+    assert (stage.stage() / "_files/cms/cms.ipynb").read_bytes() == pages.page("cms").read_bytes()
+
+
+def test_long_code_is_folded_and_own_wishes_are_kept():
+    def tags(source, *own):
+        cell = {"cell_type": "code", "metadata": {"tags": list(own)}, "source": source,
+                "outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]}
+        page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
+        return page["cells"][0]["metadata"]["tags"]
+    assert tags("\n".join(["print(1)"] * 15)) == []
+    assert tags("\n".join(["print(1)"] * 16)) == ["hide-input"]
+    assert tags("\n".join(["print(1)"] * 16), "show-input") == ["show-input"]
+
+
+def test_numbers_that_were_never_measured_are_named_so(staged):
+    drawn = "```{glue} there\n```"
+    notebook = {"metadata": {}, "cells": [
+        {"cell_type": "markdown", "metadata": {}, "id": "a",
+         "source": "# T\n{glue:text}`there:.2f` and {glue}`gone` and {glue:text}`gone:.1f`\n\n"
+                   f"{drawn}\n\n```{{glue:figure}} gone\nWords.\n```\n"},
+        {"cell_type": "code", "metadata": {}, "id": "b", "source": "", "outputs": [
+            {"output_type": "display_data", "data": {},
+             "metadata": {"scrapbook": {"name": "there"}}}]}]}
+    source = page_dress.dressed(notebook, NOTE)["cells"][0]["source"]
+    assert source == ("# T\n{glue:text}`there:.2f` and *not measured* and *not measured*\n\n"
+                      f"{drawn}\n\n*not measured*\n")
+
+
+def test_the_papers_own_code_is_there_for_its_page_to_link_to(staged):
+    book, text = staged
+    book.write("lib/labbook/papers/cms/experiments.py", "x = 1\n")
+    assert text("lib/labbook/papers/cms/experiments.py") == "x = 1\n"
+
+
+def test_only_what_differs_is_written_and_what_is_gone_goes(staged):
+    book, text = staged
+    text("_toc.yml")
+    times = {p: p.stat().st_mtime_ns for p in stage.stage().rglob("*.md")}
+    book.write("book/more.md", "# More\n")
+    folder = stage.stage()
+    assert (folder / "book/more.md").exists()
+    assert {p: p.stat().st_mtime_ns for p in times} == times
+    (book.root / "book/more.md").unlink()
+    (folder / "stray.txt").write_text("x")
+    stage.stage()
+    assert not (folder / "book/more.md").exists() and not (folder / "stray.txt").exists()
+
+
+def test_a_contents_entry_without_its_notebook_is_an_input_error(staged):
+    book, _ = staged
+    (book.root / "notebooks/cms.ipynb").unlink()
+    with pytest.raises(InputError, match="_toc.yml"):
+        stage.stage()
+
+
+def test_the_board_shows_claims_before_and_after_they_are_judged(staged):
+    book, text = staged
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    before = text("_generated/board.md")
+    assert "not judged yet" in before and "A is faster than B &amp; C." in before
+    assert 'href="../notebooks/cms.html"' in before     # the page has no such place yet
+    book.write("build/claims/cms.json", json.dumps([VERDICT]))
+    executed(book, outputs=[{"output_type": "display_data", "metadata": {},
+                             "data": {"text/html": '<div id="claim-faster">'}}])
+    after = text("_generated/board.md")
+    assert 'href="../notebooks/cms.html#claim-faster"' in after and 'id="claim-cms-faster"' in after
+    assert 'data-verdict="replicated" data-owner="paper" data-headline="no"' in after
+    assert "a / b, mean_ms" in after and ">1 machine<" in after
+    assert '<span class="verdict verdict-replicated">replicated</span>' in after
+    assert "2.5 times" in after and "2 times (1.8 to 2.2 at a level of 75 %, 3 repeats)" in after
+
+
+def test_the_front_page_has_a_card_a_paper_with_its_headline_claims(staged):
+    book, text = staged
+    assert "No claims yet" in text("_generated/summary.md")
+    other = CLAIM.replace("faster", "slower").replace("A is", "B is")
+    book.write("data/papers/cms/claims.yml", CLAIM + "  headline: true\n" + other + "  owner: ours\n")
+    book.write("data/papers/cms/paper.yml", "title: 題\ntranslation: A study of stores\nyear: 2010\n")
+    lean = {"tendency": {"verdict": "replicated", "level": 0.75}, "verdict": "open"}
+    book.write("build/claims/cms.json", json.dumps([VERDICT | lean]))
+    summary, cards = text("_generated/summary.md"), text("_generated/cards.md")
+    assert "1 claim of the papers" in summary and "1 claim of ours" in summary and "1 open" in summary
+    assert "0 of 1 judged claims are decided" in summary
+    assert "A study of stores, 2010" in cards and "Quick run here, 2026-01-02, Some CPU" in cards
+    assert "A is faster" in cards and "B is slower" not in cards, "no headline claim"
+    assert "tendency: replicated (75 %)" in cards and "2 times (1.8 to 2.2)" in cards
+    assert 'href="board.html#claim-cms-faster"' in cards
+
+
+def test_a_run_stands_beside_the_published_set_of_its_kind_of_machine(book, monkeypatch):
+    from labbook.pipeline.book import compare_page
+
+    book.study("cms", "print(1)")
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    book.write("build/claims/cms.json", json.dumps([VERDICT | {"verdict": "not replicated", "run": "quick"}]))
+    sets = {"many-points": {"faster": VERDICT | {"measured": 3.0}}, "some-2-cores-linux-6.1": {"faster": VERDICT}}
+    monkeypatch.setattr(compare_page.published_verdicts, "by_machine", lambda study: sets)
+    monkeypatch.setattr(compare_page.published_verdicts, "words", lambda study, machine: machine.upper())
+    monkeypatch.setattr(compare_page.published, "points", lambda study, machine: 7)
+    page = compare_page.page(["cms"])
+    assert "<h3>last run here beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 turned round" in page
+    assert "<h3>MANY-POINTS beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 agree" in page
+    assert 'id="set-cms-many-points"' in page and "Published: MANY-POINTS, 7 points, 1 claim measured" in page
+
+
+def test_when_and_on_what_it_ran_covers_all_experiments(staged):
+    book, text = staged
+    assert "Nothing has been measured" in text("_generated/ran.md")
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    later = CONDITIONS | {"from": "2026-01-02 03:10+00:00", "to": "2026-01-02 04:00+00:00"}
+    book.write("build/claims/cms.json", json.dumps([VERDICT, VERDICT | {"conditions": later}]))
+    ran = text("_generated/ran.md")
+    assert "2026-01-02 03:04 to 2026-01-02 04:00" in ran and "Some CPU" in ran
+    assert board.conditions("cms")["points"] == 16
+
+
+def test_every_cell_of_a_table_has_its_label_for_a_phone(staged):
+    _, text = staged
+    status = text("_generated/status.md")
+    assert re.search(r'<td data-label="State">never run</td>', status)
+    assert status.count("<td>") == 0

@@ -1,0 +1,228 @@
+"""Published summaries give the same figures and verdicts without a lab."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from labbook.errors import InputError
+from labbook.pipeline.publishing import publish
+from labbook.study import machine_kind, provenance, published, published_verdicts
+from labbook.study.fingerprint import Fingerprint
+
+HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
+OTHER = "other-8-cores-linux-5.4"
+
+
+@pytest.fixture
+def full(make, measure, monkeypatch):
+    """A complete full run, and beside it points of another profile."""
+    monkeypatch.setenv("LABBOOK_PROFILE", "quick")
+    study, speed = make()
+    measure(study, speed)
+    study.complete()
+    monkeypatch.setenv("LABBOOK_PROFILE", "full")
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed, lambda p: 0.02 if p.system == "a" else 0.01,
+            metrics={"over": [1.5, 2]}, facts={"version": "1"})
+    study.complete()
+    return study, speed
+
+
+def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
+    study, speed = full
+    fresh, verdict = speed.summary(), study.judge("slower")
+    file = publish.export(study)[0]
+    assert file == root / "data/published/demo" / HERE / "speed.parquet" and file.stat().st_size < 30_000
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    monkeypatch.setenv("LABBOOK_RECORDS", "/nonexistent")
+    study, speed = make()   # the notebook's own parameters do not matter
+    before = len(labs.made)
+    assert measure(study, speed) == []
+    study.complete()
+    now = speed.summary()
+    assert [list(v) for v in now.pop("over").dropna()] == list(fresh.pop("over").dropna())
+    pd.testing.assert_frame_equal(now, fresh, check_dtype=False)
+    again = study.judge("slower")
+    assert (again.measured, again.low, again.high) == (verdict.measured, verdict.low, verdict.high)
+    assert again.profile == "full" and again.conditions == verdict.conditions
+    assert len(labs.made) == before
+
+
+def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_over(
+        full, make, root, monkeypatch):
+    publish.export(full[0])
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert not speed.summary()["stale"].any() and "stale_because" not in study.conditions()
+    today = Fingerprint("new", study.fingerprint.versions)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
+    study, speed = make()
+    assert speed.summary()["stale"].all() and study.conditions()["stale_because"] == ["code"]
+    file, _ = publish.carry_over("demo", "moved, not changed")
+    assert json.loads(file.read_text()) == {
+        "code": "new", "versions": today.versions, "why": "moved, not changed"}
+    study, speed = make()
+    assert not speed.summary()["stale"].any() and study.conditions()["stale"] == 0
+    file.unlink()
+    assert speed.summary()["stale"].all(), "nothing says for which code they stand"
+    with pytest.raises(InputError, match="no study 'other'"):
+        publish.carry_over("other", "why")
+
+
+def test_only_what_the_profile_stood_on_is_published(full):
+    frame = pd.read_parquet(publish.export(full[0])[0])
+    assert len(frame) == 12 and set(frame["clients"]) == {2, 70}
+    assert frame["facts"].str.contains("version").sum() == 12 - 2, "two points are of the quick run"
+    frame = pd.read_parquet(publish.export(full[0], "quick", replace=["speed"])[0])
+    assert set(frame["clients"]) == {1, 2}
+
+
+def test_nothing_to_publish_is_said(make, measure):
+    study, speed = make()
+    with pytest.raises(InputError, match="no complete run"):
+        publish.export(study)
+    measure(study, speed)
+    study.complete()
+    study.records("speed").path(speed.points()[0].key).unlink()
+    with pytest.raises(InputError, match="1 of its 4 points"):
+        publish.export(study, "quick")
+
+
+def test_nothing_published_is_said(make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    _, speed = make()
+    with pytest.raises(InputError, match="nothing is published"):
+        speed.summary()
+
+
+def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, monkeypatch):
+    study, speed = make(repeats=0)
+    study.complete()
+    publish.export(study, "quick")
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert not len(speed.summary()) and study.conditions(speed) == {}
+    assert study.judge("slower").reason == "nothing was measured"
+
+
+def test_an_experiment_that_a_run_did_not_measure_keeps_what_was_published(full, make):
+    publish.export(full[0], values={"repeats": 3})
+    study, _ = make(repeats=0)
+    study.complete()
+    publish.export(study)
+    assert published.read_run("demo")["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
+    assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
+
+
+def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, measure, root, monkeypatch):
+    """Issue 22: one point of a new run had replaced a whole published experiment."""
+    publish.export(full[0], values={"speed": {"repeats": 3}})
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=told.append) == []
+    assert told == ["speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
+    assert published.points("demo", HERE) == 12
+    assert published.read_run("demo")["parameters"] == {"speed": {"repeats": 3}}
+    publish.export(study, replace=["speed"])
+    assert published.points("demo", HERE) == 8
+
+
+def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_published(full, make, measure):
+    publish.export(full[0])
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    assert publish.export(study, tell=told.append) == [] and published.points("demo", HERE) == 12
+    assert told == ["speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
+
+
+def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full, make, measure):
+    publish.export(full[0])
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 30, 70]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    publish.export(study, tell=told.append)
+    assert told == [] and published.points("demo", HERE) == 18
+
+
+def test_an_unknown_experiment_to_replace_is_said(full):
+    with pytest.raises(InputError, match="no experiment 'sped' in this run.*speed"):
+        publish.export(full[0], replace=["sped"])
+
+
+def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatch):
+    """The set stands for today's code, what was measured by earlier code does not."""
+    publish.export(full[0])
+    today = Fingerprint("new", full[0].fingerprint.versions)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
+    study, _ = make(repeats=0)
+    other = study.experiment("other", setup={"system": ["a"]}, repeats=1)
+    measure(study, other)
+    study.complete()
+    told = []
+    publish.export(study, tell=told.append)
+    assert told == ["speed: kept as it is published by earlier code, since this run did not measure it"]
+    assert published.rows("demo", HERE, "speed")["stale"].all() and not published.rows("demo", HERE, "other")["stale"].any()
+
+
+def other_machine():
+    """A machine of another kind, as provenance describes it."""
+    return {"cpu": "Other(R) CPU", "cores": 8, "kernel": "5.4.0-1-amd64"}
+
+
+
+def test_a_set_has_its_machine_its_parameters_and_its_verdicts(full):
+    publish.export(full[0], values={"repeats": 3})
+    run = published.read_run("demo")
+    assert published.sets("demo") == [HERE] and published.points("demo", HERE) == 12
+    assert run["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
+    assert run["parameters"] == {"repeats": 3} and machine_kind.slug(run["machine"]) == HERE
+    claim, = json.loads(published_verdicts.claims_path("demo", HERE).read_text())["claims"]
+    now = full[0].judge("slower")
+    assert (claim["id"], claim["verdict"], claim["measured"]) == ("slower", now.verdict, now.measured)
+
+
+def test_sets_of_several_machines_stand_beside_each_other(full, make, monkeypatch):
+    study, speed = full
+    publish.export(study)
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: machine_kind.kind(other_machine()))
+    publish.export(study, "quick")
+    assert published.sets("demo") == [HERE, OTHER], "the one with the most points first"
+    assert [published.points("demo", machine) for machine in (HERE, OTHER)] == [12, 4]
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    table = speed.summary()
+    assert len(table) == 12 + 2, "a setting that the first set lacks is the other's, no setting is of both"
+    assert set(table["clients"][12:]) == {1}
+    assert set(published_verdicts.by_machine("demo")) == {HERE, OTHER}
+
+
+def test_a_few_points_of_another_machine_do_not_replace_its_larger_set(full, monkeypatch):
+    study, _ = full
+    publish.export(study)
+    here, other = machine_kind.kind(provenance.machine()), machine_kind.kind(other_machine())
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: here if found["few"] else other)
+    few = iter([True] + [False] * 11)
+    monkeypatch.setattr(published, "provenance", lambda meta, profile: {
+        **meta["provenance"], "profile": profile, "environment": "", "few": next(few)})
+    publish.export(study)
+    assert published.points("demo", HERE) == 12 and published.points("demo", OTHER) == 11
+
+
+def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
+    publish.export(full[0])
+    kept = published_verdicts.claims_path("demo", HERE)
+    before, text = published_verdicts.verdicts("demo", HERE)[0], kept.read_text()
+    claims = root / "data/papers/demo/claims.yml"
+    claims.write_text(claims.read_text().replace("than b", "than B"))
+    after, = published_verdicts.verdicts("demo", HERE)
+    assert after["statement"] != before["statement"] and kept.read_text() == text
+    assert publish.judge("demo") == [kept] and json.loads(kept.read_text())["claims"] == [after]

@@ -1,0 +1,151 @@
+"""Asking claims until they are decided, with made-up values in place of servers."""
+
+import json
+import time
+from collections import Counter
+
+import asked_book
+import pytest
+
+from labbook.claims import claims
+from labbook.errors import InputError
+from labbook.pipeline.executing import pages, progress
+from labbook.pipeline.running import asking, plan, run, status
+
+
+@pytest.fixture(autouse=True)
+def no_lab(monkeypatch):
+    monkeypatch.setattr(run, "check_needs", lambda *_: None)
+    monkeypatch.setattr(run, "sweep_labs", lambda: None)
+
+
+@pytest.fixture
+def asked(book):
+    asked_book.write(book)
+    return book
+
+
+def repeats(book) -> dict:
+    """{experiment and setting: how many repeats were measured}"""
+    found = Counter(label.rpartition(" repeat ")[0] for label in asked_book.measured(book))
+    assert len(set(asked_book.measured(book))) == sum(found.values()), "a point was measured twice"
+    return dict(found)
+
+
+def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(asking, "PAGE_ROUNDS", 1e6)       # the page needs all of the time
+        assert run.run([], run.Asked(which="all", until=time.time() + 3600)) == 3
+    late = pages.note("asked")["board"]["open"]
+    assert [one["id"] for one in late if one["late"]] == ["clear", "noisy", "other"]
+    assert asked_book.measured(asked) == [] and "longer than the time given" in capsys.readouterr().err
+    assert run.run([], run.Asked(which="all")) == 0
+    assert repeats(asked) == {
+        "ceiling: clients=1": 1, "ceiling: clients=9": 1, "disks: store=a": 6, "disks: store=b": 6,
+        "speed: store=a clients=1": 6, "speed: store=b clients=1": 6,
+        "speed: store=a clients=9": 12, "speed: store=b clients=9": 12}
+    verdicts = {one["id"]: one["verdict"] for one in claims.verdicts("asked")}
+    assert verdicts == {"clear": "replicated", "noisy": "replicated", "other": "replicated", "elsewhere": "not run"}
+    note = pages.note("asked")
+    assert (note["state"], note["board"]["decided"], note["board"]["asked"]) == ("ok", 3, 4)
+    assert note["points"] == {"done": 50, "total": 50, "measured": 50, "failed": 0}
+    told = capsys.readouterr().err
+    assert "3 of 4 claims decided" in told and "not asked: elsewhere, this profile has no point of it" in told
+    assert "'speed': 36" in asked.printed("asked")
+
+    before = asked_book.measured(asked)
+    assert run.run([], run.Asked(which="all")) == 0     # nothing is left to ask
+    assert "1 of 1 up to date" in capsys.readouterr().err and asked_book.measured(asked) == before
+
+
+QUICK = "quick: {claims: headline, seconds: 3000}\n"
+
+
+def test_the_quick_profile_asks_what_lab_yml_says(book, capsys):
+    asked_book.write(book, asked_book.LAB + QUICK)
+    assert plan.plan([], run.Asked()) == 0
+    told = capsys.readouterr().out
+    assert "asks 1 headline claims until they are decided; 0 are" in told and "time: about " in told
+    assert "open: clear, 0 repeats, not asked yet, about " in told and asked_book.measured(book) == []
+
+    assert run.run([], run.Asked()) == 0
+    assert repeats(book) == {"ceiling: clients=1": 1, "ceiling: clients=9": 1,
+                             "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
+    verdicts = {one["id"]: one["verdict"] for one in claims.verdicts("asked")}
+    assert verdicts == {"clear": "replicated"} | dict.fromkeys(("noisy", "other", "elsewhere"), "not run")
+    assert "1/1 decided" in status.table(status.rows())
+    assert run.is_current("asked", {}, run.Asked())
+    assert not run.is_current("asked", {}, run.Asked(which="all"))
+    assert not run.is_current("asked", {}, run.Asked(given=(("repeats", "2"),)))    # as declared, by whoever says how
+
+
+def question(book, **options):
+    return asking.question("asked", run.Asked(**options))
+
+
+def test_only_the_quick_profile_without_parameters_asks_by_itself(book):
+    asked_book.write(book, asked_book.LAB + QUICK)
+    assert question(book).claims == ("clear",) and question(book).quick
+    for options in ({"profile": "full"}, {"given": (("repeats", "3"),)}, {"published": True}):
+        assert question(book, **options) is None
+    assert question(book, profile="full", which="paper").claims == ("clear", "noisy", "other", "elsewhere")
+    asked_book.write(book)
+    assert question(book) is None
+
+
+def test_claims_that_there_are_not_are_refused_before_anything_starts(book, capsys):
+    asked_book.write(book, asked_book.LAB + QUICK, [{**one, "headline": False} for one in asked_book.CLAIMS])
+    with pytest.raises(InputError, match=r"lab.yml: quick.claims: .*headline.*allowed: paper or all"):
+        run.run([], run.Asked())
+    with pytest.raises(InputError, match=r"claims.yml: --claims: no headline claim.*allowed: paper or all"):
+        run.run(["asked"], run.Asked(which="headline"))
+    assert run.run([], run.Asked(which="headline")) == 0
+    assert "asked: it has no headline claim to ask" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("quick, said", [
+    ("{claims: mine, seconds: 180}", "quick.claims.*headline, paper, all"), ("{claims: all}", "quick.*seconds"),
+    ("{claims: all, seconds: 0}", "quick.seconds.*above 0"), ("{claims: all, seconds: 9, hours: 1}", "quick.*hours")])
+def test_a_wrong_key_of_quick_is_named(book, quick, said):
+    asked_book.write(book, asked_book.LAB + f"quick: {quick}\n")
+    with pytest.raises(InputError, match=rf"lab.yml: {said}"):
+        run.run([], run.Asked())
+
+
+def test_studies_share_the_time_of_an_ask():
+    until = time.time() + 1000
+    assert asking.share(run.Asked(which="all", until=until), 4).until == pytest.approx(until - 750, abs=5)
+    assert asking.share(run.Asked(which="all", until=until), 1).until == pytest.approx(until, abs=5)
+    assert asking.share(run.Asked(until=until), 4).until == until
+
+
+BOARD = {"which": "headline", "claims": ["clear", "noisy", "wide"], "asked": 3, "decided": 1,
+         "open": [{"id": "noisy", "statement": "s", "repeats": 6, "needed": 12, "seconds": 90.0, "late": False},
+                  {"id": "wide", "statement": "s", "repeats": 9, "needed": None, "seconds": 900.0, "late": True}],
+         "closed": [], "now": {"speed": {"repeats": 12, "claims": ["noisy"]}}, "seconds": 120.0}
+
+
+def test_progress_is_the_board(book, capsys):
+    asked_book.write(book)
+    with pages.only_me("asked") as partial:
+        progress.beside(partial).write_text("".join(json.dumps(event) + "\n" for event in (
+            {"event": "begin", "at_s": time.time() - 30, "profile": "quick", "board": {**BOARD, "at_s": time.time() - 30}},
+            {"event": "done", "experiment": "speed", "done": 3, "total": 9, "seconds": 1})))
+        row, = status.rows()
+        story = progress.RunState(progress.beside(partial))
+        story.read_on()
+    assert row["seconds_left"] == pytest.approx(90, abs=5)
+    assert "1/3 decided" in status.table([row])
+    assert "1/3 claims decided  3/9 points of speed" in progress.Bar("asked").line(story)
+    assert asking.lines(row["board"]) == [
+        "1 of 3 headline claims decided", "now: speed, up to 12 repeats, for noisy",
+        "open: noisy, 6 repeats, needs about 12 repeats, about 1 min 30 s",
+        "open: wide, 9 repeats, may need more than the last look, about 15 min, longer than the time given"]
+
+
+def test_the_number_of_points_is_right_from_the_start(book, monkeypatch):
+    asked_book.write(book)
+    seen = set()
+    monkeypatch.setattr(progress.Bar, "show", lambda self, story: seen.add(story.total))
+    assert run.run([], run.Asked()) == 0
+    assert seen <= {0, 14} and 14 in seen and len(asked_book.measured(book)) == 14      # 0: nothing is read yet

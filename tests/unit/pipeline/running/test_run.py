@@ -1,0 +1,249 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from labbook.errors import InputError, LabbookError
+from labbook.pipeline.executing import driver, pages
+from labbook.pipeline.running import plan, run
+
+
+@pytest.fixture(autouse=True)
+def no_lab(monkeypatch):
+    monkeypatch.setattr(run, "check_needs", lambda *_: None)
+    monkeypatch.setattr(run, "sweep_labs", lambda: None)
+
+
+def test_a_notebook_runs_with_its_parameters_and_its_page_is_kept(book):
+    book.study("good", "import os\nprint(repeats, os.getcwd() == os.environ['LABBOOK_ROOT'])",
+               book.complete)
+    assert run.run([], run.Asked(given=(("repeats", "7"),))) == 0
+    assert "7 True" in book.printed("good")
+    note = pages.note("good")
+    assert (note["state"], note["parameters"]) == ("ok", {"repeats": 7})
+    assert note["machine"]["cores"] and note["seconds"] > 0
+    assert json.loads((book.root / "build/status.json").read_text())[0]["state"] == "ok"
+
+
+def test_it_runs_again_only_when_something_it_is_made_from_has_changed(book, monkeypatch, capsys):
+    study = book.study("good", book.complete)
+    ran = []
+    monkeypatch.setattr(run, "run_one", lambda study, *_: ran.append(study) or "ok")
+    real = run.Driver(
+        "good", {}, pages.partial("good"), {})  # one real execution, then only its note is moved
+    with pages.only_me("good") as partial, driver.Interrupts() as interrupts:
+        assert real.run(interrupts).state == "ok"
+        from labbook.pipeline.sources import keys
+        pages.accept("good", partial, {"state": "ok", "key": keys.page_key("good", {}),
+                                       "parameters": {}, "published": False})
+
+    def runs():
+        ran.clear()
+        run.run([], run.Asked())
+        return ran == ["good"]
+
+    assert not runs()
+    for name in ("data/papers/good/full.yml", "environments/local.yml", "constraints.txt"):
+        file = book.root / name
+        before = file.read_text() if file.exists() else ""
+        file.write_text(before + "# more\n")
+        assert runs(), name
+        file.write_text(before)
+        assert not runs(), name
+    study.write_text(study.read_text().replace("# Good", "# Better"))
+    assert runs()
+    study.write_text(study.read_text().replace("# Better", "# Good"))
+    records = book.write("../records/here/good/clients/a.parquet", "x")
+    assert runs()
+    records.unlink()
+    assert not runs()
+    pages.page("good").write_text("{}")  # half replaced by a killed run
+    assert runs()
+
+
+@pytest.mark.parametrize("cell, said", [
+    ("raise ValueError('no such thing')", "no such thing"),
+    ("import sys; sys.exit(0)", "study.complete"),
+    ("import os; os._exit(0)", "died"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "died"),
+    ("1", "study.complete"),
+])
+def test_a_notebook_that_did_not_come_to_its_end_is_a_failure_whatever_papermill_says(
+        book, cell, said, capsys):
+    book.study("bad", "print('before')", cell)
+    assert run.run([], run.Asked()) == 1
+    note = pages.note("bad")
+    assert note["state"] == "failed"
+    assert said.lower() in json.dumps(note["error"]).lower()
+    assert "before" in book.printed("bad")          # its page is there, with what it printed
+    assert "bad: failed" in capsys.readouterr().err
+    assert not list((book.root / "build/pages").glob(".*.partial.ipynb"))
+
+
+def test_the_others_go_on_after_one_failed(book):
+    book.study("a", "1/0")
+    book.study("b", book.complete)
+    assert run.run([], run.Asked()) == 1
+    assert pages.note("b")["state"] == "ok"
+    assert pages.note("a")["error"]["name"] == "ZeroDivisionError"
+
+
+def test_nothing_starts_when_one_parameter_of_one_study_is_wrong(book):
+    book.study("a", book.complete)
+    book.study("b", book.complete, full="repeats: two\n")
+    with pytest.raises(InputError, match="full.yml"):
+        run.run([], run.Asked(profile="full"))
+    assert not (book.root / "build").exists()
+
+
+@pytest.mark.parametrize("file, text, said", [
+    ("environments/local.yml", "provider: namespace\n", "local.yml: provider.*namespaces"),
+    ("data/papers/a/lab.yml", "sites: [x]\nhost: {}\n", "lab.yml: host.*did you mean 'hosts'"),
+    ("data/papers/a/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\nsystems: "
+     "[{name: mysql, host: db, settings: {version: '9'}}]\n", "lab.yml: .*version.*5.5.9"),
+    ("data/papers/a/claims.yml", "- id: faster\n", "claims.yml: .*missing"),
+])
+def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, said):
+    book.study("a", book.complete)
+    book.write(file, text)
+    for start in (run.run, plan.plan):
+        with pytest.raises(InputError, match=said):
+            start([], run.Asked())
+    assert not (book.root / "build").exists()
+
+
+def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
+    book.study("cms", book.complete)
+    with pytest.raises(InputError, match="did you mean 'cms'"):
+        run.run(["cmss"], run.Asked())
+    with pytest.raises(InputError, match="environments/local.yml"):
+        run.run([], run.Asked(environment="nowhere.yml"))
+
+
+def test_when_the_time_is_up_nothing_more_starts_and_the_code_says_so(book):
+    book.study("a", book.complete)
+    assert run.run([], run.Asked(until=time.time() - 1)) == 3
+    assert pages.note("a") == {}
+
+
+def test_a_study_that_pauses_leaves_the_earlier_page(book):
+    stopped = "from labbook.errors import Stopped\nimport os\n"
+    book.study("a", "print(repeats)", stopped + "if repeats > 2: raise Stopped('time is up')",
+               book.complete)
+    assert run.run([], run.Asked()) == 0
+    assert run.run([], run.Asked(given=(("repeats", "3"),))) == 3
+    assert book.printed("a").startswith("2")
+    note = pages.note("a")
+    assert (note["state"], note["stopped"]["state"], note["key"]) == ("ok", "paused", None)
+
+
+def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
+    book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PUBLISHED'])", book.complete)
+    book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {"repeats": 9}}')
+    assert run.run([], run.Asked(published=True)) == 0
+    assert "9 1" in book.printed("a")
+    assert pages.note("a")["profile"] == "full"
+
+
+def test_a_study_of_which_nothing_is_published_is_left_out_of_the_published_book(book, capsys):
+    book.study("a", book.complete)
+    assert run.run([], run.Asked(published=True)) == 0
+    assert "a: nothing is published" in capsys.readouterr().err and pages.note("a") == {}
+
+
+def test_two_runs_of_one_study_keep_off_each_other(book):
+    book.study("a", book.complete)
+    with pages.only_me("a"):
+        with pytest.raises(LabbookError, match="being run"):
+            run.run([], run.Asked())
+
+
+SLOW = """
+import time, atexit, pathlib
+atexit.register(lambda: pathlib.Path('cleaned').write_text('x'))
+from labbook.pipeline.executing.progress import tell
+tell(event='plan', experiment='x', done=0, total=2)
+pathlib.Path('started').write_text('x')
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    pathlib.Path('interrupted').write_text('x')
+    raise
+"""
+
+
+def start(book):
+    """`labbook run` in a process of its own, up to where its notebook sleeps; with its kernel."""
+    code = ("from labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
+            "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Asked()))")
+    press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    until(lambda: (book.root / "started").exists())
+    told = map(json.loads, (book.root / "build/pages/.slow.progress").read_text().splitlines())
+    return press, next(event["pid"] for event in told if event["event"] == "kernel")
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_reaches_the_cell_and_lets_the_kernel_clean_up(book, number, code):
+    book.study("slow", SLOW, "import pathlib; pathlib.Path('next').write_text('x')", book.complete)
+    press, kernel = start(book)
+    press.send_signal(number)
+    assert press.wait(30) == code
+    assert (book.root / "interrupted").exists() and (book.root / "cleaned").exists()
+    assert not (book.root / "next").exists()
+    assert not driver._is_kernel(kernel)
+    assert not (book.root / "build/pages/slow.ipynb").exists()
+    note = json.loads((book.root / "build/pages/slow.json").read_text())
+    assert note["stopped"]["state"] == "interrupted"
+
+
+def test_a_second_interrupt_does_not_wait(book):
+    book.study("slow", SLOW.replace("    raise\n", "    time.sleep(600)\n"), book.complete)
+    press, kernel = start(book)
+    press.send_signal(signal.SIGINT)
+    until(lambda: (book.root / "interrupted").exists())
+    press.send_signal(signal.SIGINT)
+    assert press.wait(60) == 130
+    assert not driver._is_kernel(kernel)
+
+
+def test_a_killed_press_leaves_no_kernel_and_the_next_run_no_remains(book):
+    book.study("slow", SLOW, book.complete)
+    press, kernel = start(book)
+    os.kill(press.pid, signal.SIGKILL)
+    press.wait()
+    until(lambda: not driver._is_kernel(kernel))
+    with pages.only_me("slow"):
+        assert {p.name for p in (book.root / "build/pages").iterdir()} == {".slow.lock", "slow.json"}
+    assert pages.note("slow")["stopped"]["state"] == "killed"
+    assert pages.note("slow")["stopped"]["points"]["total"] == 2
+
+
+MEET = """
+import pathlib, time
+pathlib.Path('{me}').touch()
+end = time.monotonic() + 60
+while not pathlib.Path('{other}').exists():
+    assert time.monotonic() < end
+    time.sleep(0.02)
+"""
+
+
+def test_two_presses_in_one_checkout_run_two_studies_at_once(book):
+    book.study("a", MEET.format(me="a-is-here", other="b-is-here"), book.complete)
+    book.study("b", MEET.format(me="b-is-here", other="a-is-here"), book.complete)
+    code = ("import sys\nfrom labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
+            "run.sweep_labs = lambda: None\nraise SystemExit(run.run(sys.argv[1:], run.Asked()))")
+    presses = [subprocess.Popen([sys.executable, "-c", code, study]) for study in "ab"]
+    assert [press.wait(90) for press in presses] == [0, 0]
+    assert not list(book.root.glob("*ipc*"))

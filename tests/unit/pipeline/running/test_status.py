@@ -1,0 +1,209 @@
+import fcntl
+import json
+import time
+
+import pytest
+
+from labbook.errors import LabbookError
+from labbook.pipeline.executing import pages, progress
+from labbook.pipeline.running import status
+from labbook.pipeline.sources import keys
+
+NOTE = {"state": "ok", "profile": "quick", "parameters": {}, "published": False, "seconds": 200,
+        "started": "2026-01-02T03:04:05+00:00", "points": {"done": 4, "total": 4}}
+
+
+def put(book, study, **note):
+    page = book.write(f"build/pages/.{study}.partial.ipynb", "{}")
+    pages.accept(study, page, {**NOTE, "study": study, "key": keys.page_key(study, {}), **note})
+
+
+def states():
+    return {row["study"]: row["state"] for row in status.rows()}
+
+
+def test_states_of_pages(book):
+    for study in ("a", "b", "c", "d", "e"):
+        book.study(study, "1")
+    put(book, "a")
+    put(book, "b", state="failed", error={"name": "E", "message": "m", "log": "l"})
+    put(book, "c")
+    put(book, "d", stopped={"state": "paused", "points": {"done": 1, "total": 4}})
+    book.write("data/papers/c/full.yml", "repeats: 99\n")
+    assert states() == {"a": "ok", "b": "failed", "c": "out of date", "d": "paused",
+                        "e": "never run"}
+
+
+def test_a_run_that_goes_on_is_reported_with_how_far_it_is(book):
+    book.study("a", "1")
+    put(book, "a", state="failed", error={"name": "E", "message": "m", "log": "l"})
+    with pages.only_me("a") as partial:
+        progress.beside(partial).write_text("".join(json.dumps(event) + "\n" for event in (
+            {"event": "begin", "at_s": time.time() - 100, "profile": "full"},
+            {"event": "done", "experiment": "x", "done": 3, "total": 9, "seconds": 10})))
+        row, = status.rows()
+        with pytest.raises(LabbookError, match="another labbook"), pages.only_me("a"):
+            pass
+    assert (row["state"], row["profile"], row["error"]) == ("running", "full", None)
+    assert row["points"] == {"done": 3, "total": 9, "measured": 1, "failed": 0} and 100 <= row["seconds"] < 130
+    assert row["seconds_left"] == 60
+    assert "3/9" in status.table([row]) and ", about 1 min left" in status.table([row])
+    assert states() == {"a": "killed"}      # the lock is free and nobody removed the progress file
+
+
+def killed_after_seven_points(book, study, **begin):
+    progress.beside(pages.partial(study)).write_text("".join(json.dumps(event) + "\n" for event in (
+        {"event": "begin", "at_s": time.time() - 100, "profile": "full", **begin},
+        {"event": "done", "experiment": "x", "done": 7, "total": 24, "seconds": 10})))
+
+
+def test_a_killed_run_is_reported_with_how_far_it_came_until_another_one_ends(book):
+    book.study("a", "1")
+    put(book, "a")
+    killed_after_seven_points(book, "a")
+    for _ in "before", "after another run has cleared it away":
+        row, = status.rows()
+        assert row["state"] == "killed" and "killed after 7 of 24 points" in status.table([row])
+        assert not pages.is_current("a", keys.page_key("a", {}))
+        with pages.only_me("a") as partial:
+            assert not progress.beside(partial).exists()
+    put(book, "a")
+    assert states() == {"a": "ok"}
+
+
+def test_a_killed_dry_run_is_no_run(book):
+    book.study("a", "1")
+    put(book, "a")
+    killed_after_seven_points(book, "a", plan=True)
+    assert states() == {"a": "ok"}
+
+
+def test_whether_a_run_is_under_way_can_be_asked_while_another_begins(book, monkeypatch):
+    book.study("a", "1")
+    with pages.only_me("a"):
+        pass
+    looking = open(pages.page("a").with_name(".a.lock"))
+    fcntl.flock(looking, fcntl.LOCK_EX)
+    monkeypatch.setattr(time, "sleep", lambda _: looking.close())
+    with pages.only_me("a"):
+        assert pages.is_running("a")
+
+
+def test_a_study_whose_parameters_can_no_longer_be_read_is_out_of_date(book):
+    notebook = book.study("a", "1")
+    put(book, "a")
+    notebook.write_text(notebook.read_text().replace("repeats = 2", "repeats = len([])"))
+    assert states() == {"a": "out of date"}
+
+
+def test_the_table_and_the_file(book):
+    book.study("a", "1")
+    put(book, "a")
+    assert "4/4" in status.table(status.write())
+    assert "3 min 20 s" in status.table(status.rows())
+    assert json.loads((book.root / "build/status.json").read_text())[0]["study"] == "a"
+
+
+def test_a_story_is_read_on_from_where_it_stopped_and_never_half_a_line(tmp_path):
+    file = tmp_path / "progress"
+    story = progress.RunState(file)
+    assert not story.read_on()
+    file.write_text('{"event": "plan", "experiment": "x", "done": 1, "total": 4}\n{"event": "do')
+    assert story.read_on() and (story.done, story.total) == (1, 4)
+    assert story.seconds_left() is None
+    with file.open("a") as more:
+        more.write('ne", "experiment": "x", "done": 2, "total": 4, "seconds": 10}\n'
+                   '{"event": "failed", "experiment": "x", "done": 2, "total": 4, "seconds": 20}\n'
+                   '{"event": "complete"}\n')
+    story.read_on()
+    assert (story.done, story.measured, story.failed, story.complete) == (2, 1, 1, True)
+    assert story.seconds_left() == 30  # 15 s a try, two left
+
+
+def test_durations_in_and_out():
+    assert [progress.parse_duration(t) for t in ("40m", "1h30m", "90s")] == [2400, 5400, 90]
+    for wrong in ("", "40", "m", "1d"):
+        try:
+            progress.parse_duration(wrong)
+        except ValueError:
+            continue
+        raise AssertionError(wrong)
+    assert [progress.duration(s) for s in (42, 60, 200, 3600 * 4 + 300)] == [
+        "42 s", "1 min", "3 min 20 s", "4 h 05 min"]
+
+
+class Terminal:
+    def __init__(self):
+        self.said = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.said += text
+
+    def flush(self):
+        pass
+
+
+def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    story = progress.RunState(tmp_path / "none")
+    story.experiments = {"x": {"done": 2, "total": 4}}
+    story.measured, story._tried = 2, {"x": [2, 120]}
+    terminal = Terminal()
+    bar = progress.Bar("cms", terminal)
+    assert "2/4 points" in bar.line(story) and "about 2 min left" in bar.line(story)
+    bar.show(story)
+    assert len(terminal.said.replace("\r\033[K", "")) <= 59
+
+
+def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at_the_end(
+        tmp_path, capsys, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    story, bar = progress.RunState(tmp_path / "none"), progress.Bar("cms")
+    story.experiments = {"x": {"done": 2, "total": 4}}
+    for _ in range(70):
+        bar.show(story)
+        now[0] += 1
+    bar.end("done")
+    assert capsys.readouterr().err == (
+        "cms: started\ncms  2/4 points  1 min\ncms: done (1 min 10 s)\n")
+
+
+def test_the_first_failure_of_each_kind_is_reported_at_once(tmp_path, capsys):
+    story, bar = progress.RunState(tmp_path / "none"), progress.Bar("cms")
+    for failure in (("a=1", "TypeError: no"), ("a=2", "TypeError: no"), ("a=3", "LabError: gone")):
+        story.failures.append(failure)
+        bar.show(story)
+    assert capsys.readouterr().err == (
+        "cms: started\ncms: a=1 failed: TypeError: no\ncms: a=3 failed: LabError: gone\n")
+    story.failures += [("b", f"ValueError: {number}") for number in range(20)]
+    bar.end("failed", story)
+    assert len(capsys.readouterr().err.splitlines()) == progress.REASONS - 2 + 1
+
+
+def told(book, *events):
+    file = book.write("build/pages/.a.progress", "".join(json.dumps(event) + "\n" for event in events))
+    story = progress.RunState(file)
+    story.read_on()
+    return story
+
+
+def test_totals_that_are_known_before_are_shown_from_the_start(book):
+    known = {"experiments": {"x": {"done": 1, "total": 5, "seconds_before": 10.0},
+                             "y": {"done": 0, "total": 10, "seconds_before": None}}, "point_s": 2.0}
+    begin = {"event": "begin", "at_s": time.time(), "totals": known}
+    story = told(book, begin)
+    assert (story.done, story.total, story.seconds_left()) == (1, 15, 4 * 10 + 10 * 2)
+    story = told(book, begin, {"event": "done", "experiment": "x", "done": 2, "total": 5, "seconds": 30})
+    assert (story.done, story.total) == (2, 15)
+    assert story.seconds_left() == 3 * 10 + 10 * 30, "one point, which had the set-up, says nothing about x yet"
+
+
+def test_what_a_plan_found_is_known_before_the_first_point(book):
+    story = told(book, {"event": "begin", "at_s": time.time()},
+                 {"event": "plan", "experiment": "x", "done": 2, "total": 4, "seconds": 12.0})
+    assert story.seconds_left() == 12

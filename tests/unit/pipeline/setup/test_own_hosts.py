@@ -1,0 +1,134 @@
+"""Studies on hosts of the user's own: what doctor, run and --dry-run make of a look at them."""
+
+import json
+
+import pytest
+
+from labbook import paths
+from labbook.cli import main
+from labbook.errors import InputError, LabError
+from labbook.lab.environment import key_files
+from labbook.lab.environment.environment import Environment
+from labbook.lab.finding import Finding
+from labbook.lab.remote import preflight
+from labbook.pipeline.running import run
+from labbook.pipeline.setup import doctor, install, own_hosts
+
+LAB = """sites: [lan]
+hosts:
+  server: {site: lan, role: db, limits: {cores: 1}}
+  node[1-2]: {site: lan, role: node}
+  client: {site: lan, role: client}
+systems: [{name: mysql, host: server}, {name: "null", host: client}]
+needs: {packages: [bonnie++], disk: 1G}
+"""
+RACK = """provider: ssh
+user: op
+key: /k/lab
+root: /home/op/labbook
+allow: [limits, packages]
+shared_address: true
+hosts:
+  rack1: {address: 192.0.2.11, roles: [db, node]}
+  rack2: {address: 192.0.2.12, roles: [client, node], allow: [software]}
+"""
+LACKS = Finding("hosts.rack2.address", "reachable", False, "SSH goes there", "no answer", "Turn it on")
+HAS = Finding("hosts.rack1.address", "reachable", True, "SSH goes there", "op, Linux 6.1")
+
+
+@pytest.fixture
+def rack(book, monkeypatch):
+    """A study and an environment for it; the hosts are as `asked` says, and this machine bare."""
+    book.study("wan", "1")
+    book.write("data/papers/wan/lab.yml", LAB)
+    book.write("environments/rack.yml", RACK)
+    monkeypatch.setattr(key_files, "key_problem", lambda path: None)
+    monkeypatch.setenv("HOME", str(book.root))
+    book.write(".ssh/known_hosts", "")
+    asked = []
+
+    def examine(description, environment, needs=None):
+        asked.append((description.name, environment.name, needs))
+        return [HAS, LACKS]
+
+    monkeypatch.setattr(preflight, "examine", examine)
+    monkeypatch.setattr(install, "versions", lambda names: dict.fromkeys(names, "1.0"))
+    monkeypatch.setattr(install, "is_here", lambda artifact: True)
+    monkeypatch.setattr(install, "as_root", lambda: pytest.fail("root was asked for here"))
+    monkeypatch.setattr(doctor, "_probes", lambda names: pytest.fail("this kernel was tried"))
+    return asked
+
+
+def test_a_study_needs_of_each_host_what_its_systems_do(rack):
+    needs = own_hosts.needs("wan")
+    assert {"bonnie++", "zlib1g"} <= set(needs["server"].packages)
+    assert needs["server"].folders == {"mysql-5.5.9": "mysql is in it"}
+    # any of the systems may come to run on any host, but for the clients'
+    assert needs["node1"].folders == needs["server"].folders
+    assert needs["node1"].programs and not needs["server"].programs
+    assert "zlib1g" not in needs["client"].packages and "ss" in needs["client"].commands
+
+
+def test_the_doctor_looks_at_the_hosts_and_not_at_this_machine(rack, capsys):
+    assert main(["doctor", "--environment", "environments/rack.yml"]) == 1
+    said = capsys.readouterr().out
+    assert "hosts.rack1, of environments/rack.yml" in said and "1 missing" in said
+    at = said.index("hosts.rack2, of")
+    assert "MISSING  reachable" in said[at:] and "-> Turn it on" in said[at:]
+    assert "openssh-client" in said and "openssh-server" not in said and "iproute2" not in said
+    assert rack[0][:2] == ("wan", "rack") and "server" in rack[0][2]
+    main(["doctor", "--json", "--environment", "environments/rack.yml"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["environment"] == "environments/rack.yml"
+    assert [f["key"] for f in found["findings"] if not f["ok"]] == ["hosts.rack2.address"]
+
+
+def test_nothing_starts_on_hosts_that_are_not_ready(rack):
+    jobs = {"wan": {"environment": "environments/rack.yml"}}
+    run.check_files(jobs)
+    with pytest.raises(LabError, match="rack.yml: these hosts cannot.*\n.*rack2.address: reachable"):
+        run.check_needs(jobs)
+
+
+@pytest.mark.parametrize("change, said", [
+    (("[db, node]", "[node]"), "hosts: study wan needs 1 host of role db"),
+    (("[limits, packages]", "[]"), "hosts.rack1.allow: study wan asks for limits"),
+    (("[db, node]", "[db, node], alow: []"), "hosts.rack1.alow"),
+])
+def test_no_host_is_asked_when_the_file_is_wrong(rack, book, change, said, capsys):
+    book.write("environments/rack.yml", RACK.replace(*change))
+    with pytest.raises(InputError) as error:
+        run.check_files({"wan": {"environment": "environments/rack.yml"}})
+    assert said in str(error.value) and "rack.yml" in str(error.value)
+    assert main(["up", "wan", "--environment", "environments/rack.yml"]) == 2
+    assert said in capsys.readouterr().err and not rack
+
+
+def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):
+    environment = Environment.load(book.root / "environments/rack.yml")
+    text = "\n".join(own_hosts.plan("wan", environment))
+    one, two = text.split("  rack2 (op@192.0.2.12) as ")
+    assert one.startswith("  rack1 (op@192.0.2.11) as server, node1\n")
+    assert "written: below /home/op/labbook, taken away" in one and "copied there" not in one
+    assert "as root: limits: server (cores)" in one and "as root: packages, those that are missing of " in one
+    assert two.startswith("node2, client\n") and "as root" not in two.partition("missing: ")[0]
+    assert "copied there: mysql-5.5.9, the library" in two
+    assert "missing: hosts.rack2.address: reachable (no answer)" in two
+    book.study("wan", "import os\nfrom labbook.errors import Stopped\nraise Stopped('planned')")
+    book.write("data/papers/wan/lab.yml", LAB)
+    assert main(["run", "--dry-run", "--environment", "environments/rack.yml"]) == 0
+    said = capsys.readouterr().out
+    assert text in said and "namespaces" not in said and "to install first" not in said
+
+
+def test_no_page_tells_addresses_users_or_keys(rack, book, monkeypatch, capsys):
+    """A page with an error on it shows what the error says."""
+    monkeypatch.setattr(run, "check_needs", lambda jobs: None)
+    monkeypatch.setattr(run, "sweep_labs", lambda: None)
+    book.study("wan", "print('ask 192.0.2.12')", "raise OSError('op@192.0.2.11 refused /k/lab')")
+    assert main(["run", "wan", "--environment", "environments/rack.yml"]) == 1
+    pages = paths.build_dir() / "pages"
+    told = (pages / "wan.ipynb").read_text() + (pages / "wan.json").read_text()
+    assert "ask rack2" in told and "rack1 refused KEY" in told
+    assert "192.0.2" not in told and "/k/lab" not in told and "op@" not in told
+    assert "op@192.0.2.11 refused" in capsys.readouterr().err     # who ran it may know
