@@ -169,6 +169,14 @@ def test_what_was_written_is_whole_after_the_host_s_processes_were_killed(lab):
     assert lab.disk("h1").served_so_far()["failed"] == 0
 
 
+def test_a_host_short_of_memory_writes_more_than_it_has_without_a_standstill():
+    limits = {"memory": "64M", "disk": {"size": "512M", "model": "ssd_2010"}}
+    with Lab.up(describe({"h1": limits}), LOCAL, new_id()) as small:
+        host = small.host("h1")
+        host.run("head -c 300M /dev/zero > data && sync && cmp -n 300M data /dev/zero", timeout=120)
+        assert small.broken_disks() == [] and small.disk("h1").served_so_far()["failed"] == 0
+
+
 def leftovers(lab_id) -> list[str]:
     """What a lab's disks have left, by the kernel."""
     mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"/{lab_id}/" in line]

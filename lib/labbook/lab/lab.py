@@ -219,8 +219,8 @@ class Lab:
             state = self._provider.ask_disk(self.id, host, "status")
         except LabError as error:
             return f"has ended, so that all requests to it fail ({error})"
-        why = "the disk below it is full" if state["full"] else "`labbook status` names its folder"
-        return f"failed {state['failed']} requests: {why}" if state["failed"] else ""
+        why = ": the disk below it is full" if state["full"] else ""
+        return f"failed {state['failed']} requests{why}" if state["failed"] else ""
 
     def facts(self) -> dict:
         """For the record: provider, hosts with site, role, cores and limits, links as asked.

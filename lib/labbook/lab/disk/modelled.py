@@ -1,6 +1,6 @@
 """Disks whose requests take the time of a model: their daemon, which serves a file for a loop device.
 
-The daemon is on_host/modelled_disk.c, compiled here. It does nothing before it is in the journal. It
+The daemon is on_host/modelled_disk/*.c, compiled here. It does nothing before it is in the journal. It
 serves `NAME.model/disk` from the sparse file `NAME.disk`; beside the lab's other state lie its log of
 served requests, its socket for questions, and what it complains of. It ends after its loop device.
 
@@ -27,7 +27,8 @@ from labbook.lab import deadline, kernel
 from labbook.lab.host import fuse
 
 KIND = "modelled disk"      # in a journal, with file, mount, pid, start and files
-SOURCE = Path(__file__).with_name("on_host") / "modelled_disk.c"
+SOURCES = Path(__file__).with_name("on_host") / "modelled_disk"
+PARTS = ("model.c", "requests.c", "file_system.c", "main.c")    # of one program, in this order
 PACKAGES = ("gcc", "libc6-dev", "libfuse3-dev")
 FLAGS = ("-O2", "-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-I/usr/include/fuse3", "-x", "c")
 LIBRARIES = ("-lfuse3", "-lpthread", "-lm")
@@ -37,12 +38,16 @@ MB = 10**6
 MS = 10**6      # ns
 
 
-def build(folder: Path, source: str | None = None) -> Path:
+def source() -> str:
+    """The program's text."""
+    return "".join(f'#line 1 "{name}"\n{(SOURCES / name).read_text()}' for name in PARTS)
+
+
+def build(folder: Path, source: str) -> Path:
     """Path of the program, compiled in `folder` unless that has it: root's own, with a digest in its name.
 
-    `source`: its text, where SOURCE is not there. OSError names the packages when it does not compile.
+    `source`: see above; on a user's host it has been sent. OSError names the packages when it does not compile.
     """
-    source = SOURCE.read_text() if source is None else source
     digest = hashlib.sha256("\0".join((source, *FLAGS, *LIBRARIES)).encode()).hexdigest()[:16]
     program = folder / f"modelled-disk-{digest}"
     if program.exists():

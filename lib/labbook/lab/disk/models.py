@@ -7,7 +7,7 @@
 There is no seek and no rotation for a request that begins where the last one ended, nor for a disk
 without `rpm`. `span` is the size of the whole disk (`span_gb`), or of the modelled one, which then
 stands for the whole. `channels` take so many requests at a time and share the rate; the fixed time
-(`fixed_ms`, a network) keeps neither a channel nor the rate. on_host/modelled_disk.c serves by these;
+(`fixed_ms`, a network) keeps neither a channel nor the rate. on_host/modelled_disk serves by these;
 `serve` computes the same in Python, which tests and benchmarks set beside it.
 
 Left out: zones (the rate is that of all tracks), the disk's own cache (a write takes as long as a

@@ -3,7 +3,7 @@
 ENTRY = [("arrived_ns", "<u8"), ("started_ns", "<u8"), ("ended_ns", "<u8"), ("replied_ns", "<u8"),
          ("place", "<u8"), ("size", "<u4"), ("seek_ns", "<u4"), ("rotation_ns", "<u4"), ("pid", "<u4"),
          ("waiting", "<u2"), ("write", "u1"), ("failed", "u1"), ("number", "<u4")]
-BYTES = 64          # of an entry: struct entry in on_host/modelled_disk.c
+BYTES = 64          # of an entry: struct entry in on_host/modelled_disk/model.c
 COLUMNS = ("number", "t_s", "place", "size_bytes", "write", "wait_ms", "seek_ms", "rotation_ms", "service_ms",
            "late_ms", "waiting", "failed", "pid")
 

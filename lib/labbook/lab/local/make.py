@@ -27,12 +27,13 @@ def make(plan: dict, given: list[int], state: Path, journal) -> None:
     OSError or ValueError when it fails; the journal then names what to undo.
     """
     cores = share_cores(plan["hosts"], given)
+    program = _disk_program(plan["hosts"])
     files = _write_files(plan, state)
     made = _Makers(journal)
     switch = made.sandbox(SWITCH, sandbox.idle, state / "switch.log")
     for host in plan["hosts"]:
         host["cores"] = cores.get(host["name"])
-        places = _limit(plan["lab"], host, host["cores"], state, journal)
+        places = _limit(plan["lab"], host, host["cores"], program, state, journal)
         places |= _freezer(plan["lab"], host["name"], journal)
         host["freezer"] = freezer.LIMIT in places
         spec = _spec(host, state, host.get("device"))
@@ -92,7 +93,13 @@ def _spec(host, state, device):
             "network": network_commands(host), "forward": int(host["role"] == "router")}
 
 
-def _limit(lab, host, cores, state, journal) -> dict[str, Path]:
+def _disk_program(hosts) -> Path | None:
+    """The daemon of modelled disks, compiled before anything is started; None where no disk has a model."""
+    mine = [host for host in hosts if "model" in host["limits"].get("disk", {})]
+    return modelled.build(Path(mine[0]["folder"]).parents[1] / PROGRAMS, modelled.source()) if mine else None
+
+
+def _limit(lab, host, cores, program, state, journal) -> dict[str, Path]:
     """Make the host's folder, disk and control groups; return the groups."""
     folder = Path(host["folder"])
     folder.mkdir(parents=True, mode=0o755)
@@ -100,7 +107,6 @@ def _limit(lab, host, cores, state, journal) -> dict[str, Path]:
     if limits.get("disk"):
         file, disk = folder.with_name(f"{host['name']}.disk"), limits["disk"]
         journal.write("loop", file=str(making.below_loop(file, disk)))
-        program = modelled.build(folder.parents[1] / PROGRAMS) if "model" in disk else None
         host["device"] = making.make(file, disk, journal, program, state, state.stat().st_uid)
         number = loop_device.number(host["device"])
     places = cgroups.folders(lab, host["name"], cgroups.wanted(limits))

@@ -128,7 +128,7 @@ class _Work:
 
         def anew():  # a lost connection may have left half a disk
             as_root.call(self.host, root.undo_disk, self.place, file=f"{place}.disk")
-            source = modelled.SOURCE.read_text() if "model" in wanted else ""
+            source = modelled.source() if "model" in wanted else ""
             return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted, source=source)
         return self._twice(anew)["number"]
 

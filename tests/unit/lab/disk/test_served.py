@@ -6,7 +6,7 @@ import pytest
 
 from labbook.lab.disk import served
 
-ENTRY = struct.Struct("<QQQQQIIIIHBBI")     # as struct entry in on_host/modelled_disk.c
+ENTRY = struct.Struct("<QQQQQIIIIHBBI")     # as struct entry in on_host/modelled_disk/model.c
 
 
 def entry(number, **values):
