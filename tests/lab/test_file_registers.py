@@ -4,43 +4,15 @@ and one that is put into the history is."""
 import time
 from itertools import product
 
-import pytest
-from small_labs import new_id
+from small_ceph import ceph, lab, mounts  # noqa: F401 (fixtures)
 
-from labbook.lab import Environment, Lab, LabDescription
-from labbook.systems.ceph.cluster import Ceph
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.registers import Registers
 from labbook.workloads.histories.calls import LIST, OK, READ, THERE, WRITE, metrics
 
-LAB = {"sites": ["room"], "hosts": {
-    "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
-    "mds[1-3]": {"site": "room", "role": "mds"},
-    "client[1-2]": {"site": "room", "role": "client", "limits": {"fuse": True}}}}
 KEYS = 2
 CLIENTS = dict(clients=3, calls_per_s=20.0, seed=1, seconds_at_most=200.0)
 ANOMALIES = ("lost_writes", "stale_reads", "phantom_values", "backward_reads", "own_backward_reads")
-
-
-@pytest.fixture(scope="module")
-def lab():
-    with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def ceph(lab):
-    return Ceph(lab.hosts.values(), active=2, standby=1).up()
-
-
-@pytest.fixture
-def mounts(lab, ceph):
-    made = [ceph.mount(host) for host in lab.role("client")]
-    try:
-        yield [mount.up() for mount in made]
-    finally:
-        for mount in made:
-            mount.destroy()
 
 
 def anomalies(history, slack_s) -> dict:

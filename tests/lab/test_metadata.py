@@ -3,45 +3,17 @@
 import time
 
 import pytest
-from small_labs import new_id
+from small_ceph import ceph, lab, mounts  # noqa: F401 (fixtures)
 
-from labbook.lab import Environment, Lab, LabDescription
 from labbook.papers.ceph_mds.crash_outcomes import failed_migrations, outcome
 from labbook.papers.ceph_mds.recovery import metrics_through, recovery_metrics
-from labbook.systems.ceph.cluster import Ceph
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import bonnie
 from labbook.workloads.files.inventory import compare, take, verdicts
 from labbook.workloads.files.load import begin_metadata, metadata
 from labbook.workloads.files.sample_tree import sample_tree
 
-LAB = {"sites": ["room"], "hosts": {
-    "mon": {"site": "room", "role": "mon"}, "osd[1-2]": {"site": "room", "role": "osd"},
-    "mds[1-3]": {"site": "room", "role": "mds"},
-    "client[1-2]": {"site": "room", "role": "client", "limits": {"fuse": True}}}}
 LOAD = dict(directories=4, files=64, seed=1, seconds_at_most=120)
-
-
-@pytest.fixture(scope="module")
-def lab():
-    with Lab.up(LabDescription.parse(LAB), Environment("local"), new_id()) as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def ceph(lab):
-    return Ceph(lab.hosts.values(), active=2, standby=1).up()
-
-
-@pytest.fixture
-def mounts(lab, ceph):
-    """A mount on each client host, gone after the test whatever became of the cluster."""
-    made = [ceph.mount(host) for host in lab.role("client")]
-    try:
-        yield [mount.up() for mount in made]
-    finally:
-        for mount in made:
-            mount.destroy()
 
 
 def paths(mounts):
