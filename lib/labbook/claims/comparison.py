@@ -63,7 +63,7 @@ class Comparison:
 
     def _take(self, points, arm, subtract):
         """Add an arm with the values of these points."""
-        limited = {(row["repeat"], self._setting(row, arm)) for row in points if row.get("client_limited") == 1}
+        limited = {(row["repeat"], self._setting(row, arm)) for row in points if is_limited(row, self.metric)}
         self.limited += len(limited)
         self._limited.append(limited)
         self._count_operations(points)
@@ -363,6 +363,13 @@ def _wanted(want) -> str:
     if isinstance(want, dict):
         return " and ".join(f"{word.replace('_', ' ')} {v:g}" for word, v in want.items())
     return str(want)
+
+
+def is_limited(row: dict, metric: str) -> bool:
+    """Whether the clients were the limit of this metric of a point: by its own `METRIC_limited`, which a point
+    of several phases has, otherwise by the point's `client_limited`."""
+    of_metric = row.get(f"{metric}_limited")
+    return (row.get("client_limited") if is_missing(of_metric) else of_metric) == 1
 
 
 def is_missing(value) -> bool:

@@ -50,8 +50,8 @@ metric at the point with these parameters.
 
 Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged
 geometrically and metrics arithmetically over their settings. A point at which the clients were the
-limit is a bound: the clients make a time (`_ms`, `_us`, `_s`) too long and a rate (`_per_s`) too low.
-So the number of its repeat is at most, or at least, the true one, or unknown, and counts against
+limit (`METRIC_limited`, or without it `client_limited`, is 1) is a bound: the clients make a time (`_ms`,
+`_us`, `_s`) too long and a rate (`_per_s`) too low. So the number of its repeat is at most, or at least, the true one, or unknown, and counts against
 every end of the interval that it does not make certain (claims/bounds.py). A setting at which that was
 so in most of the first repeats is left out of all, unless no setting is left. For `always` and
 `sometimes` such points are left out, and a repeat with one counts only for what was seen in it: the

@@ -1,6 +1,6 @@
 """Which points a claim needs: those that one of its arms selects, and those of their baseline."""
 
-from labbook.claims.comparison import matches
+from labbook.claims.comparison import is_missing, matches
 
 _ABSENT = object()      # equals no wanted value, and none is missing
 
@@ -21,6 +21,16 @@ def needs_point(claim: dict, *params: dict) -> bool:
     wanted += [{**arm, **rule["baseline"]["arm"]} for arm in wanted if "arm" in rule.get("baseline", {})]
     return any(all(_matches(one.get(name, _ABSENT), want) for name, want in arm.items())
                for one in params for arm in wanted)
+
+
+def fits(claim: dict, rows: list[dict], parameters) -> bool:
+    """Whether published points, which may be older than a claim, have what it compares: the parameters that its
+    rule names and, in some point that it selects, its metric."""
+    rule = claim["rule"]
+    named = {name for part in ("of", "than", "where") for name in rule.get(part, ())}
+    named |= {*rule.get("baseline", {}).get("arm", ()), *([rule["along"]] if "along" in rule else [])}
+    return named <= set(parameters) and any(
+        not is_missing(row.get(claim["metric"])) for row in rows if needs_point(claim, row))
 
 
 def _matches(value, want) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
-from labbook.claims.selection import is_tested, needs_point
+from labbook.claims.selection import fits, is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask
 
@@ -32,7 +32,9 @@ def judge(study, claim: dict, read: dict | None = None):
         experiment = experiment_of(study, claim)
         rows, conditions = _read(study, experiment, {} if read is None else read)
         parameters = experiment.parameters
-        if not study.run.published:
+        if study.run.published:
+            rows = rows if fits(claim, rows, parameters) else []
+        else:
             rows = [row for row in rows if not (row["stale"] and study.run.ask and study.run.remeasure)]
             whole = ask.whole_repeats(experiment, claim, rows)
             rows = [row for row in rows if row["repeat"] in whole]

@@ -13,6 +13,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
 from labbook.claims import claims, rules, verdict
+from labbook.claims.selection import fits, is_tested
 from labbook.study import machine_kind, published, results
 
 RULES = Path(claims.__file__).parent
@@ -81,6 +82,8 @@ def judge(study: str, machine: str) -> list[dict]:
         if name not in tables:
             tables[name] = _table(study, machine, run, name)
         rows, parameters, conditions = tables[name]
+        if is_tested(claim) and not fits(claim, rows, parameters):
+            rows = []
         judged.append(asdict(verdict.judge(
             claim, rows, parameters, study=study, file=claims.path(study), profile=run["profile"],
             conditions=conditions, environment=conditions.get("environment", ""), known=known, run="published")))

@@ -177,6 +177,13 @@ def test_two_limited_arms_say_nothing_of_their_ratio():
     assert (found.interval.low, found.interval.high) == (-math.inf, math.inf)
 
 
+def test_a_metric_with_a_mark_of_its_own_is_limited_by_that_alone():
+    """A point of several phases: the clients may have limited one of them, and no other."""
+    for of_metric, of_point, says in ((0, 1, False), (1, 0, True), (None, 1, True)):
+        data = [row | {"mean_ms_limited": of_metric, "client_limited": of_point} for row in rows(factor(2))]
+        assert ("the clients were the limit" in judged({"name": "greater"} | AB, data).reason) is says
+
+
 def test_operations_that_failed_are_told_with_the_verdict():
     data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
     assert "90 of 3600 operations failed" in judged({"name": "greater"} | AB, data).reason

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labbook.claims.selection import needs_point
+from labbook.claims.selection import fits, needs_point
 
 
 def claim(**rule):
@@ -30,3 +30,16 @@ def test_a_claim_needs_the_points_of_its_arms(rule, params, needed):
 def test_a_paired_point_is_needed_for_any_of_its_arms():
     assert needs_point(claim(**OF_A), {"store": "c", "clients": 9}, {"store": "b", "clients": 9})
     assert not needs_point(claim(**OF_A), {"store": "c", "clients": 9}, {"store": "b", "clients": 1})
+
+
+RATE = {"metric": "rate", "rule": {"name": "greater", **OF_A}}
+ROW = {"store": "a", "clients": 9, "rate": 1.0}
+
+
+@pytest.mark.parametrize("rows, parameters, fitting", [
+    ([ROW], ("store", "clients"), True), ([], (), False),
+    ([ROW], ("store",), False),                                             # `clients` came later
+    ([ROW | {"rate": None}], ("store", "clients"), False), ([{"store": "a", "clients": 9}], ("store", "clients"), False),
+    ([ROW | {"clients": 1}], ("store", "clients"), False)])                 # only others have the metric
+def test_published_points_fit_a_claim_if_they_have_its_parameters_and_metric(rows, parameters, fitting):
+    assert fits(RATE, rows, parameters) is fitting

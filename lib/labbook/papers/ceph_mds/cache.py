@@ -106,7 +106,7 @@ def of_both_orders(metrics: dict) -> dict:
     without orders, which reports {op}_per_s itself.
     """
     combined = {}
-    for op in ("create", "stat", "delete"):
+    for op in ("create", "stat", "reread", "delete"):
         names = [f"{order}_{op}_per_s" for order in ("sequential", "random")]
         if not set(names) <= set(metrics):
             continue

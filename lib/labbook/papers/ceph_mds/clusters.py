@@ -1,13 +1,12 @@
 """Ceph clusters and mounts for a point, and functions that wait for their states."""
 
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab import LabDescription
 from labbook.systems.ceph.cluster import Ceph
 from labbook.systems.ceph.config import check_hosts
-from labbook.workloads.clients.cpu import server_cpu
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import fits
 from labbook.workloads.files.load import PATTERNS
@@ -17,19 +16,21 @@ TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay
              "restart": {"standby": 0}, "mds_fail": {"standby": 1}}
 # Function of the number of ranks: the ranks to which directories are pinned in turn.
 PINS = {"none": lambda ranks: [], "one": lambda ranks: [0], "spread": lambda ranks: list(range(ranks))}
-ALLOWED = {"tool": ["bonnie", "own"], "pin": list(PINS), "pattern": list(PATTERNS), "how": list(TAKEOVERS),
+ALLOWED = {"tool": ["bonnie", "own", "remount"], "pin": list(PINS), "pattern": list(PATTERNS), "how": list(TAKEOVERS),
            "load": ["idle", "load", "migrating"], "rank": [0, 1]}
 
 
 def ceph_settings(params: dict) -> dict:
-    """The settings of Ceph among a point's parameters: osds, replication, mds (active ones), and the
-    standbys by `spare` or `how`."""
+    """The settings of Ceph among a point's parameters: osds, replication, mds (active ones), balance_s, grace_s,
+    and the standbys by `spare` or `how`."""
     spares = {}
     if "spare" in params:
         spares = {"standby": int(params["spare"])}
     elif "how" in params:
         spares = TAKEOVERS[params["how"]]
-    return {name: params[name] for name in ("osds", "replication")} | {"active": params["mds"]} | spares
+    grace = {"beacon_grace_s": params["grace_s"]} if "grace_s" in params else {}
+    return {name: params[name] for name in ("osds", "replication", "balance_s")} | {
+        "active": params["mds"]} | grace | spares
 
 
 def check_points(experiment) -> None:
@@ -48,23 +49,51 @@ def check_points(experiment) -> None:
 
 
 def bring_up(attempt) -> Ceph:
-    """The point's cluster, which all points of a block share."""
-    settings = ceph_settings(attempt.point.params)
-    return attempt.setup(lambda lab: Ceph(list(lab.hosts.values()), **settings).up())
+    """The point's cluster, which all points of a block share; once it is up, each metadata server has
+    `mds_share` of a core."""
+    return attempt.setup(lambda lab: cluster_up(lab, attempt.point))
+
+
+def cluster_up(lab, point) -> Ceph:
+    servers = [host.name for host in lab.hosts.values() if host.role == "mds"]
+    for name in servers:
+        lab.limit(name, None)
+    ceph = Ceph(list(lab.hosts.values()), **ceph_settings(point.params)).up()
+    for name in servers:
+        lab.limit(name, point.mds_share)
+    return ceph
+
+
+def bring_up_whole(attempt) -> Ceph:
+    """The same, where an earlier point has killed a server: a new cluster unless all its servers are back."""
+    ceph = bring_up(attempt)
+    try:
+        ceph.await_formed()
+    except SystemFailure:
+        ceph.up()
+    return ceph
 
 
 @contextmanager
-def mounted(attempt, ceph, number=1, cache_inodes=None):
+def mounted(attempt, ceph, number=1, cache_inodes=None, name="client"):
     """Context with `number` new mounts, spread over the client hosts: a list of mounts for each host.
 
     cache_inodes: size of each client's cache; by default as shipped.
     """
     hosts = Crew.of(attempt.lab).hosts
-    mounts = [ceph.mount(hosts[i % len(hosts)], name=f"client{i + 1}", cache_inodes=cache_inodes).up()
+    mounts = [ceph.mount(hosts[i % len(hosts)], name=f"{name}{i + 1}", cache_inodes=cache_inodes).up()
               for i in range(number)]
     yield [[one for one in mounts if one.host is host] for host in hosts[:number]]
     for one in mounts:
         one.end()
+
+
+@contextmanager
+def remounted(attempt, ceph, stages: int, *mount):
+    """Context with `stages` further lists of mounts as `mounted` gives them, for clients to go on in."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(mounted(attempt, ceph, *mount, name=f"fresh{stage + 1}-"))
+               for stage in range(stages)]
 
 
 def paths(mounts) -> list[list[str]]:
@@ -72,9 +101,9 @@ def paths(mounts) -> list[list[str]]:
     return [[str(one.path) for one in of_host] for of_host in mounts]
 
 
-def fuse_cpu_s(mounts) -> float:
-    """CPU seconds that the ceph-fuse processes of all mounts have used."""
-    return sum(server_cpu(one) for of_host in mounts for one in of_host)
+def fuse_processes(*lists) -> list:
+    """The processes of ceph-fuse of several lists of mounts."""
+    return [one.process for mounts in lists for of_host in mounts for one in of_host]
 
 
 def reached(condition, seconds: float, between_s: float = 0.2) -> bool:

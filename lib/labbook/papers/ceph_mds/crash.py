@@ -1,6 +1,9 @@
 """The paper's crash (section 4, figure 9): kill one of two metadata servers, then read all metadata again.
 
-Parameters of a point, beside the cluster's: spare (whether there is a standby), rank (that is killed),
+One cluster sees several crashes, one after the other: the dead server is started again after each, and the next
+one has files and clients of its own. Where a server does not come back, the next crash has a new cluster.
+
+Parameters of a point, beside the cluster's (grace_s is the silence after which a server counts as dead): spare (whether there is a standby), rank (that is killed),
 load ("idle"; "load": clients make, rename and delete files of their own; "migrating": a directory
 begins to migrate from rank 1 to rank 0), directories and files (of each directory), moved_files (of the
 migrating one), load_clients, load_directories, load_files (of the load); look_s (time limit for a client
@@ -23,7 +26,7 @@ from labbook.papers.ceph_mds import crash_outcomes
 from labbook.papers.ceph_mds.clusters import (
     all_active,
     await_pinned,
-    bring_up,
+    bring_up_whole,
     check_points,
     has_left,
     mounted,
@@ -36,7 +39,7 @@ from labbook.workloads.files.inventory import MISSING, THERE, compare, take
 from labbook.workloads.files.load import begin_metadata
 from labbook.workloads.files.sample_tree import sample_tree
 
-MOVED_SEED = 1000       # of the migrating tree; far from the seeds of the other trees
+MOVED_SEED = 100_000    # of the migrating tree; far from the seeds of the other trees
 NAN = float("nan")
 LOAD_METRICS = ("load_names", "load_lost", "load_back", "load_off")
 
@@ -51,12 +54,12 @@ def measure_crashes(experiment) -> None:
     check_points(experiment)
     for point in experiment.remaining():
         with experiment.study.attempt(point) as attempt:
-            ceph = bring_up(attempt)
+            ceph = bring_up_whole(attempt)
             facts = ceph.facts()        # while all servers can answer
             second_client = has_second_client(point)
             with mounted(attempt, ceph, 1 + second_client) as mounts:
                 run = CrashRun(attempt, ceph, mounts[0][0], mounts[1][0] if second_client else None)
-                metrics = run.metrics() | {"second_client": float(second_client)}
+                metrics = run.metrics() | {"second_client": float(second_client), "crash_number": float(point.order)}
             attempt.record(metrics=metrics, facts=facts)
 
 
@@ -72,6 +75,7 @@ class CrashRun:
         self.point, self.crew = attempt.point, Crew.of(attempt.lab)
         self.ceph, self.mount, self.other = ceph, mount, other
         self.fresh_host = self.crew.hosts[-1]
+        self.seed = 100 * self.point.repeat + self.point.order     # no other tree of this cluster has it
         self.moved = self.giver = self.stream = None    # the migrating directory and its server; the load
 
     def metrics(self) -> dict:
@@ -119,10 +123,10 @@ class CrashRun:
         """
         point, mount = self.point, self.mount
         trees = [sample_tree(mount.host, mount.path, directories=point.directories, files=point.files,
-                             seed=point.repeat, pins=[0, 1], pin=0)]
+                             seed=self.seed, pins=[0, 1], pin=0)]
         if point.load == "migrating":
             trees += [sample_tree(mount.host, mount.path, directories=1, files=point.moved_files,
-                                  seed=MOVED_SEED + point.repeat, pins=[1])]
+                                  seed=MOVED_SEED + self.seed, pins=[1])]
         folders = [tree.rpartition("/")[2] for tree in trees]
         for folder, number in zip(folders, (point.directories // 2, 1)):
             await_pinned(self.ceph, folder, number)
@@ -156,7 +160,7 @@ class CrashRun:
         if point.load != "load":
             return
         self.stream = begin_metadata(self.crew, [[str(self.mount.path)]], **load_sizes(point), pins=[0, 1],
-                                     seed=point.repeat, seconds_at_most=point.seconds_at_most,
+                                     seed=self.seed, seconds_at_most=point.seconds_at_most,
                                      call_seconds=point.call_seconds)
         await_pinned(self.ceph, self.stream.folder, point.load_clients * point.load_directories // 2)
 

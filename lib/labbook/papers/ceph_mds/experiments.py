@@ -1,7 +1,7 @@
 """The experiments on running servers: rates of metadata operations, caches, and recoveries.
 
-Every point has osds ("memory" or "disk"), replication and mds (active metadata servers), and
-directories and files (of each directory), and seconds_at_most (time limit of the benchmark or the load).
+Every point has osds ("memory" or "disk"), replication, mds (active metadata servers), mds_share (of a core, of
+each), balance_s (between two rounds of the balancer), and directories and files (of each directory), and seconds_at_most (time limit of the benchmark or the load).
 Points of MetadataBench also have watch_s (interval of observing the metadata servers) and rest_within_s
 (time limit for purging earlier files from the OSDs); recoveries bin_seconds (of calls over time).
 """
@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 
 from labbook.errors import SystemFailure
+from labbook.papers.ceph_mds import client_limits
 from labbook.papers.ceph_mds.cache import (
     cache_metrics,
     figure_lists,
@@ -23,24 +24,27 @@ from labbook.papers.ceph_mds.clusters import (
     await_pinned,
     bring_up,
     check_points,
-    fuse_cpu_s,
+    fuse_processes,
     has_left,
     mounted,
     paths,
     reached,
+    remounted,
 )
 from labbook.papers.ceph_mds.recovery import in_order, metrics_through, recovery_metrics
-from labbook.workloads.clients.cpu import ceilings_in, cpus_together, limited_by_clients
+from labbook.systems.cluster import in_parallel
+from labbook.workloads.clients.cpu import cpus_together
+from labbook.workloads.clients.cpu_watch import CpuWatch
 from labbook.workloads.clients.driver import clocks
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import bonnie
 from labbook.workloads.files.inventory import compare, take
-from labbook.workloads.files.load import PHASES, begin_metadata, metadata
+from labbook.workloads.files.load import begin_metadata, metadata
 from labbook.workloads.files.sample_tree import sample_tree
 
 NAN = float("nan")
-ISSUED = "_issued_per_s"     # with a phase before it: of each client host, calls a second while it issued calls
+REMOUNTS = 2    # of the tool that reads again by fresh mounts: one in each order
 
 
 def measure_ceiling(ceilings) -> None:
@@ -69,8 +73,8 @@ class MetadataBench:
         self.study, self.ceilings = ceilings.study, ceilings
 
     def rates(self, experiment) -> None:
-        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie" or "own";
-        own if it has none). Optional: clients (each with a mount), shared (whether they share their
+        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie"; "own"; or
+        "remount", which are own clients that also reread by a fresh mount; own if it has none). Optional: clients (each with a mount), shared (whether they share their
         directories), cache_inodes (of each client), pattern (other calls) for phase_s."""
         self._measure(experiment, by_tool)
 
@@ -91,12 +95,12 @@ class MetadataBench:
             with self.study.attempt(point) as attempt:
                 ceph = bring_up(attempt)
                 rested = at_rest(ceph, point.rest_within_s)
-                with mounted(attempt, ceph, _clients(point), point.params.get("cache_inodes")) as mounts:
-                    used = fuse_cpu_s(mounts)
-                    with ceph.watch(point.watch_s) as watch:
-                        rows, phases, metrics = act(attempt, mounts)
-                    seen, fuse = watch.end(), mounts[0][0].facts()
-                    metrics |= self._client_limits(attempt, metrics, phases, fuse_cpu_s(mounts) - used)
+                with mounted(attempt, ceph, *_mount(point)) as mounts, remounted(
+                        attempt, ceph, _stages(point), *_mount(point)) as fresh:
+                    with CpuWatch(fuse_processes(mounts, *fresh)) as cpu, ceph.watch(point.watch_s) as watch:
+                        rows, phases, metrics = act(attempt, mounts, fresh)
+                    seen, fuse = watch.end(), [mounts, *fresh][-1][0][0].facts()
+                    metrics |= self.limits(attempt, metrics, phases, cpu)
                 facts = ceph.facts()
                 metrics |= server_metrics(metrics, seen, phases) | more(point, rows, phases, seen)
                 metrics |= {"up_s": ceph.up_s, "rested": float(rested),
@@ -105,47 +109,34 @@ class MetadataBench:
                 attempt.record(rows, metrics=metrics, facts=facts | {"mount": fuse},
                                series={"seen": seen.drop(columns="owned"), "phases": phases})
 
-    def _client_limits(self, attempt, metrics, phases, fuse_cpu_s) -> dict:
-        """fuse_cpu_share: share of the clients' cores used by ceph-fuse during the phases; client_limited: 1
-        where the clients, with ceph-fuse, may have been the limit of any phase."""
+    def limits(self, attempt, metrics, phases, cpu) -> dict:
+        """The phases that the clients may have limited; see client_limits."""
         clients = _clients(attempt.point)
-        cores = cpus_together(Crew.of(attempt.lab).hosts[:clients])
-        seconds = float((phases["to_s"] - phases["from_s"]).sum()) * cores
-        share = (metrics["clients_cpu_s"] + fuse_cpu_s) / seconds
-        ceilings = ceilings_of(self.ceilings.summary(), clients)
-        return {"fuse_cpu_share": fuse_cpu_s / seconds, "client_limited": float(any(
-            limited_by_clients(issued_in(phase, metrics), ceilings_in_phase(ceilings, phase), share)
-            for phase in phases["phase"]))}
+        return client_limits.client_limits(
+            metrics, phases, client_limits.ceilings_of(self.ceilings.summary(), clients), cpu.used,
+            cpus_together(Crew.of(attempt.lab).hosts[:clients]))
 
 
 def _clients(point) -> int:
     return point.params.get("clients", 1)
 
 
-def ceilings_of(ceilings, clients: int):
-    """The ceilings of `clients` clients, or of the next larger measured number; empty without one."""
-    enough = ceilings[ceilings["clients"] >= clients] if len(ceilings) else ceilings
-    return enough[enough["clients"] == enough["clients"].min()] if len(enough) else enough
+def _mount(point) -> tuple:
+    """Number of mounts, and the size of each client's cache."""
+    return _clients(point), point.params.get("cache_inodes")
 
 
-def ceilings_in_phase(ceilings, phase: str) -> list[list[float]]:
-    """Of each ceiling, the calls a second of each client host in a phase of this name; in those of other
-    patterns, in the slowest phase that was measured."""
-    known = [f"{name}{ISSUED}" for name in ([phase] if phase in PHASES["bonnie"] else PHASES["bonnie"])]
-    return [list(map(min, zip(*lists))) for lists in zip(*(ceilings_in(ceilings, metric) for metric in known))]
+def _stages(point) -> int:
+    return REMOUNTS if point.params.get("tool") == "remount" else 0
 
 
-def issued_in(phase: str, metrics: dict) -> list[float]:
-    """Calls a second of each client host in a phase; those of bonnie++, which works on one, are its rate."""
-    return metrics.get(f"{phase}{ISSUED}", [metrics.get(f"{phase}_per_s", 0.0)])
-
-
-def by_tool(attempt, mounts):
+def by_tool(attempt, mounts, fresh=()):
     """Run the point's tool; returns rows (None for bonnie++), phases and metrics."""
-    return by_bonnie(attempt, mounts) if attempt.point.params.get("tool") == "bonnie" else by_own(attempt, mounts)
+    run = by_bonnie if attempt.point.params.get("tool") == "bonnie" else by_own
+    return run(attempt, mounts, fresh)
 
 
-def by_bonnie(attempt, mounts):
+def by_bonnie(attempt, mounts, fresh=()):
     """Run bonnie++; returns None, its phases (with from_s, to_s (epoch) and operations) and metrics."""
     mount, point = mounts[0][0], attempt.point
     offset_s = clocks(Crew.of(attempt.lab))[0][0]
@@ -156,8 +147,11 @@ def by_bonnie(attempt, mounts):
     return None, phases, load.metrics | {"bonnie_version": load.csv.split(",")[1]}
 
 
-def by_own(attempt, mounts):
+def by_own(attempt, mounts, fresh=()):
     """Run this library's clients; returns rows, phases and metrics.
+
+    fresh: lists of mounts, in the next of which each rereading goes on once the earlier mount has ended, so
+    that no client's cache answers.
 
     Phases last phase_s, or until all operations are done. Between phases is a pause of two
     observations, so that each observation belongs to one phase.
@@ -165,8 +159,14 @@ def by_own(attempt, mounts):
     point, first = attempt.point, mounts[0][0]
     ranks = PINS[point.params.get("pin", "none")](point.mds)
     homes = [first.ceph.pin_folder(first, f"rank{rank}", rank) for rank in ranks]
-    load = metadata(Crew.of(attempt.lab), paths(mounts), pattern=point.params.get("pattern", "bonnie"),
-                    clients=_clients(point), directories=point.directories, files=point.files,
+    pattern, earlier = point.params.get("pattern", "remount" if fresh else "bonnie"), iter([mounts, *fresh])
+
+    def before_phase(phase):
+        if phase.endswith("reread"):
+            in_parallel([one for of_host in next(earlier) for one in of_host], lambda one: one.end())
+
+    load = metadata(Crew.of(attempt.lab), paths(mounts), pattern=pattern, fresh=[paths(stage) for stage in fresh],
+                    before_phase=before_phase, clients=_clients(point), directories=point.directories, files=point.files,
                     shared=point.params.get("shared", False), phase_s=point.params.get("phase_s", 0.0),
                     pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=point.seconds_at_most)
     phases = load.phases.assign(from_s=load.started + load.phases["started_s"],

@@ -30,7 +30,8 @@ PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("crea
 # Where the OSDs keep objects, for the table of differences.
 STORES = {"memory": "the OSDs' objects are in memory", "disk": "BlueStore in a file of each OSD's host"}
 # Section 3, figures 6 to 8: the rate with two servers over that with one.
-STATED = {"create": "no large difference", "stat": "no large difference", "delete": "0.1 to 0.5"}
+STATED = {"create": "no large difference", "stat": "no large difference", "reread": "no large difference",
+          "delete": "0.1 to 0.5"}
 
 # Labels of metrics in tables.
 DELETING = {"sequential_delete_per_s": "Deleting in order, files a second", "random_delete_per_s": "at random",
@@ -42,6 +43,9 @@ CACHED = {"one_has_after_create": "Cached by one MDS after creating, of all",
           "most_directories_at_once": "most directories in one",
           "directories_a_tree": "in one tree, while one directory is worked in",
           "left_after_move": "Left with the source after the largest"}
+SWEEP = {"create_residual_12": "12 directories over the trend of all others", "create_residual_16": "16",
+         "create_residual_20": "20", "create_most_over_least": "The trend's most over its least number"}
+SPREAD = {"create_per_s": "Creating, files a second", "stat_per_s": "reading", "delete_per_s": "deleting"}
 _CLIENTS = {"survivor": "surviving client", "fresh": "fresh"}
 _WORDS = {"right": "Right", "wrong": "Wrong", "missing": "Missing", "unobtainable": "Not obtainable"}
 OUTCOMES = {f"{client}_outcome_{what}": f"{word}, {who}"
@@ -90,8 +94,34 @@ def by_phase(summary: pd.DataFrame, op: str) -> pd.DataFrame:
     if not columns:
         return summary
     others = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
-    long = summary.melt(others, columns, "phase", "phase_per_s")
-    return long.assign(phase=long["phase"].str.removesuffix("_per_s"))
+    return pd.concat([limited(summary, metric)[others].assign(
+        phase=metric.removesuffix("_per_s"), phase_per_s=summary[metric]) for metric in columns], ignore_index=True)
+
+
+def limited(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The summary with `client_limited` of this metric, where it has a mark of its own."""
+    mark = f"{metric}_limited"
+    if mark not in summary:
+        return summary
+    return summary.assign(client_limited=summary[mark].fillna(summary.get("client_limited", 0.0)))
+
+
+def of_own_clients(summary: pd.DataFrame) -> pd.DataFrame:
+    """The points of this study's clients, which read again by a fresh mount; those of earlier runs do not."""
+    if not len(summary):
+        return summary
+    again = of(summary, tool="remount")
+    return again if len(again) else of(summary, tool="own")
+
+
+def by_number(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A sweep's rates, a row for each number of `directories`."""
+    found = {int(name.rpartition("_")[2]): name for name in summary
+             if name.startswith(f"{metric}_") and name.rpartition("_")[2].isdigit()}
+    if not len(summary) or not found:
+        return summary
+    return pd.concat([summary.assign(**{"directories": number, metric: summary[name]})
+                      for number, name in sorted(found.items())], ignore_index=True)
 
 
 def rates_over_directories(summary: pd.DataFrame, op: str, x_label: str, label: str) -> Picture:

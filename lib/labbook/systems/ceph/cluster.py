@@ -37,7 +37,8 @@ class Ceph(Cluster):
     replay: standby-replay. Each standby follows one rank and can take over only that rank; without
         `standby` there are as many standbys as ranks.
     cache_mb: mds_cache_memory_limit.
-    balancer: run the MDS balancer every 10 s (Ceph's default), or never.
+    balancer: run the MDS balancer, or never.
+    balance_s: seconds between two rounds of the balancer (Ceph's default is 10); its other times are scaled.
     beacon_grace_s: mds_beacon_grace, after which an MDS without beacons counts as dead.
     propose_s: paxos_propose_interval, during which the monitor collects changes.
 

@@ -9,13 +9,14 @@ from labbook.errors import InputError
 FILE = "settings of ceph"
 KEYRING, CONF = "keyring", "ceph.conf"
 DEFAULTS = {"grace": 15, "beacon": 4, "tick": 5}  # Ceph's, in s; see `detection`
+BALANCING = {"mds_bal_interval": 10, "mds_decay_halflife": 5, "mds_bal_sample_interval": 3}  # Ceph's, in s
 MON_PORTS = {"v2": 3300, "v1": 6789}
 FS_NAME = "labbook"
 POOLS = ("meta", "data")
 PGS = 16    # per pool
 ADMIN = "client.admin"
 # Options of a running MDS that enter the facts.
-MDS_FACTS = ("mds_cache_memory_limit", "mds_bal_interval", "mds_beacon_interval",
+MDS_FACTS = ("mds_cache_memory_limit", "mds_bal_interval", "mds_decay_halflife", "mds_beacon_interval",
              "mds_beacon_grace", "mds_beacon_mon_down_grace", "mon_tick_interval",
              "paxos_propose_interval")
 SECONDS = {"type": ["number", "null"], "exclusiveMinimum": 0}
@@ -27,6 +28,7 @@ SETTINGS = {
     "replay": {"type": "boolean", "default": False},
     "cache_mb": {"type": ["integer", "null"], "minimum": 1, "default": None},
     "balancer": {"type": "boolean", "default": True},
+    "balance_s": {"type": ["integer", "null"], "minimum": 1, "default": None},
     "beacon_grace_s": {**SECONDS, "minimum": 3, "default": None},
     "propose_s": {**SECONDS, "default": 0.2},
 }
@@ -96,9 +98,23 @@ def options(settings: dict) -> dict:
         found["paxos_propose_interval"] = settings["propose_s"]
     if settings["cache_mb"] is not None:
         found["mds_cache_memory_limit"] = settings["cache_mb"] << 20
+    found |= balancing(settings["balance_s"])
     if not settings["balancer"]:
         found["mds_bal_interval"] = 0
     return {**found, **detection(settings["beacon_grace_s"])}
+
+
+def balancing(interval_s: int | None) -> dict:
+    """Options that scale the balancer to this interval; {} for None.
+
+    The half-life of a directory's load and the time between two samples keep their default share of the
+    interval, so that the balancer sees as much change between two rounds as with Ceph's 10 s.
+    """
+    if interval_s is None:
+        return {}
+    share = interval_s / BALANCING["mds_bal_interval"]
+    return {**{name: round(default * share, 3) for name, default in BALANCING.items()},
+            "mds_bal_interval": interval_s}
 
 
 def detection(grace_s: float | None) -> dict:

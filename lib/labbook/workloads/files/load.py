@@ -16,6 +16,9 @@ __all__ = ["PATTERNS", "PHASES", "Load", "Stream", "begin_metadata", "metadata"]
 PHASES = {
     "bonnie": ("sequential_create", "sequential_stat", "sequential_delete",
                "random_create", "random_stat", "random_delete"),
+    "remount": tuple(f"{order}_{op}" for order in ("sequential", "random")
+                     for op in ("create", "stat", "reread", "delete")),
+    "creates": ("sequential_create",),
     "mixed": ("mixed",),
     "hot": ("create", "stat", "delete"),
     "deep": ("mkdir", "create", "stat", "readdir", "delete"),
@@ -30,8 +33,8 @@ WRITE_SECONDS = 60
 
 
 def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, files: int,
-             shared: bool = False, phase_s: float = 0, pause_s: float = 0, homes=None, seed: int,
-             seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Load:
+             shared: bool = False, phase_s: float = 0, pause_s: float = 0, homes=None, fresh=(),
+             before_phase=None, seed: int, seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, go through the pattern's phases.
 
     `paths`: one item for each client host: its mounted folder, or a list of several, which its
@@ -44,14 +47,22 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
     folders below each path, in which directories are made in turn: directory i in the i-th, of
     client n's own directories in the (i+n)th. After `seconds_at_most` no new call is made; one that
     does not return within `call_seconds` after that is a row with the error "blocked".
+
+    "remount" is "bonnie" with a further reading of all files in each order, and what follows, through other
+    mounts: `fresh` has the mounts of each rereading, as `paths` has the first ones. `before_phase(phase)` is
+    called in the pause before a phase; the clients have left the earlier mounts then.
     """
     if homes and pattern != "bonnie":
         raise InputError(f"{pattern!r} has folders of its own", key="homes", allowed="for bonnie")
+    fresh = [list(stage) for stage in fresh]
+    wanted = sum(phase.endswith("reread") for phase in PHASES.get(pattern, ()))
+    if len(fresh) != wanted:
+        raise InputError(f"{len(fresh)} lists of fresh mounts", key="fresh", allowed=f"{wanted} for {pattern!r}")
     clients = _Clients(crew, paths, _spec(
         pattern=pattern, clients=clients, directories=directories, files=files, shared=shared,
         phase_s=phase_s, pins=None, homes=homes, rate_per_s=None, seed=seed,
-        seconds_at_most=seconds_at_most, call_seconds=call_seconds))
-    return clients.end(float(clients.lead(pause_s)))
+        seconds_at_most=seconds_at_most, call_seconds=call_seconds), fresh)
+    return clients.end(float(clients.lead(pause_s, before_phase)))
 
 
 class Stream(clients_driver.Stream):
@@ -86,25 +97,28 @@ def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, dir
 class _Clients:
     """Clients on the crew's hosts, ready for their first phase when this has been constructed."""
 
-    def __init__(self, crew, paths, spec: dict):
+    def __init__(self, crew, paths, spec: dict, fresh=()):
         self._spec, self.folder, self.seconds = spec, spec["folder"], spec["seconds_at_most"]
         places = work_places(paths, len(crew.hosts))
-        specs = [dict(of_host, paths=of_paths)
-                 for of_host, of_paths in zip(shares(spec, len(places)), places)]
+        further = [work_places(stage, len(crew.hosts)) for stage in fresh]
+        specs = [dict(of_host, paths=of_paths, fresh=[stage[number] for stage in further])
+                 for number, (of_host, of_paths) in enumerate(zip(shares(spec, len(places)), places))]
         self.clients = Clients(crew, runner, specs, READY_SECONDS + FILE_SECONDS * (
             spec["files"] * spec["directories"] * spec["clients"]))
 
-    def lead(self, pause_s: float) -> bool:
+    def lead(self, pause_s: float, before_phase=None) -> bool:
         """Let all begin each phase together; returns when they have ended, or do not answer:
-        whether the time was up."""
+        whether the time was up. `before_phase(phase)` is called in the pause before a phase."""
         start = self.clients.start()
         until = time.monotonic() + start - time.time() + self.seconds
-        for _ in self._spec["phases"]:
+        for phase in [*self._spec["phases"][1:], None]:
             seconds = max(0, until - time.monotonic()) + SETTLE_SECONDS
             found = self.clients.progress(seconds, 30)
             if not all(running and number not in (None, AT_END) for number, running in found):
                 break
             time.sleep(pause_s)
+            if before_phase is not None:
+                before_phase(phase)
             self.clients.start()
         return time.monotonic() > until
 

@@ -15,7 +15,7 @@ BLOCKED_WORD = "blocked"
 CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("directory", "<u2"), ("errno", "<u2"),
                  ("phase", "u1"), ("op", "u1")])   # the sheet's ROW
 # The operation that a phase is about, where it is not named after it.
-OWN = {"delete": "unlink", "across": "rename"}
+OWN = {"delete": "unlink", "across": "rename", "reread": "stat"}
 
 
 @dataclass(frozen=True)

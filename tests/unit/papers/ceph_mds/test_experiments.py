@@ -11,16 +11,19 @@ from paper_stand_ins import point as a_point
 from labbook import paths
 from labbook.errors import InputError, SystemFailure
 from labbook.papers.ceph_mds import clusters, experiments
+from labbook.workloads.files.load import PHASES as PATTERN_PHASES
 
 
 def point(repeat=1, **params):
-    return a_point(repeat=repeat, **{"osds": "memory", "replication": 1, "mds": 2, "directories": 4, "files": 1024,
+    return a_point(repeat=repeat, **{"osds": "memory", "replication": 1, "mds": 2, "mds_share": 0.2, "balance_s": 1,
+                                     "directories": 4, "files": 1024,
                                      "watch_s": 0.25, "rest_within_s": 60, "seconds_at_most": 900, **params})
 
 
 def test_who_takes_over_decides_the_standbys():
-    params = {"osds": "memory", "replication": 2, "mds": 2}
-    assert clusters.ceph_settings(params) == {"osds": "memory", "replication": 2, "active": 2}
+    params = {"osds": "memory", "replication": 2, "mds": 2, "balance_s": 1}
+    assert clusters.ceph_settings(params) == {"osds": "memory", "replication": 2, "balance_s": 1, "active": 2}
+    assert clusters.ceph_settings(params | {"grace_s": 5})["beacon_grace_s"] == 5
     assert clusters.ceph_settings(params | {"spare": True})["standby"] == 1
     assert clusters.ceph_settings(params | {"how": "standby_replay"})["replay"]
     assert clusters.ceph_settings(params | {"how": "restart"})["standby"] == 0
@@ -76,39 +79,6 @@ def test_remote_hosts_keep_the_ceilings_files_below_the_labs_folder():
     assert experiments.in_memory(SimpleNamespace(is_remote=True, root="/srv/lab/c1")) == "/srv/lab/c1/ceiling"
 
 
-def ceilings(*given):
-    """Each of a number of clients, with its rates in a phase of creates and in all others."""
-    return pd.DataFrame([{"clients": clients, **{f"{phase}_issued_per_s": others for phase in experiments.PHASES["bonnie"]},
-                          "sequential_create_issued_per_s": creates} for clients, creates, others in given])
-
-
-def test_the_ceiling_is_that_of_as_many_clients_or_the_next_more():
-    found = ceilings((1, [10.0], [50.0]), (8, [30.0, 32.0], [60.0, 70.0]), (8, [40.0, 31.0], [60.0, 80.0]))
-    assert [list(experiments.ceilings_of(found, n)["clients"]) for n in (1, 4, 8, 9)] == [[1], [8, 8], [8, 8], []]
-    assert not len(experiments.ceilings_of(pd.DataFrame(), 1))
-    of_eight = experiments.ceilings_of(found, 4)
-    assert experiments.ceilings_in_phase(of_eight, "sequential_create") == [[30, 32], [40, 31]]
-    assert experiments.ceilings_in_phase(of_eight, "random_stat") == [[60, 70], [60, 80]]
-    assert experiments.ceilings_in_phase(of_eight, "mixed") == [[30, 32], [40, 31]]     # the slowest
-    assert experiments.ceilings_in_phase(of_eight[:0], "mixed") == []
-
-
-@pytest.mark.parametrize("metrics, limited", [
-    ({"sequential_create_issued_per_s": [6.0]}, 0), ({"sequential_create_issued_per_s": [8.0]}, 1),
-    ({"random_delete_issued_per_s": [8.0]}, 0), ({"random_delete_issued_per_s": [40.0]}, 1),
-    ({"random_delete_per_s": 34.0}, 0), ({"random_delete_per_s": 36.0}, 1), ({"clients_cpu_s": 5.0}, 1)])
-def test_each_phase_is_held_against_its_own_ceiling(monkeypatch, metrics, limited):
-    """The phases last 6 s without the pause between them, on one core."""
-    monkeypatch.setattr(experiments.Crew, "of", lambda lab: SimpleNamespace(hosts=["c1"]))
-    monkeypatch.setattr(experiments, "cpus_together", len)
-    study = StandIn(None)
-    measured = study.experiment(summary=ceilings((1, [10.0], [50.0])))
-    measured.study = study
-    found = experiments.MetadataBench(measured)._client_limits(
-        SimpleNamespace(point=point(), lab=None), {"clients_cpu_s": 0.6} | metrics, PHASES, 3.0)
-    assert found == {"fuse_cpu_share": 0.5, "client_limited": limited}
-
-
 PHASES = pd.DataFrame({"phase": ["sequential_create", "random_delete"], "started_s": [0.0, 5.0], "seconds": [4.0, 2.0],
                        "from_s": [1000.0, 1005.0], "to_s": [1004.0, 1007.0], "operations": [100, 100]})
 SEEN = pd.DataFrame([{"t_s": 999.0 + i, "daemon": "mds1", "rank": 0, "inodes": 10 * i, "dirs": 1, "requests": 20 * i,
@@ -138,9 +108,49 @@ def test_own_clients_pause_for_two_looks_and_work_in_pinned_folders(monkeypatch)
         rows, phases, _ = experiments.by_tool(SimpleNamespace(point=point(**params), lab=None), mounts)
         assert rows == "rows" and phases["to_s"].item() == 2004
     plain, pinned = specs
+    assert plain["pattern"] == "bonnie" and plain["fresh"] == []
     assert plain["pause_s"] == 0.5 and plain["homes"] == [] and plain["phase_s"] == 0 and plain["clients"] == 1
     assert plain["seconds_at_most"] == 900
     assert pinned["homes"] == ["rank0", "rank1"] and pinned["phase_s"] == 20 and pinned["shared"]
+
+
+def test_rereading_goes_on_in_a_fresh_mount_and_the_earlier_one_is_ended(monkeypatch):
+    ended = []
+
+    def run(crew, mounts, *, pattern, fresh, before_phase, **_):
+        assert (pattern, fresh) == ("remount", [[["/f1"]], [["/f2"]]])
+        for phase in PATTERN_PHASES["remount"][1:]:
+            before_phase(phase)
+        return SimpleNamespace(started=0.0, rows=None, metrics={},
+                               phases=pd.DataFrame({"started_s": [0.0], "ended_s": [4.0]}))
+
+    monkeypatch.setattr(experiments, "metadata", run)
+    monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
+    mounts = [[[SimpleNamespace(ceph=None, path=path, end=lambda path=path: ended.append(path))]]
+              for path in ("/mnt", "/f1", "/f2")]
+    experiments.by_tool(SimpleNamespace(point=point(tool="remount"), lab=None), mounts[0], mounts[1:])
+    assert ended == ["/mnt", "/f1"]
+
+
+def test_servers_get_their_share_once_the_cluster_is_up(monkeypatch):
+    done = []
+    monkeypatch.setattr(clusters, "Ceph", lambda hosts, **_: SimpleNamespace(up=lambda: done.append("up")))
+    hosts = {name: SimpleNamespace(name=name, role=role) for name, role in (("mon", "mon"), ("mds1", "mds"))}
+    clusters.cluster_up(SimpleNamespace(hosts=hosts, limit=lambda *given: done.append(given)), point())
+    assert done == [("mds1", None), "up", ("mds1", 0.2)]
+
+
+def test_a_cluster_whose_servers_do_not_come_back_is_made_anew(monkeypatch):
+    done = []
+
+    def formed():
+        raise SystemFailure("a standby is missing")
+
+    for lacking in (lambda: None, formed):
+        ceph = SimpleNamespace(await_formed=lacking, up=lambda: done.append("up"))
+        monkeypatch.setattr(clusters, "bring_up", lambda attempt, ceph=ceph: ceph)
+        assert clusters.bring_up_whole(None) is ceph
+    assert done == ["up"]
 
 
 def test_each_run_has_the_requests_of_both_orders():

@@ -13,7 +13,7 @@ from labbook.papers.ceph_mds import histories
 from labbook.workloads.histories.calls import Call
 
 CLIENTS = dict(clients=2, calls_per_s=20.0, seconds_at_most=60.0, call_seconds=5.0)
-POINT = CLIENTS | dict(osds="memory", replication=1, mds=2, how="standby", rank=1, keys=2, before_s=4,
+POINT = CLIENTS | dict(osds="memory", replication=1, mds=2, mds_share=1.0, balance_s=10, how="standby", rank=1, keys=2, before_s=4,
                        after_s=6, active_within_s=60)
 HISTORY = (Call("0", "write", "0/r0", "0.0", 0.0, 1.0), Call("1", "read", "0/r0", None, 2.0, 3.0))
 LAST = [Call("last-c1-0", "read", "0/r0", None, 30.0, 31.0, last=True)]

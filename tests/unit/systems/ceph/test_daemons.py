@@ -115,6 +115,11 @@ def test_a_monitor_ticks_often_enough_to_detect_a_death(grace_s):
     assert config.detection(None) == {}
 
 
+def test_a_shorter_round_of_the_balancer_scales_its_other_times():
+    assert config.balancing(None) == {} and config.balancing(10) == config.BALANCING
+    assert config.balancing(1) == {"mds_bal_interval": 1, "mds_decay_halflife": 0.5, "mds_bal_sample_interval": 0.3}
+
+
 def test_the_file_system_has_the_number_of_ranks_that_is_set():
     made = config.file_system({"active": 2, "replay": True})
     assert [each["prefix"] for each in made] == ["osd pool create"] * 2 + ["fs new"] + ["fs set"] * 2

@@ -27,7 +27,8 @@ def crew(tmp_path_factory, monkeypatch):
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_each_pattern_goes_through_its_phases(crew, tmp_path, pattern):
-    load = metadata(crew, [tmp_path], pattern=pattern, clients=2, **LOAD)
+    fresh = [[tmp_path]] * sum(phase.endswith("reread") for phase in PHASES[pattern])
+    load = metadata(crew, [tmp_path], pattern=pattern, clients=2, fresh=fresh, **LOAD)
     assert load.rows.ok.all() and set(load.rows.error) == {""}
     assert list(load.phases.phase) == list(PHASES[pattern])
     ends = list(load.phases.ended_s[:-1])
@@ -36,7 +37,27 @@ def test_each_pattern_goes_through_its_phases(crew, tmp_path, pattern):
     assert all(load.metrics[f"{phase}_per_s"] > 0 for phase in PHASES[pattern])
     assert load.metrics["truncated"] == load.metrics["blocked"] == 0
     assert load.metrics["clients_cpu_us_per_call"] > 0
-    assert bool(os.listdir(tmp_path)) == (pattern in ("mixed", "renames"))   # which delete nothing
+    assert bool(os.listdir(tmp_path)) == (pattern in ("mixed", "renames", "creates"))   # which delete nothing
+
+
+def test_clients_leave_the_mount_in_which_they_wrote_before_they_read_again(crew, tmp_path):
+    """Two names of one folder stand for two mounts: the first one is gone when the reading begins."""
+    where, first, fresh = tmp_path / "files", tmp_path / "first", [tmp_path / "second", tmp_path / "third"]
+    where.mkdir()
+    for name in (first, *fresh):
+        name.symlink_to(where)
+    left = iter([first, fresh[0]])
+    load = metadata(crew, [first], pattern="remount", clients=2, fresh=[[one] for one in fresh],
+                    before_phase=lambda phase: phase.endswith("reread") and next(left).unlink(), **LOAD)
+    assert load.rows.ok.all() and list(load.phases.phase) == list(PHASES["remount"]) and not os.listdir(where)
+    again = load.rows[load.rows.phase == "random_reread"]
+    assert (again.op == "stat").sum() == load.phases.set_index("phase").operations["random_reread"] == 2 * 60
+
+
+def test_a_pattern_without_rereading_takes_no_fresh_mounts(crew, tmp_path):
+    for pattern, fresh in (("bonnie", [[tmp_path]]), ("remount", [])):
+        with pytest.raises(InputError, match="fresh mounts"):
+            metadata(crew, [tmp_path], pattern=pattern, fresh=fresh, **LOAD)
 
 
 def test_shared_directories_are_gone_after_the_last_client(crew, tmp_path):

@@ -17,7 +17,7 @@ from labbook.workloads.files.on_host.calls import FUNCTIONS, RMDIR
 from labbook.workloads.files.on_host.patterns import Deep, Mixed, Renames, Wide
 from labbook.workloads.files.on_host.plans import Hot, Plan
 
-PLANS = {"bonnie": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
+PLANS = {"bonnie": Plan, "remount": Plan, "creates": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
          "renames": Renames}
 GATE_SECONDS = 0.003   # between checks whether a phase may begin
 LOST_SECONDS = 0.05    # pause after an error of AT_ONCE
@@ -45,9 +45,9 @@ class Client:
         self._zero = time.perf_counter_ns()
         self._at, self._parent = number - spec["first_client"], os.getppid()
         paths = spec["paths"]
-        mine = dict(spec, path=paths[self._at % len(paths)])
-        self._folder = f"{mine['path']}/{spec['folder']}"
-        os.makedirs(self._folder, exist_ok=True)
+        mine = dict(spec, path=paths[self._at % len(paths)],
+                    fresh=[each[self._at % len(each)] for each in spec.get("fresh", ())])
+        os.makedirs(f"{mine['path']}/{spec['folder']}", exist_ok=True)
         self._plan = PLANS[spec["pattern"]](mine, number)
         rate = spec["rate_per_s"]
         self._every = spec["all_clients"] / rate * 1e9 if rate else 0
@@ -89,7 +89,8 @@ class Client:
         """After a last delete: remove the folders, unless others still have files in them."""
         if phase.endswith("delete"):
             self._without_rows(self._plan.emptied(), number)
-            self._without_rows((call for call in [(RMDIR, 0, None, self._folder, None)]), number)
+            folder = f"{self._plan.spec['path']}/{self.spec['folder']}"
+            self._without_rows((call for call in [(RMDIR, 0, None, folder, None)]), number)
 
     def _without_rows(self, calls, number: int) -> None:
         """Make calls that are not measured. A directory that is not empty stays."""

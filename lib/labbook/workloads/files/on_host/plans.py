@@ -61,19 +61,33 @@ def file_names(files: int, directories: int, draw: random.Random, letters_first:
 class Plan:
     """bonnie++'s plan, and a client's state: the sets of files that it has made.
 
-    `spec`: path and folder (where it works), directories, files, shared, pins, homes, seed.
+    `spec`: path and folder (where it works), directories, files, shared, pins, homes, seed; fresh: further
+    mounts of the same file system, of which each phase of rereading goes on in the next.
     """
 
     def __init__(self, spec: dict, number: int):
         self.spec, self.number = spec, number
         self.draw = random.Random(f"{spec['seed']} {number}")
         self.sets: list[Files] = []
+        self._fresh = list(spec.get("fresh", ()))
 
     def before(self, phase: str):
         """Calls before the phase begins, which are not measured."""
         if phase.endswith("create"):
             yield from self.emptied()
             yield from self.new_set(phase)
+        elif phase.endswith("reread"):
+            yield from self.move_on()
+
+    def move_on(self):
+        """Open all folders in the next fresh mount, and leave the earlier one."""
+        before, after = self.spec["path"], self._fresh.pop(0)
+        self.spec = dict(self.spec, path=after)
+        for number, made in enumerate(self.sets):
+            path = made.path and after + made.path.removeprefix(before)
+            folder = yield OPEN, 0, None, path or after, None
+            os.close(made.folder)
+            self.sets[number] = made._replace(folder=folder, path=path)
 
     def calls(self, phase: str, more):
         """The phase's calls; repeated as long as `more()`, which is called after each pass."""
@@ -126,6 +140,8 @@ class Plan:
 
     def stat(self, phase):
         yield from self._through(STAT, phase)
+
+    reread = stat
 
     def delete(self, phase):
         yield from self._through(UNLINK, phase)
