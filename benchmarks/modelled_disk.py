@@ -5,9 +5,10 @@
 
 Takes turns within a round: a host with a modelled disk and one with a disk of the same size that is the
 machine's own (a loop device, too). One reader or writer at a time, past the host's page cache. A line a
-model and kind of request: its time on the modelled disk over the model's, and over the machine's own
-disk's; then the ratio of random to sequential reads of 128 KB by fio, by the model, and of the machine's
-own disk; and the share of replies that were late. Root.
+model and kind of request: its time by fio over the model's (what is above 1 is the machine's own, and more
+on a busy one), the time by the disk's log over the model's, and by fio over the own disk's; then the ratio
+of random to sequential reads of 128 KB by fio, by the model, and of the machine's own disk; and the share
+of replies that were late. Root.
 """
 
 import json
@@ -27,14 +28,14 @@ KINDS = {"sequential read 128 KB": ("read", 128 * KB), "random read 128 KB": ("r
          "random read 4 KB": ("randread", 4 * KB), "sequential write 128 KB": ("write", 128 * KB),
          "random write 4 KB": ("randwrite", 4 * KB)}
 SEQUENTIAL, RANDOM = "sequential read 128 KB", "random read 128 KB"
-MODELLED, OWN = "modelled", "own"
+MODELLED, OWN, LOG = "modelled", "own", "log"
 
 
 def main():
     asked = _arguments()
     shared.check(packages=("fio", *modelled.PACKAGES))
     samples = {name: measure(name, asked) for name in asked.models}
-    print(f"{'':40} fio / model   {asked.rounds} rounds   modelled / own disk")
+    print(f"{'':40} fio / model   log / model   modelled / own disk   ({asked.rounds} rounds)")
     for name, found in samples.items():
         tell(models.find(name), found)
     shared.write(asked.json, disk_bytes=SIZE, data_bytes=DATA, samples=samples)
@@ -56,7 +57,7 @@ def _arguments():
 
 
 def measure(name: str, asked) -> dict:
-    """{"rounds": [{disk: {kind: ms of a request}}], "late": share}: both disks, in turns."""
+    """{"rounds": [{disk: {kind: ms of a request}}], "late": share}: both disks, in turns, and LOG, by the log."""
     disks = {MODELLED: {"size": SIZE, "model": name}, OWN: {"size": SIZE}}
     hosts = {host: {"site": "lan", "role": "db", "limits": {"disk": disk}} for host, disk in disks.items()}
     description = LabDescription.parse({"sites": ["lan"], "hosts": hosts})
@@ -66,11 +67,23 @@ def measure(name: str, asked) -> dict:
         rounds = []
         for number in range(asked.rounds):
             turns = sorted(disks, reverse=bool(number % 2))
-            rounds.append({host: {kind: fio(lab.host(host), way, size, "--time_based",
-                                            f"--runtime={round(asked.seconds * 1000)}ms")
-                                  for kind, (way, size) in KINDS.items()} for host in turns})
+            rounds.append({host: {} for host in (*turns, LOG)})
+            for host in turns:
+                for kind in KINDS:
+                    one_kind(lab, host, kind, asked.seconds, rounds[-1])
         state = lab.disk(MODELLED).served_so_far()
     return {"rounds": rounds, "late": state["late"] / state["served"]}
+
+
+def one_kind(lab, host, kind, seconds, found) -> None:
+    """Fill in ms of a kind of request on a host, and of its log."""
+    disk, (way, size) = lab.disk(host), KINDS[kind]
+    before = disk.served_so_far()["served"] if host == MODELLED else 0
+    found[host][kind] = fio(lab.host(host), way, size, "--time_based", f"--runtime={round(seconds * 1000)}ms")
+    if host == MODELLED:
+        requests = disk.served(before)
+        mine = requests[(requests["size_bytes"] == size) & (requests["write"] == ("write" in way))]
+        found[LOG][kind] = mine["service_ms"].mean() + disk.model.fixed_ms
 
 
 def fio(host, way: str, size: int, *more) -> float:
@@ -90,9 +103,9 @@ def expected(model, kind: str) -> float:
 def tell(model, found: dict) -> None:
     rounds = found["rounds"]
     for kind in KINDS:
-        ours, own = ([one[disk][kind] for one in rounds] for disk in (MODELLED, OWN))
-        told = expected(model, kind)
-        print(f"{model.name:15} {kind:24} {shared.ratio(ours, [told] * len(ours))}   "
+        ours, own, log = ([one[disk][kind] for one in rounds] for disk in (MODELLED, OWN, LOG))
+        told = [expected(model, kind)] * len(rounds)
+        print(f"{model.name:15} {kind:24} {shared.ratio(ours, told)}   {shared.ratio(log, told)}   "
               f"{shared.ratio(ours, own)}   ({statistics.median(ours):.2f} ms)")
     ratios = {disk: shared.ratio([one[disk][RANDOM] for one in rounds], [one[disk][SEQUENTIAL] for one in rounds])
               for disk in (MODELLED, OWN)}

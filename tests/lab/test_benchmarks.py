@@ -40,8 +40,8 @@ PROMISED = {
                rf"one remote command / ssh +{TIME} +{TIME}   {RATIO}"],
     "loading": [line for name in (r"Cassandra 1\.0\.7", "null server, thrift", "null server, cql")
                 for line in (name, *RATES)],
-    "modelled_disk": [r" +fio / model   1 rounds   modelled / own disk", *[
-        rf"hdd_2010 +{kind} +{RATIO}   {RATIO}   \({NUMBER} ms\)" for kind in (
+    "modelled_disk": [r" +fio / model   log / model   modelled / own disk   \(1 rounds\)", *[
+        rf"hdd_2010 +{kind} +{RATIO}   {RATIO}   {RATIO}   \({NUMBER} ms\)" for kind in (
             "sequential read 128 KB", "random read 128 KB", "random read 4 KB", "sequential write 128 KB",
             "random write 4 KB")],
         rf"hdd_2010 +random / sequential read: fio {RATIO}, model {NUMBER}, own disk {RATIO}; late {NUMBER} %"],
