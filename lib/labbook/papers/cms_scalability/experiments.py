@@ -23,7 +23,7 @@ STORES = ("cassandra", "mysql")
 SERVER_OF = {1: "small", 2: "large"}    # server by the point's `cores`
 CLIENT = "client"
 CEILING = "idle"                        # host of the server that shows the clients' ceiling
-WARM = ("clients", "requests", "seconds", "within")     # of fill_and_warm, as warm_...
+WARM = ("clients", "requests", "seconds", "within", "in_a_row")     # of fill_and_warm, as warm_...
 LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
@@ -106,21 +106,16 @@ def measure_stores(study, experiment, ceiling) -> None:
             for one in slices:
                 host = one.hosts[list(SERVER_OF).index(point.cores)]
                 if one.arm not in stores:
-                    stores[one.arm] = _stores_setup(attempt, one, testbed, host)
-                    facts[one.arm] = attempt.setup(lambda lab, one=one: stores[one.arm][0].facts(), arm=one.arm)
+                    stores[one.arm] = attempt.setup(
+                        lambda lab, one=one, host=host: warm_store(lab, one.point, testbed, host), arm=one.arm)
+                    facts[one.arm] = attempt.setup(lambda lab, one=one: stores[one.arm].facts(), arm=one.arm)
                 with attempt.lab.only(CLIENT, host):
-                    load, one.metrics = measure_server(attempt.lab, one.point, *stores[one.arm], ceiling)
+                    load, one.metrics = measure_server(attempt.lab, one.point, stores[one.arm], ceiling)
                 one.rows = load.rows
             attempt.record_slices(slices, facts=facts, arm_metrics={arm: {
                 **store.warmth.metrics, "client_limited": max(
                     one.metrics["client_limited"] for one in slices if one.arm == arm)}
-                for arm, (store, _) in stores.items()})
-
-
-def _stores_setup(attempt, one, testbed, host):
-    """(the slice's store on this host, warm; a server beside it that only answers)."""
-    store = attempt.setup(lambda lab: warm_store(lab, one.point, testbed, host), arm=one.arm)
-    return store, attempt.setup(lambda lab: new_null(lab.host(host), one.point, store.protocol), arm=one.arm)
+                for arm, store in stores.items()})
 
 
 def measure_store(study, experiment, ceiling) -> None:
@@ -173,26 +168,26 @@ def make_calls(lab, point, target, **other):
     return keyvalue(Crew.of(lab), target, seed=point.seed, **load)
 
 
-def measure_server(lab, point, store, null, ceiling) -> tuple:
+def measure_server(lab, point, store, ceiling) -> tuple:
     """(load, metrics) of the point's calls to a store on its share and, of one client, of `alone`."""
     load = make_calls(lab, point, store)
     limit = limited(point, store.protocol, load.metrics, ceiling)
-    more = alone(lab, point, store, null) if point.clients == 1 else {}
+    more = alone(lab, point, store) if point.clients == 1 else {}
     return load, {**load.metrics, "client_limited": float(limit), **more}
 
 
-def alone(lab, point, store, null) -> dict:
-    """What a store itself takes for a call of one client, with all the time of its cores.
+def alone(lab, point, store) -> dict:
+    """What a store takes for a call of one client, with all the time of its cores.
 
-    alone_ms: median time of a call. null_ms: that of the same call to `null`, a server on the store's host
-    that only answers, measured just before. own_ms: the difference, without the client's time; 1 µs at least.
+    alone_ms: median time of a call. client_ms: the client's own CPU for a call, on average. own_ms: the
+    difference, so the time of a call outside the client; 1 µs at least.
     """
     host, share = store.host.name, store.host.limits["quota"]
     lab.limit(host, None)
-    null_ms, alone_ms = (median_ms(make_calls(lab, point, target, seconds_at_most=point.alone_seconds))
-                         for target in (null, store))
+    load = make_calls(lab, point, store, seconds_at_most=point.alone_seconds)
     lab.limit(host, share)
-    return {"alone_ms": alone_ms, "null_ms": null_ms, "own_ms": max(alone_ms - null_ms, LEAST_MS)}
+    alone_ms, client_ms = median_ms(load), load.metrics["clients_cpu_us_per_call"] / 1000
+    return {"alone_ms": alone_ms, "client_ms": client_ms, "own_ms": max(alone_ms - client_ms, LEAST_MS)}
 
 
 def new_null(host, point, protocol: str) -> NullServer:

@@ -28,13 +28,14 @@ def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DO
 
 
 def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds: int, clients: int,
-                  requests: int, seconds: float, within: float) -> Warmth:
+                  requests: int, seconds: float, within: float, in_a_row: int = 1) -> Warmth:
     """Write all rows to every replica; then warm a server that has just started, until its hot code
     is compiled and its caches are full.
 
     In each of at most `rounds` rounds every one of `clients` clients reads and writes in turn, `requests`
     times or for `seconds`. The server is warm when a call costs it no less CPU, in µs, than in the round
-    before, by a share `within` (see `until_stable`). Several servers get as many times as many rounds at most.
+    before, by a share `within`, `in_a_row` times in a row (see `until_stable`). Several servers get as many
+    times as many rounds at most.
     """
     table = dict(rows=rows, value_bytes=value_bytes)
     fill(crew, target, **table, consistency=_strongest_level(target))
@@ -45,7 +46,7 @@ def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds:
                         seconds_at_most=seconds, seed=next(seeds), **table)
         return {"both": load.metrics["server_cpu_us_per_call"]}
 
-    return until_stable(costs, within=within,
+    return until_stable(costs, within=within, in_a_row=in_a_row,
                         most_rounds=rounds * len(addresses(target)), most_seconds=math.inf)
 
 
