@@ -1,13 +1,16 @@
 """The page of the metadata study as it is, over so few files that a point takes seconds: both tools
-with one metadata server and with two, what they cache, the paper's crash with no spare, a recovery."""
+with one metadata server and with two, what they cache, the paper's crash with no spare, twice on one
+cluster, and a recovery."""
 
 import pytest
 from tiny_page import TinyPage
 
 STUDY = "ceph_mds"
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
-TINY = {"rates.directories": [1], "rates.repeats": 1, "cached.directories": 2, "crash.spares": [False],
-        "crash.directories": 4, "crash.files": 10, "crash.loads": ["load"], "recovery.how": ["mds_fail"],
+AGAIN = [f"{order}_reread" for order in ("sequential", "random")]      # by a fresh mount
+TINY = {"files": 1024, "rates.directories": [1], "rates.tools": ["bonnie", "remount"], "rates.repeats": 1,
+        "cached.directories": 2, "crash.spares": [False], "crash.directories": 4, "crash.files": 10,
+        "crash.loads": ["idle", "load"], "recovery.how": ["mds_fail"],
         "recovery.before_s": 2.0, "recovery.after_s": 3.0}
 
 
@@ -18,14 +21,19 @@ def page(tmp_path_factory):
 
 def test_both_tools_measure_the_rates_of_one_server_and_of_two(page):
     found = {(point["mds"], point["tool"]): point for point in page.recorded("rates")}
-    assert set(found) == {(mds, tool) for mds in (1, 2) for tool in ("bonnie", "own")}
+    assert set(found) == {(mds, tool) for mds in (1, 2) for tool in ("bonnie", "remount")}
     for (_, tool), point in found.items():
         prefix = "by_clock_" if tool == "bonnie" else ""    # which has no hole where it was fast
         assert all(point[f"{prefix}{phase}_per_s"] > 0 for phase in PHASES)
         assert point["sequential_create_asked"] == pytest.approx(1, abs=0.3)
         assert point["ceph_version"] and point["fuse_version"]
         assert 0 < point["fuse_cpu_share"] and 0 < point["up_s"] and point["rested"] == 1
-    assert all(point["errors"] == point["blocked"] == 0 for (_, tool), point in found.items() if tool == "own")
+        assert point["sequential_create_per_s_limited"] == 0 and point["sequential_create_clients_share"] > 0
+    own = [point for (_, tool), point in found.items() if tool == "remount"]
+    assert all(point["errors"] == point["blocked"] == 0 for point in own)
+    assert all(point[f"{phase}_per_s"] > 0 for point in own for phase in AGAIN)
+    # No client's cache answers: what was created was cached, and through a fresh mount each name is asked for.
+    assert all(point["random_stat_asked"] < 0.1 < 0.7 < point["random_reread_asked"] for point in own)
 
 
 def test_cached_metadata_are_recorded_through_the_phases(page):
@@ -36,7 +44,11 @@ def test_cached_metadata_are_recorded_through_the_phases(page):
 
 
 def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_in_the_end(page):
-    point, = page.recorded("crash")
+    points = {point["load"]: point for point in page.recorded("crash")}
+    assert {point["crash_number"] for point in points.values()} == {1, 2}
+    assert all(point["unexplained"] == 0 and point["came_back"] == point["right_again"] == 1
+               for point in points.values())
+    point = points["load"]
     words = ("right", "wrong", "missing", "unobtainable")
     assert sum(point[f"survivor_{word}"] for word in (*words, "unasked")) == point["names"]
     assert 0 < point["names_on_the_dead"] < point["names"] == 1 + 4 * (1 + 10 + 2)

@@ -87,7 +87,8 @@ def whole_repeats(experiment, entry: dict, rows: list[dict]) -> set:
 def survey(study) -> dict:
     """Where the asked claims stand and what a repeat takes, for the planner of the next round.
 
-    claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat)}].
+    claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat), by_sight (whether
+    one repeat may decide it)}].
     experiments: {name: see costs.of_repeats}. unread: {name: see costs.left} of experiments that no claim
     reads. The second value has the verdicts as dicts.
     """
@@ -105,4 +106,5 @@ def _standing(study, entry, verdict) -> dict:
     experiment = study.experiments.get(entry.get("experiment"))
     places = [i for i, point in enumerate(experiment.places()) if needs(entry, point)] if experiment else []
     return {"id": entry["id"], "experiment": entry.get("experiment"), "points": places,
-            "verdict": verdict["verdict"], "needed": verdict.get("repeats_needed")}
+            "verdict": verdict["verdict"], "needed": verdict.get("repeats_needed"),
+            "by_sight": entry["rule"]["name"] == "sometimes"}

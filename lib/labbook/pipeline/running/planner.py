@@ -17,7 +17,8 @@ GOES_ON = {6: 1.0, 9: 0.35, 12: 0.32, 20: 0.26, 30: 0.22, 60: 0.18}
 @dataclass(frozen=True)
 class Claim:
     """An asked claim. places: those points of a repeat that it needs. repeats: whole ones there are.
-    needed: the look at which it is expected to be decided; None where no look is."""
+    needed: the look at which it is expected to be decided; None where no look is. by_sight: whether the first
+    repeat may decide it, since it takes one sight of something."""
 
     id: str
     experiment: str
@@ -25,9 +26,13 @@ class Claim:
     repeats: int
     needed: int | None
     verdict: str
+    by_sight: bool = False
 
     def expected(self, looks) -> int:
-        """The look at which it is expected to be decided; the first one before it was judged at all."""
+        """The look at which it is expected to be decided; the first one before it was judged at all, and the
+        first repeat of one by sight."""
+        if self.by_sight and not self.repeats:
+            return 1
         if self.repeats < looks[0]:
             return looks[0]
         return self.needed if self.needed and self.needed > self.repeats else (
@@ -97,7 +102,7 @@ def claims_of(survey: dict) -> list[Claim]:
         done = survey["experiments"].get(one["experiment"], {}).get("done", [])
         repeats = min((done[place] for place in one["points"]), default=0)
         found.append(Claim(one["id"], one["experiment"], frozenset(one["points"]), repeats, one["needed"],
-                           one["verdict"]))
+                           one["verdict"], one.get("by_sight", False)))
     return found
 
 
@@ -210,10 +215,10 @@ def _next_steps(claims, lab, looks, left_s, round_s):
     repeats, asked, cost = {}, [], round_s
     for name in dict.fromkeys(claim.experiment for claim in claims):
         own = [claim for claim in claims if claim.experiment == name]
-        look = _next(looks, min(claim.repeats for claim in own))
+        soonest = min(claim.expected(looks) for claim in own)
+        look = min(_next(looks, min(claim.repeats for claim in own)), soonest)
         own = [claim for claim in own if claim.repeats < look]
         places = frozenset().union(*(claim.places for claim in own))
-        soonest = min(claim.expected(looks) for claim in own)
         while (further := _next(looks, look)) and further <= soonest and lab.seconds(name, places, further) < round_s:
             look = further
         seconds = lab.seconds(name, places, look)

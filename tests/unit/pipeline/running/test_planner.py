@@ -228,3 +228,12 @@ def test_experiments_that_no_claim_reads_are_counted():
     assert planner.plan(asked, LOOKS).seconds["x"] >= 36
     asked["unread"]["ceiling"]["seconds"] = None
     assert planner.plan(asked, LOOKS, default_s=4.0, round_s=0).round_s == 14
+
+
+def test_a_claim_that_one_sight_decides_is_asked_for_one_repeat_first():
+    asked = survey(("seen", "a", "not run", None), ("usual", "b", "not run", None), a=(0, 50), b=(0, 10))
+    asked["claims"][0]["by_sight"] = True
+    found = planner.plan(asked, LOOKS, 200, round_s=5)
+    assert found.repeats == {"a": 1, "b": 6} and found.late == ()
+    asked["claims"][0]["verdict"], asked["experiments"]["a"]["done"] = "open", [1]     # nothing was seen
+    assert planner.plan(asked, LOOKS, 2000, round_s=5).repeats == {"a": 6, "b": 6}
