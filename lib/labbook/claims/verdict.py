@@ -198,8 +198,14 @@ def published_words(one: dict | None) -> str:
     if not one:
         return ""
     where = one["conditions"]
-    parts = [one["verdict"], where.get("to", "")[:10], f"{where['cpu']}, {where['cores']} cores" if where else ""]
+    parts = [one["verdict"], where.get("to", "")[:10], f"{where['cpu']}, {where['cores']} cores" if where else "", disk_words(where)]
     return ", ".join(filter(None, parts)) + (f": {ours(one)}" if ours(one) else "")
+
+
+def disk_words(conditions: dict | None) -> str:
+    """"on a modelled disk (hdd_2010)", of a verdict that stands on one; else empty."""
+    names = (conditions or {}).get("disk_models", ())
+    return f"on a modelled disk ({', '.join(names)})" if names else ""
 
 
 def on_disk(conditions: dict | None) -> str:

@@ -4,7 +4,7 @@ import html
 from itertools import combinations
 
 from labbook.claims import claims
-from labbook.claims.verdict import badge, faint, ours
+from labbook.claims.verdict import badge, disk_words, faint, ours
 from labbook.pipeline.book.board import counted, raw, title
 from labbook.pipeline.publishing import compare
 from labbook.study import machine_kind, published, published_verdicts
@@ -66,7 +66,7 @@ def _set(study, machine, each, words) -> str:
 
 
 def _side(one) -> str:
-    return f"{badge(one['verdict'])}<br/>{faint(ours(one))}"
+    return "<br/>".join(filter(None, (badge(one["verdict"]), faint(ours(one)), faint(disk_words(one.get("conditions"))))))
 
 
 def _folded(summary, heads, body, opened) -> str:

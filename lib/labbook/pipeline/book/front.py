@@ -5,7 +5,7 @@ import html
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.claims import rules
-from labbook.claims.verdict import brief, faint
+from labbook.claims.verdict import brief, faint, on_disk
 from labbook.pipeline.book.board import answer, bar, conditions, counted, raw, title
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import outcomes
@@ -57,7 +57,8 @@ def _card(study, rows) -> str:
 
 
 def _value(one) -> str:
-    return f"<br/>{faint(brief(one))}" if brief(one) else ""
+    parts = (faint(brief(one)), on_disk(one.get("conditions"))) if brief(one) else ()
+    return "".join(f"<br/>{part}" for part in parts if part)
 
 
 def _paper(study) -> str:

@@ -7,7 +7,7 @@ as such.
 from collections import Counter
 
 from labbook.claims import claims, compared, rules
-from labbook.claims.verdict import ours, tendency_words
+from labbook.claims.verdict import disk_words, ours, tendency_words
 from labbook.pipeline.running.status import aligned
 from labbook.study import machine_kind, published, published_verdicts
 
@@ -89,10 +89,14 @@ def table(rows) -> str:
     for study in dict.fromkeys(one["study"] for one in rows):
         mine = sorted((one for one in rows if one["study"] == study), key=lambda one: not one["headline"])
         counted = ", ".join(f"{count} {word}" for word, count in counts(mine).items())
-        lines = [(_mark(one), *_words(one), one["id"], ours(one)) for one in mine]
+        lines = [(_mark(one), *_words(one), one["id"], _value(one)) for one in mine]
         parts.append(f"{study}: {counted}\n{aligned(lines)}")
     legend = "* headline claim   + ours   (published): this run measured nothing of it"
     return "\n\n".join([*parts, legend]) if parts else "no such claims"
+
+
+def _value(one) -> str:
+    return ", ".join(filter(None, (ours(one), disk_words(one.get("conditions"))))) if one.get("n") else ""
 
 
 def _mark(one) -> str:

@@ -50,9 +50,10 @@ def test_every_model_of_a_disk_is_on_its_page_with_its_sources(staged):
 
 def test_the_board_names_the_modelled_disk_that_a_verdict_stands_on(staged):
     book, text = staged
-    book.write("data/papers/cms/claims.yml", CLAIM)
+    book.write("data/papers/cms/claims.yml", CLAIM + "  headline: true\n")
     book.write("build/claims/cms.json", json.dumps(
         [VERDICT | {"conditions": CONDITIONS | {"disk_models": ["hdd_2010"]}}]))
+    assert "on a modelled disk" in text("_generated/cards.md")
     assert 'on a modelled disk: <a href="../book/modelled_disks.html#hdd_2010">' in text("_generated/board.md")
 
 

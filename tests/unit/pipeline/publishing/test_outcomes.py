@@ -5,6 +5,7 @@ import json
 import pytest
 
 from labbook.claims import claims, rules
+from labbook.claims.verdict import published_words
 from labbook.pipeline.publishing import outcomes, publish
 from labbook.study import machine_kind, provenance, published_verdicts
 
@@ -72,6 +73,14 @@ def test_the_table_for_people_has_headline_claims_first(published_study):
     assert text.startswith("demo: 1 replicated, 1 open\n *+  replicated (published)")
     assert text.index("first") < text.index("later") and "tendency: replicated (75 %)" in text
     assert outcomes.table([]) == "no such claims"
+
+
+def test_the_table_says_what_stands_on_a_modelled_disk(published_study):
+    one, = outcomes.of_study("demo")
+    assert "modelled disk" not in outcomes.table([one])
+    modelled = one["conditions"] | {"disk_models": ["hdd_2010"]}
+    assert ", on a modelled disk (hdd_2010)" in outcomes.table([one | {"conditions": modelled}])
+    assert "on a modelled disk (hdd_2010)" in published_words(one | {"conditions": modelled})
 
 
 def test_the_command_filters_and_gives_data_to_programs(published_study, capsys):
