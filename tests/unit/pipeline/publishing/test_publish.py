@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from labbook.errors import InputError
+from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import publish
 from labbook.study import machine_kind, provenance, published, published_verdicts
 from labbook.study.fingerprint import Fingerprint
@@ -226,3 +227,23 @@ def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
     after, = published_verdicts.verdicts("demo", HERE)
     assert after["statement"] != before["statement"] and kept.read_text() == text
     assert publish.judge("demo") == [kept] and json.loads(kept.read_text())["claims"] == [after]
+
+
+def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
+    book.study("wan", "1", parameters="repeats = 3\nclients = 8\n", full="repeats: 9\n")
+    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [f"{study.name}-{profile}", values])
+    assert publish.publish("wan") == ["wan-full", {"clients": 8, "repeats": 9}]
+    pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
+                             "parameters": {"repeats": 4}})
+    assert publish.publish("wan") == ["wan-full", {"clients": 8, "repeats": 4}]
+    with pytest.raises(InputError):
+        publish.publish("cms")
+
+
+def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
+    book.study("wan", "1")
+    book.write("data/papers/wan/claims.yml", "[]")
+    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [study.environment.name])
+    pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
+                             "parameters": {"environment": "environments/rack.yml"}})
+    assert publish.publish("wan")[0] == "rack.yml"

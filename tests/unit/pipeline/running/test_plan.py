@@ -1,9 +1,7 @@
 import pytest
 
-from labbook.errors import InputError
 from labbook.lab.description import LabDescription
 from labbook.pipeline.executing import pages
-from labbook.pipeline.publishing import publish
 from labbook.pipeline.running import plan, run
 from labbook.pipeline.setup import doctor
 
@@ -69,26 +67,6 @@ def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
     assert "control group of db2: cores, memory" in actions and "freeze" in actions
     assert "a file system on a loop device for db1" in actions
     assert "the kernel's trace of requests to db2's disk" in actions
-
-
-def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):
-    book.study("wan", "1", parameters="repeats = 3\nclients = 8\n", full="repeats: 9\n")
-    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [f"{study.name}-{profile}", values])
-    assert publish.publish("wan") == ["wan-full", {"clients": 8, "repeats": 9}]
-    pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
-                             "parameters": {"repeats": 4}})
-    assert publish.publish("wan") == ["wan-full", {"clients": 8, "repeats": 4}]
-    with pytest.raises(InputError):
-        publish.publish("cms")
-
-
-def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
-    book.study("wan", "1")
-    book.write("data/papers/wan/claims.yml", "[]")
-    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [study.environment.name])
-    pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
-                             "parameters": {"environment": "environments/rack.yml"}})
-    assert publish.publish("wan")[0] == "rack.yml"
 
 
 def test_clouds_that_stand_in_are_reported_with_what_is_made_there(tmp_path, monkeypatch):
