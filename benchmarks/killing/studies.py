@@ -63,7 +63,7 @@ STUDIES = {
         tiny={"rates.mds": [1], "rates.directories": [1], "rates.tools": ["own"], "clients.numbers": [1],
               "ceiling.directories": 1, "files": 128, **_off("cached", "crash", "recovery")},
         grows="rates.repeats", faults="crash.repeats",
-        fault={"crash.spares": [False], "crash.directories": 4, "crash.files": 10,
+        fault={"crash.spares": [False], "crash.loads": ["idle"], "crash.directories": 4, "crash.files": 10,
                "crash.second_client_every": 0},
         in_fault=("fill", "fault"),
         kills={"up": 4, "systems": 2, "fill": 2, "load": 3, "fault": 3, "record": 1, "down": 2}),
