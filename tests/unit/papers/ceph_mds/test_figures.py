@@ -120,3 +120,25 @@ def test_settings_are_named_in_one_column_and_an_empty_summary_has_none():
 def test_the_versions_are_those_of_the_last_record():
     found = pictures.versions(pd.DataFrame({"ceph_version": ["16.2", "17.2"], "bonnie_version": ["2.00", math.nan]}))
     assert found == {"ceph_version": "17.2", "fuse_version": "not measured", "bonnie_version": "2.00"}
+
+
+def test_a_sweep_has_a_row_for_each_number_of_directories():
+    swept = pd.DataFrame({"cache": ["c"], "repeat": [1], "create_per_s_8": [10.0], "create_per_s_16": [12.0],
+                          "create_per_s_beyond": [9.0]})
+    found = pictures.by_number(swept, "create_per_s")
+    assert list(found["directories"]) == [8, 16] and list(found["create_per_s"]) == [10, 12]
+    assert not len(pictures.by_number(swept[:0], "create_per_s"))
+
+
+def test_a_phase_is_drawn_as_limited_by_its_own_mark():
+    summary = pd.DataFrame({"mds": [1, 2], "repeat": 1, "client_limited": [0.0, 1.0], "random_stat_per_s": [5.0, 6.0],
+                            "random_stat_per_s_limited": [1.0, float("nan")], "random_create_per_s": [1.0, 2.0]})
+    assert list(pictures.by_phase(summary, "stat")["client_limited"]) == [1, 1]
+    assert list(pictures.by_phase(summary, "create")["client_limited"]) == [0, 1]    # without one, by the point's
+
+
+def test_own_clients_are_those_who_read_again_where_there_are_such():
+    both = pd.DataFrame({"tool": ["own", "remount", "bonnie"]})
+    assert list(pictures.of_own_clients(both)["tool"]) == ["remount"]
+    assert list(pictures.of_own_clients(both[both["tool"] != "remount"])["tool"]) == ["own"]
+    assert not len(pictures.of_own_clients(pd.DataFrame()))
