@@ -106,10 +106,13 @@ def _locked(lock: Path, seconds: float | None = None):
                 print(f"labbook: waiting for process {_holder(handle)}, which builds {lock.name}", file=sys.stderr)
                 say_at = until
             time.sleep(LOOK_SECONDS)
-        handle.truncate(0)
-        handle.write(str(os.getpid()))
-        handle.flush()
-        yield
+        with suppress(OSError):     # a full disk; the name is for those who wait alone
+            handle.truncate(0)
+            os.write(handle.fileno(), str(os.getpid()).encode())
+        try:
+            yield
+        finally:
+            handle.truncate(0)
 
 
 def _free(handle) -> bool:
@@ -121,5 +124,4 @@ def _free(handle) -> bool:
 
 
 def _holder(handle) -> str:
-    handle.seek(0)
-    return handle.read().strip() or "unknown"
+    return os.pread(handle.fileno(), 20, 0).decode(errors="replace").strip() or "unknown"
