@@ -34,6 +34,8 @@ FLOORS = ("labbook.lab", "labbook.systems", "labbook.workloads", "labbook.target
           "labbook.papers.{study}", "labbook.study.experiment", "labbook.study.point",
           "labbook.study.session", "labbook.study.summary", "labbook.study.paired",
           "labbook.study.arm_hosts")
+# What only a disk with a model runs through: followed where lab.yml gives a host one.
+OF_MODELLED_DISKS = ("labbook.lab.disk.modelled", "labbook.lab.disk.models", "labbook.lab.disk.served")
 ROOTS = ("labbook.lab:Lab", "labbook.lab:Environment", "labbook.lab:LabDescription",
          "labbook.study.experiment:grid", "labbook.study.session:Session",
          "labbook.study.paired:order", "labbook.study.paired:in_turns",
@@ -157,6 +159,7 @@ class _Walk:
     def __init__(self, study, library, cache):
         self.study, self.library, self.cache = study, library, cache
         self.floors = [floor.format(study=study) for floor in FLOORS]
+        self.left_out = () if _has_modelled_disk(_lab_description(study)) else OF_MODELLED_DISKS
         self.found = Reached()
         self._modules, self._leads = {}, {}
         self._waiting = []
@@ -198,7 +201,8 @@ class _Walk:
             self.found.systems[name] = self.follow(f"{REGISTRY}.{module}:{kind}")
 
     def _on_floors(self, name: str) -> bool:
-        return any(name == floor or name.startswith(f"{floor}.") for floor in self.floors)
+        return name not in self.left_out and any(name == floor or name.startswith(f"{floor}.")
+                                                 for floor in self.floors)
 
     def _module(self, name) -> Module | None:
         if name not in self._modules:
@@ -308,6 +312,14 @@ def _lab_description(study) -> dict:
     path = paths.papers(study) / "lab.yml"
     data = load_yaml(path) if path.exists() else {}
     return dict(data) if isinstance(data, dict) else {}
+
+
+def _has_modelled_disk(lab: dict) -> bool:
+    """Whether a host's disk has a model, as far as lab.yml is what it should be."""
+    hosts = lab.get("hosts") if isinstance(lab.get("hosts"), dict) else {}
+    limits = [host.get("limits") for host in hosts.values() if isinstance(host, dict)]
+    disks = [limit.get("disk") for limit in limits if isinstance(limit, dict)]
+    return any(isinstance(disk, dict) and "model" in disk for disk in disks)
 
 
 def _systems(lab: dict) -> list[dict]:

@@ -5,6 +5,7 @@ import shutil
 from fnmatch import fnmatchcase
 
 import pytest
+import yaml
 from papers_in_book import PAGES
 
 from labbook.study import fingerprint as fingerprints
@@ -230,6 +231,23 @@ def test_a_move_of_definitions_of_the_same_name_changes_nothing(library):
     (library / "workloads/three.py").write_text(
         "from labbook.workloads import two\n\ndef one" + split.replace("both", "two.both"))
     assert code(library) == before, "one of two functions that call each other"
+
+
+def test_models_of_disks_count_only_where_lab_yml_gives_a_host_one(library, root):
+    (library / "lab/disk").mkdir()
+    (library / "lab/disk/__init__.py").touch()
+    models, lab = library / "lab/disk/models.py", root / "data/papers/demo/lab.yml"
+    models.write_text("X = 1\n")
+    replace("class Lab:", "from labbook.lab.disk import models\n\nclass Lab:\n    disk = models.X")(library / "lab/lab.py")
+    before = code(library)
+    models.write_text("X = 2\n")
+    assert code(library) == before
+    given = yaml.safe_load(lab.read_text())
+    next(iter(given["hosts"].values()))["limits"] = {"disk": {"size": "1G", "model": "hdd_2010"}}
+    lab.write_text(yaml.safe_dump(given))
+    before = code(library)
+    models.write_text("X = 3\n")
+    assert code(library) != before
 
 
 def test_a_constant_that_becomes_what_another_is_counts_in_this_library(tmp_path, monkeypatch):
