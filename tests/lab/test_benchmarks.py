@@ -27,14 +27,23 @@ COST = [rf"{driver} {op} +{NUMBER} {unit} +{NUMBER} {unit} +{RATIO}"
         for unit in ("us CPU", "1/s")]
 RATES = [rf"  {unit} +driver +{NUMBER}   loader +{NUMBER}   ratio {RATIO}" for unit in ("MB/s", "MB/s a core")]
 RULED = [name for name in RULES if name != "not_testable"]
+LIMITED = ("greater", "equal_within", "grows_with", "scales_with", "proportional", "grows_less", "crosses_near",
+           "differs_over", "above", "below")
+
+
+def _rates(head, rules) -> list[str]:
+    """A table of error rates by rule and kind of noise."""
+    return [rf"{head} +normal +skewed +skewed down +heavy-tailed",
+            *[rf"{rule} +{NUMBER}% +{NUMBER}% +{NUMBER}% +{NUMBER}%" for rule in rules]]
+
+
 PROMISED = {
     "client_cost": [r" +driver +prepared calls   ratio \(range of 1 rounds\)", *COST],
     "cluster_up": [rf"3 {what} +{TIME} \({NUMBER} to {NUMBER}\)" for what in
                    ("nodes, copied", "nodes, by SST", "nodes and Keystone, copied")] + [
         rf"copied / by SST: ratio {RATIO}"],
     "error_rates": [r"wrong of 20 runs at any look up to 6 repeats; stated: 5%, by chance [0-9.]+%",
-                    r"rule +normal +skewed +skewed down +heavy-tailed",
-                    *[rf"{rule} +{NUMBER}% +{NUMBER}% +{NUMBER}% +{NUMBER}%" for rule in RULED]],
+                    *_rates("rule", RULED), *_rates("limited", LIMITED)],
     "lab_up": [r" +labbook +other   ratio \(range of 1 rounds\)",
                rf"up and down, 2 hosts / mininet +{TIME} +{TIME}   {RATIO}",
                rf"one remote command / ssh +{TIME} +{TIME}   {RATIO}"],
