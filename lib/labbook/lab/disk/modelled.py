@@ -50,9 +50,10 @@ def build(folder: Path, source: str) -> Path:
     """
     digest = hashlib.sha256("\0".join((source, *FLAGS, *LIBRARIES)).encode()).hexdigest()[:16]
     program = folder / f"modelled-disk-{digest}"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)     # root alone runs it
     if program.exists():
         return program
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     partial = folder / f".modelled-disk-{digest}.{os.getpid()}"
     try:
         deadline.run("gcc", *FLAGS, "-o", str(partial), "-", *LIBRARIES, input=source, seconds=COMPILE_SECONDS,
