@@ -23,13 +23,17 @@ class Interrupted(Exception):
 
 
 class Stop:
-    """A requested stop; interrupts the kernel's running cell."""
+    """A requested stop; interrupts the kernel's running cell. `begun`: whether the first cell has."""
 
     def __init__(self):
-        self.asked, self.kernels = False, None
+        self.asked, self.begun, self.kernels = False, False, None
 
     def ask(self, *_):
         self.asked = True
+        if not self.begun:
+            # Nothing is up yet. An interrupted kernel that still starts would be waited for in vain; it
+            # ends with this process.
+            os._exit(1)
         provisioner = self.kernels and self.kernels.provisioner
         if provisioner and provisioner.pid:
             # To the kernel only, not to its process group as jupyter_client does: the kernel itself
@@ -38,6 +42,7 @@ class Stop:
                 os.kill(provisioner.pid, signal.SIGINT)
 
     def check(self, **_):
+        self.begun = True
         if self.asked:
             raise Interrupted
 
