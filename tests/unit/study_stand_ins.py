@@ -2,11 +2,13 @@
 
 import json
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
+from labbook.errors import LabError
 from labbook.study.study import Study
 
 CLAIMS = [{
@@ -21,6 +23,7 @@ class FakeLab:
 
     def __init__(self):
         self.downs, self.checks, self.short, self.full, self.broken = 0, 0, [], [], []
+        self.frozen, self.freezes = False, True
 
     def check_links(self):
         self.checks += 1
@@ -34,6 +37,16 @@ class FakeLab:
 
     def broken_disks(self):
         return self.broken
+
+    @contextmanager
+    def only(self):
+        if not self.freezes:
+            raise LabError("a process does not stop")
+        self.frozen = True
+        try:
+            yield
+        finally:
+            self.frozen = False
 
     def facts(self):
         return {"hosts": {"server": {"cores": [0]}}}

@@ -2,7 +2,7 @@
 
 import traceback
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped
 from labbook.lab import clock
@@ -40,6 +40,8 @@ class Attempt:
             self._lab = self.study.lab_up()
             if new_block:
                 self.check_links()
+            elif self.point.paired:     # its set-up is an earlier point's, and ran beside the first loop
+                self._start["reference_ms"] = self._reference_ms()
         return self._lab
 
     def setup(self, make, arm=None):
@@ -58,8 +60,18 @@ class Attempt:
 
     def _made(self, result):
         """Note the machine's speed anew: the time of a set-up is no part of what is measured."""
-        self._start["reference_ms"] = noise.reference_loop()
+        self._start["reference_ms"] = self._reference_ms()
         return result
+
+    def _reference_ms(self) -> float:
+        """The reference loop's time. The lab of paired arms is frozen meanwhile: servers that share a core
+        with the loop would be taken for a slower machine."""
+        lab = self._lab if self.point.paired else None
+        with ExitStack() as frozen:
+            if lab is not None:
+                with suppress(LabError):    # a process that cannot be stopped: the loop runs beside it
+                    frozen.enter_context(lab.only())
+            return noise.reference_loop()
 
     @property
     def at_once(self) -> bool:
@@ -144,7 +156,8 @@ class Attempt:
                        for one, summary in zip(slices, paired.summaries(slices))]}
 
     def _end_of_measuring(self):
-        self._during = provenance.during(self._start)   # excludes the time of writing the record
+        # Here, so that it excludes the time of writing the record.
+        self._during = provenance.during(self._start, self._reference_ms)
         if again := self.study.run.noise.again.get(self.point.key):
             self._during["measured_again"] = again
         if self.point.paired:

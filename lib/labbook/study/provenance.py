@@ -72,9 +72,12 @@ def before() -> dict:
             "stall": _stalls(), "memory_free_gib": _free_gib(), "reference_ms": noise.reference_loop()}
 
 
-def during(start: dict) -> dict:
+def during(start: dict, reference_ms=None) -> dict:
     """Times (epoch s), load, steal and pressure as shares of the time since `start`, and the reference
-    loop (see noise) after the point's set-up and in the end, in ms, and how far these are apart."""
+    loop (see noise) after the point's set-up and in the end, in ms, and how far these are apart.
+
+    reference_ms: runs the loop and returns its ms; by default noise.reference_loop.
+    """
     now = clock.now()
     elapsed = max(now - start["time"], 1e-9)
     ticks = [b - a for a, b in zip(start["cpu"], _cpu_ticks())]
@@ -86,7 +89,7 @@ def during(start: dict) -> dict:
         "steal": ticks[STEAL] / sum(ticks) if sum(ticks) > 0 else 0.0,
         "pressure": {what: (stalls[what] - since) / 1e6 / elapsed
                      for what, since in start["stall"].items() if what in stalls},
-        "reference_loop": _reference(start["reference_ms"], noise.reference_loop()),
+        "reference_loop": _reference(start["reference_ms"], (reference_ms or noise.reference_loop)()),
     }
 
 

@@ -192,7 +192,7 @@ def test_published_points_have_a_row_an_arm(make, monkeypatch):
 def noisy(monkeypatch, *steals):
     """Let the points' shares of steal be these, one after the other, and then 0."""
     left, during = list(steals), provenance.during
-    monkeypatch.setattr(provenance, "during", lambda start: during(start) | {
+    monkeypatch.setattr(provenance, "during", lambda *given: during(*given) | {
         "steal": left.pop(0) if left else 0.0, "reference_loop": {"off": 0.0}})
 
 
@@ -240,6 +240,22 @@ def test_the_reference_loop_is_recorded():
     start = provenance.before()
     found = provenance.during(start)["reference_loop"]
     assert found["before_ms"] > 0 and found["off"] >= 0
+
+
+@pytest.mark.parametrize("freezes", [True, False])
+def test_the_lab_of_paired_arms_is_frozen_while_the_reference_loop_runs(make, labs, monkeypatch, freezes):
+    loops = []
+    monkeypatch.setattr(noise, "reference_loop", lambda: loops.append(
+        labs.made[-1].frozen if labs.made else None) or 1.0)
+    study, speed = make(**ARMS | {"vary": {"clients": [1, 2]}})
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.lab.freezes = freezes
+            attempt.setup(lambda lab: "servers")
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    # Of the first point: at its start, after its set-up, in the end; then of the second, whose servers run.
+    assert loops == [None, freezes, freezes, False, *[freezes] * 2]
+    assert not labs.made[-1].frozen
 
 
 def test_a_plan_says_how_arms_will_be_up(root, make, monkeypatch, tmp_path):
