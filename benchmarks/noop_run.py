@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/noop_run.py [--rounds 10] [--short] [--json FILE]
 
 In a scratch checkout: five copies of the CMS study's data, each with a notebook of the same length that
-measures nothing, run once; then timed, the whole process. It needs what `labbook install` installs, and root or sudo; no lab
-is brought up.
+measures nothing, run once; then timed, the whole process. Their lab.yml has no `quick`, whose claims would
+stay open and be asked again. It needs what `labbook install` installs, and root or sudo; no lab is brought up.
 """
 
 import json
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import shared
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES = 5
@@ -50,6 +51,7 @@ def _book(folder: Path, names: list[str]):
     text = (ROOT / "notebooks/cms_scalability.ipynb").read_text()
     for study in names:
         shutil.copytree(ROOT / "data/papers/cms_scalability", folder / "data/papers" / study)
+        _without_quick(folder / "data/papers" / study / "lab.yml")
         notebook = json.loads(text)
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", ()):
@@ -57,6 +59,13 @@ def _book(folder: Path, names: list[str]):
         notebook["cells"][-1].update(cell_type="code", outputs=[], execution_count=None, source=(
             "from labbook.pipeline.executing.progress import tell\ntell(event='complete')"))
         (folder / "notebooks" / f"{study}.ipynb").write_text(json.dumps(notebook))
+
+
+def _without_quick(lab_yml: Path):
+    """Take out `quick`: its claims would stay open, and each run would go on asking them."""
+    description = yaml.safe_load(lab_yml.read_text())
+    del description["quick"]
+    lab_yml.write_text(yaml.safe_dump(description, sort_keys=False))
 
 
 if __name__ == "__main__":

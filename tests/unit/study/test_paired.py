@@ -220,6 +220,17 @@ def test_it_is_measured_again_once_at_most_and_not_where_that_never_helps(make, 
     assert list(counts.values()) == [2, 2, 1, 1, 1]
 
 
+def test_no_point_is_measured_again_where_that_helped_half_of_them_at_most(make, monkeypatch):
+    noisy(monkeypatch, 0.02, 0.0, 0.02, 0.02, *[0.02] * 9)
+    study, speed = make(**ARMS | {"vary": {"clients": [1, 2, 3, 4]}})
+    counts = Counter()
+    for point in speed.remaining():
+        counts[point.key] += 1
+        with study.attempt(point) as attempt:
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    assert list(counts.values()) == [2, 2, 1, 1]
+
+
 def test_points_without_arms_are_measured_once(make, monkeypatch):
     noisy(monkeypatch, *[0.02] * 9)
     study, speed = make()
