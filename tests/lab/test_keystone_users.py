@@ -5,11 +5,17 @@ import time
 import pytest
 from small_labs import describe, new_id
 
+from labbook.errors import InputError
 from labbook.lab import Environment, Lab
 from labbook.systems.null.server import NullServer
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.on_host.calls import STEPS
-from labbook.workloads.keystone.users import SCENARIOS, begin_users, keystone_users
+from labbook.workloads.keystone.users import (
+    SCENARIOS,
+    begin_users,
+    keystone_users,
+    keystone_users_side_by_side,
+)
 
 LOAD = dict(concurrency=5, times=20, seconds_at_most=60)
 
@@ -38,6 +44,19 @@ def test_calls_come_from_all_client_hosts(lab, null, scenario):
     metrics = load.metrics
     assert metrics["truncated"] == 0 and 0 < metrics["clients_cpu_share"] < 1
     assert metrics["server_cpu_ms_per_call"] < metrics["clients_cpu_ms_per_call"]
+
+
+def test_two_targets_are_called_at_the_same_time_each_from_a_host_of_its_own(lab, null):
+    with pytest.raises(InputError, match="3 targets for 2 client hosts"):
+        keystone_users_side_by_side(Crew.of(lab), [null] * 3, scenario="create_user", concurrency=1, seconds=1)
+    loads = keystone_users_side_by_side(Crew.of(lab), [null, null], scenario="create_user", concurrency=2,
+                                        seconds=1)
+    for load, host in zip(loads, ("client1", "client2")):
+        calls = load.rows[load.rows.step == ""]
+        assert calls.ok.all() and set(calls.host) == {host} and set(calls.client) == {0, 1}
+        assert len(load.metrics["issued_per_s"]) == 1
+        assert calls.started_s.max() <= 1
+    assert loads[0].started == loads[1].started
 
 
 def test_a_stream_goes_on_while_its_server_dies_and_comes_back(lab, null):

@@ -48,6 +48,11 @@ class TinyPage:
         """The parameters and metrics of each."""
         return [told(*point) for point in self.points(experiment)]
 
+    def recorded_arms(self, experiment: str) -> list[dict]:
+        """The same of each arm of each point of an experiment with paired arms."""
+        return [{**meta["setup"], **meta["vary"], next(iter(meta["paired"])): arm["value"], **arm["summary"]}
+                for records, key in self.points(experiment) for meta in [records.meta(key)] for arm in meta["arms"]]
+
     def assert_judged(self, monkeypatch) -> None:
         """Each claim has its verdict, and no lab is left."""
         monkeypatch.setenv("LABBOOK_ROOT", str(self.checkout))

@@ -3,7 +3,8 @@
 The page declares each experiment and hands it to one of the functions here, which measures the
 points that remain. A point holds everything that sets its result: the settings of the cloud (those
 of KeystoneCloud), its warm-up (`warmup_...`), the WAN (`rtt_ms`, `rate_mbit`), the load
-(`scenario`, `concurrency`, `times`, `seconds_at_most`), the `tool`, and the fault.
+(`scenario`, `concurrency`, `times`, `seconds_at_most`), the `tool`, and the fault. Two clouds that are called
+at the same time are in pairs.py.
 """
 
 import time
@@ -25,6 +26,7 @@ LOAD = ("scenario", "concurrency", "times", "seconds_at_most")
 STREAM = ("scenario", "concurrency", "seconds_at_most", "call_seconds")
 WAN = ("rtt_ms", "rate_mbit")
 SITES = ("a", "b")          # the two sites of lab.yml
+FIRST = (*(f"db{number}" for number in range(1, 7)), "lb", "keystone")    # hosts of a cloud that is alone
 VERSIONS = ("mariadb", "galera", "haproxy", "keystone")
 PER_CALL = ("wan_", "replicated")     # counters whose increase is reported per call
 USERS = "SELECT name FROM keystone.local_user"
@@ -34,12 +36,12 @@ def check(experiment) -> None:
     """InputError for a cloud or a link that cannot exist, before a lab is brought up."""
     for point in experiment.points():
         KeystoneCloud.checked(cloud_settings(point))
-        Shape(**_chosen(point, WAN))
+        Shape(**chosen(point, WAN))
 
 
 def cloud_settings(point) -> dict:
     """The settings of KeystoneCloud among a point's parameters."""
-    return _chosen(point, KeystoneCloud.SETTINGS)
+    return chosen(point, KeystoneCloud.SETTINGS)
 
 
 def measure_ceiling(study, experiment) -> None:
@@ -48,7 +50,7 @@ def measure_ceiling(study, experiment) -> None:
         with study.attempt(point) as attempt:
             null = attempt.setup(
                 lambda lab: NullServer(lab.host("idle"), protocol=point.protocol).up())
-            load = keystone_users(Crew.of(attempt.lab), null, **_chosen(point, LOAD))
+            load = keystone_users(Crew.of(attempt.lab), null, **chosen(point, LOAD))
             attempt.record(load.rows, metrics=load.metrics, facts=null.facts())
 
 
@@ -63,13 +65,15 @@ def measure_calls(study, experiment, ceiling) -> None:
         with study.attempt(point) as attempt:
             cloud = attempt.setup(lambda lab: warm_cloud(lab, point))
             wan_rtt_ms = reset(attempt, cloud)
-            before = counters(attempt.lab, cloud)
+            idle = increase(attempt.lab, cloud, lambda: time.sleep(point.idle_seconds)) if (
+                "idle_seconds" in point.params) else None
+            before, began = counters(attempt.lab, cloud), time.monotonic()
             load = make_calls(attempt, cloud)
-            during = counters(attempt.lab, cloud) - before
-            facts = cloud.facts()
+            during, seconds = counters(attempt.lab, cloud) - before, time.monotonic() - began
+            facts, calls = cloud.facts(), (load.rows["step"] == "").sum()
+            net = {} if idle is None else net_per_call(during, idle, seconds / point.idle_seconds, calls)
             attempt.record(load.rows, facts=facts, metrics={
-                **load.metrics, **versions(facts), "wan_rtt_ms": wan_rtt_ms,
-                **per_call(during, (load.rows["step"] == "").sum()),
+                **load.metrics, **versions(facts), "wan_rtt_ms": wan_rtt_ms, **per_call(during, calls), **net,
                 "client_limited": float(limited(point, load.metrics, ceiling))})
 
 
@@ -85,7 +89,7 @@ def measure_faults(study, experiment, fault) -> None:
         with study.attempt(point) as attempt:
             cloud = attempt.setup(lambda lab: warm_cloud(lab, point))
             reset(attempt, cloud)
-            stream = begin_users(Crew.of(attempt.lab), cloud, **_chosen(point, STREAM))
+            stream = begin_users(Crew.of(attempt.lab), cloud, **chosen(point, STREAM))
             time.sleep(point.before_seconds)
             events = fault(attempt, cloud, stream.since_start)
             time.sleep(point.after_seconds)
@@ -99,32 +103,34 @@ def measure_faults(study, experiment, fault) -> None:
                 **histories.metrics(history, load.slack_s)})
 
 
-def warm_cloud(lab, point) -> KeystoneCloud:
-    """The point's cloud, up, with all nodes synchronised and caches warmed over a WAN without delay."""
+def warm_cloud(lab, point, hosts=FIRST) -> KeystoneCloud:
+    """The point's cloud on these hosts, up, with all nodes synchronised and caches warmed over a WAN without
+    delay."""
     lab.link(*SITES).shape()
-    cloud = KeystoneCloud(list(lab.hosts.values()), **cloud_settings(point))
+    cloud = KeystoneCloud([lab.host(name) for name in hosts], **cloud_settings(point))
     keystone_users(Crew.of(lab), cloud.up(), scenario=point.warmup_scenario,
                    concurrency=point.warmup_concurrency, times=point.warmup_calls,
                    seconds_at_most=point.warmup_seconds_at_most)
     return cloud
 
 
-def reset(attempt, cloud) -> float:
-    """Restore the initial users and tokens, then shape the WAN for the point.
+def reset(attempt, *clouds) -> float:
+    """Restore the initial users and tokens of clouds, then shape the WAN for the point.
 
     Returns the WAN's measured round-trip time in ms.
     """
     link = attempt.lab.link(*SITES)
     link.shape()
-    cloud.reset()
-    link.shape(**_chosen(attempt.point, WAN))
+    for cloud in clouds:
+        cloud.reset()
+    link.shape(**chosen(attempt.point, WAN))
     return attempt.check_links()[0]["measured_rtt_ms"]
 
 
 def make_calls(attempt, cloud):
     """Make the point's calls with its `tool`; this library's clients by default."""
     tool = {"labbook": keystone_users, "rally": rally}[attempt.point.params.get("tool", "labbook")]
-    return tool(Crew.of(attempt.lab), cloud, **_chosen(attempt.point, LOAD))
+    return tool(Crew.of(attempt.lab), cloud, **chosen(attempt.point, LOAD))
 
 
 def counters(lab, cloud) -> pd.Series:
@@ -133,6 +139,22 @@ def counters(lab, cloud) -> pd.Series:
     wan = {f"wan_{what}_to_{way[-1]}": count for way, counts in ways.items()
            for what, count in (counts or {}).items()}
     return pd.Series(wan | cloud.galera.counters(), dtype=float)
+
+
+def increase(lab, cloud, act) -> pd.Series:
+    """By how much the counters rise while `act()` runs."""
+    before = counters(lab, cloud)
+    act()
+    return counters(lab, cloud) - before
+
+
+def net_per_call(during: pd.Series, idle: pd.Series, times_as_long: float, calls: int) -> dict:
+    """wan_net_bytes_per_call, wan_net_packets_per_call: what crosses the WAN both ways for a call beyond
+    what an idle cluster sends in the time. `idle`: its counters' increase, in a time of which `during` took
+    `times_as_long`. Empty where nobody counts."""
+    net = during - idle * times_as_long
+    return {f"wan_net_{what}_per_call": (net[f"wan_{what}_to_a"] + net[f"wan_{what}_to_b"]) / calls
+            for what in ("bytes", "packets") if f"wan_{what}_to_a" in during}
 
 
 def per_call(during: pd.Series, calls: int) -> dict:
@@ -223,5 +245,6 @@ def acknowledged(nodes: dict, rows) -> dict:
     return {"acknowledged": len(made), "kept": len(made & everywhere) / max(1, len(made))}
 
 
-def _chosen(point, names) -> dict:
+def chosen(point, names) -> dict:
+    """The parameters of these names that the point has."""
     return {name: point.params[name] for name in names if name in point.params}

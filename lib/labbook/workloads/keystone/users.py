@@ -5,6 +5,8 @@ on_host/calls.py): each is by a client of its own, which authenticates first. No
 random but the user's name, which no other call has.
 """
 
+from dataclasses import dataclass
+
 import pandas as pd
 
 from labbook.errors import InputError
@@ -46,6 +48,38 @@ def keystone_users(crew, target: IdentityServer, *, scenario: str, concurrency: 
     return _load(clients, found, float(made < times))
 
 
+def keystone_users_side_by_side(crew, targets: list, *, scenario: str, concurrency: int,
+                                seconds: float) -> list[Load]:
+    """Clients as those of keystone_users on several targets at the same time: a Load of each.
+
+    Each target has a client host of its own, the first the crew's first, with `concurrency` clients, who
+    start together and begin calls for `seconds`. InputError for more targets than client hosts.
+    """
+    if len(targets) > len(crew.hosts):
+        raise InputError(f"{len(targets)} targets for {len(crew.hosts)} client hosts", key="targets",
+                         allowed="a client host for each")
+    specs = [_spec(target, scenario, concurrency, seconds, CALL_SECONDS, runner.MOST_TIMES) | dict(
+        first_client=0, all_clients=concurrency) for target in targets]
+    clients = Clients(crew, runner, specs, FORK_SECONDS + seconds + CALL_SECONDS)
+    found = clients.run(seconds + CALL_SECONDS + END_SECONDS)
+    return [_load(_OfOneHost(host, clients.started, clients.uncertainty_s), [of_host], 0.0)
+            for host, of_host in zip(clients.hosts, found)]
+
+
+@dataclass(frozen=True)
+class _OfOneHost:
+    """What is known of the clients of one of several hosts; the servers' CPU is not."""
+
+    host: object
+    started: float
+    uncertainty_s: float
+    server_cpu_s = None
+
+    @property
+    def hosts(self) -> list:
+        return [self.host]
+
+
 def begin_users(crew, target: IdentityServer, *, scenario: str, concurrency: int, seconds_at_most: float,
                 call_seconds: float = CALL_SECONDS) -> Stream:
     """The same clients, who call until `end()`: returns when all have started.
@@ -69,6 +103,12 @@ def host_specs(spec: dict, hosts: int) -> list[dict]:
 
 
 def _prepare(crew, target, scenario, concurrency, seconds_at_most, call_seconds, times) -> Clients:
+    spec = _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times)
+    return Clients(crew, runner, host_specs(spec, len(crew.hosts)),
+                   FORK_SECONDS + seconds_at_most + call_seconds)
+
+
+def _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) -> dict:
     for key, value, allowed in (("protocol", target.protocol, (KEYSTONE,)),
                                 ("scenario", scenario, SCENARIOS)):
         if value not in allowed:
@@ -78,10 +118,8 @@ def _prepare(crew, target, scenario, concurrency, seconds_at_most, call_seconds,
     for key, value in (("seconds_at_most", seconds_at_most), ("call_seconds", call_seconds)):
         if value <= 0:
             raise InputError(f"{value!r} s leave no time", key=key, allowed="more than 0")
-    spec = dict(credentials=dict(target.credentials), scenario=scenario, clients=concurrency,
+    return dict(credentials=dict(target.credentials), scenario=scenario, clients=concurrency,
                 times=times, seconds_at_most=seconds_at_most, call_seconds=call_seconds)
-    return Clients(crew, runner, host_specs(spec, len(crew.hosts)),
-                   FORK_SECONDS + seconds_at_most + call_seconds)
 
 
 def _load(clients: Clients, found, truncated: float) -> Load:

@@ -98,7 +98,7 @@ def log(monkeypatch):
 @pytest.fixture
 def study(log):
     link = Link(log)
-    return StandIn(SimpleNamespace(link=lambda *sites: link, hosts={"db1": "db1"}), wan_rtt_ms=100.4)
+    return StandIn(SimpleNamespace(link=lambda *sites: link, host=lambda name: name), wan_rtt_ms=100.4)
 
 
 def test_a_clouds_settings_are_all_that_a_point_names_of_them():

@@ -1,0 +1,64 @@
+"""Clouds that differ in their segments, up at once on one link, and called at the same time.
+
+What disturbs one cloud, such as a core's clock or a neighbour of the machine, then disturbs the other
+one at the same moment. A point is as in labbook.papers.wan_keystone.experiments, with `segments` paired,
+calling_s (how long calls begin) and slice_s: calls that begin within the same slice of time are compared.
+"""
+
+from labbook.lab import LabDescription
+from labbook.papers.wan_keystone.experiments import (
+    SITES,
+    check,
+    limited,
+    reset,
+    versions,
+    warm_cloud,
+)
+from labbook.study.paired import Slice
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keystone.users import keystone_users_side_by_side
+
+SYSTEMS = ("keystone_cloud", "beside")  # of lab.yml, by name or label
+
+
+def host_sets(lab: LabDescription, segments: list[int]) -> dict:
+    """{segments: names of the hosts of their cloud}, of both clouds in lab.yml."""
+    hosts = {system.get("label", system["name"]): list(system["hosts"]) for system in lab.systems}
+    return dict(zip(segments, [hosts[name] for name in SYSTEMS]))
+
+
+def measure_pairs(study, experiment, ceiling) -> None:
+    """Measure the time of the point's calls on both clouds at the same time; one after the other where
+    the machine's memory does not carry both.
+
+    `ceiling`: the experiment of measure_ceiling. InputError for a cloud or link that cannot exist.
+    """
+    check(experiment)
+    for point in experiment.remaining():
+        with study.attempt(point) as attempt:
+            arms, loads, facts, slices = attempt.slices(1), {}, {}, []
+            for together in [arms] if attempt.at_once else [[one] for one in arms]:
+                clouds = {one.arm: attempt.setup(lambda lab, one=one: warm_cloud(lab, one.point, one.hosts),
+                                                 arm=one.arm) for one in together}
+                wan_rtt_ms = reset(attempt, *clouds.values())
+                loads |= dict(zip(clouds, keystone_users_side_by_side(
+                    Crew.of(attempt.lab), list(clouds.values()), scenario=point.scenario,
+                    concurrency=point.concurrency, seconds=point.calling_s)))
+                facts |= {arm: cloud.facts() for arm, cloud in clouds.items()}
+            for arm, load in loads.items():
+                slices += in_slices(load.rows, arm, point.slice_s)
+            busy = sum(load.metrics["clients_cpu_share"] for load in loads.values())    # of one core
+            attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics={
+                arm: {**load.metrics, **versions(facts[arm]), "client_limited": float(limited(
+                    point, load.metrics | {"clients_cpu_share": busy}, ceiling))}
+                for arm, load in loads.items()})
+
+
+def in_slices(rows, arm, seconds: float) -> list[Slice]:
+    """The calls by the slice of time in which they began, with their steps; the last slice, which is not
+    whole, with the one before it."""
+    calls = rows[rows["step"] == ""].set_index(["client", "call"])["started_s"]
+    last = max(1, int(calls.max() // seconds))
+    numbers = (1 + calls // seconds).clip(upper=last).astype(int)
+    of_row = numbers.reindex(list(zip(rows["client"], rows["call"]))).to_numpy()
+    return [Slice(arm, int(number), rows[of_row == number]) for number in sorted(set(numbers))]

@@ -1,0 +1,38 @@
+import pandas as pd
+import pytest
+
+from labbook import paths
+from labbook.lab import LabDescription
+from labbook.papers.wan_keystone import pairs
+from labbook.study.paired import summaries
+
+
+def called(*times, seconds=1.0):
+    """Rows of one client's calls that begin at these times, each with a step that begins a moment later."""
+    return pd.DataFrame([dict(client=0, call=number, step=step, started_s=at + after, seconds=seconds, ok=True)
+                         for number, at in enumerate(times) for step, after in (("list_users", 0.4), ("", 0.0))])
+
+
+def test_a_cloud_has_six_databases_a_proxy_and_keystone_of_its_own():
+    lab = LabDescription.load(paths.papers("wan_keystone") / "lab.yml")
+    sets = pairs.host_sets(lab, [1, 2])
+    assert sets[1] == ["db1", "db2", "db3", "db4", "db5", "db6", "lb", "keystone"]
+    assert len(sets[2]) == 8 and not set(sets[1]) & set(sets[2])
+    limits = [{name: limit for name, limit in lab.host(host).limits.items() if name == "memory"}
+              for hosts in sets.values() for host in hosts]
+    assert limits[:8] == limits[8:]
+
+
+def test_calls_are_sliced_by_when_they_began_with_their_steps():
+    slices = pairs.in_slices(called(0.1, 1.2, 2.9, 4.1, 5.5, 6.1), 2, seconds=3)
+    assert [(one.arm, one.number) for one in slices] == [(2, 1), (2, 2)]
+    # The call that began at 2.9 is of the first slice, and so is its step of 3.3; the rest of a slice is no slice.
+    assert [sorted(set(one.rows["call"])) for one in slices] == [[0, 1, 2], [3, 4, 5]]
+    assert [summary["n"] for summary in summaries(slices)] == [3, 3]
+    assert sum(len(one.rows) for one in slices) == 12
+
+
+@pytest.mark.parametrize("times", [(0.0,), (0.5, 1.0)])
+def test_fewer_calls_than_fill_a_slice_are_one(times):
+    one, = pairs.in_slices(called(*times), 1, seconds=3)
+    assert one.number == 1 and set(one.rows["call"]) == set(range(len(times)))
