@@ -114,6 +114,25 @@ def test_the_order_of_waiting_requests_can_be_set_and_shows(disk):
         disk.set(order="cfq")
 
 
+def test_data_can_be_laid_out_in_a_hurry_and_the_model_counts_again(disk):
+    command = READ.format(way="randread", count=200)
+    with disk.in_a_hurry():
+        began = disk.served_so_far()
+        served_during(disk, command)
+        hurried = disk.served_so_far()
+    assert hurried["hurries"]
+    assert hurried["slept_ns"] - began["slept_ns"] < (hurried["modelled_ns"] - began["modelled_ns"]) / 2
+    served_during(disk, command)
+    after = disk.served_so_far()
+    assert not after["hurries"] and after["slept_ns"] - hurried["slept_ns"] > 0.9 * (after["modelled_ns"] - hurried["modelled_ns"])
+
+
+def test_the_read_ahead_is_that_of_lab_yml_although_the_disk_turns(lab):
+    with Lab.up(describe({"h1": {**LIMITS, "disk": LIMITS["disk"] | {"read_ahead_kb": 128}}}), LOCAL, new_id()) as other:
+        facts = other.disk("h1").facts()
+    assert facts["read_ahead_kb"] == 128 and facts["rotational"]
+
+
 def test_few_tags_leave_the_kernel_s_scheduler_something_to_order_and_are_given_back(disk):
     command = READ.format(way="randread", count=400).replace("psync", "libaio --iodepth=32")
     upwards = {}

@@ -7,6 +7,7 @@ need a disk that seeks depend on it: a ratio near 1 says that this one does not.
 import json
 import os
 import shlex
+from contextlib import contextmanager
 from statistics import mean
 
 from labbook.errors import InputError, LabError
@@ -138,6 +139,20 @@ class Disk:
             raise InputError(f"the disk of {self.host.name} has no model", key="model",
                              allowed=f"in lab.yml: disk: {{size: 4G, model: {next(iter(models.models()))}}}")
         return self._ask(command)
+
+    @contextmanager
+    def in_a_hurry(self):
+        """`with disk.in_a_hurry(): ...`: a modelled disk takes no modelled time meanwhile, so that data are
+        laid out as fast as the machine's disk takes them. A disk without a model stays as it is."""
+        if self.model is None:
+            yield
+            return
+        self.served_so_far("hurry on")
+        try:
+            yield
+        finally:
+            if self.served_so_far("hurry off")["hurries"]:
+                raise LabError(f"{self.host.name}: its disk does not take the model's time again")
 
     def served(self, after: int = 0):
         """Requests that a modelled disk has served: a DataFrame, see served.frame for its columns.

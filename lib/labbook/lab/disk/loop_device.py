@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labbook.lab import deadline
 
-SETTINGS = ("scheduler", "read_ahead_kb", "rotational")
+SETTINGS = ("scheduler", "rotational", "read_ahead_kb")   # in this order: the kernel sets a read-ahead of its own for a disk that turns
 TAGS = range(4, 129)    # requests that a loop device takes at a time: the kernel's least, and its usual
 MKFS_SECONDS = 120  # of a large disk on a busy machine
 

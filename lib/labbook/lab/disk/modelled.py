@@ -126,7 +126,7 @@ def complaints(said: Path) -> str:
 
 
 def ask(path: str, line: str) -> dict:
-    """The daemon's answer to a command (`status`, `order fcfs`); OSError when it does not answer.
+    """The daemon's answer to a command (`status`, `order fcfs`, `hurry on`); OSError when it does not answer.
 
     served, failed, late (replies more than 1 ms after the model's time) and waiting (requests), full
     (whether a write found no room in the disk below), order, modelled_ns and slept_ns (sums of what

@@ -159,6 +159,7 @@ def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch)
     assert was == {"scheduler": "bfq", "read_ahead_kb": "128", "rotational": "0", "tags": 128}
     loop_device.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4, "rotational": 1})
     loop_device.tune("/dev/loop7", was)
+    assert loop_device.SETTINGS[-1] == "read_ahead_kb"      # the kernel changes it along with the others
     assert loop_device.queue("/dev/loop7")["rotational"] == "0"
     assert (tmp_path / "queue/read_ahead_kb").read_text() == "128"
     fill(tmp_path, scheduler="none")     # a disk that takes no scheduler

@@ -12,6 +12,8 @@ static void answer(int connection)
     pthread_mutex_lock(&lock);
     if (!strcmp(line, "order fcfs") || !strcmp(line, "order elevator"))
         by_place = !strcmp(line, "order elevator");
+    if (!strcmp(line, "hurry on") || !strcmp(line, "hurry off"))
+        in_a_hurry = !strcmp(line, "hurry on");
     snprintf(said, sizeof said,
              "{\"served\": %llu, \"failed\": %llu, \"late\": %llu, \"waiting\": %u, \"full\": %s, "
              "\"order\": \"%s\", \"modelled_ns\": %llu, \"slept_ns\": %llu, \"kept\": %u, "

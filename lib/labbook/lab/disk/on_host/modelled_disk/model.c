@@ -16,7 +16,7 @@
  *
  * It does nothing before it reads a byte from standard input, so that it is written down first, and
  * prints `ready` when the file is there. SIGUSR1: no more waiting, for a disk that goes away.
- * A line to the socket is a command (`status`, `order NAME`), the answer a line of JSON.
+ * A line to the socket is a command (`status`, `order NAME`, `hurry on`, `hurry off`), the answer a line of JSON.
  * The log is a ring of `struct entry`, one a served request.
  *
  * One program in four files, compiled as one text: this one has what all share and the model's times,
