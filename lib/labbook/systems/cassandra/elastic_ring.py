@@ -2,7 +2,7 @@
 
 Its first node, the *donor*, has token 0 and, alone, owns the whole ring. A node that joins takes
 the range after that of the node before it, so that all of its data comes from the donor. There is
-one copy of each row and one token a node. The donor's data can be saved once as a snapshot, to
+one copy of each row and one token a node. The donor's data can be saved as snapshots, to any of
 which the ring is restored within seconds.
 """
 
@@ -329,28 +329,35 @@ class ElasticRing(Cluster):
             self.compaction(False)
         return sstables.table_files(donor)
 
-    def snapshot(self, seconds: float = QUIET_SECONDS) -> int:
-        """Save the data of the donor, which must be alone, for `restore`: their bytes. The donor is
-        restarted, and its files are not in the page cache then."""
+    def snapshot(self, name: str = "data", seconds: float = QUIET_SECONDS) -> int:
+        """Save the data of the donor, which must be alone, under this name for `restore`: their bytes. The
+        donor is restarted, and its files are not in the page cache then."""
         self._require_alone()
         self.flush()
         self.await_quiet(seconds)
         self.donor.nodetool("drain", seconds=seconds)
         self.donor.stop()
-        sstables.snapshot(self.donor)
+        sstables.snapshot(self.donor, name)
         self._snapshot = SimpleNamespace(bytes=self.data_bytes(), compacting=self._compacting)
+        self._snapshots[name] = self._snapshot
         self.start()
         sstables.drop_page_cache(self.donor)
         return self._snapshot.bytes
 
-    def restore(self) -> None:
-        """The donor alone again, with the data of the snapshot, none of them in the page cache."""
-        if self._snapshot is None:
-            raise InputError("there is no snapshot", file="elastic ring", key="restore",
-                             allowed="after snapshot()")
+    def forget(self, name: str) -> None:
+        """Remove the snapshot of this name."""
+        sstables.forget(self.donor, name)
+        del self._snapshots[name]
+
+    def restore(self, name: str = "data") -> None:
+        """The donor alone again, with the data of a snapshot, none of them in the page cache."""
+        if name not in self._snapshots:
+            raise InputError(f"there is no snapshot {name!r}", file="elastic ring", key="restore",
+                             allowed=list(self._snapshots) or "after snapshot()")
+        self._snapshot = self._snapshots[name]
         in_parallel(self.nodes[1:], lambda node: node.destroy())
         self.donor.kill()
-        sstables.restore(self.donor)
+        sstables.restore(self.donor, name)
         self.start()
         self._compacting = self._snapshot.compacting
         self._require_alone()
@@ -362,7 +369,7 @@ class ElasticRing(Cluster):
     def _forget_state(self) -> None:
         self._running: list[str] = []           # names of the nodes that run, in the order of joining
         self._tokens: dict[str, int] = {}       # of the nodes in the ring, by name
-        self._compacting, self._snapshot = True, None
+        self._compacting, self._snapshot, self._snapshots = True, None, {}     # of the donor's files: the last, all
 
     def _require_alone(self) -> None:
         if (owners := self.owners()) != {self.host.name: 0}:

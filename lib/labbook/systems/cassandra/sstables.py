@@ -70,16 +70,21 @@ def live(listed: str) -> dict[str, int]:
             if "-tmp-" not in name and name.rpartition("-")[0] + "-" not in gone}
 
 
-def snapshot(node) -> None:
+def snapshot(node, name: str) -> None:
     """Save the data of a node that does not run."""
-    node.host.run(_at_home(node, "rm -rf snapshot && cp -al data snapshot"), timeout=LINK_SECONDS)
+    node.host.run(_at_home(node, f"rm -rf snapshot-{name} && cp -al data snapshot-{name}"), timeout=LINK_SECONDS)
 
 
-def restore(node) -> None:
-    """Replace all files of a node that does not run with its snapshot; what it knew of other nodes
+def restore(node, name: str) -> None:
+    """Replace all files of a node that does not run with those of a snapshot; what it knew of other nodes
     is gone too."""
-    node.host.run(_at_home(node, f"rm -rf {' '.join(WRITTEN)} && cp -al snapshot data"),
+    node.host.run(_at_home(node, f"rm -rf {' '.join(WRITTEN)} && cp -al snapshot-{name} data"),
                   timeout=LINK_SECONDS)
+
+
+def forget(node, name: str) -> None:
+    """Remove a snapshot."""
+    node.host.run(_at_home(node, f"rm -rf snapshot-{name}"), timeout=LINK_SECONDS)
 
 
 def drop_page_cache(node) -> None:

@@ -1,5 +1,6 @@
 """The donor without servers: what is loaded again, restored and set before each point."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -33,8 +34,8 @@ class Lab:
         return ["node1", "node2"]
 
     def disk(self, name):
-        return SimpleNamespace(facts=lambda: {"scheduler": "none", "read_ahead_kb": 128, "device": "loop0"},
-                               set=lambda **wanted: self.disks.append((name, wanted)))
+        return SimpleNamespace(facts=lambda: {"scheduler": "none", "read_ahead_kb": 128, "order": "elevator"},
+                               in_a_hurry=nullcontext, set=lambda **wanted: self.disks.append((name, wanted)))
 
 
 @pytest.fixture
@@ -57,18 +58,35 @@ def steps(did):
     return found
 
 
-LOAD = ["up", "compaction", "check_room", "load", "merge", "snapshot"]
+BEGIN = ["up", "compaction", "snapshot"]
+LOAD = ["restore", "check_room", "load", "merge", "snapshot"]
 RESTORE = ["restore", "compaction"]
+SHIPPED = {"scheduler": "none", "read_ahead_kb": 128, "order": "elevator", "tags": 128}
 
 
 def test_data_are_loaded_once_and_restored_for_each_point_until_a_setting_of_the_ring_changes(did):
     keeper, lab = donor.Donor(["node1", "node2"]), Lab()
     keeper.restore(attempt(lab))
-    assert steps(did) == LOAD + RESTORE and keeper.metrics["loader_mb_per_s"] == 60
+    assert steps(did) == BEGIN + LOAD + RESTORE and keeper.metrics["loader_mb_per_s"] == 60
     keeper.restore(attempt(lab, compaction=False))
     assert did[-1] == ("compaction", False) and steps(did) == RESTORE
     keeper.restore(attempt(lab, data_mb=32))
-    assert ("load", 1953) in did and steps(did) == ["destroy", *LOAD, *RESTORE]
+    assert ("load", 1953) in did and steps(did) == [*LOAD, *RESTORE]
+    keeper.restore(attempt(lab))    # kept
+    assert did[0] == ("restore", "16-16384-70") and steps(did) == RESTORE
+    keeper.restore(attempt(lab, heap_mb=256))
+    assert steps(did) == ["destroy", *BEGIN, *LOAD, *RESTORE]
+
+
+def test_snapshots_go_where_they_would_fill_the_disk(did, monkeypatch):
+    monkeypatch.setattr(donor, "KEPT_MB", 40)
+    keeper, lab = donor.Donor(["node1", "node2"]), Lab()
+    keeper.restore(attempt(lab))
+    keeper.restore(attempt(lab, data_mb=32))
+    assert ("forget", "16-16384-70") in did
+    steps(did)
+    keeper.restore(attempt(lab))
+    assert steps(did) == ["forget", *LOAD, *RESTORE]
 
 
 def test_a_new_lab_has_no_ring_to_destroy(did):
@@ -76,12 +94,12 @@ def test_a_new_lab_has_no_ring_to_destroy(did):
     keeper.restore(attempt(Lab()))
     steps(did)
     keeper.restore(attempt(Lab()))
-    assert steps(did) == LOAD + RESTORE
+    assert steps(did) == BEGIN + LOAD + RESTORE
 
 
 def test_disks_are_set_as_the_point_has_them_and_back_as_shipped_to_load_and_for_others(did):
     keeper, lab = donor.Donor(["node1", "node2"]), Lab()
-    shipped = {"scheduler": "none", "read_ahead_kb": 128}
+    shipped = SHIPPED
     keeper.restore(attempt(lab))
     assert lab.disks == []
     keeper.restore(attempt(lab, scheduler="bfq"))
@@ -90,6 +108,9 @@ def test_disks_are_set_as_the_point_has_them_and_back_as_shipped_to_load_and_for
     keeper.restore(attempt(lab, scheduler="bfq", data_mb=32))
     assert lab.disks == [(node, wanted) for wanted in (shipped, shipped | {"scheduler": "bfq"})
                          for node in ("node1", "node2")]
+    lab.disks.clear()
+    keeper.restore(attempt(lab, data_mb=32, order="fcfs", tags=4))
+    assert lab.disks[0] == ("node1", shipped | {"order": "fcfs", "tags": 4})
     lab.disks.clear()
     keeper.restore(attempt(lab, data_mb=32, read_ahead_kb=1024))
     assert lab.disks[0] == ("node1", shipped | {"read_ahead_kb": 1024})
@@ -107,5 +128,5 @@ def test_after_a_failed_load_the_data_are_loaded_again(did, monkeypatch):
         with pytest.raises(RuntimeError):
             keeper.restore(attempt(lab, data_mb=32))
     steps(did)
-    keeper.restore(attempt(lab))
+    keeper.restore(attempt(lab, data_mb=32))
     assert steps(did) == LOAD + RESTORE
