@@ -18,6 +18,7 @@ DATA = ("data_mb", "value_bytes", "loading_mb_per_s")
 LOADED = (*RING, *DATA)
 EMPTY = "empty"             # the snapshot of a ring without data
 KEPT_MB = 18_000            # of data in snapshots; beyond, the others go before more are loaded
+PARAMETERS = {"order": "disk_order"}    # of points, where a disk's setting has another name
 TAGS = 128                  # of a loop device, where a point does not set them
 
 
@@ -82,11 +83,11 @@ class Donor:
             self._enter(lab)
         if self._settings != settings:
             self._begin(settings)
-        name = "-".join(str(value) for value in data.values())
-        if name not in self._kept:
+        name = "-".join(str(value) for value in data.values()) if rows_of(params) else EMPTY
+        if name not in self._kept and name != EMPTY:
             self._load(name, data)
-        self.metrics = self._kept[name][1]
-        self._set_disks({key: params.get(key, shipped) for key, shipped in self._shipped.items()})
+        self.metrics = self._kept[name][1] if name != EMPTY else {}
+        self._set_disks({key: params.get(PARAMETERS.get(key, key), shipped) for key, shipped in self._shipped.items()})
         self._ring.restore(name)
         self._ring.compaction(params["compaction"])
         return self._ring

@@ -76,11 +76,12 @@ class JoinBench:
         self.study, self.ceilings, self.seeks = ceilings.study, ceilings, seeks
         self.donor = Donor(node_names(self.study))
 
-    def joins(self, experiment, act=None, trace=False) -> None:
+    def joins(self, experiment, act=None, trace=False, draw=True) -> None:
         """Measure joins under the point's load.
 
         `act(attempt, ring)` makes the joins and returns them with further metrics; by default the
-        point's `joiners` join one after another. `trace`: trace the requests to the donor's disk.
+        point's `joiners` join one after another. `trace`: trace the requests to the donor's disk; `draw`: and
+        keep some of them for figures.
         """
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
@@ -96,7 +97,7 @@ class JoinBench:
                 if calls is not None:
                     series["calls"] = over_time(calls.rows, point.bin_seconds)
                 if trace:
-                    metrics |= disk_metrics(traced.requests, lists=point.repeat == 1)
+                    metrics |= disk_metrics(traced.requests, lists=draw and point.repeat == 1)
                     facts["trace"], series["requests"] = traced.facts, traced.requests
                 attempt.record(join_rows(joins), metrics=metrics, facts=facts, series=series)
 

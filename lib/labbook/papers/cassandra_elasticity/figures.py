@@ -27,7 +27,7 @@ from labbook.figures.repeats import is_list, middle, with_lists
 from labbook.figures.tables import Table
 
 # Labels of metrics in tables.
-JOIN = {"join_s": "A join, s", "fixed_wait_s": "of it fixed waits, s", "streaming_s": "streaming, s",
+JOIN = {"join_s": "A join, s", "from_request_s": "since its request, s", "fixed_wait_s": "of it fixed waits, s", "streaming_s": "streaming, s",
         "rest_s": "the rest, s", "stream_mb_per_s": "Streamed, MB/s", "received_mb": "Received in all, MB",
         "grown_times": "Growth of the donor's files, times", "call_rate_per_s": "Operations a second meanwhile",
         "call_mean_ms": "Mean time of one, ms"}

@@ -21,7 +21,8 @@ def join_metrics(joins: list[dict], together: bool = False) -> dict:
     last joiner's moving_s over the first one's (NaN for one joiner). all_joined_s and moving_all_s:
     time until all have joined; the longest of joins at once, otherwise the sum. received_mb: of all
     joiners; most_received_mb and least_received_mb: of one. grown_times: size of the donor's files
-    after the last join over that before the first. ValueError without joins.
+    after the last join over that before the first (NaN without data). from_request_s: of a join, from when
+    the node, whose Java has started by then, asks for its place in the ring. ValueError without joins.
     """
     if not joins:
         raise ValueError("there are no joins")
@@ -36,8 +37,10 @@ def join_metrics(joins: list[dict], together: bool = False) -> dict:
                 "all_joined_s": until_all(times), "moving_all_s": until_all(moving),
                 "received_mb": sum(received), "most_received_mb": max(received),
                 "least_received_mb": min(received),
-                "stream_mb_per_s": sum(received) / sum(one["streaming_s"] for one in joins),
-                "grown_times": joins[-1]["donor_bytes_after"] / joins[0]["donor_bytes_before"]}
+                "stream_mb_per_s": _over(sum(received), sum(one["streaming_s"] for one in joins)),
+                "grown_times": _over(joins[-1]["donor_bytes_after"], joins[0]["donor_bytes_before"])}
+    if all(one.get("from_request_s") is not None for one in joins):
+        metrics["from_request_s"] = _mean(one["from_request_s"] for one in joins)
     for i, values in enumerate(zip(times, moving, received), 1):
         metrics |= dict(zip((f"join_{i}_s", f"moving_{i}_s", f"received_{i}_mb"), values))
     return metrics | {"last_over_first": moving[-1] / moving[0] if len(joins) > 1 else math.nan}
@@ -103,6 +106,10 @@ def call_times_in_thirds(rows, since_s: float, seconds: float) -> dict:
     as after.
     """
     return call_times(rows, [since_s + seconds / 3], [since_s + 2 * seconds / 3], since_s)
+
+
+def _over(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
 
 
 def _mean(values) -> float:

@@ -40,7 +40,10 @@ class ElasticNode(Cassandra):
         self.joins, self.together, self.waits = joins, together, waits
 
     def configuration(self) -> dict:
-        return {**super().configuration(), "auto_bootstrap": self.joins}
+        # The papers' version lets as many memtables wait for the disk as one fills in the meantime: with
+        # a small heap and a disk slower than the writes it runs out of memory, instead of making them wait.
+        waiting = {} if self.protocol == CQL else {"memtable_flush_queue_size": 1}
+        return {**super().configuration(), **waiting, "auto_bootstrap": self.joins}
 
     def command(self) -> str:
         # Today's version takes up to twice the heap's size outside the heap. Nodes with little

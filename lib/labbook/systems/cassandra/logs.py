@@ -14,6 +14,7 @@ JOINING = {
               ("JOINING: sleeping", "JOINING: Starting to bootstrap")),
     "streaming": (("JOINING: Starting to bootstrap",
                    "Bootstrap/Replace/Move completed|Bootstrap completed for tokens"),),
+    "whole": (("JOINING: waiting for ring", "Bootstrap/Replace/Move completed|Bootstrap completed for tokens"),),
 }
 LEAVING = {
     "waits": (("LEAVING: sleeping",
@@ -28,7 +29,8 @@ WORDS = "JOINING|LEAVING|Bootstrap|Announcing that I have left|DECOMMISSIONED"
 
 
 def phases(node, spans: dict, partly: bool = False) -> dict:
-    """fixed_wait_s and streaming_s of a node, by its log. A phase that the log lacks is None where
+    """fixed_wait_s and streaming_s of a node, by its log; of one that joins also from_request_s, the
+    whole since it asked for its place in the ring. A phase that the log lacks is None where
     the node may have got there only `partly`, else SystemFailure."""
     lines = node.run("grep", "-aE", WORDS, node.process.log, check=False).stdout
     phases = {"fixed_wait_s": seconds(lines, spans["waits"]),
@@ -36,7 +38,7 @@ def phases(node, spans: dict, partly: bool = False) -> dict:
     if not partly and (missing := [key for key, value in phases.items() if value is None]):
         raise SystemFailure(f"{node.host.name}: its log {node.process.log} has no lines for "
                             f"{' and '.join(missing)}", log=node.process.log_tail())
-    return phases
+    return phases | ({"from_request_s": seconds(lines, spans["whole"])} if "whole" in spans else {})
 
 
 def whole_files(node) -> int:

@@ -78,6 +78,12 @@ def test_data_are_loaded_once_and_restored_for_each_point_until_a_setting_of_the
     assert steps(did) == ["destroy", *BEGIN, *LOAD, *RESTORE]
 
 
+def test_a_donor_without_data_is_the_empty_ring(did):
+    keeper = donor.Donor(["node1", "node2"])
+    keeper.restore(attempt(Lab(), data_mb=0))
+    assert did[-2] == ("restore", donor.EMPTY) and steps(did) == BEGIN + RESTORE and keeper.metrics == {}
+
+
 def test_snapshots_go_where_they_would_fill_the_disk(did, monkeypatch):
     monkeypatch.setattr(donor, "KEPT_MB", 40)
     keeper, lab = donor.Donor(["node1", "node2"]), Lab()
@@ -109,7 +115,7 @@ def test_disks_are_set_as_the_point_has_them_and_back_as_shipped_to_load_and_for
     assert lab.disks == [(node, wanted) for wanted in (shipped, shipped | {"scheduler": "bfq"})
                          for node in ("node1", "node2")]
     lab.disks.clear()
-    keeper.restore(attempt(lab, data_mb=32, order="fcfs", tags=4))
+    keeper.restore(attempt(lab, data_mb=32, disk_order="fcfs", tags=4))
     assert lab.disks[0] == ("node1", shipped | {"order": "fcfs", "tags": 4})
     lab.disks.clear()
     keeper.restore(attempt(lab, data_mb=32, read_ahead_kb=1024))

@@ -36,6 +36,13 @@ def test_joins_one_after_another_add_up():
     assert found["stream_mb_per_s"] == pytest.approx(400 / (4 + 9))
 
 
+def test_a_join_without_data_has_no_rate_and_its_time_since_its_request_is_apart():
+    nothing = join(0, 11, received=0, before=0, after=0) | {"from_request_s": 10.2}
+    found = join_metrics([nothing])
+    assert math.isnan(found["stream_mb_per_s"]) and math.isnan(found["grown_times"])
+    assert found["from_request_s"] == 10.2 and "from_request_s" not in join_metrics(TWO)
+
+
 def test_joins_at_once_take_as_long_as_the_longest():
     found = join_metrics(TWO, together=True)
     assert (found["all_joined_s"], found["moving_all_s"], found["join_s"]) == (20, 10, 17.5)

@@ -73,10 +73,10 @@ def joiner(log):
 
 def test_a_phase_that_the_log_lacks_is_a_failure():
     assert logs.phases(joiner(NEW_JOIN), logs.JOINING) == {
-        "fixed_wait_s": pytest.approx(44.036), "streaming_s": 4.928}
+        "fixed_wait_s": pytest.approx(44.036), "streaming_s": 4.928, "from_request_s": pytest.approx(49.08)}
     early = "\n".join(OLD_JOIN.splitlines()[:5])
     assert logs.phases(joiner(early), logs.JOINING, partly=True) == {
-        "fixed_wait_s": 5.0, "streaming_s": None}
+        "fixed_wait_s": 5.0, "streaming_s": None, "from_request_s": None}
     with pytest.raises(SystemFailure, match="node2: its log a.log has no lines for streaming_s\n") as e:
         logs.phases(joiner(early), logs.JOINING)
     assert e.value.log == "its end"
