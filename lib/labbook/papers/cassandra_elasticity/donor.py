@@ -75,7 +75,7 @@ class Donor:
         """The point's ring, which consists of the donor with its files as loaded.
 
         The page cache has none of them, and all nodes' disks have the point's scheduler, read-ahead, tags and
-        order of waiting requests.
+        order of waiting requests; for gets there is no read-ahead where the point says so.
         """
         lab, params = attempt.lab, attempt.point.params
         settings, data = ({name: params[name] for name in names} for names in (RING, DATA))
@@ -88,6 +88,7 @@ class Donor:
             self._load(name, data)
         self.metrics = self._kept[name][1] if name != EMPTY else {}
         self._set_disks({key: params.get(PARAMETERS.get(key, key), shipped) for key, shipped in self._shipped.items()})
+        self._ring.read_ahead_of_gets(params.get("ahead_of_gets", True))
         self._ring.restore(name)
         self._ring.compaction(params["compaction"])
         return self._ring

@@ -7,6 +7,7 @@ which the ring is restored within seconds.
 """
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 from labbook.errors import InputError, SystemFailure
@@ -25,6 +26,8 @@ OLD, NEW = "1.0.7", "5.0.8"
 COORDINATORS, FILES = ("donor", "all"), ("by_size", "by_range")
 RING_DELAY_MS = 5000    # at 1000 ms, nodes have joined without any data
 JOIN_SECONDS = LEAVE_SECONDS = QUIET_SECONDS = 3600
+ADVISE = Path(__file__).with_name("on_host") / "advise.c"
+GETS = "ReadStage"      # how the names of the threads begin that read for gets
 QUIET_INTERVAL, LEAVE_INTERVAL = 0.5, 0.2   # seconds between two questions to the donor
 
 
@@ -33,7 +36,10 @@ class ElasticNode(Cassandra):
 
     joins: it does so. together: other nodes join at the same time, which today's version refuses
     by default. waits: it waits for gossip to settle, as today's version does by default.
+    `ahead_of_gets`: whether the kernel reads ahead for gets; takes effect when the node starts.
     """
+
+    ahead_of_gets = True
 
     def __init__(self, host, *, joins=False, together=False, waits=False, **settings):
         super().__init__(host, nodetool=True, **settings)
@@ -50,7 +56,17 @@ class ElasticNode(Cassandra):
         # memory are then killed while they stream, so that memory is limited here.
         java, rest = super().command().split(" ", 1)
         limit = f"-XX:MaxDirectMemorySize={self.settings.heap_mb // 2}M "
-        return f"{java} {limit if self.protocol == CQL else ''}{rest}"
+        preload = "" if self.ahead_of_gets else f"env LD_PRELOAD={self._advise} LABBOOK_NOTHING_AHEAD={GETS} "
+        return f"{preload}{java} {limit if self.protocol == CQL else ''}{rest}"
+
+    def compile_advise(self) -> None:
+        """Compile what leaves gets without a read-ahead, on the node's host."""
+        source = self.put(ADVISE.read_text(), ADVISE.name)
+        self.run("gcc", "-O2", "-shared", "-fPIC", "-o", self._advise, source, "-ldl", timeout=60)
+
+    @property
+    def _advise(self):
+        return self.home / "advise.so"
 
     def properties(self) -> dict:
         # It must not look for the members of a ring that it was in before.
@@ -292,6 +308,17 @@ class ElasticRing(Cluster):
         self.donor.admin.compaction(DATABASE, TABLE, on, self.settings.files == "by_range")
         self.donor.await_agreed("all nodes to know about compaction")
         self._compacting = on
+
+    def read_ahead_of_gets(self, on: bool) -> None:
+        """Let the kernel read ahead for the donor's gets or not, from its next start on, as in `restore`; other
+        threads' files are read ahead as the disk's setting says. InputError for today's version, whose threads
+        share open files."""
+        if not on and self.protocol == CQL:
+            raise InputError(f"threads of Cassandra {self.settings.version} share open files", file="elastic ring",
+                             key="read_ahead_of_gets", allowed=f"with {OLD}")
+        if not on:
+            self.donor.compile_advise()
+        self.donor.ahead_of_gets = on
 
     def flush(self) -> None:
         """Write everything that is in memory to disk."""

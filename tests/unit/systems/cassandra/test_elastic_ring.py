@@ -41,6 +41,19 @@ def test_a_joiner_bootstraps_and_the_donor_does_not():
     assert "rangemovement" not in joiner.command()  # the papers' have no such check
 
 
+def test_gets_may_be_left_without_a_read_ahead_from_the_donor_s_next_start_on(monkeypatch):
+    ring, did = ElasticRing(hosts(2)), []
+    monkeypatch.setattr(type(ring.donor), "compile_advise", lambda node: did.append(node.host.name))
+    assert "LD_PRELOAD" not in ring.donor.command()
+    ring.read_ahead_of_gets(False)
+    assert ring.donor.command().startswith("env LD_PRELOAD=/srv/") and did == ["node1"]
+    assert "LABBOOK_NOTHING_AHEAD=ReadStage java " in ring.donor.command()
+    ring.read_ahead_of_gets(True)
+    assert ring.donor.command().startswith("java ") and did == ["node1"]
+    with pytest.raises(InputError, match="share open files"):
+        ElasticRing(hosts(2), version="5.0.8").read_ahead_of_gets(False)
+
+
 def test_todays_nodes_may_join_together_and_may_wait_as_shipped():
     quick, shipped = (ElasticRing(hosts(2), version="5.0.8", ring_delay_ms=delay)
                       for delay in (5000, None))
