@@ -198,6 +198,16 @@ def with_priority(attempt, ring):
         return joins, {"io_classes": len(given.seen())}
 
 
+def is_apart(point, share: float, size: dict) -> bool:
+    """Whether the joins of `size` leave a point out: a load without data, and where the growth over the data has
+    a share of its own, loads at that share and all but the most data at the other."""
+    if not point.data_mb and point.load != "none":
+        return True
+    if share == size["growth_share"]:
+        return False
+    return point.load != "none" if point.share == size["growth_share"] else point.data_mb < max(size["data_mb"])
+
+
 def is_repetition(point) -> bool:
     """Whether another point of `several` measures the same: one joiner joins the same way for each `how`."""
     return point.number == 1 and point.how == "one_after_another"

@@ -146,6 +146,15 @@ def test_clients_that_are_the_limit_before_a_join_alone_are_the_limit(monkeypatc
     assert made._limited("write", load, [91.0, 100.0]) == 0
 
 
+def test_where_growth_has_a_share_of_its_own_loads_have_the_other_and_the_most_data():
+    size, kept = {"growth_share": 0.2, "data_mb": [0, 128, 1024]}, []
+    for share in (0.02, 0.2):
+        kept.append({(mb, load, one) for mb in size["data_mb"] for load in ("none", "read") for one in {share, 0.2}
+                     if not experiments.is_apart(point(data_mb=mb, load=load, share=one), share, size)})
+    assert kept[0] == {(0, "none", 0.2), (128, "none", 0.2), (1024, "none", 0.2), (1024, "none", 0.02), (1024, "read", 0.02)}
+    assert kept[1] == {(0, "none", 0.2), (128, "none", 0.2), (128, "read", 0.2), (1024, "none", 0.2), (1024, "read", 0.2)}
+
+
 def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
     ring = Ring()
     together = point(how="together", number=3)
