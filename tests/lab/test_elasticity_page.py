@@ -9,9 +9,9 @@ REPEATS = {f"{name}.repeats": 1 for name in ("size", "parallel", "priority", "dy
 TINY = {"cassandra.data_mb": DATA_MB, "cassandra.ring_delay_ms": 2500, "cassandra.stream_mbit": 8,
         "joins.share": SHARE, "joins.clients": 4, "joins.before_s": 1.0, "joins.after_s": 0.5,
         "ceiling.calling_s": 1.0, "seek.reading_s": 0.5, "size.data_mb": [DATA_MB], "size.loads": ["none", "read"],
-        "size.growth_share": SHARE, "response.joiners": 1, "response.warm_s": 1.0, "response.steady_s": 2.0, "parallel.numbers": [2], "parallel.loads": ["none"],
-        "parallel.ring_delay_ms": [2500], "priority.priorities": ["stream_first"], "dying.again_within_s": 45.0,
-        "leaving.loads": ["none"], **REPEATS}
+        "size.growth_share": SHARE, "response.joiners": 1, "response.warm_s": 1.0, "response.steady_s": 2.0,
+        "parallel.numbers": [2], "parallel.loads": ["none"], "parallel.ring_delay_ms": [2500],
+        "priority.priorities": ["stream_first"], "dying.again_within_s": 45.0, "leaving.loads": ["none"], **REPEATS}
 
 
 @pytest.fixture(scope="module")
