@@ -28,7 +28,7 @@ LEAST_SHARE = 0.01      # of the most cached inodes; smaller migrations are not 
 SHIPPED_INODES = 16384      # a client's cache as shipped
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 # Where the OSDs keep objects, for the table of differences.
-STORES = {"memory": "the OSDs' objects are in memory", "disk": "BlueStore in a file of each OSD's host"}
+STORES = {"memory": "the OSDs' objects are in memory", "disk": "BlueStore on a disk of each OSD's own, modelled as one of 2010"}
 # Section 3, figures 6 to 8: the rate with two servers over that with one.
 STATED = {"create": "no large difference", "stat": "no large difference", "reread": "no large difference",
           "delete": "0.1 to 0.5"}

@@ -71,7 +71,8 @@ class Ceph(Cluster):
         mon, = by_role["mon"]
         self._identity = Identity(mon.address, config.options(vars(s)))
         self.mon = CephMon(mon, "a", self._identity)
-        self.osds = [CephOSD(host, str(i), self._identity, s.osds, len(by_role["osd"]))
+        shared = sum("disk" not in host.limits for host in by_role["osd"])
+        self.osds = [CephOSD(host, str(i), self._identity, s.osds, 1 if "disk" in host.limits else shared)
                      for i, host in enumerate(by_role["osd"])]
         self.mdss = {host.name: CephMDS(host, host.name, self._identity)
                      for host in by_role["mds"][:s.active + s.standby]}

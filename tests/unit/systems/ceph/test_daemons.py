@@ -36,6 +36,13 @@ def test_hosts_get_daemons_by_their_roles():
     assert followed.settings.standby == 1 and list(followed.mdss) == ["mds1", "mds2"]
 
 
+def test_osds_without_a_disk_of_their_own_share_the_machines():
+    made = hosts(osd=4)
+    for host in [host for host in made if host.role == "osd"][:2]:
+        host.limits["disk"] = {"size": 8 << 30}
+    assert [osd.sharing for osd in Ceph(made, active=1, osds="disk").osds] == [1, 1, 2, 2]
+
+
 @pytest.mark.parametrize("counts, settings, message", [
     ({}, {"active": 4}, "active: 4 active metadata servers need .* there are 3 .allowed: 1 to 3 together"),
     ({}, {"active": 2, "standby": 2}, "standby: 2 active metadata servers and 2 standbys need"),
