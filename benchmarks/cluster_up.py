@@ -50,9 +50,9 @@ def _arguments():
 
 
 def hosts(lab, nodes: int) -> list:
-    """The cloud's hosts, with so many for databases, from one site and the other in turn."""
+    """A cloud's hosts, with so many for databases, from one site and the other in turn."""
     databases = sorted(lab.role("db"), key=lambda host: (_place(lab, host), host.site))[:nodes]
-    return [*databases, *lab.role("lb"), *lab.role("keystone")]
+    return [*databases, lab.role("lb")[0], lab.role("keystone")[0]]
 
 
 def _place(lab, host) -> int:
