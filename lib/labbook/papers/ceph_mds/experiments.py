@@ -32,6 +32,7 @@ from labbook.papers.ceph_mds.clusters import (
     remounted,
 )
 from labbook.papers.ceph_mds.recovery import in_order, metrics_through, recovery_metrics
+from labbook.papers.ceph_mds.server_load import server_shares, servers_watched
 from labbook.systems.cluster import in_parallel
 from labbook.workloads.clients.cpu import cpus_together
 from labbook.workloads.clients.cpu_watch import CpuWatch
@@ -97,10 +98,12 @@ class MetadataBench:
                 rested = at_rest(ceph, point.rest_within_s)
                 with mounted(attempt, ceph, *_mount(point)) as mounts, remounted(
                         attempt, ceph, _stages(point), *_mount(point)) as fresh:
-                    with CpuWatch(fuse_processes(mounts, *fresh)) as cpu, ceph.watch(point.watch_s) as watch:
+                    with CpuWatch(fuse_processes(mounts, *fresh)) as cpu, servers_watched(
+                            ceph, point.watch_s) as servers, ceph.watch(point.watch_s) as watch:
                         rows, phases, metrics = act(attempt, mounts, fresh)
                     seen, fuse = watch.end(), [mounts, *fresh][-1][0][0].facts()
                     metrics |= self.limits(attempt, metrics, phases, cpu)
+                metrics |= server_shares(servers, phases, point.mds_share)
                 facts = ceph.facts()
                 metrics |= server_metrics(metrics, seen, phases) | more(point, rows, phases, seen)
                 metrics |= {"up_s": ceph.up_s, "rested": float(rested),
