@@ -7,7 +7,7 @@ number of points; `fingerprint.json` names the code and versions for which the s
 `claims.json` has the verdicts on the set (see published_verdicts).
 
 A page shows the set with the most points. Settings that it did not measure are those of the next
-set that did; no setting is mixed of several machines.
+set that did; no setting is mixed of several machines, and no experiment of modelled and other disks.
 """
 
 import json
@@ -15,6 +15,7 @@ import json
 from labbook import paths
 from labbook.atomic_files import write_whole
 from labbook.errors import InputError
+from labbook.lab import LabDescription
 from labbook.study import sealed
 from labbook.study.point import normal
 
@@ -65,12 +66,18 @@ def load(study, experiment: str):
 
 
 def parts(study, experiment: str) -> list[tuple]:
-    """(machine, DataFrame) of each set that a page shows points of; see `load`."""
+    """(machine, DataFrame) of each set that a page shows points of; see `load`.
+
+    Where sets have hosts with the models of disks that lab.yml names, points of other sets are left out: they
+    are of another disk.
+    """
     found, seen = [], set()
-    for machine in sets(study.name):
-        if not file(study.name, machine, experiment).exists():
-            continue
-        frame = rows(study.name, machine, experiment)
+    frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
+              if file(study.name, machine, experiment).exists()}
+    asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").hosts)
+    alike = [machine for machine, frame in frames.items() if asked and _models_of(frame) == asked]
+    for machine in alike or frames:
+        frame = frames[machine]
         names = parameters(study.name, machine, experiment)
         settings = [setting(row, names) for row in frame.to_dict("records")]
         new = frame.loc[[index for index, one in zip(frame.index, settings) if one not in seen]]
@@ -82,6 +89,18 @@ def parts(study, experiment: str) -> list[tuple]:
         raise InputError("nothing is published of this experiment",
                          file=paths.published_dir() / study.name, key=experiment)
     return [(machine, frame) for machine, frame in found if len(frame)] or found[:1]
+
+
+def _models_of(frame) -> set:
+    """Names of the models of disks under the points of a set."""
+    hosts = [host for text in frame.get("provenance", ()) for host in
+             json.loads(text).get("lab", {}).get("hosts", {}).values()]
+    return _models(host.get("limits") or {} for host in hosts)
+
+
+def _models(limits) -> set:
+    disks = [each.get("disk") or {} for each in limits]
+    return {disk["model"] for disk in disks if "model" in disk}
 
 
 def setting(row: dict, names) -> str:
