@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import pandas as pd
 import pytest
@@ -81,6 +82,19 @@ def test_a_points_machine_is_its_lab_hosts_where_they_are_elsewhere():
     assert machine_kind.of_point({"machine": here, "lab": {"hosts": {"x": {"cores": [0]}}}})["cpu"] == "a"
     remote = {"machine": here, "lab": {"hosts": {"x": {"machine": there}, "y": {"machine": there}}}}
     assert machine_kind.of_point(remote)["cpu"] == "b"
+
+
+def test_points_of_other_disks_than_lab_ymls_are_left_out_where_there_are_such(study, monkeypatch):
+    shutil.copytree(published.folder("demo", HERE), published.folder("demo", "other"))
+    assert {machine for machine, _ in published.parts(study, "speed")} <= {HERE, "other"}
+    (study.folder / "lab.yml").write_text("sites: [lan]\nhosts: {server: {site: lan, role: db, "
+                                          "limits: {disk: {size: 1G, model: hdd_2010}}}}\n")
+    assert len(published.parts(study, "speed")) == 1    # no set has such disks: all are asked
+    frames = {name: published.rows("demo", name, "speed") for name in (HERE, "other")}
+    lab = json.dumps({"lab": {"hosts": {"server": {"limits": {"disk": {"model": "hdd_2010"}}}}}})
+    frames["other"] = frames["other"].assign(provenance=lab)
+    monkeypatch.setattr(published, "rows", lambda study, machine, experiment: frames[machine])
+    assert [machine for machine, _ in published.parts(study, "speed")] == ["other"]
 
 
 def test_an_experiment_that_came_after_the_published_run_has_no_points(study):
