@@ -211,6 +211,8 @@ def _machine(commands):
     doctor.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     doctor.add_argument("--environment", metavar="FILE", default=_LOCAL,
                         help=f"where labs would run (default: {_LOCAL})")
+    doctor.add_argument("--profile", choices=("quick", "full"), default="quick",
+                        help="whose data must find room on the disk (default: quick)")
     doctor.add_argument("--json", action="store_true", help=_JSON)
     install = _command(commands, "install", "lab:install",
                        "install what studies need")

@@ -175,7 +175,7 @@ def test_a_study_without_a_notebook_is_incomplete(book, capsys, words):
 def test_a_lab_can_be_looked_at_before_there_is_a_notebook(book, monkeypatch, capsys):
     from labbook.pipeline.setup import doctor
     book.write("data/papers/wan/lab.yml", "sites: [lan]\nhosts: {db: {site: lan, role: db}}\n")
-    monkeypatch.setattr(run, "check_needs", lambda jobs: print("looked at", *jobs))
+    monkeypatch.setattr(run, "check_needs", lambda jobs, *_: print("looked at", *jobs))
     monkeypatch.setattr(run, "sweep_labs", lambda: None)
     monkeypatch.setattr("labbook.lab.Lab.up", lambda *_, **__: pytest.fail("up"))
     with pytest.raises(BaseException, match="up"):

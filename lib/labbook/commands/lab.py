@@ -12,7 +12,7 @@ def doctor(given) -> int:
     from labbook.pipeline.running.run import environment_file
     from labbook.pipeline.setup import doctor
 
-    return doctor.main(given.studies, given.json, environment_file(given.environment))
+    return doctor.main(given.studies, given.json, environment_file(given.environment), given.profile)
 
 
 def install(given) -> int:

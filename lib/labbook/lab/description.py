@@ -73,7 +73,10 @@ NEEDS = {
     "type": "object", "additionalProperties": False,
     "properties": {
         "packages": {"type": "array", "items": {"type": "string"}},
-        "memory": SIZE, "disk": SIZE,
+        "memory": SIZE,
+        "disk": {**SIZE, "type": [*SIZE["type"], "object"], "additionalProperties": False, "required": ["quick"],
+                 "properties": {"quick": SIZE, "full": SIZE},
+                 "description": "a size such as 4G, or one a profile: {quick: 4G, full: 30G}"},
         "minutes": {
             "type": "object", "additionalProperties": False,
             "properties": {"quick": {"type": "number"}, "full": {"type": "number"}},
@@ -138,10 +141,15 @@ class LabDescription:
         _check_links(data, hosts, file)
         _check_shared_cores(hosts, file)
         systems = tuple(_systems(data, {h.name for h in hosts}, file))
-        needs = {k: _bytes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
+        needs = {k: _sizes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
                  for k, v in data.get("needs", {}).items()}
         return cls(name, tuple(data["sites"]), hosts, tuple(data.get("links", ())),
                    systems, needs, data.get("quick"))
+
+    def disk_bytes(self, profile: str = "quick") -> int:
+        """Bytes of disk that a profile needs, by `needs.disk`; 0 where nothing is said."""
+        disk = self.needs.get("disk", 0)
+        return disk.get(profile, disk["quick"]) if isinstance(disk, dict) else disk
 
     def system(self, label: str) -> tuple[str, dict]:
         """Name and settings of a system, found by its label or else by its name."""
@@ -221,6 +229,13 @@ def _bytes(value, file, key) -> int:
         return quantities.size_bytes(value)
     except ValueError as error:
         raise InputError(str(error), file=file, key=key, allowed=SIZE["description"]) from None
+
+
+def _sizes(value, file, key) -> int | dict[str, int]:
+    """Bytes of a size, or of one a profile."""
+    if isinstance(value, dict):
+        return {profile: _bytes(size, file, f"{key}.{profile}") for profile, size in value.items()}
+    return _bytes(value, file, key)
 
 
 def _check_shared_cores(hosts, file):

@@ -24,6 +24,17 @@ def test_reads_hosts_with_sizes_in_bytes():
     assert lab.cores == 1
 
 
+def test_a_profile_may_need_more_disk_than_another():
+    one, two, other = (LabDescription.parse(changed(needs={"disk": disk})) for disk in (
+        "1G", {"quick": "1G", "full": "30G"}, {"quick": "2G"}))
+    assert [lab.disk_bytes("quick") >> 30 for lab in (one, two, other)] == [1, 1, 2]
+    assert [lab.disk_bytes("full") >> 30 for lab in (one, two, other)] == [1, 30, 2]
+    assert LabDescription.parse(changed(needs={})).disk_bytes("full") == 0
+    for wrong in ({"full": "3G"}, {"quick": "3G", "most": "3G"}, {"quick": "much"}):
+        with pytest.raises(InputError, match="needs.disk"):
+            LabDescription.parse(changed(needs={"disk": wrong}))
+
+
 def test_ranges_expand():
     assert expand("db[9-11]") == ["db9", "db10", "db11"]
     assert expand("db") == ["db"]

@@ -75,7 +75,7 @@ def examine(description, environment, needs=None) -> list[Finding]:
 def _wants(description, matched, needs) -> dict[str, HostNeeds]:
     asks = host_requests(description, matched)
     wants = {name: HostNeeds(asks[name], named_packages(description) | modelled_packages(asks[name]),
-                         disk_bytes=description.needs.get("disk", 0)) for name in asks}
+                         disk_bytes=description.disk_bytes()) for name in asks}
     for lab_host, real in matched.items():
         mine, more = wants[real.name], needs.get(lab_host, HostNeeds())
         mine.packages |= more.packages

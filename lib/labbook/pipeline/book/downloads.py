@@ -104,7 +104,9 @@ def _beyond_profile(study, note) -> dict:
 def _needs(study):
     needs = _lab(study).get("needs", {})
     if needs.get("memory"):
-        yield f"Memory: {needs['memory']}, disk: {needs.get('disk', 'negligible')}"
+        disk = needs.get("disk", "negligible")
+        each = ", ".join(f"{size} ({profile})" for profile, size in disk.items()) if isinstance(disk, dict) else disk
+        yield f"Memory: {needs['memory']}, disk: {each}"
     for profile, minutes in needs.get("minutes", {}).items():
         yield f"The {profile} profile takes about {duration(minutes * 60)}"
 

@@ -30,12 +30,13 @@ PAGE_ROUNDS = 2     # what making the page takes, in executions that only plan
 @dataclass(frozen=True)
 class Question:
     """What is asked of a study: `which` of its claims; seconds: at most, or None. quick: it is lab.yml that
-    asks, so the run is over when its time is."""
+    asks, so the run is over when its time is. profile: in which they are asked."""
 
     study: str
     which: str
     seconds: float | None = None
     quick: bool = False
+    profile: str = "quick"
 
     @cached_property
     def claims(self) -> tuple:
@@ -55,7 +56,7 @@ def question(study: str, asked) -> Question | None:
     if asked.published:
         return None
     if asked.which:
-        return Question(study, asked.which)
+        return Question(study, asked.which, profile=asked.profile)
     file = paths.papers(study) / "lab.yml"
     if asked.profile != "quick" or asked.given or not file.is_file():
         return None
@@ -187,7 +188,7 @@ def planned(study: str, asks: Question, survey: dict, until: float | None) -> li
 def _next(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
     """The next round and the board; stop: when its last point may start, epoch s, or None."""
     left = math.inf if stop is None else max(stop - time.time(), 0.0)
-    following = planner.plan(survey, LOOKS, left, round_s=round_s, default_s=_default(study, survey))
+    following = planner.plan(survey, LOOKS, left, round_s=round_s, default_s=_default(asks, survey))
     entries = {one["id"]: one for one in claims.load(study)}
     return following, _board(entries, survey, following, asks, PAGE_ROUNDS * round_s)
 
@@ -215,11 +216,11 @@ def _recorded(survey) -> int:
         one["declared"] - one["left"] for one in survey["unread"].values())
 
 
-def _default(study, survey) -> float:
-    """Seconds of a point of which nothing is known, from the minutes in lab.yml; 5 without."""
-    file = paths.papers(study) / "lab.yml"
+def _default(asks: Question, survey) -> float:
+    """Seconds of a point of which nothing is known, from the profile's minutes in lab.yml; 5 without."""
+    file = paths.papers(asks.study) / "lab.yml"
     needs = (load_yaml(file) or {}).get("needs", {}) if file.is_file() else {}
-    minutes = needs.get("minutes", {}).get("quick")
+    minutes = needs.get("minutes", {}).get(asks.profile)
     points = sum(one["declared"] for part in ("experiments", "unread") for one in survey[part].values())
     return 60 * minutes / points if minutes and points else 5.0
 

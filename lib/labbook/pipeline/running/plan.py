@@ -56,7 +56,7 @@ def _lines(study, chosen, asked, story: RunState):
         yield from asking.planned(study, asks, story.survey, asked.until)
     else:
         yield from _points_and_time(story, lab, asked.profile)
-    yield f"  memory: {_size(lab, 'memory')}, disk: {_size(lab, 'disk')}"
+    yield f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(asked.profile))}"
     environment = run.environment_of(study, chosen)
     if environment and environment.clouds:
         yield from own_clouds.plan(study, environment)
@@ -98,8 +98,8 @@ def _time(story: RunState, lab, profile) -> str:
     return f"about {duration(minutes * 60 * share)}, from the study's lab.yml"
 
 
-def _size(lab, what) -> str:
-    return size_text(lab.needs[what]) if lab.needs.get(what) else "not stated"
+def _size(count) -> str:
+    return size_text(count) if count else "not stated"
 
 
 def privileged(lab: LabDescription) -> list[str]:

@@ -52,7 +52,7 @@ def run(names, asked: Asked) -> int:
     if todo and not asked.published:
         check_files(todo)
         todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
-        check_needs(todo)
+        check_needs(todo, asked.profile)
     with Interrupts() as interrupts:
         states = [_run_or_pause(study, chosen, asking.share(asked, len(todo) - number), interrupts)
                   for number, (study, chosen) in enumerate(todo.items())]
@@ -142,9 +142,9 @@ def _check_hosts(study, environment):
     require_allowed(lab, match(lab, environment), environment)
 
 
-def check_needs(jobs) -> None:
+def check_needs(jobs, profile="quick") -> None:
     """LabError, before anything starts, if this machine or the hosts of the environment lack what
-    studies need; `jobs`: {study: parameters}."""
+    studies need in this profile; `jobs`: {study: parameters}."""
     from labbook.pipeline.setup import doctor
 
     by_environment = {}
@@ -152,7 +152,7 @@ def check_needs(jobs) -> None:
         name = environment_file(_environment_name(study, jobs[study]) or doctor.LOCAL)
         by_environment.setdefault(name, []).append(study)
     for name, studies in by_environment.items():
-        doctor.require(studies, name)
+        doctor.require(studies, name, profile)
         _require_cores(studies, name)
 
 

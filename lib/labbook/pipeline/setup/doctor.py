@@ -16,11 +16,12 @@ from labbook.pipeline.setup import install
 from labbook.pipeline.setup.requirements import EVERY_LAB, requirements
 
 LOCAL = "environments/local.yml"
+QUICK = "quick"     # the profile
 
 
-def main(studies=(), as_json=False, environment=LOCAL) -> int:
+def main(studies=(), as_json=False, environment=LOCAL, profile=QUICK) -> int:
     """Print the findings for `studies` (all when empty); 1 when something is missing."""
-    findings = examine(studies, environment)
+    findings = examine(studies, environment, profile)
     if as_json:
         print(json.dumps({"machine": machine(), "environment": str(environment),
                           "findings": [asdict(f) for f in findings]}, indent=1))
@@ -36,9 +37,9 @@ def main(studies=(), as_json=False, environment=LOCAL) -> int:
     return int(any(not finding.ok for finding in findings))
 
 
-def require(studies=(), environment=LOCAL) -> None:
+def require(studies=(), environment=LOCAL, profile=QUICK) -> None:
     """LabError with all missing findings, if there are any; to be called before anything starts."""
-    missing = [finding for finding in examine(studies, environment) if not finding.ok]
+    missing = [finding for finding in examine(studies, environment, profile) if not finding.ok]
     if missing:
         named = dict.fromkeys("clouds" if finding.key.startswith("clouds.") else "hosts"
                               for finding in missing if finding.key)
@@ -75,14 +76,14 @@ def _distribution() -> str:
         return "unknown distribution"
 
 
-def examine(studies=(), environment=LOCAL) -> list[Finding]:
-    """`environment`: a file, from the checkout's root."""
+def examine(studies=(), environment=LOCAL, profile=QUICK) -> list[Finding]:
+    """`environment`: a file, from the checkout's root. profile: the one whose data must find room on the disk."""
     from labbook.lab.environment.environment import Environment
 
     place = Environment.load(paths.checkout() / environment)
     if place.provider == "ssh":
         return [*_driver(studies), *_hosts(studies, place), *_clouds(studies, place)]
-    needed = requirements(studies)
+    needed = requirements(studies, profile=profile)
     privilege = _privilege()
     return [privilege, *_packages(needed), *_artifacts(needed),
             *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment),
@@ -186,8 +187,16 @@ def _room(needed, place, file):
         text = str if kind == "cores" else size_text
         for size in sorted({size for size in wanted.values() if size}):
             studies = tuple(study for study, wants in wanted.items() if wants == size)
-            yield Finding("", f"{text(size)} {kind}", have[kind] >= size, why[kind],
+            more = _more_in_full(needed, studies) if kind == "disk" else ""
+            yield Finding("", f"{text(size)} {kind}", have[kind] >= size, why[kind] + more,
                           text(have[kind]), "" if have[kind] >= size else remedy[kind], studies)
+
+
+def _more_in_full(needed, studies) -> str:
+    """Words about studies whose full profile needs more disk than the one that is asked for."""
+    more = {study: needed.full_disk_bytes[study] for study in studies
+            if needed.full_disk_bytes[study] > needed.disk_bytes[study]}
+    return "".join(f"; {study} needs {size_text(size)} with --profile full" for study, size in more.items())
 
 
 def _cores() -> int:

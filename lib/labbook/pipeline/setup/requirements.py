@@ -33,7 +33,8 @@ class Requirements:
     features: dict[str, Need] = field(default_factory=dict)      # names of labbook.lab.probes
     cores: dict[str, int] = field(default_factory=dict)          # by study
     memory_bytes: dict[str, int] = field(default_factory=dict)
-    disk_bytes: dict[str, int] = field(default_factory=dict)
+    disk_bytes: dict[str, int] = field(default_factory=dict)     # of the profile that is asked for
+    full_disk_bytes: dict[str, int] = field(default_factory=dict)
 
     def package(self, name, why, study):
         _add(self.packages, name, name, why, study)
@@ -61,10 +62,11 @@ def _lab_file(study: str) -> Path:
     return paths.papers(study) / "lab.yml"
 
 
-def requirements(studies=(), tests=False, local=True) -> Requirements:
+def requirements(studies=(), tests=False, local=True, profile="quick") -> Requirements:
     """The union over `studies` (all when empty). InputError for a study without a lab.yml.
 
-    `local`: labs run on this machine. Otherwise it only drives other hosts, and needs less.
+    `local`: labs run on this machine. Otherwise it only drives other hosts, and needs less. `profile`: what
+    the data take on the disk is of it.
     """
     known = all_studies()
     needed = Requirements()
@@ -72,7 +74,7 @@ def requirements(studies=(), tests=False, local=True) -> Requirements:
         needed.package(name, why, EVERY_LAB)
     for study in studies or known:
         check_lab(study)
-        _add_study(needed, study, description(study), local)
+        _add_study(needed, study, description(study), local, profile)
     for artifact, need in needed.artifacts.items():
         for name, why in _listed("packages", artifact.tools):
             for study in need.studies:
@@ -119,17 +121,17 @@ def needs_on(system, what: str, wanted, role: str, study: str | None = None):
     return (what, wanted) if part is None else (f"{what}: {part}", find(part, study).needs())
 
 
-def _add_study(needed, study, lab: LabDescription, local):
+def _add_study(needed, study, lab: LabDescription, local, profile):
     for _, what, wants in systems_needs(study, lab):
         for package in wants.packages if local else ():
             needed.package(package, f"{what} runs on it", study)
         for artifact in wants.artifacts:
             needed.artifact(artifact, f"{what} is in it", study)
     if local:
-        _add_place(needed, study, lab)
+        _add_place(needed, study, lab, profile)
 
 
-def _add_place(needed, study, lab: LabDescription):
+def _add_place(needed, study, lab: LabDescription, profile):
     """What this machine must have for the lab to run on it."""
     for package in lab.needs.get("packages", ()):
         needed.package(package, "named in lab.yml", study)
@@ -141,7 +143,8 @@ def _add_place(needed, study, lab: LabDescription):
             needed.feature(feature, why, study)
     needed.cores[study] = lab.cores
     needed.memory_bytes[study] = lab.needs.get("memory", 0)
-    needed.disk_bytes[study] = lab.needs.get("disk", 0)
+    needed.disk_bytes[study] = lab.disk_bytes(profile)
+    needed.full_disk_bytes[study] = lab.disk_bytes("full")
 
 
 def _check_hosts(system, lab: LabDescription, study, key):

@@ -19,7 +19,7 @@ def machine(tmp_path, monkeypatch):
     (tmp_path / "environments/local.yml").write_text("provider: namespaces\n")
     for study, limits, needs in (("small", "{cores: 1}", "{memory: 1G}"),
                                  ("large", "{cores: 2, memory: 2G}",
-                                  "{memory: 8G, disk: 3G, packages: [bonnie++]}")):
+                                  "{memory: 8G, disk: {quick: 3G, full: 30G}, packages: [bonnie++]}")):
         (tmp_path / f"notebooks/{study}.ipynb").write_text("{}")
         (tmp_path / f"data/papers/{study}").mkdir(parents=True)
         (tmp_path / f"data/papers/{study}/lab.yml").write_text(
@@ -81,6 +81,18 @@ def test_what_is_missing_is_named_with_its_reason_and_remedy(case, machine, caps
     with pytest.raises(LabError) as error:
         doctor.require()
     assert all(word in str(error.value) for word in words)
+
+
+def test_what_the_full_profile_needs_more_is_told_and_stops_that_profile_alone(machine, capsys):
+    machine.disk = 10 << 30
+    assert doctor.main() == 0
+    assert "large needs 30 GB with --profile full" in capsys.readouterr().out
+    assert doctor.main(profile="full") == 1
+    assert "MISSING  30 GB disk" in capsys.readouterr().out
+    doctor.require(["large"])
+    with pytest.raises(LabError, match="30 GB disk"):
+        doctor.require(["large"], profile="full")
+    doctor.require(["small"], profile="full")
 
 
 def test_a_study_is_not_stopped_by_what_another_lacks(machine):

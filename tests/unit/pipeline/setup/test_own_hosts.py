@@ -123,7 +123,7 @@ def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):
 
 def test_no_page_tells_addresses_users_or_keys(rack, book, monkeypatch, capsys):
     """A page with an error on it shows what the error says."""
-    monkeypatch.setattr(run, "check_needs", lambda jobs: None)
+    monkeypatch.setattr(run, "check_needs", lambda *_: None)
     monkeypatch.setattr(run, "sweep_labs", lambda: None)
     book.study("wan", "print('ask 192.0.2.12')", "raise OSError('op@192.0.2.11 refused /k/lab')")
     assert main(["run", "wan", "--environment", "environments/rack.yml"]) == 1
