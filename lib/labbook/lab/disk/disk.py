@@ -18,6 +18,7 @@ from labbook.lab.ssh.transfer import say
 DEVICES = "/sys/dev/block"      # a folder each, by major:minor
 SLOWEST = 5e6       # bytes a second: fio gets a time limit by it
 FIO = "Type: apt-get install fio; in the study's lab.yml name it: needs: {packages: [fio]}"
+BUSY_FIELD = 9      # of /sys/dev/block/*/stat: ms with requests under way
 PAGE_KB = 4         # the kernel reads ahead by whole pages
 MOST_READ_AHEAD_KB = 1 << 20
 # Schedulers that may be kernel modules: listed only once loaded, and loaded when a disk gets one.
@@ -139,6 +140,10 @@ class Disk:
             raise InputError(f"the disk of {self.host.name} has no model", key="model",
                              allowed=f"in lab.yml: disk: {{size: 4G, model: {next(iter(models.models()))}}}")
         return self._ask(command)
+
+    def busy_s(self) -> float:
+        """Seconds since the lab came up in which the disk had a request, by the kernel's account of its device."""
+        return int(self._here("cat stat").split()[BUSY_FIELD]) / 1000
 
     @contextmanager
     def in_a_hurry(self):

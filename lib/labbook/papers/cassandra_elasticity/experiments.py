@@ -15,8 +15,9 @@ import pandas as pd
 from labbook.errors import InputError, SystemFailure
 from labbook.lab import clock
 from labbook.lab.disk.io_classes import io_class
+from labbook.papers.cassandra_elasticity.bottleneck import Windows
 from labbook.papers.cassandra_elasticity.disk import THREADS, disk_metrics
-from labbook.papers.cassandra_elasticity.donor import Donor, node_names, rows_of
+from labbook.papers.cassandra_elasticity.donor import SHIPPED_RING_DELAY_MS, Donor, node_names, rows_of
 from labbook.papers.cassandra_elasticity.joins import (
     call_times,
     call_times_in_thirds,
@@ -112,12 +113,13 @@ class JoinBench:
                 ring = self.donor.restore(attempt)
                 stream = _begin_load(attempt, ring)
                 time.sleep(point.warm_s)
-                busy = shared_cores_busy([attempt.lab.host(name) for name in self.donor.nodes[:2]],
-                                         lambda: time.sleep(point.steady_s))
-                joins = grow(point, ring)
+                look = Windows(attempt.lab, ring)
+                look.rest(point.steady_s)
+                joins = grow(point, ring, look.rest)
+                busy = look.metrics()
                 calls = stream.end()
-                metrics = self._place() | growth_metrics(point, joins, calls) | {
-                    "shared_cores_busy": busy, "client_limited": self._limited("read", calls, [
+                metrics = self._place() | growth_metrics(point, joins, calls) | busy | {
+                    "client_limited": self._limited("read", calls, [
                         calls.started + point.warm_s,
                         *(edge for one in joins for edge in (one["asked_s"], one["normal_s"]))])}
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
@@ -140,17 +142,21 @@ class JoinBench:
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def departures(self, experiment) -> None:
-        """Let a node join without load, and leave under the point's load."""
+        """Let a node join without load, and leave under the point's load, its files no longer in the page cache."""
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
                 joins, _ = one_after_another(attempt, ring)
+                ring.drop_page_cache(joins[0]["node"])
                 left, calls, changes = _under_load(attempt, ring, lambda: ring.leave(
                     joins[0]["node"], point.seconds_at_most))
                 metrics = join_metrics(joins) | self._place() | _readable(attempt, ring)
                 metrics |= leave_metrics(left, joins[0], point.load)
                 if calls is not None:
-                    metrics["client_limited"] = self._limited(point.load, calls, changes)
+                    began, ended = (at - calls.started for at in changes)
+                    metrics |= call_times(calls.rows, [began], [ended]) | {
+                        "errors": float((~calls.rows["ok"].astype(bool)).sum()),
+                        "client_limited": self._limited(point.load, calls, changes)}
                 attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
 
     def _place(self) -> dict:
@@ -213,18 +219,30 @@ def is_repetition(point) -> bool:
     return point.number == 1 and point.how == "one_after_another"
 
 
-def grow(point, ring) -> list[dict]:
-    """Let the point's nodes join, one by one or two at a time, with steady_s after each; returns the joins.
+def is_dear(point, parallel: dict) -> bool:
+    """Whether `several` leaves a point out for its time, where it has ring delays as shipped and others: under
+    `shipped_load`, where moving outweighs the waits, the delay is as shipped and `shipped_numbers` join; under
+    another it is shorter."""
+    if len(parallel["ring_delay_ms"]) == 1:
+        return False
+    shipped = point.ring_delay_ms == SHIPPED_RING_DELAY_MS
+    if point.load != parallel["shipped_load"]:
+        return shipped
+    return not shipped or point.number not in parallel["shipped_numbers"]
 
-    With `how` "none" it waits for alone_s.
+
+def grow(point, ring, rest) -> list[dict]:
+    """Let the point's nodes join, one by one or two at a time, with `rest(steady_s)` after each; returns the joins.
+
+    With `how` "none" it rests for alone_s.
     """
     if point.how == "none":
-        time.sleep(point.alone_s)
+        rest(point.alone_s)
         return []
     at_once, joins = {"one_by_one": 1, "two_at_a_time": 2}[point.how], []
     for first in range(0, point.joiners, at_once):
         joins += ring.join([point.share] * min(at_once, point.joiners - first)).wait(point.seconds_at_most)
-        time.sleep(point.steady_s)
+        rest(point.steady_s)
     return joins
 
 
@@ -260,21 +278,6 @@ def per_bin(rows, bin_s: float) -> dict:
     names = [name for name in ("mean_ms", "p95_ms", "service_p95_ms") if name in bins]
     return {"bin_s": bin_s} | {f"{name}_per_bin": [None if pd.isna(one) else round(float(one), 3)
                                                    for one in bins[name]] for name in names}
-
-
-def shared_cores_busy(hosts, act) -> float:
-    """Run `act()`; returns the busy share of two hosts' common cores meanwhile, 0 without common cores."""
-    first, second = hosts
-    before = _cpu_ticks(first)
-    act()
-    whole, busy = (after - earlier for after, earlier in zip(_cpu_ticks(first), before))
-    return busy / whole if set(first.cores or ()) & set(second.cores or ()) else 0.0
-
-
-def _cpu_ticks(host) -> tuple[int, int]:
-    """Total and busy ticks of the machine's cores since boot."""
-    ticks = [int(one) for one in host.run("head -1 /proc/stat").stdout.split()[1:9]]
-    return sum(ticks), sum(ticks) - ticks[3] - ticks[4]     # idle, and idle waiting for a disk
 
 
 def kill_joiner(point, ring) -> tuple[float, dict]:
@@ -325,11 +328,13 @@ def join_again(ring, share: float, seconds: float, most_tries: int) -> dict:
 
 def leave_metrics(left: dict, joined: dict, load: str) -> dict:
     """Metrics of a node that left; `joined`: its join. left_mb is NaN under writes, since the bytes sent
-    then include the clients' data."""
+    then include the clients' data; left_mb_per_s is that of the streaming alone."""
     sent = left["moved_bytes"] if load != "write" else float("nan")
+    streaming = left["streaming_s"]
     return {"leave_s": left["leave_s"], "leaving_wait_s": left["fixed_wait_s"],
             "leaving_s": left["leave_s"] - left["fixed_wait_s"],
-            "left_mb": sent / 1e6, "left_over_joined": sent / joined["received_bytes"]}
+            "left_mb": sent / 1e6, "left_mb_per_s": sent / 1e6 / streaming if streaming else float("nan"),
+            "left_over_joined": sent / joined["received_bytes"]}
 
 
 def _under_load(attempt, ring, act):

@@ -320,6 +320,10 @@ class ElasticRing(Cluster):
             self.donor.compile_advise()
         self.donor.ahead_of_gets = on
 
+    def drop_page_cache(self, name: str) -> None:
+        """Drop a node's files from its host's page cache, where a joiner still has what it received."""
+        sstables.drop_page_cache(self.node(name))
+
     def flush(self) -> None:
         """Write everything that is in memory to disk."""
         in_parallel(self.running, lambda node: node.nodetool("flush", DATABASE, seconds=QUIET_SECONDS))

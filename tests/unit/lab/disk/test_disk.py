@@ -91,6 +91,11 @@ def test_facts_tell_the_disk_below_where_its_file_can_be_seen(disk, tmp_path):
                                      "rotational": False}
 
 
+def test_its_busy_time_is_that_with_requests_under_way(disk):
+    (disk.place / "stat").write_text("   50  4  7216  25  4  0  32  3  0  1234  28  0  0  0  0  0  0\n")
+    assert disk.busy_s() == 1.234
+
+
 def test_below_a_partition_is_its_disk(disk, tmp_path):
     (tmp_path / "h1.disk").touch()
     (disk.place / "loop/backing_file").write_text(f"{tmp_path / 'h1.disk'}\n")

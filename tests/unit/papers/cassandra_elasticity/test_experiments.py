@@ -166,6 +166,14 @@ def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
     assert experiments.is_repetition(point(how="one_after_another", number=1))
 
 
+def test_the_waits_as_shipped_are_measured_for_few_joins_and_others_for_the_rest():
+    parallel = {"ring_delay_ms": [3000, 30000], "shipped_load": "read", "shipped_numbers": [1, 3]}
+    kept = {(delay, load, number) for delay in (3000, 30000) for load in ("none", "read") for number in (1, 2, 3)
+            if not experiments.is_dear(point(ring_delay_ms=delay, load=load, number=number), parallel)}
+    assert kept == {(3000, "none", 1), (3000, "none", 2), (3000, "none", 3), (30000, "read", 1), (30000, "read", 3)}
+    assert not experiments.is_dear(point(load="read", number=2), parallel | {"ring_delay_ms": [3000]})
+
+
 def test_calls_during_joins_and_during_their_streaming_have_times_of_their_own():
     capped = point(load="read_capped")
     rows = [(9, 0.001, True), (11, 0.002, True), (19, 0.004, True), (25, 0.001, True)]    # a join from 10 to 20 s
@@ -176,14 +184,13 @@ def test_calls_during_joins_and_during_their_streaming_have_times_of_their_own()
     assert "rate_kept" not in experiments.load_metrics(point(load="read"), calls(*rows), [join(100, 10)])
 
 
-def test_nodes_join_one_by_one_or_two_at_a_time_with_a_steady_time_after_each(monkeypatch):
+def test_nodes_join_one_by_one_or_two_at_a_time_with_a_steady_time_after_each():
     slept = []
-    monkeypatch.setattr(experiments.time, "sleep", slept.append)
     for how, shares in (("one_by_one", [1, 1, 1]), ("two_at_a_time", [2, 1])):
         ring = Ring()
-        joins = experiments.grow(point(how=how, joiners=3, steady_s=8, alone_s=60), ring)
+        joins = experiments.grow(point(how=how, joiners=3, steady_s=8, alone_s=60), ring, slept.append)
         assert [len(asked[1]) for asked in ring.asked] == shares and len(joins) == 3
-    assert experiments.grow(point(how="none", alone_s=60), Ring()) == [] and slept == [8] * 5 + [60]
+    assert experiments.grow(point(how="none", alone_s=60), Ring(), slept.append) == [] and slept == [8] * 5 + [60]
 
 
 def test_without_joins_the_time_of_calls_is_compared_in_thirds():
@@ -192,13 +199,6 @@ def test_without_joins_the_time_of_calls_is_compared_in_thirds():
     metrics = experiments.growth_metrics(alone, [], steady)
     assert metrics["before_ms"] == pytest.approx(2) and metrics["after_over_before"] == pytest.approx(2)
     assert metrics["join_starts_s"] == [] and len(metrics["mean_ms_per_bin"]) == 60 and "oscillates" in metrics
-
-
-def test_shared_cores_are_busy_while_something_runs_and_cores_of_ones_own_are_not():
-    ticks = [[10, 0, 10, 80, 0, 0, 0, 0], [40, 0, 20, 130, 10, 0, 0, 0]] * 2
-    host = SimpleNamespace(cores=[0, 1], run=lambda _: SimpleNamespace(stdout="cpu " + " ".join(map(str, ticks.pop(0)))))
-    assert experiments.shared_cores_busy([host, SimpleNamespace(cores=[1])], lambda: None) == 0.4
-    assert experiments.shared_cores_busy([host, SimpleNamespace(cores=[2])], lambda: None) == 0
 
 
 def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
@@ -238,7 +238,7 @@ def test_how_many_tries_a_second_join_takes_is_a_result():
 
 
 def test_bytes_that_a_leaving_node_sends_are_unknown_under_writes():
-    left = {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6}
+    left = {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6, "streaming_s": 2.0}
     found = experiments.leave_metrics(left, join(0, 10), "read")
-    assert found["leaving_s"] == 4 and found["left_mb"] == 3 and found["left_over_joined"] == 1
+    assert found["leaving_s"] == 4 and found["left_mb"] == 3 and found["left_mb_per_s"] == 1.5 and found["left_over_joined"] == 1
     assert math.isnan(experiments.leave_metrics(left, join(0, 10), "write")["left_mb"])
