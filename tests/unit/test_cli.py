@@ -181,7 +181,7 @@ def test_a_lab_can_be_looked_at_before_there_is_a_notebook(book, monkeypatch, ca
     with pytest.raises(BaseException, match="up"):
         cli.main(["up", "wan"])
     assert "looked at wan" in capsys.readouterr().out
-    monkeypatch.setattr(doctor, "examine", lambda studies, environment: [])
+    monkeypatch.setattr(doctor, "examine", lambda *_: [])
     assert cli.main(["doctor", "wan"]) == 0
     book.write("notebooks/cms.ipynb", "{}")
     assert cli.main(["up", "cms"]) == 2

@@ -11,7 +11,7 @@ class Windows:
 
     windows: a dict for each rest, with donor_disk and most_disk (the share of the time in which the donor's
     disk, and the busiest of the ring's, had a request), cores (the busy share of the machine's cores, whoever
-    used them; 0 where the first two hosts have none in common), and nodes_cpus (CPUs' time that the nodes'
+    used them), and nodes_cpus (CPUs' time that the nodes'
     processes used).
     """
 
@@ -29,11 +29,11 @@ class Windows:
 
     def metrics(self) -> dict:
         """Metrics of the first window (before) and the last (after): {donor_disk, most_disk, cores,
-        nodes_cpus}_{before, after}; and shared_cores_busy: the larger of the two shares of the cores."""
+        nodes_cpus}_{before, after}; and shared_cores_busy: cores_before, 0 for nodes with cores of their own."""
         ends = {"before": self.windows[0], "after": self.windows[-1]}
         found = {f"{what}_{when}": value for when, window in ends.items() for what, value in window.items()}
-        return found | {"shared_cores_busy": max(found["cores_before"], found["cores_after"])
-                        if share_cores([self.lab.host(node.host.name) for node in self.ring.nodes[:2]]) else 0.0}
+        first = [self.lab.host(node.host.name) for node in self.ring.nodes[:2]]
+        return found | {"shared_cores_busy": found["cores_before"] if share_cores(first) else 0.0}
 
     def _read(self, hosts) -> list[float]:
         """Seconds of a clock, all and busy ticks of the cores, CPU seconds of the nodes, busy seconds of disks."""

@@ -26,6 +26,7 @@ from labbook.papers.cassandra_elasticity.joins import (
     join_rows,
     join_times,
     stream_times,
+    times_beside_joins,
 )
 from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
 from labbook.study.summary import summarise
@@ -252,6 +253,7 @@ def growth_metrics(point, joins, calls) -> dict:
     metrics = per_bin(calls.rows, point.bin_seconds) | times
     if joins:
         metrics |= join_metrics(joins) | call_times(calls.rows, **times, since_s=point.warm_s)
+        metrics["during_over_before"] = times_beside_joins(calls.rows, **times, since_s=point.warm_s)
     else:
         metrics |= call_times_in_thirds(calls.rows, point.warm_s, point.steady_s + point.alone_s)
     warm = metrics["mean_ms_per_bin"][int(point.warm_s / point.bin_seconds):-1]

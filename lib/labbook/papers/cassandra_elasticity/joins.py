@@ -99,6 +99,23 @@ def call_times(rows, join_starts_s: list[float], join_ends_s: list[float],
                       for when in ("during", "after")}
 
 
+def times_beside_joins(rows, join_starts_s: list[float], join_ends_s: list[float], since_s: float) -> float:
+    """Mean time of calls during joins over that just before: the geometric mean over the joins, each with the
+    calls since the join before it ended (the first one: since `since_s`), when as many nodes served. Joins that
+    overlap are one. NaN where there are no such calls. rows: started_s, seconds, ok."""
+    ok, spans = rows[rows["ok"].astype(bool)], []
+    for start, end in sorted(zip(join_starts_s, join_ends_s)):
+        if spans and start < spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([start, end])
+    ratios = []
+    for since, (start, end) in zip([since_s, *(end for _, end in spans)], spans):
+        times = call_times(ok, [start], [end], since)
+        ratios.append(math.log(times["during_over_before"]) if times["during_over_before"] > 0 else math.nan)
+    return math.exp(_mean(ratios)) if ratios else math.nan
+
+
 def call_times_in_thirds(rows, since_s: float, seconds: float) -> dict:
     """The same for a run without joins, for comparison.
 

@@ -12,6 +12,7 @@ from labbook.papers.cassandra_elasticity.joins import (
     join_metrics,
     join_times,
     stream_times,
+    times_beside_joins,
 )
 
 
@@ -101,3 +102,13 @@ def test_without_a_join_the_thirds_stand_for_before_during_and_after():
     rows = calls((0, 1, True), (5, 1, True), (17, 2, True), (30, 3, True))
     found = call_times_in_thirds(rows, 5, 30)
     assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 2000, 3000)
+
+
+def test_each_join_is_compared_with_the_seconds_before_it_when_as_many_nodes_served():
+    rows = calls(*((float(t), seconds, True) for t, seconds in
+                   [(1, 9.0), (6, 0.004), (12, 0.008), (25, 0.001), (32, 0.008), (45, 0.001)]))
+    apart = times_beside_joins(rows, [10, 30], [20, 40], since_s=5)
+    assert apart == pytest.approx(math.sqrt(2 * 8))     # and 3.2 by all joins over the time before the first
+    assert times_beside_joins(rows, [10, 11], [20, 19], since_s=5) == pytest.approx(2)      # at once: one
+    assert math.isnan(times_beside_joins(rows, [], [], since_s=5))
+    assert math.isnan(times_beside_joins(rows, [10, 20], [20, 40], since_s=5))      # no call between them
