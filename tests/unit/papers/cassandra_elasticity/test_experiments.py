@@ -44,6 +44,13 @@ class Ring:
             wait=lambda seconds: [join(100, 10) for _ in shares], joiners=[SimpleNamespace(name="node2")],
             await_share=lambda name, part, seconds: 1_600_000, kill=killed.append)
 
+    def drop_page_cache(self, name):
+        self.asked.append(("cold", name))
+
+    def leave(self, name, seconds):
+        self.asked.append(("leaves", name))
+        return {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6, "streaming_s": 2.0}
+
     def join_with_retries(self, shares, seconds, most_tries):
         self.asked.append(("again", shares, seconds, most_tries))
         return [join(300, 12)], 2
@@ -242,3 +249,18 @@ def test_bytes_that_a_leaving_node_sends_are_unknown_under_writes():
     found = experiments.leave_metrics(left, join(0, 10), "read")
     assert found["leaving_s"] == 4 and found["left_mb"] == 3 and found["left_mb_per_s"] == 1.5 and found["left_over_joined"] == 1
     assert math.isnan(experiments.leave_metrics(left, join(0, 10), "write")["left_mb"])
+
+
+def test_a_node_leaves_with_its_files_on_its_disk_and_calls_have_times_before_and_meanwhile(monkeypatch):
+    ring, leaving = Ring(), point(load="read")
+    made, study, experiment = bench(monkeypatch, ring, leaving, point(load="none"))
+    monkeypatch.setattr(experiments, "_readable", lambda attempt, ring: {"readable": 1.0})
+    load = calls((1, 0.002, True), (5, 0.006, True), (6, 0.1, False), started=1000.0)
+    monkeypatch.setattr(experiments, "_begin_load", lambda attempt, ring: SimpleNamespace(end=lambda: load))
+    monkeypatch.setattr(experiments.time, "time", iter([1004.0, 1014.0]).__next__)
+    monkeypatch.setattr(made, "_limited", lambda op, calls, changes: 0.0)
+    made.departures(experiment)
+    assert ring.asked[:3] == [("in turn", [0.2]), ("cold", "node2"), ("leaves", "node2")]
+    under_reads, idle = (one["metrics"] for one in study.recorded)
+    assert under_reads["during_over_before"] == pytest.approx(3) and under_reads["errors"] == 1
+    assert idle["left_mb_per_s"] == under_reads["left_mb_per_s"] == 1.5 and "errors" not in idle
