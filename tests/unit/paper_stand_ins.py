@@ -14,14 +14,14 @@ def point(name="response", repeat=1, **params) -> Point:
 class StandIn:
     """A study whose attempts use `lab` and keep what was recorded. `hosts`: {arm: its hosts}."""
 
-    def __init__(self, lab, folder=None, wan_rtt_ms=None, hosts=None):
-        self.hosts = hosts
+    def __init__(self, lab, folder=None, wan_rtt_ms=None, hosts=None, at_once=True):
+        self.hosts, self.at_once = hosts, at_once
         self.lab, self.folder, self.recorded, self._wan_rtt_ms = lab, folder, [], wan_rtt_ms
 
     @contextmanager
     def attempt(self, point):
         yield SimpleNamespace(
-            point=point, lab=self.lab, setup=lambda make, arm=None: make(self.lab),
+            point=point, lab=self.lab, at_once=self.at_once, setup=lambda make, arm=None: make(self.lab),
             check_links=lambda: [{"measured_rtt_ms": self._wan_rtt_ms}],
             slices=lambda rounds: [
                 Slice(arm, number, point=point.of(arm), hosts=self.hosts[arm])

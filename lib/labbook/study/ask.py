@@ -47,16 +47,22 @@ class Ask:
 
     def wanted(self, experiment, entries: list[dict]) -> list:
         """The points of an experiment that this round is to have: those that its claims need, up to its
-        repeats; all declared ones of an experiment that no claim reads, since others may rest on it; none
-        of an experiment that is left out (0 repeats)."""
+        repeats; of an experiment that no claim reads the declared ones that serve its claims, or all where
+        the experiment does not say which do; none of an experiment that is left out (0 repeats)."""
         read = [entry for entry in entries if is_tested(entry) and entry["experiment"] == experiment.name]
         if self.page or not experiment.declared():
             return []
         if not read:
-            return experiment.declared()
+            return self.serving(experiment, entries)
         asked = [entry for entry in read if entry["id"] in self.claims]
         return [point for point in experiment.planned(self.repeats.get(experiment.name, 0))
                 if any(needs(entry, point) for entry in asked)]
+
+    def serving(self, experiment, entries: list[dict]) -> list:
+        """The declared points of an experiment that no claim reads on which the asked claims rest."""
+        asked = [entry for entry in entries if is_tested(entry) and entry["id"] in self.claims]
+        return [point for point in experiment.declared()
+                if experiment.serves is None or any(experiment.serves(point, entry) for entry in asked)]
 
 
 def needs(entry: dict, point) -> bool:
@@ -98,7 +104,8 @@ def survey(study) -> dict:
                         if entry["id"] in judged],
              "experiments": {name: costs.of_repeats(study, one) for name, one in study.experiments.items()
                              if name in read and one.declared()},
-             "unread": {name: costs.left(study, one) for name, one in study.experiments.items() if name not in read}}
+             "unread": {name: costs.left(study, one, study.run.ask.serving(one, study.claim_entries))
+                        for name, one in study.experiments.items() if name not in read}}
     return found, list(judged.values())
 
 

@@ -89,9 +89,10 @@ def _published(study, experiment, index) -> list[list[dict]]:
     return found
 
 
-def left(study, experiment) -> dict:
-    """{left, declared, seconds (None without any earlier duration)} of an experiment that no claim reads."""
-    records, points = study.records(experiment.name), experiment.declared()
+def left(study, experiment, points: list) -> dict:
+    """{left, declared, seconds (None without any earlier duration)} of those points of an experiment that
+    no claim reads."""
+    records = study.records(experiment.name)
     metas = [records.meta(point.key) for point in points]
     lacking = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
     took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]

@@ -98,8 +98,8 @@ class Experiment:
     """A study's grid of points and their records. Created by `study.experiment(...)`."""
 
     def __init__(self, study, name, setup=None, vary=None, repeats=1, leave_out=None, *, paired=None,
-                 hosts=None):
-        self.study, self.name = study, name
+                 hosts=None, serves=None):
+        self.study, self.name, self.serves = study, name, serves
         self.parameters = (*(setup or {}), *(paired or {}), *(vary or {}))
         self.planned = cache(partial(grid, name, setup or {}, vary or {}, leave_out=leave_out, paired=paired))
         self._points = self.planned(repeats)

@@ -41,17 +41,19 @@ class Study:
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
 
     def experiment(self, name: str, setup=None, vary=None, repeats=1, *,
-                   leave_out=None, paired=None, hosts=None) -> Experiment:
+                   leave_out=None, paired=None, hosts=None, serves=None) -> Experiment:
         """Declare an Experiment: a grid of every combination of `setup` and `vary`, `repeats` times.
 
         setup: {parameter: values}; a change restarts the systems. vary: {parameter: values} that can
         change without a restart. leave_out: function of a point; where it returns true, the point is
         omitted. paired: {parameter: values} of one parameter whose values, the arms, are measured close
         together within each point. hosts: {value: names of the arm's hosts}, with which the arms are up
-        at the same time where memory carries that. InputError for invalid names and values.
+        at the same time where memory carries that. serves: of an experiment that no claim reads, a function
+        of a point and of an entry of claims.yml: whether what decides that claim rests on the point; an ask
+        measures no others. InputError for invalid names and values.
         """
         self.experiments[name] = Experiment(self, name, setup, vary, repeats, leave_out,
-                                            paired=paired, hosts=hosts)
+                                            paired=paired, hosts=hosts, serves=serves)
         return self.experiments[name]
 
     def attempt(self, point) -> Attempt:

@@ -117,6 +117,19 @@ def test_an_experiment_that_no_claim_reads_is_measured_as_declared(make, measure
     assert surveys()[-1]["unread"]["ceiling"]["left"] == 0
 
 
+def test_of_an_experiment_that_no_claim_reads_an_ask_measures_what_serves_its_claims(make, measure, asking, surveys):
+    asking("slower", speed=0)
+    study, speed = make(claims=[OF_ONE, OF_TWO])
+    ceiling = study.experiment("ceiling", vary={"clients": [1, 2]}, repeats=2, serves=lambda point, claim: (
+        point.clients == claim["rule"]["where"]["clients"]))
+    assert [point.clients for point in measure(study, ceiling, lambda point: 0.01)] == [1, 1]
+    measure(study, speed)
+    with pytest.raises(Stopped):
+        study.complete()
+    assert surveys()[-1]["unread"]["ceiling"] == {"left": 0, "declared": 2} | {
+        "seconds": surveys()[-1]["unread"]["ceiling"]["seconds"]}
+
+
 def test_an_experiment_that_is_left_out_is_not_asked_either(make, measure, asking):
     asking("slower", speed=6)
     study, speed = make(repeats=0, claims=[OF_ONE])

@@ -36,4 +36,4 @@ def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
     monkeypatch.setattr(published, "parts", lambda study, experiment: [("here", frame)])
     found = costs.of_repeats(study, speed)
     assert (found["setup_s"], found["point_s"]) == (48.0, [2.0] * 4)
-    assert costs.left(study, speed) == {"left": 12, "declared": 12, "seconds": 12 * (2.0 + 48.0 * 2 / 4)}
+    assert costs.left(study, speed, speed.declared()) == {"left": 12, "declared": 12, "seconds": 12 * (2.0 + 48.0 * 2 / 4)}

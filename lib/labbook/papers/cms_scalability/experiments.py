@@ -6,8 +6,10 @@ and its settings, the server (`cores`, and its share of a core), the warm-up (`w
 load (LOAD). The systems of each era, the hosts and their shares are those of lab.yml.
 """
 
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
+from labbook.claims.comparison import matches
 from labbook.lab import LabDescription
 from labbook.systems import find
 from labbook.systems.cassandra.ring import Ring
@@ -27,6 +29,8 @@ WARM = ("clients", "requests", "seconds", "within", "in_a_row")     # of fill_an
 LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
+WITH_CEILING = ("clients", "nodes", "placed", "levels", "writes", "wiki")    # experiments with many clients
+WRITTEN = {"update": "write"}           # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
 
 
@@ -91,31 +95,46 @@ def measure_ceiling(study, experiment) -> None:
             attempt.record(load.rows, metrics=load.metrics, facts=null.facts())
 
 
+def serves(ceiling, claim: dict) -> bool:
+    """Whether points that a claim compares are held against this ceiling."""
+    where = claim["rule"].get("where", {})
+    wiki = claim["experiment"] == "wiki"
+    return (claim["experiment"] in WITH_CEILING and wiki == (ceiling.protocol == "http")
+            and matches(ceiling.clients, where.get("clients", {}))
+            and ceiling.op == WRITTEN.get(where.get("op"), where.get("op", ceiling.op)))
+
+
 def measure_stores(study, experiment, ceiling) -> None:
     """Measure both stores, which are paired, in `slices` each on servers of the point's size, while all
     other hosts are frozen.
 
-    `ceiling`: the experiment of measure_ceiling. With one client each slice is `alone`, too.
+    `ceiling`: the experiment of measure_ceiling. With one client each slice is `alone`, too, and both of
+    its loads last `alone_seconds` at most.
     """
     testbed = Layout.of(study)
     check(experiment)
     check_stores(experiment, testbed)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            slices, stores, facts = attempt.slices(point.slices), {}, {}
+            slices, stores = attempt.slices(point.slices), {}
             for one in slices:
-                host = one.hosts[list(SERVER_OF).index(point.cores)]
                 if one.arm not in stores:
-                    stores[one.arm] = attempt.setup(
-                        lambda lab, one=one, host=host: warm_store(lab, one.point, testbed, host), arm=one.arm)
-                    facts[one.arm] = attempt.setup(lambda lab, one=one: stores[one.arm].facts(), arm=one.arm)
-                with attempt.lab.only(CLIENT, host):
+                    stores |= paired_stores(attempt, slices if attempt.at_once else [one], testbed)
+                with attempt.lab.only(CLIENT, stores[one.arm].host.name):
                     load, one.metrics = measure_server(attempt.lab, one.point, stores[one.arm], ceiling)
                 one.rows = load.rows
+            facts = {arm: store.facts_when_warm for arm, store in stores.items()}
             attempt.record_slices(slices, facts=facts, arm_metrics={arm: {
                 **store.warmth.metrics, "client_limited": max(
                     one.metrics["client_limited"] for one in slices if one.arm == arm)}
                 for arm, store in stores.items()})
+
+
+def paired_stores(attempt, slices, testbed: Layout) -> dict:
+    """{arm: its store, warm} of the slices' arms, on the hosts of each that are of the point's size."""
+    each = {one.arm: (one.point, one.hosts[list(SERVER_OF).index(one.point.cores)]) for one in slices}
+    arm = None if attempt.at_once else slices[0].arm
+    return dict(zip(each, attempt.setup(lambda lab: warm_stores(lab, list(each.values()), testbed), arm=arm)))
 
 
 def measure_store(study, experiment, ceiling) -> None:
@@ -170,9 +189,10 @@ def make_calls(lab, point, target, **other):
 
 def measure_server(lab, point, store, ceiling) -> tuple:
     """(load, metrics) of the point's calls to a store on its share and, of one client, of `alone`."""
-    load = make_calls(lab, point, store)
+    one = point.clients == 1
+    load = make_calls(lab, point, store, **({"seconds_at_most": point.alone_seconds} if one else {}))
     limit = limited(point, store.protocol, load.metrics, ceiling)
-    more = alone(lab, point, store) if point.clients == 1 else {}
+    more = alone(lab, point, store) if one else {}
     return load, {**load.metrics, "client_limited": float(limit), **more}
 
 
@@ -233,7 +253,7 @@ def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
 
 def ceiling_of(point, protocol: str, ceiling) -> list:
     """Rates of the point's clients with a server that only answers: a list of each host's, a repeat."""
-    op = "write" if point.op == "update" else point.op
+    op = WRITTEN.get(point.op, point.op)
     rates = ceiling.summary().set_index(["protocol", "op", "clients"])
     return ceilings_in(rates.loc[[(protocol, op, point.clients)]])
 
@@ -250,13 +270,34 @@ def store_of(point, testbed: Layout) -> tuple[str, dict]:
 
 def warm_store(lab, point, testbed: Layout, host: str | None = None):
     """The point's store, filled and warmed, on `host` or on the first server of the point's size."""
+    return warm_stores(lab, [(point, host or size_of(point))], testbed)[0]
+
+
+def warm_stores(lab, places: list[tuple], testbed: Layout) -> list:
+    """The store of each (point, host), filled and warmed. All start at the same time; the first that
+    answers is filled and warmed first, while the others still start."""
+    for _, host in places:
+        lab.limit(host, None)
+    warm = {}
+    with ThreadPoolExecutor(len(places)) as pool:
+        starting = {pool.submit(new_store, lab, point, testbed, host): (point, host) for point, host in places}
+        for started in as_completed(starting):
+            point, host = starting[started]
+            warm[host] = warmed(lab, started.result(), point, {host: point.params[f"{size_of(point)}_share"]})
+    return [warm[host] for _, host in places]
+
+
+def new_store(lab, point, testbed: Layout, host: str):
+    """The point's store on this host, up, with an empty table."""
     name, settings = store_of(point, testbed)
-    size = SERVER_OF[point.params.get("cores", 1)]
-    host = host or size
-    lab.limit(host, None)
     store = find(name)(lab.host(host), **settings).up()
     store.create_table()
-    return warmed(lab, store, point, {host: point.params[f"{size}_share"]})
+    return store
+
+
+def size_of(point) -> str:
+    """Which of the servers the point is for."""
+    return SERVER_OF[point.params.get("cores", 1)]
 
 
 def warm_ring(lab, point, testbed: Layout) -> Ring:
@@ -279,7 +320,7 @@ def wikis(lab, point, testbed: Layout) -> list:
 
 def warmed(lab, target, point, shares: dict):
     """Fill the target and warm it without limits, then give its hosts their shares ({host: share of a
-    core}); returns the target, whose `warmth` says what warming took.
+    core}); returns the target, whose `warmth` says what warming took; `facts_when_warm` are its facts.
 
     A point with `warmed` "cold" is not warmed.
     """
@@ -287,6 +328,7 @@ def warmed(lab, target, point, shares: dict):
     target.warmth = fill_and_warm(
         Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes, rounds=rounds,
         **{name: point.params[f"warm_{name}"] for name in WARM})
+    target.facts_when_warm = target.facts()
     for host, share in shares.items():
         lab.limit(host, share)
     return target
