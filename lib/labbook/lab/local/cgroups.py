@@ -1,5 +1,6 @@
 """Limits of a host by control groups, version 1 or 2, whichever the machine uses."""
 
+import math
 import os
 from pathlib import Path
 
@@ -77,10 +78,11 @@ def settings(limits: dict, cores: list[int] | None, device: str | None, v: int) 
 
 def quota(share: float | None, v: int) -> list[tuple]:
     """Settings for a quota of `share` CPUs' time, or (None) for no quota."""
-    period = PERIOD_US if share is None else max(PERIOD_US, int(LEAST_US / share))
+    period = PERIOD_US if share is None else max(PERIOD_US, math.ceil(LEAST_US / share))
+    left = None if share is None else max(LEAST_US, round(share * period))
     if v == 2:
-        return [("quota", "cpu.max", f"{'max' if share is None else int(share * period)} {period}")]
-    left = -1 if share is None else int(share * period)
+        return [("quota", "cpu.max", f"{'max' if left is None else left} {period}")]
+    left = -1 if left is None else left
     lift = [("quota", "cpu.cfs_quota_us", -1)]  # first, since a quota restricts the period
     return [*lift, ("quota", "cpu.cfs_period_us", period), ("quota", "cpu.cfs_quota_us", left)]
 

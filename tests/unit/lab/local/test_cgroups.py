@@ -52,6 +52,9 @@ def test_what_is_written(version, expected):
 def test_a_small_share_has_a_longer_period_and_none_lifts_it():
     assert cgroups.quota(0.05, 2) == [("quota", "cpu.max", "1000 20000")]
     assert cgroups.quota(None, 2) == [("quota", "cpu.max", "max 10000")]
+    for share in (n / 1000 for n in range(10, 1000)):       # the kernel refuses less than 1000 us
+        left, period = map(int, cgroups.quota(share, 2)[0][2].split())
+        assert left >= cgroups.LEAST_US and abs(left / period / share - 1) < 0.002
     assert cgroups.quota(None, 1)[-1] == ("quota", "cpu.cfs_quota_us", -1)
 
 
