@@ -1,21 +1,28 @@
 """Drawing surface of all figures: theme, legends, and panels as SVG with alternative texts."""
 
-import base64
 import html
 import io
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import matplotlib
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from labbook.figures.inline_svg import inline
+
 # Okabe and Ito's palette, in an order in which neighbours differ in lightness too.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 INK, FAINT, PAPER, WASH = "#24292f", "#6e7781", "#ffffff", "#f3f6f9"
+EDGE, GRID, SHADE = "#c4ccd4", "#e4e9ee", "#f3d9c9"
+# What the page's style sheet calls them: --lb-fig-blue, ...
+_NAMES = dict(zip((*PALETTE, INK, FAINT, PAPER, WASH, EDGE, GRID, SHADE),
+                  ("blue", "vermilion", "green", "purple", "orange", "sky", "black",
+                   "ink", "faint", "paper", "wash", "edge", "grid", "shade")))
+COLOUR_NAMES = {colour.lower(): name for colour, name in _NAMES.items()}
 PANEL_INCHES = (4.4, 3.5)   # a panel fills a phone; two stand side by side on a desk
 
 _RC = {
@@ -25,20 +32,20 @@ _RC = {
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelsize": 10,
-    "axes.edgecolor": "#c4ccd4",
+    "axes.edgecolor": EDGE,
     "axes.labelcolor": INK,
     "text.color": INK,
     "xtick.color": FAINT,
     "ytick.color": FAINT,
     "xtick.labelsize": 9,
     "ytick.labelsize": 9,
-    "grid.color": "#e4e9ee",
+    "grid.color": GRID,
     "legend.fontsize": 9,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "labbook",    # the same data give the same file
-    "svg.fonttype": "path",       # the reader's machine may not have the fonts
+    "svg.fonttype": "none",       # text that can be read, searched and copied
     "figure.facecolor": PAPER,
 }
 
@@ -61,9 +68,12 @@ def styles(values) -> dict:
 
 @dataclass(frozen=True)
 class Panel:
+    """`width`: inches. `titles`: {id of a group of marks: what each says on hover}."""
+
     svg: bytes
     alt: str
-    width: float    # inches
+    width: float
+    titles: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,14 +100,24 @@ def panel(figure: Figure, alt: str) -> Panel:
     """Render the figure as SVG, without pyplot, so that no figure stays open and no backend is needed."""
     written = io.BytesIO()
     figure.savefig(written, format="svg", metadata={"Date": None})
-    return Panel(written.getvalue(), alt, figure.get_figwidth())
+    return Panel(written.getvalue(), alt, figure.get_figwidth(), _titles(figure))
+
+
+def entitle(marks, texts) -> None:
+    """Give each mark of a collection that is drawn on axes what it says on hover."""
+    marks.set_gid(f"marks-{len(_titles(marks.figure)) + 1}")
+    _titles(marks.figure)[marks.get_gid()] = list(texts)
+
+
+def _titles(figure) -> dict:
+    if not hasattr(figure, "labbook_titles"):
+        figure.labbook_titles = {}
+    return figure.labbook_titles
 
 
 def _image(panel: Panel) -> str:
-    data = base64.b64encode(panel.svg).decode()
-    style = f"flex:1 1 16rem;min-width:0;width:100%;max-width:{math.ceil(panel.width * 110)}px"
-    alt = html.escape(panel.alt, quote=True)
-    return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="{style}">'
+    style = f"flex:1 1 16rem;min-width:0;width:100%;height:auto;max-width:{math.ceil(panel.width * 110)}px"
+    return inline(panel.svg, panel.alt, style, COLOUR_NAMES, panel.titles)
 
 
 WIDEST = 46  # letters of a legend in one line

@@ -11,6 +11,7 @@ from labbook.figures.canvas import (
     PANEL_INCHES,
     PAPER,
     Picture,
+    entitle,
     entry,
     head,
     panel,
@@ -82,15 +83,23 @@ def draw(axes, rows, hue, x, metric, colours) -> pd.DataFrame:
         colour, marker = colours[value]
         axes.fill_between(line[x], line["low"], line["high"], color=colour, alpha=0.16, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
-        draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker)
+        draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker, name(value, hue))
     return medians
 
 
-def draw_repeats(axes, rows, x, metric, colour, marker):
+def draw_repeats(axes, rows, x, metric, colour, marker, called=""):
+    """A mark a repeat, hollow if the clients limited it; on hover its value. `called`: of the line."""
     limited = client_limited(rows)
     for hollow, part in ((False, rows[~limited]), (True, rows[limited])):
-        axes.scatter(part[x], part[metric], s=26, marker=marker, zorder=4, linewidth=1.2,
-                     facecolor=PAPER if hollow else colour, edgecolor=colour if hollow else PAPER)
+        marks = axes.scatter(part[x], part[metric], s=26, marker=marker, zorder=4, linewidth=1.2,
+                             facecolor=PAPER if hollow else colour, edgecolor=colour if hollow else PAPER)
+        entitle(marks, [on_hover(value, f"{called} at {at:g}".strip(), hollow)
+                        for at, value in zip(part[x], part[metric])])
+
+
+def on_hover(value, where: str, limited: bool) -> str:
+    """What a repeat's mark says: "one segment at 300: 322.9"."""
+    return f"{where}: {number(value)}{', limited by the clients' * bool(limited)}"
 
 
 def legend(figure, title, hue, colours, rows, more=()):
@@ -157,7 +166,7 @@ def _dot_panel(rows, title, y, hue, metric, label, shared):
             at = i + (j - (len(hues) - 1) / 2) * 0.8 / max(2, len(hues))
             _dot(axes, rows[(rows[y] == line) & (rows[hue] == value)],
                  found[(found[y] == line) & (found[hue] == value)], at, metric,
-                 *shared["colours"][value])
+                 *shared["colours"][value], f"{name(line, y)}, {name(value, hue)}")
     axes.set_yticks(range(len(lines)), [name(line, y) for line in lines])
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, shared["top"]), xlabel=label)
     axes.tick_params(length=0)
@@ -166,15 +175,16 @@ def _dot_panel(rows, title, y, hue, metric, label, shared):
     return panel(figure, _dot_alt(title, found, y, hue, label))
 
 
-def _dot(axes, repeats, found, at, metric, colour, marker):
+def _dot(axes, repeats, found, at, metric, colour, marker, called):
     for point in found.itertuples():
         axes.plot([point.low, point.high], [at, at], color=colour, linewidth=5, alpha=0.22,
                   solid_capstyle="round")
         axes.plot([point.median] * 2, [at - 0.12, at + 0.12], color=colour, linewidth=2)
     limited = client_limited(repeats)
-    axes.scatter(repeats[metric], [at] * len(repeats), s=24, marker=marker, linewidth=1.1, zorder=4,
-                 facecolor=[PAPER if one else colour for one in limited],
-                 edgecolor=[colour if one else PAPER for one in limited])
+    marks = axes.scatter(repeats[metric], [at] * len(repeats), s=24, marker=marker, linewidth=1.1, zorder=4,
+                         facecolor=[PAPER if one else colour for one in limited],
+                         edgecolor=[colour if one else PAPER for one in limited])
+    entitle(marks, [on_hover(value, called, one) for value, one in zip(repeats[metric], limited)])
 
 
 def _dot_alt(title, found, y, hue, label) -> str:
@@ -220,7 +230,7 @@ def _rate_panel(rows, ceiling, value, hue, x, metric, shared):
         axes.fill_between(limit[x], shared["threshold"] * limit["median"], limit["median"],
                           color=colour, alpha=0.07, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
-        draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker)
+        draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker, name(value, hue))
     legend(figure, title, hue, shared["colours"], rows,
                  more=[Line2D([], [], color=FAINT, linestyle=(0, (4, 3)), label="ceiling")])
     return panel(figure, _rate_alt(title, medians, limits, hue, x))

@@ -15,6 +15,7 @@ from labbook.figures.canvas import (
     PALETTE,
     PANEL_INCHES,
     PAPER,
+    SHADE,
     Picture,
     head,
     panel,
@@ -23,7 +24,7 @@ from labbook.figures.canvas import (
 from labbook.figures.numbers import name, number
 from labbook.figures.repeats import middle, says_run, with_lists
 
-GOOD, BAD, GAP = PALETTE[0], PALETTE[1], "#f3d9c9"
+GOOD, BAD, GAP = PALETTE[0], PALETTE[1], SHADE
 MEASURES = ("ok_per_bin", "errors_per_bin", "bin_s", "outage_s", "outage_from_s")
 
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from labbook import systems
-from labbook.figures.canvas import FAINT, INK, PALETTE, PAPER, WASH, Picture, panel, theme
+from labbook.figures.canvas import EDGE, FAINT, INK, PALETTE, PAPER, WASH, Picture, panel, theme
 from labbook.figures.numbers import name
 from labbook.lab.quantities import size_text
 
@@ -102,7 +102,7 @@ def _layout(sites, columns, linked):
 
 def _draw_site(axes, site, cards, box, columns):
     x, y, width, height = box
-    _box(axes, x, y, width, height, WASH, "#c4ccd4")
+    _box(axes, x, y, width, height, WASH, EDGE)
     axes.text(x + GAP, y + HEAD / 2, f"site {site}", fontsize=9, color=FAINT, va="center")
     top = y + HEAD
     for i in range(0, len(cards), columns):

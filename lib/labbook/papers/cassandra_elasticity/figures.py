@@ -15,6 +15,7 @@ from labbook.figures.canvas import (
     NOT_MEASURED,
     PALETTE,
     PANEL_INCHES,
+    SHADE,
     Picture,
     entry,
     head,
@@ -40,7 +41,7 @@ DISK = {"stream_sequential": "Stream's reads that continue its own last one, of 
         "seek_mb": "of all reads, MB", "stream_mb_per_s": "The stream, MB/s"}
 AXES = {"gb": "place on the disk, GB", "kb": "size of a request, KB"}
 DOTS_PER_INCH = 200     # of thousands of dots: as vectors they would make a page of megabytes
-MEAN, HIGH, JOINING = PALETTE[0], PALETTE[5], "#f3d9c9"
+MEAN, HIGH, JOINING = PALETTE[0], PALETTE[5], SHADE
 SERVICE = "service_p95_ms_per_bin"
 BINS = ("mean_ms_per_bin", "p95_ms_per_bin", "bin_s")
 
