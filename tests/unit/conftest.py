@@ -32,9 +32,9 @@ class Book:
         path.write_text(text)
         return path
 
-    def study(self, name, *cells, parameters=PARAMETERS, full=None) -> Path:
+    def study(self, name, *cells, parameters=PARAMETERS, full=None, heading=None) -> Path:
         """A notebook with a heading, a parameters cell and `cells` of code, in the contents."""
-        made = [_cell("markdown", f"# {name.title()}"), _cell("code", parameters, "parameters")]
+        made = [_cell("markdown", heading or f"# {name.title()}"), _cell("code", parameters, "parameters")]
         made += [_cell("code", cell) for cell in cells]
         for number, cell in enumerate(made):
             cell["id"] = f"cell-{number}"

@@ -18,7 +18,7 @@ PAPER = {
     "type": "object", "additionalProperties": False,
     "required": ["title", "authors", "year", "venue", "text", "link", "setup"],
     "properties": {
-        "title": TEXT, "translation": TEXT, "affiliation": TEXT, "venue": TEXT, "text": TEXT,
+        "title": TEXT, "translation": TEXT, "claim": TEXT, "claim_ja": TEXT, "affiliation": TEXT, "venue": TEXT, "text": TEXT,
         "names": {"type": "object", "additionalProperties": TEXT},  # value -> what figures call it
         "year": {"type": "integer"}, "link": {"type": ["string", "null"]},
         "authors": {"type": "array", "minItems": 1, "items": {

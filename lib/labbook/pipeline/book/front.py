@@ -5,14 +5,12 @@ import html
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.claims import rules
-from labbook.claims.verdict import brief, faint, on_disk
-from labbook.pipeline.book.board import answer, bar, conditions, counted, raw, title
+from labbook.pipeline.book import opening
+from labbook.pipeline.book.board import bar, conditions, counted, raw, title
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import outcomes
 
 _UP = "../"     # from a page in book/ to notebooks/
-_SHOWN = 6      # headline claims on a card, at most
-_SHORT = 3      # claims on a card of a paper without headline claims
 
 
 def summary(found) -> str:
@@ -46,19 +44,11 @@ def cards(found) -> str:
 
 def _card(study, rows) -> str:
     link = f"{_UP}notebooks/{study}.html"
-    shown = [one for one in rows if one["headline"]][:_SHOWN]
-    listed = "".join(
-        f'<li><span><a href="board.html#claim-{study}-{_escape(one["id"])}">{_escape(one["statement"])}</a></span>'
-        f"<span>{answer(one)}{_value(one)}</span></li>"
-        for one in shown or [one for one in rows if one["owner"] == "paper"][:_SHORT])
+    claim = opening.about(study).get("claim", "")
     return (f'<section class="labbook-card"><h3><a href="{link}">{_escape(title(study))}</a></h3>'
-            f'<p class="lb-faint">{_escape(_paper(study))}</p><ul>{listed}</ul>{bar(rows, "small")}'
+            f'<p class="lb-faint">{_escape(_paper(study))}</p>{claim and f"<p>The paper: {claim}</p>"}'
+            f'{opening.headlines(study, rows, "board.html")}{bar(rows, "small")}'
             f'<p class="lb-faint">{_escape(_where(study))}</p></section>')
-
-
-def _value(one) -> str:
-    parts = (faint(brief(one)), on_disk(one.get("conditions"))) if brief(one) else ()
-    return "".join(f"<br/>{part}" for part in parts if part)
 
 
 def _paper(study) -> str:

@@ -11,13 +11,15 @@ _OF_PAPERMILL = "papermill-error-cell-tag"
 _PARAMETERS = {"parameters", "injected-parameters"}
 _OWN_FOLDING = ("hide-", "remove-", "show-")
 _VISIBLE_LINES = 15     # longer code is folded
+_HEADING = re.compile(r"^#\s+.+$", re.MULTILINE)
+_FIRST_PARAGRAPH = re.compile(r"^#\s+.+\n+(?:[^\n#].*\n?)+", re.MULTILINE)
 _GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
 _GLUED_BLOCK = re.compile(r"^(`{3,})\{glue(?::[a-z]+)?\} *(\S+)\n(?:.*\n)*?\1 *$", re.MULTILINE)
 
 
-def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "") -> dict:
+def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "", answer: str = "") -> dict:
     """A notebook as the book shows it; `note`: of its last run (see pages.note), {} if it never ran;
-    `opening`: a line below its heading."""
+    `opening`: a line below its heading; `answer`: below its first paragraph, which names the paper."""
     notebook = copy.deepcopy(notebook)
     cells = [c for c in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(c)]
     glued = glued_names(notebook)
@@ -32,7 +34,8 @@ def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "") -> 
                 source = pattern.sub(
                     lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
             cell["source"] = source
-    _announce(cells, "\n\n".join(filter(None, (_state(note), opening))))
+    _insert(cells, answer, after=_FIRST_PARAGRAPH)
+    _insert(cells, "\n\n".join(filter(None, (_state(note), opening))), after=_HEADING)
     if ending:
         cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
     notebook["cells"] = cells
@@ -61,17 +64,15 @@ def _fold(cell):
         cell["metadata"]["tags"] = [*tags, "hide-input"]
 
 
-def _announce(cells, text):
-    """Insert a text below the page's heading."""
+def _insert(cells, text, after):
+    """Insert a text behind what matches in the first cell of text where it does, or at the top."""
     if not text:
         return
     for cell in cells:
-        if cell["cell_type"] == "markdown":
+        if cell["cell_type"] == "markdown" and (found := after.search(notebooks.source(cell))):
             source = notebooks.source(cell)
-            heading = re.search(r"^#\s+.+$", source, re.MULTILINE)
-            if heading:
-                cell["source"] = f"{source[:heading.end()]}\n\n{text}\n{source[heading.end():]}"
-                return
+            cell["source"] = f"{source[:found.end()]}\n\n{text}\n{source[found.end():]}"
+            return
     cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": text, "id": "state"})
 
 

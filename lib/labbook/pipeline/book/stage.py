@@ -10,6 +10,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.errors import InputError
 from labbook.pipeline.book import board, compare_page, disk_models, downloads, front
+from labbook.pipeline.book.opening import opening
 from labbook.pipeline.book.page_dress import dressed
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import outcomes
@@ -33,7 +34,7 @@ def stage() -> Path:
 
 def _studies() -> dict:
     """{path: content} of the studies' pages, their downloads and the tables over all studies."""
-    known, wanted, texts = set(notebooks.studies()), {}, {}
+    known, wanted, texts, rows = set(notebooks.studies()), {}, {}, {}
     for study in notebooks.in_book():
         if study not in known:
             raise InputError("no such notebook", file=paths.checkout() / "_toc.yml",
@@ -41,13 +42,13 @@ def _studies() -> dict:
         note = pages.note(study)
         files = downloads.files(study, note)
         wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
-        opening = front.sets_line(study) if note.get("published") else ""
-        page = dressed(_page(study, note), note, downloads.ending(study, note, files), opening)
+        sets = front.sets_line(study) if note.get("published") else ""
+        rows[study] = outcomes.of_study(study)
+        page = dressed(_page(study, note), note, downloads.ending(study, note, files), sets, opening(study, rows[study]))
         texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
         wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
         wanted |= _code(study)
-    found = {study: outcomes.of_study(study) for study in texts}
-    found = {study: rows for study, rows in found.items() if rows}
+    found = {study: of_study for study, of_study in rows.items() if of_study}
     tables = {"summary": front.summary(found), "cards": front.cards(found),
               "board": board.board(found, texts), "compare": compare_page.page(found), "disk_models": disk_models.page(),
               "ran": board.ran(texts),

@@ -188,6 +188,21 @@ def test_the_front_page_has_a_card_a_paper_with_its_headline_claims(staged):
     assert 'href="board.html#claim-cms-faster"' in cards
 
 
+def test_a_page_opens_with_the_papers_claim_and_the_headline_verdicts(staged):
+    book, text = staged
+    assert "labbook-answer" not in text("notebooks/cms.ipynb"), "nothing is known"
+    book.study("cms", "print(1)", heading="# Stores\n\nA. Author: **題**.\n\nOf all calls.")
+    book.write("data/papers/cms/claims.yml", CLAIM + "  headline: true\n")
+    book.write("data/papers/cms/paper.yml", "title: 題\nclaim: A < B.\nclaim_ja: AはBより速い。\n")
+    book.write("build/claims/cms.json", json.dumps([VERDICT]))
+    first = json.loads(text("notebooks/cms.ipynb"))["cells"][0]["source"]
+    order = [first.index(words) for words in ("# Stores", "A. Author", "A &lt; B.", "A is faster", "Of all calls")]
+    assert order == sorted(order)
+    assert "1 headline claim: 1 replicated." in first and "1 of 1 judged claims are decided" in first
+    assert "on Some CPU" in first and '<details lang="ja">' in first and "再現された1件" in first
+    assert 'href="../book/board.html#claim-cms-faster"' in first
+
+
 def test_a_run_stands_beside_the_published_set_of_its_kind_of_machine(book, monkeypatch):
     from labbook.pipeline.book import compare_page
 

@@ -1,0 +1,91 @@
+"""The top of a study's page: what the paper claims, what was found here and how sure that is.
+
+In English and, folded, in Japanese, since the papers and many of their readers are. The paper's claim is
+`claim` and `claim_ja` in paper.yml; all else comes from the verdicts.
+"""
+
+import html
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.claims import rules
+from labbook.claims.verdict import brief, faint, on_disk
+from labbook.pipeline.book.board import answer, bar, conditions, counted, raw
+from labbook.pipeline.publishing import outcomes
+
+SHOWN = 6       # headline claims, at most
+SHORT = 3       # claims of a paper without headline claims
+JAPANESE = {"replicated": "再現された", "not replicated": "再現されなかった", "open": "未決",
+            "not testable here": "この環境では検証できない", "not run": "未測定", outcomes.NOT_JUDGED: "未判定"}
+
+
+def opening(study: str, rows: list[dict]) -> str:
+    """Markdown of the top of a page; empty where nothing is known. rows: outcomes.of_study."""
+    if not rows:
+        return ""
+    lines = [("The paper", about(study).get("claim")), ("Found here", _found(rows)), ("How sure", _sure(study, rows))]
+    listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines if text)
+    return raw(f'<div class="labbook-answer"><dl>{listed}</dl>{headlines(study, rows)}{_japanese(study, rows)}</div>')
+
+
+def about(study: str) -> dict:
+    """paper.yml; empty without that file. Texts are escaped."""
+    file = paths.papers(study) / "paper.yml"
+    found = load_yaml(file) if file.is_file() else {}
+    return {key: _escape(value) if isinstance(value, str) else value for key, value in found.items()}
+
+
+def chosen(rows) -> list[dict]:
+    """The headline claims, or the first of the paper's where it has none."""
+    return [one for one in rows if one["headline"]][:SHOWN] or [
+        one for one in rows if one["owner"] == "paper"][:SHORT]
+
+
+def headlines(study: str, rows, board: str = "../book/board.html") -> str:
+    """HTML: a list of the headline claims, each with its verdict and what was measured."""
+    return '<ul class="labbook-headlines">' + "".join(
+        f'<li><span><a href="{board}#claim-{study}-{_escape(one["id"])}">{_escape(one["statement"])}</a></span>'
+        f"<span>{answer(one)}{_value(one)}</span></li>" for one in chosen(rows)) + "</ul>"
+
+
+def _value(one) -> str:
+    parts = (faint(brief(one)), on_disk(one.get("conditions"))) if brief(one) else ()
+    return "".join(f"<br/>{part}" for part in parts if part)
+
+
+def _found(rows) -> str:
+    mine = chosen(rows)
+    counts = ", ".join(f"{count} {word}" for word, count in outcomes.counts(mine).items())
+    which = "headline claim" if any(one["headline"] for one in rows) else "claim"
+    return f"{len(mine)} {which}{'s' * (len(mine) != 1)}: {counts}. {counted(rows)} in all: {bar(rows, 'small')}"
+
+
+def _sure(study, rows) -> str:
+    judged = [one for one in rows if one["verdict"] in rules.JUDGED]
+    if not judged:
+        return "Nothing is judged yet."
+    text = (f"{_decided(judged)} of {len(judged)} judged claims are decided, at a level of 95 %; by chance, at most "
+            f"{rules.expected_wrong(judged):.1f} of them wrongly.")
+    where = conditions(study)
+    return text + (f" Measured until {where['to'][:10]} on {_escape(where['cpu'])}, {where['cores']} cores." if where else "")
+
+
+def _decided(judged) -> int:
+    return sum(one["verdict"] in outcomes.DECIDED for one in judged)
+
+
+def _japanese(study, rows) -> str:
+    claim = about(study).get("claim_ja")
+    if not claim:
+        return ""
+    judged = [one for one in rows if one["verdict"] in rules.JUDGED]
+    counts = "、".join(f"{JAPANESE[word]}{count}件" for word, count in outcomes.counts(chosen(rows)).items())
+    sure = (f"判定した{len(judged)}件の主張のうち{_decided(judged)}件が、信頼水準95 %で決着している。偶然に誤って判定される主張は"
+            f"多くて{rules.expected_wrong(judged):.1f}件と見込まれる。") if judged else "まだ判定した主張はない。"
+    return (f'<details lang="ja"><summary>日本語の要約</summary><dl><dt>論文の主張</dt><dd>{claim}</dd>'
+            f"<dt>ここでの結果</dt><dd>主要な主張{len(chosen(rows))}件の内訳：{counts}。</dd>"
+            f"<dt>確かさ</dt><dd>{sure}</dd></dl></details>")
+
+
+def _escape(text) -> str:
+    return html.escape(str(text), quote=True).replace("\n", " ")
