@@ -17,7 +17,10 @@ DESK, PHONE = (1280, 900), (375, 700)
 PICTURES = """return [...document.images].map(i => ({
     src: i.src.slice(0, 80), alt: i.getAttribute('alt'),
     loaded: i.complete && i.naturalWidth > 0,
-    shown: i.getClientRects().length > 0}))"""
+    shown: i.getClientRects().length > 0})).concat(
+    [...document.querySelectorAll('svg[role=img]')].map(i => ({
+    src: 'svg', alt: i.getAttribute('aria-label'), loaded: i.getBoundingClientRect().height > 40,
+    shown: i.getClientRects().length > 0})))"""
 OVERFLOW = """const page = document.documentElement;
     return {width: page.scrollWidth, room: page.clientWidth, wide: [...document.querySelectorAll('body *')]
         .filter(e => e.getBoundingClientRect().right > page.clientWidth + 1 && !e.closest(

@@ -31,6 +31,22 @@ def test_every_picture_is_there_and_has_words(visits):
     assert not [(v.url, p) for v in visits for p in v.pictures if not p["alt"]]
 
 
+def test_a_studys_figures_are_text_in_the_colours_of_the_page(driver, book):
+    visit(driver, (book / "notebooks" / "wan_keystone.html").as_uri())
+    colour = """document.documentElement.dataset.theme = arguments[0];
+        const text = document.querySelector('.labbook-figure svg text');
+        return [text.textContent, getComputedStyle(text).fill]"""
+    (words, light), (_, dark) = (driver.execute_script(colour, theme) for theme in ("light", "dark"))
+    assert words and light != dark
+
+
+def test_a_studys_first_screen_has_a_verdict(driver, book):
+    for page in sorted((book / "notebooks").glob("*.html")):
+        visit(driver, page.as_uri())
+        top = driver.find_element(By.CSS_SELECTOR, ".labbook-answer .verdict").rect
+        assert top["y"] + top["height"] < DESK[1], page.name
+
+
 def test_every_link_leads_somewhere(pages, book):
     assert broken(pages, book) == []
 

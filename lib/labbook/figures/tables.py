@@ -30,7 +30,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         kind = "labbook-table numbers" if self.numbers else "labbook-table"
-        head = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in self.columns)
+        head = "".join(f'<th scope="col">{html.escape(c)}</th>' if c else "<td></td>" for c in self.columns)
         body = "".join(_row(row, self.columns) for row in self.rows)
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
         return (f'<div class="labbook-scroll" role="region" tabindex="0" '

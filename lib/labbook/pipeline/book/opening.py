@@ -25,7 +25,14 @@ def opening(study: str, rows: list[dict]) -> str:
         return ""
     lines = [("The paper", about(study).get("claim")), ("Found here", _found(rows)), ("How sure", _sure(study, rows))]
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines if text)
-    return raw(f'<div class="labbook-answer"><dl>{listed}</dl>{headlines(study, rows)}{_japanese(study, rows)}</div>')
+    return _meta(study, rows) + raw(f'<div class="labbook-answer"><dl>{listed}</dl>{headlines(study, rows)}{_japanese(study, rows)}</div>')
+
+
+def _meta(study, rows) -> str:
+    """Markdown: what searches and links show of the page."""
+    description = " ".join(filter(None, (about(study).get("claim"), f"Run again: {_headline_words(rows)}.")))
+    return (f"```{{meta}}\n:description: {description}\n:property=og:description: {description}\n"
+            ":property=og:type: article\n```\n\n")
 
 
 def about(study: str) -> dict:
@@ -54,10 +61,15 @@ def _value(one) -> str:
 
 
 def _found(rows) -> str:
+    return f"{_headline_words(rows)}. {counted(rows)} in all: {bar(rows, 'small')}"
+
+
+def _headline_words(rows) -> str:
+    """"5 headline claims: 4 replicated, 1 open"."""
     mine = chosen(rows)
     counts = ", ".join(f"{count} {word}" for word, count in outcomes.counts(mine).items())
     which = "headline claim" if any(one["headline"] for one in rows) else "claim"
-    return f"{len(mine)} {which}{'s' * (len(mine) != 1)}: {counts}. {counted(rows)} in all: {bar(rows, 'small')}"
+    return f"{len(mine)} {which}{'s' * (len(mine) != 1)}: {counts}"
 
 
 def _sure(study, rows) -> str:
