@@ -18,7 +18,7 @@ PICTURES = """return [...document.images].map(i => ({
     src: i.src.slice(0, 80), alt: i.getAttribute('alt'),
     loaded: i.complete && i.naturalWidth > 0,
     shown: i.getClientRects().length > 0})).concat(
-    [...document.querySelectorAll('svg[role=img]')].map(i => ({
+    [...document.querySelectorAll('.labbook-figure svg')].map(i => ({
     src: 'svg', alt: i.getAttribute('aria-label'), loaded: i.getBoundingClientRect().height > 40,
     shown: i.getClientRects().length > 0})))"""
 OVERFLOW = """const page = document.documentElement;

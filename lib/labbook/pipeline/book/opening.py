@@ -30,9 +30,11 @@ def opening(study: str, rows: list[dict]) -> str:
 
 def _meta(study, rows) -> str:
     """Markdown: what searches and links show of the page."""
-    description = " ".join(filter(None, (about(study).get("claim"), f"Run again: {_headline_words(rows)}.")))
-    return (f"```{{meta}}\n:description: {description}\n:property=og:description: {description}\n"
-            ":property=og:type: article\n```\n\n")
+    claim = html.unescape(about(study).get("claim", ""))
+    description = f"{claim} Run again: {_headline_words(rows)}.".strip()
+    fields = {"description": description, "property=og:description": description, "property=og:type": "article"}
+    return "```{eval-rst}\n.. meta::\n" + "".join(
+        f"   :{name}: {text}\n" for name, text in fields.items()) + "```\n\n"
 
 
 def about(study: str) -> dict:

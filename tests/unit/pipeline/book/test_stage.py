@@ -197,7 +197,7 @@ def test_a_page_opens_with_the_papers_claim_and_the_headline_verdicts(staged):
     book.write("build/claims/cms.json", json.dumps([VERDICT]))
     first = json.loads(text("notebooks/cms.ipynb"))["cells"][0]["source"]
     order = [first.index(words) for words in ("# Stores", "A. Author", "A &lt; B.", "A is faster", "Of all calls")]
-    assert order == sorted(order) and ":description: A &lt; B. Run again: 1 headline claim: 1 replicated." in first
+    assert order == sorted(order) and ":description: A < B. Run again: 1 headline claim: 1 replicated." in first
     assert "1 headline claim: 1 replicated." in first and "1 of 1 judged claims are decided" in first
     assert "on Some CPU" in first and '<details lang="ja">' in first and "再現された1件" in first
     assert 'href="../book/board.html#claim-cms-faster"' in first
