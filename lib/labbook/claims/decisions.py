@@ -83,27 +83,28 @@ def tendency(numbers, low, high, bounds=()) -> dict | None:
     return None
 
 
-def by_sight(seen, said, rate, reason) -> Outcome:
-    """Whether something occurs, by the repeats in which it was seen, a truth value a repeat.
+def by_sight(seen, said, rate, reason, tries="repeats", in_repeat=1) -> Outcome:
+    """Whether something occurs, by the tries in which it was seen, a truth value a try.
 
-    said: whether the claim says that it occurs in some repeats, or in none. What was seen once occurs:
-    that is no matter of chance. Without it, the claim is decided once so many repeats would have
-    shown with 95 % what occurs in a share `rate` of them. All repeats before were without it as well, so
-    looking after each costs no error.
+    said: whether the claim says that it occurs in some tries, or in none. What was seen once occurs:
+    that is no matter of chance. Without it, the claim is decided once so many tries would have
+    shown with 95 % what occurs in a share `rate` of them. All tries before were without it as well, so
+    looking after each costs no error. tries: what they are, "repeats" or points; in_repeat: how many
+    of them a repeat has.
     """
-    n, k = len(seen), sum(seen)
+    n, k, unit = len(seen), sum(seen), f"of all {tries}"
     if k:
-        return Outcome(REPLICATED if said else NOT_REPLICATED, reason, share_interval(k, n), "of all repeats")
+        return Outcome(REPLICATED if said else NOT_REPLICATED, reason, share_interval(k, n), unit)
     verdict = NOT_REPLICATED if said else REPLICATED
     share = Interval(0.0, 0.0, 1 - (1 - LEVEL)**(1 / n), LEVEL, n)
     if share.high <= rate:
-        return Outcome(verdict, f"{reason}; what occurs in a share {rate:g} of all repeats or more would have been "
-                       "seen", share, "of all repeats")
+        return Outcome(verdict, f"{reason}; what occurs in a share {rate:g} {unit} or more would have been "
+                       "seen", share, unit)
     needed = math.ceil(math.log(1 - LEVEL) / math.log(1 - rate))
     most = {"verdict": verdict, "level": min(LEVEL, coverage(n, 0))} if coverage(n, 0) >= LEAST_TENDENCY else None
-    return Outcome(OPEN, f"{reason}, which may occur in a share of up to {share.high:.2g} of all repeats; a verdict "
-                   f"needs {needed} repeats for a share of {rate:g}", share, "of all repeats", most,
-                   next((look for look in LOOKS if look >= needed), None))
+    return Outcome(OPEN, f"{reason}, which may occur in a share of up to {share.high:.2g} {unit}; a verdict "
+                   f"needs {needed} {tries} for a share of {rate:g}", share, unit, most,
+                   next((look for look in LOOKS if look * in_repeat >= needed), None))
 
 
 def expected_wrong(verdicts) -> float:

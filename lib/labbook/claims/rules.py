@@ -35,7 +35,8 @@ between        the metric is between `low` and `high`
 always         the metric of every point is from `low` to `high` (either may be omitted). For claims
                of "none" or "all": one point outside refutes the claim, whenever it is seen. It is
                confirmed by so many repeats without one that, if such points came in a share `rate`
-               of all repeats (0.1 if not said), one would have been seen with 95 %: 29 for 0.1
+               of all repeats (0.1 if not said), one would have been seen with 95 %: 29 for 0.1. With
+               `per: point` the share is of all points, each of which must then be a try of its own
 sometimes      the metric of some point is from `low` to `high`. For claims that "there are runs in
                which ...": one such point confirms the claim, and as many repeats without one as
                `always` takes refute it. Use it for counts and for metrics that are 0 or 1: with
@@ -183,9 +184,11 @@ def _decide_all(rule, compared):
     worst, (low, high), unit, _ = _compare(rule, compared)
     outside = [not low <= one <= high for one in worst]
     wanted = _wanted(low, high, f" {unit}".rstrip())
+    tries = [not low <= one <= high for one in _points(compared)] if _by_point(rule) else outside
+    said = f"every one of {len(tries)} points" if _by_point(rule) else "every point"
     reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
-              else f"every point in {repeats(len(worst))} is {wanted}")
-    found = by_sight(outside, False, rule.get("rate", RATE), reason)
+              else f"{said} in {repeats(len(worst))} is {wanted}")
+    found = by_sight(tries, False, rule.get("rate", RATE), reason, *_tries(rule, tries, worst))
     return replace(found, interval=median_interval(worst), unit=unit)
 
 
@@ -193,11 +196,26 @@ def _decide_some(rule, compared):
     """By any point; `low` and `high` themselves are within."""
     seen, (low, high), *_ = _compare(rule, compared)
     wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
-    points = [one for repeat in {*compared.repeats, *compared.partial} for one in compared.all(repeat)]
+    points = _points(compared)
     within, n = sum(low <= one <= high for one in points), repeats(len(seen))
     reason = (f"{int(sum(seen))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
               if any(seen) else f"none of {len(points)} points in {n} is {wanted}")
-    return by_sight([bool(one) for one in seen], True, rule.get("rate", RATE), reason)
+    tries = [low <= one <= high for one in points] if _by_point(rule) else [bool(one) for one in seen]
+    return by_sight(tries, True, rule.get("rate", RATE), reason, *_tries(rule, tries, seen))
+
+
+def _by_point(rule) -> bool:
+    """Whether each point is a try of its own."""
+    return rule.get("per") == "point"
+
+
+def _points(compared) -> list[float]:
+    return [one for repeat in {*compared.repeats, *compared.partial} for one in compared.all(repeat)]
+
+
+def _tries(rule, tries, each) -> tuple[str, float]:
+    """What is tried, in words, and how often in a repeat."""
+    return ("points", max(1, len(tries) / len(each))) if _by_point(rule) else ("repeats", 1)
 
 
 def _decide_difference(rule, compared):

@@ -15,6 +15,7 @@ WHERE = {
 }
 FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
 WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
+PER = {"enum": ["repeat", "point"], "description": "what `rate` is a share of"}
 SHARE = {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5, "description": "a share above 0, 0.5 at most"}
 BASELINE = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
             "properties": {"metric": TEXT, "arm": ARM},
@@ -43,8 +44,8 @@ RULES = {
     "above": (("value",), {**ONE_ARM, "value": NUMBER, "unit": TEXT}),
     "below": (("value",), {**ONE_ARM, "value": NUMBER, "unit": TEXT}),
     "between": (("low", "high"), {**ONE_ARM, **BOUNDS, "unit": TEXT}),
-    "always": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT, "rate": SHARE}),
-    "sometimes": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT, "rate": SHARE}),
+    "always": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT, "rate": SHARE, "per": PER}),
+    "sometimes": ((), {**ONE_ARM, **BOUNDS, "unit": TEXT, "rate": SHARE, "per": PER}),
     "not_testable": (("reason",), {"reason": TEXT}),
 }
 # Rules of which low or high may be omitted, but not both.

@@ -425,6 +425,19 @@ def test_what_never_occurs_is_decided_once_so_many_repeats_would_have_shown_it(n
     assert judged(rule, data[:2]).tendency is None
 
 
+@pytest.mark.parametrize("name, verdict, level", [("always", REPLICATED, 0), ("sometimes", NOT_REPLICATED, 1)])
+def test_where_each_point_is_a_try_points_are_counted(name, verdict, level):
+    """Six points a repeat: ten repeats are sixty tries, of which a share of one in twenty would have been seen."""
+    rule = {"name": name, "low": 1 if level else 0, "rate": 0.05, "per": "point"}
+    found = judged(rule, rows(lambda *_: 0.0, 10))
+    assert found.verdict == verdict and "60 points" in found.reason and "a share 0.05 of all points" in found.reason
+    found = judged(rule, rows(lambda *_: 0.0, 9))
+    assert found.verdict == OPEN and "a verdict needs 59 points" in found.reason and found.repeats_needed == 12
+    assert judged(rule | {"per": "repeat"}, rows(lambda *_: 0.0, 10)).verdict == OPEN
+    once = judged(rule, rows(lambda s, c, r: float(level or -1) if (s, c, r) == ("b", 10, 3) else 0.0, 10))
+    assert once.verdict == (NOT_REPLICATED if name == "always" else REPLICATED)
+
+
 @pytest.mark.parametrize("rule, without, with_them", [
     ({"name": "always", "high": 2, "rate": 0.4}, REPLICATED, NOT_REPLICATED),
     ({"name": "sometimes", "low": 9, "rate": 0.4}, NOT_REPLICATED, REPLICATED)])
