@@ -11,6 +11,7 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import fits
 from labbook.workloads.files.load import PATTERNS
 
+FIRST = ("mon", *(f"osd{i}" for i in range(1, 9)), *(f"mds{i}" for i in range(1, 5)))     # hosts of a cluster that is alone
 # Settings by the way in which a dead server's rank is replaced. A standby_replay daemon serves one rank only.
 TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay": True},
              "restart": {"standby": 0}, "mds_fail": {"standby": 1}}
@@ -35,9 +36,9 @@ def ceph_settings(params: dict) -> dict:
 
 def check_points(experiment) -> None:
     """InputError for invalid parameters, loads or clusters, before a lab is brought up."""
-    hosts = LabDescription.load(experiment.study.folder / "lab.yml").hosts
-    number = {role: sum(host.role == role for host in hosts) for role in ("mon", "osd", "mds")}
-    for point in experiment.points():
+    roles = {host.name: host.role for host in LabDescription.load(experiment.study.folder / "lab.yml").hosts}
+    number = {role: sum(roles.get(name) == role for name in FIRST) for role in ("mon", "osd", "mds")}
+    for point in (arm for each in experiment.points() for arm in arms(each)):
         for name in set(ALLOWED) & set(point.params):
             if point.params[name] not in ALLOWED[name]:
                 raise InputError(f"{point.params[name]!r} is not allowed", key=f"{experiment.name}: {name}",
@@ -48,17 +49,24 @@ def check_points(experiment) -> None:
         check_hosts(Ceph.checked(ceph_settings(point.params)), number)
 
 
+def arms(point) -> list:
+    """The points of a point's arms, where these are paired; the point itself otherwise."""
+    return [point.of(value) for value in point.arm_values] or [point]
+
+
 def bring_up(attempt) -> Ceph:
     """The point's cluster, which all points of a block share; once it is up, each metadata server has
     `mds_share` of a core."""
     return attempt.setup(lambda lab: cluster_up(lab, attempt.point))
 
 
-def cluster_up(lab, point) -> Ceph:
-    servers = [host.name for host in lab.hosts.values() if host.role == "mds"]
+def cluster_up(lab, point, names=FIRST) -> Ceph:
+    """A cluster of the point's settings on the hosts of these names."""
+    hosts = [lab.host(name) for name in names]
+    servers = [host.name for host in hosts if host.role == "mds"]
     for name in servers:
         lab.limit(name, None)
-    ceph = Ceph(list(lab.hosts.values()), **ceph_settings(point.params)).up()
+    ceph = Ceph(hosts, **ceph_settings(point.params)).up()
     for name in servers:
         lab.limit(name, point.mds_share)
     return ceph

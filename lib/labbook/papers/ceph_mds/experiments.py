@@ -3,14 +3,17 @@
 Every point has osds ("memory" or "disk"), replication, mds (active metadata servers), mds_share (of a core, of
 each), balance_s (between two rounds of the balancer), and directories and files (of each directory), and seconds_at_most (time limit of the benchmark or the load).
 Points of MetadataBench also have watch_s (interval of observing the metadata servers) and rest_within_s
-(time limit for purging earlier files from the OSDs); recoveries bin_seconds (of calls over time).
+(time limit for purging earlier files from the OSDs), where mds is paired also slices (see pairs.py); recoveries
+bin_seconds (of calls over time).
 """
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
 from labbook.errors import SystemFailure
-from labbook.papers.ceph_mds import client_limits
+from labbook.papers.ceph_mds import client_limits, pairs
 from labbook.papers.ceph_mds.cache import (
     cache_metrics,
     figure_lists,
@@ -64,6 +67,16 @@ def in_memory(host) -> str:
     return f"{host.root}/ceiling" if host.is_remote else "/dev/shm"
 
 
+@dataclass
+class Measured:
+    """What a run of the benchmark gives to a record."""
+
+    rows: object
+    metrics: dict
+    facts: dict
+    series: dict
+
+
 class MetadataBench:
     """Measure metadata operations of new clients while all metadata servers are observed.
 
@@ -89,35 +102,43 @@ class MetadataBench:
         self._measure(experiment, by_own, cached_by_pin)
 
     def _measure(self, experiment, act, more=lambda *_: {}):
-        """`act(attempt, mounts)` -> (rows, phases, metrics); `more(point, rows, phases, seen)` ->
-        further metrics."""
+        """`act(run, mounts, fresh)` -> (rows, phases, metrics), where `run` has a point and a lab;
+        `more(point, rows, phases, seen)` -> further metrics."""
         check_points(experiment)
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
+                if point.paired:
+                    pairs.measure_pair(attempt, experiment, partial(self.measured, act=act, more=more))
+                    continue
                 ceph = bring_up(attempt)
                 rested = at_rest(ceph, point.rest_within_s)
-                with mounted(attempt, ceph, *_mount(point)) as mounts, remounted(
-                        attempt, ceph, _stages(point), *_mount(point)) as fresh:
-                    with CpuWatch(fuse_processes(mounts, *fresh)) as cpu, servers_watched(
-                            ceph, point.watch_s) as servers, ceph.watch(point.watch_s) as watch:
-                        rows, phases, metrics = act(attempt, mounts, fresh)
-                    seen, fuse = watch.end(), [mounts, *fresh][-1][0][0].facts()
-                    metrics |= self.limits(attempt, metrics, phases, cpu)
-                metrics |= server_shares(servers, phases, point.mds_share)
-                facts = ceph.facts()
-                metrics |= server_metrics(metrics, seen, phases) | more(point, rows, phases, seen)
-                metrics |= {"up_s": ceph.up_s, "rested": float(rested),
-                            "cached_at_begin": float(seen.groupby("daemon")["inodes"].first().sum()),
-                            "ceph_version": facts["version"], "fuse_version": fuse["version"]}
-                attempt.record(rows, metrics=metrics, facts=facts | {"mount": fuse},
-                               series={"seen": seen.drop(columns="owned"), "phases": phases})
+                done = self.measured(attempt, ceph, act, more)
+                attempt.record(done.rows, metrics=done.metrics | {"rested": float(rested)}, facts=done.facts,
+                               series=done.series)
 
-    def limits(self, attempt, metrics, phases, cpu) -> dict:
+    def measured(self, run, ceph, act, more) -> "Measured":
+        """What new clients of a cluster that is at rest did, and what was seen meanwhile."""
+        point = run.point
+        with mounted(run, ceph, *_mount(point)) as mounts, remounted(
+                run, ceph, _stages(point), *_mount(point)) as fresh:
+            with CpuWatch(fuse_processes(mounts, *fresh)) as cpu, servers_watched(
+                    ceph, point.watch_s) as servers, ceph.watch(point.watch_s) as watch:
+                rows, phases, metrics = act(run, mounts, fresh)
+            seen, fuse = watch.end(), [mounts, *fresh][-1][0][0].facts()
+            metrics |= self.limits(run, metrics, phases, cpu)
+        metrics |= server_shares(servers, phases, point.mds_share)
+        facts = ceph.facts()
+        metrics |= server_metrics(metrics, seen, phases) | more(point, rows, phases, seen)
+        metrics |= {"up_s": ceph.up_s, "cached_at_begin": float(seen.groupby("daemon")["inodes"].first().sum()),
+                    "ceph_version": facts["version"], "fuse_version": fuse["version"]}
+        return Measured(rows, metrics, facts | {"mount": fuse}, {"seen": seen.drop(columns="owned"), "phases": phases})
+
+    def limits(self, run, metrics, phases, cpu) -> dict:
         """The phases that the clients may have limited; see client_limits."""
-        clients = _clients(attempt.point)
+        clients = _clients(run.point)
         return client_limits.client_limits(
             metrics, phases, client_limits.ceilings_of(self.ceilings.summary(), clients), cpu.used,
-            cpus_together(Crew.of(attempt.lab).hosts[:clients]))
+            cpus_together(Crew.of(run.lab).hosts[:clients]))
 
 
 def _clients(point) -> int:
@@ -133,16 +154,16 @@ def _stages(point) -> int:
     return REMOUNTS if point.params.get("tool") == "remount" else 0
 
 
-def by_tool(attempt, mounts, fresh=()):
+def by_tool(run, mounts, fresh=()):
     """Run the point's tool; returns rows (None for bonnie++), phases and metrics."""
-    run = by_bonnie if attempt.point.params.get("tool") == "bonnie" else by_own
-    return run(attempt, mounts, fresh)
+    by = by_bonnie if run.point.params.get("tool") == "bonnie" else by_own
+    return by(run, mounts, fresh)
 
 
-def by_bonnie(attempt, mounts, fresh=()):
+def by_bonnie(run, mounts, fresh=()):
     """Run bonnie++; returns None, its phases (with from_s, to_s (epoch) and operations) and metrics."""
-    mount, point = mounts[0][0], attempt.point
-    offset_s = clocks(Crew.of(attempt.lab))[0][0]
+    mount, point = mounts[0][0], run.point
+    offset_s = clocks(Crew.of(run.lab))[0][0]
     load = bonnie(mount.host, mount.path, directories=point.directories, files=point.files,
                   seconds_at_most=point.seconds_at_most, clock_offset_s=offset_s)
     from_s = load.started + load.rows["started_s"]
@@ -150,7 +171,7 @@ def by_bonnie(attempt, mounts, fresh=()):
     return None, phases, load.metrics | {"bonnie_version": load.csv.split(",")[1]}
 
 
-def by_own(attempt, mounts, fresh=()):
+def by_own(run, mounts, fresh=()):
     """Run this library's clients; returns rows, phases and metrics.
 
     fresh: lists of mounts, in the next of which each rereading goes on once the earlier mount has ended, so
@@ -159,7 +180,7 @@ def by_own(attempt, mounts, fresh=()):
     Phases last phase_s, or until all operations are done. Between phases is a pause of two
     observations, so that each observation belongs to one phase.
     """
-    point, first = attempt.point, mounts[0][0]
+    point, first = run.point, mounts[0][0]
     ranks = PINS[point.params.get("pin", "none")](point.mds)
     homes = [first.ceph.pin_folder(first, f"rank{rank}", rank) for rank in ranks]
     pattern, earlier = point.params.get("pattern", "remount" if fresh else "bonnie"), iter([mounts, *fresh])
@@ -168,7 +189,7 @@ def by_own(attempt, mounts, fresh=()):
         if phase.endswith("reread"):
             in_parallel([one for of_host in next(earlier) for one in of_host], lambda one: one.end())
 
-    load = metadata(Crew.of(attempt.lab), paths(mounts), pattern=pattern, fresh=[paths(stage) for stage in fresh],
+    load = metadata(Crew.of(run.lab), paths(mounts), pattern=pattern, fresh=[paths(stage) for stage in fresh],
                     before_phase=before_phase, clients=_clients(point), directories=point.directories, files=point.files,
                     shared=point.params.get("shared", False), phase_s=point.params.get("phase_s", 0.0),
                     pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=point.seconds_at_most)

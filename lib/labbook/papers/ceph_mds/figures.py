@@ -44,8 +44,10 @@ CACHED = {"one_has_after_create": "Cached by one MDS after creating, of all",
           "directories_a_tree": "in one tree, while one directory is worked in",
           "left_after_move": "Left with the source after the largest"}
 SWEEP = {"create_residual_12": "12 directories over the trend of all others", "create_residual_16": "16",
-         "create_residual_20": "20", "create_most_over_least": "The trend's most over its least number"}
-SPREAD = {"create_per_s": "Creating, files a second", "stat_per_s": "reading", "delete_per_s": "deleting"}
+         "create_residual_20": "20", "create_most_over_least": "The trend's most over its least number",
+         "create_median_ms": "Time of a create, ms", "journal_ms": "of a write of the journal, ms"}
+SPREAD = {"create_per_s": "Creating, files a second", "stat_per_s": "reading", "delete_per_s": "deleting",
+          "create_one_mds_share": "Of its share, one MDS used while creating", "delete_one_mds_share": "while deleting"}
 _CLIENTS = {"survivor": "surviving client", "fresh": "fresh"}
 _WORDS = {"right": "Right", "wrong": "Wrong", "missing": "Missing", "unobtainable": "Not obtainable"}
 OUTCOMES = {f"{client}_outcome_{what}": f"{word}, {who}"

@@ -25,4 +25,15 @@ def server_shares(watches: dict, phases, share: float) -> dict:
     """
     found = {f"{one.phase}_mds_share": max(watch.used(one.from_s, one.to_s) for watch in watches.values())
              / ((one.to_s - one.from_s) * share) for one in phases.itertuples()} if watches else {}
-    return found | ({"mds_share_used": max(found.values())} if found else {})
+    return found | ({"mds_share_used": max(found.values())} if found else {}) | (
+        of_one_server(found) if len(watches) == 1 else {})
+
+
+def of_one_server(shares: dict) -> dict:
+    """Metrics of a cluster with one server, which say whether that is the bottleneck: {op}_one_mds_share, of its
+    share of a core the part that it used; of both orders' phases, where it used less."""
+    found = {}
+    for name, share in shares.items():
+        op = name.removesuffix("_mds_share").rpartition("_")[2]
+        found[f"{op}_one_mds_share"] = min(share, found.get(f"{op}_one_mds_share", share))
+    return found

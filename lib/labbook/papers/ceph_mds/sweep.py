@@ -30,6 +30,7 @@ def measure_sweep(experiment, ceilings) -> None:
     for point in experiment.remaining():
         with experiment.study.attempt(point) as attempt:
             ceph, found, limited = bring_up(attempt), {}, []
+            written = Journal(ceph)
             for number in in_turn(point):
                 rested = at_rest(ceph, point.rest_within_s)
                 with mounted(attempt, ceph, 1, point.cache_inodes) as mounts:
@@ -38,7 +39,34 @@ def measure_sweep(experiment, ceilings) -> None:
             attempt.record(pd.concat([load.rows.assign(directories=number) for number, load in found.items()]),
                            facts=ceph.facts(), metrics=sweep_metrics(
                                {number: load.metrics[f"{PHASE}_per_s"] for number, load in found.items()}) | {
-                               "client_limited": float(any(limited)), "rested": float(rested)})
+                               "client_limited": float(any(limited)), "rested": float(rested)} | against_journal(
+                               [load.rows for load in found.values()], written.mean_s()))
+
+
+class Journal:
+    """The times that the metadata server's journal takes to write to the OSDs, from now on."""
+
+    def __init__(self, ceph):
+        self.ceph, self.name = ceph, ceph.ranks()[0].name
+        self.before = self._counted()
+
+    def mean_s(self) -> float:
+        """Mean time of a write until now, in s; NaN without one."""
+        count, total = (now - before for now, before in zip(self._counted(), self.before))
+        return total / count if count else float("nan")
+
+    def _counted(self) -> tuple[float, float]:
+        """Number of writes, and seconds that they took together."""
+        found = self.ceph.ask(self.name, "perf dump")["mds_log"]["jlat"]
+        return found["avgcount"], found["sum"]
+
+
+def against_journal(rows: list, journal_s: float) -> dict:
+    """Metrics: create_median_ms, of a call; journal_ms, mean of a write of the journal; create_over_journal, the first
+    over the second. Below 1 a call is answered before what it did is written. rows: DataFrames of calls."""
+    calls = pd.concat(rows)
+    create_s = float(calls["seconds"][calls["ok"].astype(bool)].median())
+    return {"create_median_ms": create_s * 1e3, "journal_ms": journal_s * 1e3, "create_over_journal": create_s / journal_s}
 
 
 def in_turn(point) -> list[int]:

@@ -136,7 +136,8 @@ def test_servers_get_their_share_once_the_cluster_is_up(monkeypatch):
     done = []
     monkeypatch.setattr(clusters, "Ceph", lambda hosts, **_: SimpleNamespace(up=lambda: done.append("up")))
     hosts = {name: SimpleNamespace(name=name, role=role) for name, role in (("mon", "mon"), ("mds1", "mds"))}
-    clusters.cluster_up(SimpleNamespace(hosts=hosts, limit=lambda *given: done.append(given)), point())
+    lab = SimpleNamespace(host=hosts.get, limit=lambda *given: done.append(given))
+    clusters.cluster_up(lab, point(), ["mon", "mds1"])
     assert done == [("mds1", None), "up", ("mds1", 0.2)]
 
 

@@ -22,6 +22,17 @@ def test_the_share_is_that_of_the_busiest_server_in_each_phase():
     assert server_load.server_shares({}, PHASES, share=0.2) == {}
 
 
+def test_one_servers_share_is_that_of_the_order_in_which_it_does_less():
+    """By this claims know whether one server was the bottleneck; two have no such number."""
+    phases = PHASES.assign(phase=["sequential_create", "random_create"])
+    early = SimpleNamespace(used=lambda from_s, to_s: (0.8 if from_s < 20 else 0.1))
+    found = server_load.server_shares({"mds1": early}, phases, share=0.2)
+    assert found["create_one_mds_share"] == pytest.approx(0.1 / 2 / 0.2)
+    assert "create_one_mds_share" not in server_load.server_shares({"mds1": early, "mds2": early}, phases, share=0.2)
+    assert server_load.of_one_server({"delete_mds_share": 0.5, "mkdir_mds_share": 0.1}) == {
+        "delete_one_mds_share": 0.5, "mkdir_one_mds_share": 0.1}
+
+
 def test_only_servers_with_a_rank_are_sampled(monkeypatch):
     begun = []
 

@@ -25,6 +25,17 @@ def test_a_number_off_the_trend_of_all_others_has_a_residual():
     assert found["create_residual_16"] == pytest.approx(1.27) and found["create_residual_12"] < 1
 
 
+def test_calls_are_held_against_the_journals_writes_since_the_beginning():
+    counted = iter([{"avgcount": 10, "sum": 1.0}, {"avgcount": 30, "sum": 2.0}])
+    ceph = SimpleNamespace(ranks=lambda: {0: SimpleNamespace(name="mds1")},
+                           ask=lambda name, prefix: {"mds_log": {"jlat": next(counted)}})
+    written = sweep.Journal(ceph).mean_s()
+    assert written == pytest.approx(0.05)
+    rows = pd.DataFrame({"seconds": [0.002, 0.002, 9.0], "ok": [True, True, False]})
+    assert sweep.against_journal([rows, rows], written) == pytest.approx(
+        {"create_median_ms": 2, "journal_ms": 50, "create_over_journal": 0.04})
+
+
 class Watched:
     """No ceph-fuse: 0.2 of the core in any window."""
 
@@ -42,7 +53,10 @@ class Watched:
 
 
 def test_each_number_has_a_mount_of_its_own_on_one_cluster(monkeypatch):
-    mounts, ceph = [], SimpleNamespace(facts=lambda: {"version": "16"})
+    counted = iter([{"avgcount": 0, "sum": 0.0}, {"avgcount": 10, "sum": 2.0}])
+    mounts, ceph = [], SimpleNamespace(
+        facts=lambda: {"version": "16"}, ranks=lambda: {0: SimpleNamespace(name="mds1")},
+        ask=lambda name, prefix: {"mds_log": {"jlat": next(counted)}})
 
     @contextmanager
     def mounted(attempt, of, number, cache_inodes):
@@ -70,4 +84,5 @@ def test_each_number_has_a_mount_of_its_own_on_one_cluster(monkeypatch):
     found, = study.recorded
     assert mounts == [(ceph, 1, 16384)] * 5 and sorted(found["rows"]["directories"]) == [8, 12, 16, 20, 24]
     assert found["metrics"]["create_residual_16"] == pytest.approx(1.27)
+    assert found["metrics"]["create_over_journal"] == pytest.approx(0.5)
     assert found["metrics"]["client_limited"] == 0 and found["metrics"]["rested"] == 1
