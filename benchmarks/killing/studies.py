@@ -60,7 +60,7 @@ STUDIES = {
         fault={"dying.again_within_s": 45.0, "dying.looking_s": 10.0},
         kills={"up": 4, "systems": 3, "fill": 3, "load": 3, "fault": 2, "record": 2, "down": 2}),
     "ceph_mds": Study(
-        tiny={"rates.mds": [1], "rates.directories": [1], "rates.tools": ["own"], "clients.numbers": [1],
+        tiny={"rates.directories": [1], "rates.tools": ["own"], "clients.numbers": [1],
               "ceiling.directories": 1, "files": 128, **_off("cached", "crash", "recovery")},
         grows="rates.repeats", faults="crash.repeats",
         fault={"crash.spares": [False], "crash.loads": ["idle"], "crash.directories": 4, "crash.files": 10,

@@ -20,7 +20,7 @@ def page(tmp_path_factory):
 
 
 def test_both_tools_measure_the_rates_of_one_server_and_of_two(page):
-    found = {(point["mds"], point["tool"]): point for point in page.recorded("rates")}
+    found = {(point["mds"], point["tool"]): point for point in page.recorded_arms("rates")}
     assert set(found) == {(mds, tool) for mds in (1, 2) for tool in ("bonnie", "remount")}
     for (_, tool), point in found.items():
         prefix = "by_clock_" if tool == "bonnie" else ""    # which has no hole where it was fast
@@ -28,6 +28,7 @@ def test_both_tools_measure_the_rates_of_one_server_and_of_two(page):
         assert point["sequential_create_asked"] == pytest.approx(1, abs=0.3)
         assert point["ceph_version"] and point["fuse_version"]
         assert 0 < point["fuse_cpu_share"] and 0 < point["up_s"] and point["rested"] == 1
+        assert 0 < point["sequential_create_mds_share"] and ("create_one_mds_share" in point) == (point["mds"] == 1)
         assert point["sequential_create_per_s_limited"] == 0 and point["sequential_create_clients_share"] > 0
     own = [point for (_, tool), point in found.items() if tool == "remount"]
     assert all(point["errors"] == point["blocked"] == 0 for point in own)
