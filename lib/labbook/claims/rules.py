@@ -201,7 +201,8 @@ def _decide_some(rule, compared):
     reason = (f"{int(sum(seen))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
               if any(seen) else f"none of {len(points)} points in {n} is {wanted}")
     tries = [low <= one <= high for one in points] if _by_point(rule) else [bool(one) for one in seen]
-    return by_sight(tries, True, rule.get("rate", RATE), reason, *_tries(rule, tries, seen))
+    found = by_sight(tries, True, rule.get("rate", RATE), reason, *_tries(rule, tries, seen))
+    return replace(found, interval=replace(found.interval, n=len(seen)))    # of points, too, in so many repeats
 
 
 def _by_point(rule) -> bool:

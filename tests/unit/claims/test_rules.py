@@ -431,6 +431,7 @@ def test_where_each_point_is_a_try_points_are_counted(name, verdict, level):
     rule = {"name": name, "low": 1 if level else 0, "rate": 0.05, "per": "point"}
     found = judged(rule, rows(lambda *_: 0.0, 10))
     assert found.verdict == verdict and "60 points" in found.reason and "a share 0.05 of all points" in found.reason
+    assert found.interval.n == 10       # repeats, which is what readers are told
     found = judged(rule, rows(lambda *_: 0.0, 9))
     assert found.verdict == OPEN and "a verdict needs 59 points" in found.reason and found.repeats_needed == 12
     assert judged(rule | {"per": "repeat"}, rows(lambda *_: 0.0, 10)).verdict == OPEN
