@@ -15,6 +15,8 @@ SHARED = {  # settings that all nodes of a cluster have in common
     "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
     "send_window": {**WINDOW, "default": 4},       # Galera's defaults, both
     "user_send_window": {**WINDOW, "default": 2},
+    # A node sends an empty message each time; below evs.suspect_timeout, 5 s. The default is Galera's.
+    "keepalive_s": {"type": "number", "minimum": 0.1, "maximum": 4, "default": 1},
 }
 # Counters since a node's start: our name, and the name in SHOW GLOBAL STATUS.
 COUNTERS = {
@@ -73,6 +75,7 @@ def provider_options(settings, address: str) -> str:
         "gmcast.segment": settings.segment, "pc.weight": settings.weight,
         "evs.send_window": settings.send_window,
         "evs.user_send_window": settings.user_send_window,
+        "evs.keepalive_period": f"PT{settings.keepalive_s:g}S",
         "gcache.size": "64M",
     }
     return ";".join(f"{key}={value}" for key, value in given.items())

@@ -10,7 +10,7 @@ from labbook.systems.keystone import state
 from labbook.systems.keystone.server import Keystone
 
 PARTS = {"db": Galera, "lb": HAProxy, "keystone": Keystone}  # by the role of a host
-SHARED = ("send_window", "user_send_window", "durability")    # settings of Galera
+SHARED = ("send_window", "user_send_window", "keepalive_s", "durability")    # settings of Galera
 FILE = "settings of keystone_cloud"
 COUNT = {"type": "integer", "minimum": 0, "maximum": 100_000}
 

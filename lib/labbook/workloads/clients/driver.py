@@ -3,6 +3,7 @@ choose a common start time, collect the rows."""
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 
 from labbook.errors import LabbookError
 from labbook.targets import Server
@@ -15,6 +16,7 @@ ANSWER_SECONDS = 10         # for an engine's answer, beyond what it waits for i
 SETTLE_SECONDS = 0.1        # after the start of a stream, for all clients to be at work
 CHUNK_BYTES = 1 << 24       # of a host's rows in one message
 CHUNK_SECONDS = 120
+FORK_SECONDS = 60   # for all clients of a host to be forked
 
 
 class Clients:
@@ -126,6 +128,35 @@ class Stream:
         else:
             with suppress(LabbookError, RuntimeError):  # the first error is the one to report
                 self.end()
+
+
+@dataclass(frozen=True)
+class OfOneHost:
+    """What is known of the clients of one of several hosts; the servers' CPU is not."""
+
+    host: object
+    started: float
+    uncertainty_s: float
+    server_cpu_s = None
+
+    @property
+    def hosts(self) -> list:
+        return [self.host]
+
+
+def side_by_side(crew, runner, specs: list[dict], ready_seconds: float, seconds: float) -> list[tuple]:
+    """Run each spec on a host of its own, the first on the crew's first, all at the same time.
+
+    The times are those of Clients and its run. Returns (OfOneHost, its `results`) of each.
+    """
+    clients = Clients(crew, runner, specs, ready_seconds)
+    return of_each_host(clients, clients.run(seconds))
+
+
+def of_each_host(clients: Clients, found: list) -> list[tuple]:
+    """(OfOneHost, its `results`) of each host of clients that have ended."""
+    return [(OfOneHost(host, clients.started, clients.uncertainty_s), of_host)
+            for host, of_host in zip(clients.hosts, found)]
 
 
 def shares(spec: dict, hosts: int) -> list[dict]:

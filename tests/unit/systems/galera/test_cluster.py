@@ -57,14 +57,16 @@ def test_the_nodes_of_a_cluster():
 
 
 def test_a_node_uses_only_the_data_network():
-    node = Galera(hosts(2), segments=[0, 1], send_window=512, user_send_window=256).nodes[1]
+    node = Galera(hosts(2), segments=[0, 1], send_window=512, user_send_window=256,
+                  keepalive_s=2.5).nodes[1]
     given = options(node)
     assert given["wsrep_cluster_address"] == "gcomm://198.18.0.1,198.18.0.2"
     assert given["wsrep_node_address"] == "198.18.0.2" and given["wsrep_node_name"] == "db2"
     assert given["wsrep_provider"] == PROVIDER and given["binlog_format"] == "ROW"
     assert provider_options(node) == {
         "gmcast.listen_addr": "tcp://198.18.0.2:4567", "gmcast.segment": "1", "pc.weight": "1",
-        "evs.send_window": "512", "evs.user_send_window": "256", "gcache.size": "64M"}
+        "evs.send_window": "512", "evs.user_send_window": "256", "evs.keepalive_period": "PT2.5S",
+        "gcache.size": "64M"}
 
 
 def test_a_node_without_peers_is_a_cluster():
