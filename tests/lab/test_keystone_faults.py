@@ -39,14 +39,14 @@ def test_users_are_created_and_listed(lab_and_cloud, scenario):
 def after_a_fault(lab, cloud, fault) -> tuple:
     """(load, when the fault was) of calls before, during and after `fault()`."""
     cloud.reset()  # to a history, users of earlier tests come from nowhere
-    stream = begin_users(Crew.of(lab), cloud, scenario="create_and_list_users", concurrency=3,
+    stream = begin_users(Crew.of(lab), [cloud], scenario="create_and_list_users", concurrency=3,
                          seconds_at_most=120, call_seconds=20)
     time.sleep(3)  # for some calls, even if each takes a second
     at = time.time() - stream.started
     fault()
     cloud.galera.synced()
     time.sleep(3)  # for some calls, even if each takes a second
-    return stream.end(), at
+    return stream.end()[0], at
 
 
 def check_nothing_acknowledged_is_lost(cloud, load, at):

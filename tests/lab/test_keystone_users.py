@@ -60,7 +60,7 @@ def test_two_targets_are_called_at_the_same_time_each_from_a_host_of_its_own(lab
 
 
 def test_a_stream_goes_on_while_its_server_dies_and_comes_back(lab, null):
-    stream = begin_users(Crew.of(lab), null, scenario="create_user", concurrency=5,
+    stream = begin_users(Crew.of(lab), [null], scenario="create_user", concurrency=5,
                          seconds_at_most=60, call_seconds=5)
     time.sleep(0.5)
     null.process.kill()
@@ -68,7 +68,7 @@ def test_a_stream_goes_on_while_its_server_dies_and_comes_back(lab, null):
     null.start()
     back = time.time() - stream.started
     time.sleep(0.5)
-    load = stream.end()
+    load, = stream.end()
     calls = load.rows[load.rows.step == ""]
     ends = calls.started_s + calls.seconds
     assert calls.ok[ends < killed - 0.2].all() and calls.ok[calls.started_s > back].all()

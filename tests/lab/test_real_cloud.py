@@ -49,14 +49,14 @@ def test_a_cloud_on_a_users_own_hosts_survives_a_killed_node_and_leaves_nothing(
 
 
 def users_made_while(lab, cloud, fault) -> set:
-    stream = begin_users(Crew.of(lab), cloud, scenario="create_and_list_users", concurrency=2,
+    stream = begin_users(Crew.of(lab), [cloud], scenario="create_and_list_users", concurrency=2,
                          seconds_at_most=120, call_seconds=30)
     fault(cloud)
     proxy = cloud.haproxy   # which sees with a delay that a donor is Synced again
     proxy.host.wait_for(lambda: set(proxy.states().values()) == {"UP"}, "its servers to be UP", 60)
     back_s = time.time() - stream.started
     time.sleep(3)           # for some calls, even if each takes a second
-    rows = stream.end().rows
+    rows = stream.end()[0].rows
     assert rows.ok[(rows.step == "") & (rows.started_s > back_s)].any(), rows.error.unique()
     return {user for user in rows.user if user}
 

@@ -12,11 +12,14 @@ from tiny_page import TinyPage
 STUDY, RTT_MS, TIMES = "wan_keystone", 40, 10
 CALLING_S = 3.0
 SCENARIOS = ("create_user", "create_and_list_users")
-NOTHING_ELSE = {f"{name}.repeats": 0 for name in ("crowd", "bandwidth", "windows", "cache", "tools", "kill", "cut")}
+NOTHING_ELSE = {f"{name}.repeats": 0 for name in (
+    "crowd", "commit", "waits", "loss", "bandwidth", "windows", "cache", "tools", "kill", "cut")}
 TINY = {**{f"cloud.{name}": value for name, value in SMALL.items()}, "response.rtt_ms": [RTT_MS],
         "load.concurrency": 2, "load.times": TIMES, "warmup.concurrency": 2, "warmup.calls": 4,
         "response.repeats": 1, "response.calling_s": CALLING_S, "response.slice_s": 1.0, "traffic.repeats": 1,
-        "traffic.rtt_ms": [RTT_MS], "traffic.idle_seconds": 2.0, "ceiling.repeats": 1, **NOTHING_ELSE}
+        "traffic.rtt_ms": [RTT_MS], "traffic.idle_seconds": 2.0, "ceiling.repeats": 1, "writes.repeats": 1,
+        "writes.rtt_ms": RTT_MS, "writes.writes": [1, 3], "writes.calling_s": CALLING_S,
+        "writes.warmup_s": 1.0, "writes.counted_s": 2.0, "writes.slice_s": 1.0, **NOTHING_ELSE}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,15 @@ def test_one_segment_sends_more_than_two_beyond_what_idle_clusters_send(page):
     assert found[1]["wan_net_bytes_per_call"] > found[2]["wan_net_bytes_per_call"]
 
 
+def test_a_call_of_three_transactions_takes_three_round_trips_and_more_traffic(page):
+    found = {(arm["segments"], arm["writes"]): arm for arm in page.recorded_arms("writes")}
+    assert len(found) == 4 and not any(arm["errors"] for arm in found.values())
+    for segments in (1, 2):
+        few, many = (found[segments, writes] for writes in (1, 3))
+        assert few["mean_round_trips"] >= 1 and many["mean_round_trips"] >= 3
+        assert many["wan_net_bytes_per_call"] > few["wan_net_bytes_per_call"] > 0
+
+
 def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):
     page.assert_judged(monkeypatch)
 
@@ -57,4 +69,5 @@ def test_the_parameters_that_the_page_gives_for_two_real_sites(untouched):
     words = shlex.split(re.search(rf"^labbook run {STUDY} (.*)$", text, re.M)[1])
     given = [word for at, word in enumerate(words) if "--environment" not in words[max(0, at - 1):at + 1]]
     assert "response.rtt_ms" in given
-    untouched.run({"response.repeats": 0, "traffic.repeats": 0, "ceiling.repeats": 0, **NOTHING_ELSE}, *given)
+    untouched.run({"response.repeats": 0, "traffic.repeats": 0, "ceiling.repeats": 0, "writes.repeats": 0,
+                   **NOTHING_ELSE}, *given)

@@ -2,34 +2,30 @@
 
 The page declares each experiment and hands it to one of the functions here, which measures the
 points that remain. A point holds everything that sets its result: the settings of the cloud (those
-of KeystoneCloud), its warm-up (`warmup_...`), the WAN (`rtt_ms`, `rate_mbit`), the load
-(`scenario`, `concurrency`, `times`, `seconds_at_most`), the `tool`, and the fault. Two clouds that are called
-at the same time are in pairs.py.
+of KeystoneCloud), its warm-up (`warmup_...`), the WAN (`rtt_ms`, `rate_mbit`, `loss`), the load
+(`scenario`, `concurrency`, `times`, `seconds_at_most`), and the `tool`. Two clouds that are called at the
+same time are in pairs.py, their commits in commits.py and their faults in faults.py.
 """
 
 import time
 
 import pandas as pd
 
+from labbook.lab import LabDescription
 from labbook.lab.link.shaping import Shape
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
-from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
-from labbook.workloads.histories import calls as histories
-from labbook.workloads.keystone.history import last_lists
 from labbook.workloads.keystone.rally import rally
-from labbook.workloads.keystone.users import begin_users, keystone_users
+from labbook.workloads.keystone.users import keystone_users
 
 LOAD = ("scenario", "concurrency", "times", "seconds_at_most")
-STREAM = ("scenario", "concurrency", "seconds_at_most", "call_seconds")
-WAN = ("rtt_ms", "rate_mbit")
+WAN = ("rtt_ms", "rate_mbit", "loss")
 SITES = ("a", "b")          # the two sites of lab.yml
-FIRST = (*(f"db{number}" for number in range(1, 7)), "lb", "keystone")    # hosts of a cloud that is alone
+CLOUDS = ("keystone_cloud", "beside")   # systems of lab.yml, by name or label: a cloud that is alone is the first
 VERSIONS = ("mariadb", "galera", "haproxy", "keystone")
 PER_CALL = ("wan_", "replicated")     # counters whose increase is reported per call
-USERS = "SELECT name FROM keystone.local_user"
 
 
 def check(experiment) -> None:
@@ -37,6 +33,12 @@ def check(experiment) -> None:
     for point in experiment.points():
         KeystoneCloud.checked(cloud_settings(point))
         Shape(**chosen(point, WAN))
+
+
+def host_sets(lab: LabDescription) -> list[list[str]]:
+    """Names of the hosts of each cloud in lab.yml."""
+    hosts = {system.get("label", system["name"]): list(system["hosts"]) for system in lab.systems}
+    return [hosts[name] for name in CLOUDS]
 
 
 def cloud_settings(point) -> dict:
@@ -61,9 +63,10 @@ def measure_calls(study, experiment, ceiling) -> None:
     cannot exist.
     """
     check(experiment)
+    hosts = host_sets(LabDescription.load(study.folder / "lab.yml"))[0]
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            cloud = attempt.setup(lambda lab: warm_cloud(lab, point))
+            cloud = attempt.setup(lambda lab: warm_cloud(lab, point, hosts))
             wan_rtt_ms = reset(attempt, cloud)
             idle = increase(attempt.lab, cloud, lambda: time.sleep(point.idle_seconds)) if (
                 "idle_seconds" in point.params) else None
@@ -77,33 +80,7 @@ def measure_calls(study, experiment, ceiling) -> None:
                 "client_limited": float(limited(point, load.metrics, ceiling))})
 
 
-def measure_faults(study, experiment, fault) -> None:
-    """Measure calls during a fault: their times, the outage, which acknowledged users remain, and the
-    anomalies in the calls' history (histories.calls.metrics), which ends with each node's own list.
-
-    `fault(attempt, cloud, now)` causes a fault, repairs it and returns events as metrics; it is
-    kill_node, cut_wan, or by_name. `now()` is the time in seconds since the calls began.
-    """
-    check(experiment)
-    for point in experiment.remaining():
-        with study.attempt(point) as attempt:
-            cloud = attempt.setup(lambda lab: warm_cloud(lab, point))
-            reset(attempt, cloud)
-            stream = begin_users(Crew.of(attempt.lab), cloud, **chosen(point, STREAM))
-            time.sleep(point.before_seconds)
-            events = fault(attempt, cloud, stream.since_start)
-            time.sleep(point.after_seconds)
-            load = stream.end()
-            begun = stream.since_start()
-            nodes = users_on_each(cloud)
-            history = [*load.history, *last_lists(nodes, begun, stream.since_start())]
-            attempt.record(load.rows, facts=cloud.facts(), series={"history": histories.frame(history)}, metrics={
-                **load.metrics, **events, **interruption(load.rows, events),
-                **timeline(load.rows, point.bin_seconds), **acknowledged(nodes, load.rows),
-                **histories.metrics(history, load.slack_s)})
-
-
-def warm_cloud(lab, point, hosts=FIRST) -> KeystoneCloud:
+def warm_cloud(lab, point, hosts) -> KeystoneCloud:
     """The point's cloud on these hosts, up, with all nodes synchronised and caches warmed over a WAN without
     delay."""
     lab.link(*SITES).shape()
@@ -186,63 +163,6 @@ def limited(point, metrics: dict, ceiling) -> bool:
     ceilings = ceilings_in(measured[measured["scenario"] == point.scenario])
     return limited_by_clients(metrics["issued_per_s"], ceilings,
                               metrics.get("clients_cpu_share", 0))     # Rally does not report it
-
-
-def kill_node(attempt, cloud, now) -> dict:
-    """Kill the point's database node, restart it, and wait until it is synchronised.
-
-    Returns event times in seconds, the rejoin's duration and its kind (`came_by`: IST or SST).
-    """
-    node = cloud.galera.node(attempt.point.victim)
-    fault = now()
-    node.process.kill()
-    cloud.galera.synced([host.name for host in cloud.galera.hosts if host is not node.host])
-    begin = now()
-    rejoin = node.rejoin(by=attempt.point.rejoin)
-    return {"fault_s": fault, "restarted_s": begin, "rejoined_s": now(),
-            "rejoin_s": rejoin["seconds"], "came_by": rejoin["by"]}
-
-
-def cut_wan(attempt, cloud, now) -> dict:
-    """Cut the WAN for the point's `cut_seconds`, restore it, and wait until all nodes are synchronised.
-
-    Returns event times in seconds, and the time from the WAN's return until then.
-    """
-    link = attempt.lab.link(*SITES)
-    fault = now()
-    link.cut()
-    time.sleep(max(0, fault + attempt.point.cut_seconds - now()))
-    heal = now()
-    link.heal()
-    cloud.galera.synced()
-    synced = now()
-    return {"fault_s": fault, "healed_s": heal, "rejoined_s": synced, "rejoin_s": synced - heal}
-
-
-def by_name(attempt, cloud, now) -> dict:
-    """The fault that the point names: "kill" or "cut"."""
-    return {"kill": kill_node, "cut": cut_wan}[attempt.point.fault](attempt, cloud, now)
-
-
-def interruption(rows, events: dict) -> dict:
-    """Metrics of the outage after the fault; `back_s`: from the WAN's return to the first success, s."""
-    metrics = outage(rows, events["fault_s"])
-    if "healed_s" in events:
-        after = outage(rows, events["healed_s"])
-        metrics |= {"back_s": after["first_success_s"]} if "first_success_s" in after else {}
-    return metrics
-
-
-def users_on_each(cloud) -> dict:
-    """{node: the set of all names of users that it has}."""
-    return {node: {name for name, in users} for node, users in cloud.galera.query_each(USERS).items()}
-
-
-def acknowledged(nodes: dict, rows) -> dict:
-    """acknowledged: number of users whose creation was acknowledged; kept: the share that every node has."""
-    made = set(rows["user"]) - {""}       # includes calls that failed after the creation
-    everywhere = set.intersection(*nodes.values())
-    return {"acknowledged": len(made), "kept": len(made & everywhere) / max(1, len(made))}
 
 
 def chosen(point, names) -> dict:

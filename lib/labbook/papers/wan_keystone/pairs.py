@@ -6,8 +6,8 @@ calling_s (how long calls begin) and slice_s: calls that begin within the same s
 """
 
 from labbook.lab import LabDescription
+from labbook.papers.wan_keystone import experiments
 from labbook.papers.wan_keystone.experiments import (
-    SITES,
     check,
     limited,
     reset,
@@ -18,13 +18,10 @@ from labbook.study.paired import Slice
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
 
-SYSTEMS = ("keystone_cloud", "beside")  # of lab.yml, by name or label
 
-
-def host_sets(lab: LabDescription, segments: list[int]) -> dict:
-    """{segments: names of the hosts of their cloud}, of both clouds in lab.yml."""
-    hosts = {system.get("label", system["name"]): list(system["hosts"]) for system in lab.systems}
-    return dict(zip(segments, [hosts[name] for name in SYSTEMS]))
+def host_sets(lab: LabDescription, values: list) -> dict:
+    """{value of the paired parameter: names of the hosts of its cloud}, of both clouds in lab.yml."""
+    return dict(zip(values, experiments.host_sets(lab)))
 
 
 def measure_pairs(study, experiment, ceiling) -> None:
@@ -36,10 +33,8 @@ def measure_pairs(study, experiment, ceiling) -> None:
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            arms, loads, facts, slices = attempt.slices(1), {}, {}, []
-            for together in [arms] if attempt.at_once else [[one] for one in arms]:
-                clouds = {one.arm: attempt.setup(lambda lab, one=one: warm_cloud(lab, one.point, one.hosts),
-                                                 arm=one.arm) for one in together}
+            loads, facts, slices = {}, {}, []
+            for clouds in together(attempt, warm_cloud):
                 wan_rtt_ms = reset(attempt, *clouds.values())
                 loads |= dict(zip(clouds, keystone_users_side_by_side(
                     Crew.of(attempt.lab), list(clouds.values()), scenario=point.scenario,
@@ -52,6 +47,15 @@ def measure_pairs(study, experiment, ceiling) -> None:
                 arm: {**load.metrics, **versions(facts[arm]), "client_limited": float(limited(
                     point, load.metrics | {"clients_cpu_share": busy}, ceiling))}
                 for arm, load in loads.items()})
+
+
+def together(attempt, make):
+    """Yield {arm: its cloud} of the clouds to measure at the same time: all of the point's, or one after the
+    other where the machine's memory does not carry them. `make(lab, point, hosts)` brings one up."""
+    arms = attempt.slices(1)
+    for group in [arms] if attempt.at_once else [[one] for one in arms]:
+        yield {one.arm: attempt.setup(lambda lab, one=one: make(lab, one.point, one.hosts), arm=one.arm)
+               for one in group}
 
 
 def in_slices(rows, arm, seconds: float) -> list[Slice]:

@@ -5,13 +5,18 @@ on_host/calls.py): each is by a client of its own, which authenticates first. No
 random but the user's name, which no other call has.
 """
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from labbook.errors import InputError
 from labbook.targets import KEYSTONE, IdentityServer
-from labbook.workloads.clients.driver import Clients, Stream, shares
+from labbook.workloads.clients.driver import (
+    FORK_SECONDS,
+    Clients,
+    Stream,
+    of_each_host,
+    shares,
+    side_by_side,
+)
 from labbook.workloads.clients.rows import Load, call_metrics
 from labbook.workloads.keystone.history import calls_of
 from labbook.workloads.keystone.on_host import runner
@@ -19,7 +24,6 @@ from labbook.workloads.keystone.on_host.calls import STEPS
 
 SCENARIOS = tuple(STEPS)
 CALL_SECONDS = 60   # a call of a load that takes longer is an error
-FORK_SECONDS = 60   # for all clients of a host to be forked
 END_SECONDS = 10    # for clients that are done to write their results
 COLUMNS = {"call": "int32", "step": object, "started_s": float, "seconds": float, "error": object,
            "user": object}
@@ -55,49 +59,31 @@ def keystone_users_side_by_side(crew, targets: list, *, scenario: str, concurren
     Each target has a client host of its own, the first the crew's first, with `concurrency` clients, who
     start together and begin calls for `seconds`. InputError for more targets than client hosts.
     """
-    if len(targets) > len(crew.hosts):
-        raise InputError(f"{len(targets)} targets for {len(crew.hosts)} client hosts", key="targets",
-                         allowed="a client host for each")
-    specs = [_spec(target, scenario, concurrency, seconds, CALL_SECONDS, runner.MOST_TIMES) | dict(
-        first_client=0, all_clients=concurrency) for target in targets]
-    clients = Clients(crew, runner, specs, FORK_SECONDS + seconds + CALL_SECONDS)
-    found = clients.run(seconds + CALL_SECONDS + END_SECONDS)
-    return [_load(_OfOneHost(host, clients.started, clients.uncertainty_s), [of_host], 0.0)
-            for host, of_host in zip(clients.hosts, found)]
+    specs = _a_host_each(crew, targets, scenario, concurrency, seconds, CALL_SECONDS, runner.MOST_TIMES)
+    found = side_by_side(crew, runner, specs, FORK_SECONDS + seconds + CALL_SECONDS,
+                         seconds + CALL_SECONDS + END_SECONDS)
+    return [_load(clients, [of_host], 0.0) for clients, of_host in found]
 
 
-@dataclass(frozen=True)
-class _OfOneHost:
-    """What is known of the clients of one of several hosts; the servers' CPU is not."""
-
-    host: object
-    started: float
-    uncertainty_s: float
-    server_cpu_s = None
-
-    @property
-    def hosts(self) -> list:
-        return [self.host]
-
-
-def begin_users(crew, target: IdentityServer, *, scenario: str, concurrency: int, seconds_at_most: float,
+def begin_users(crew, targets: list, *, scenario: str, concurrency: int, seconds_at_most: float,
                 call_seconds: float = CALL_SECONDS) -> Stream:
-    """The same clients, who call until `end()`: returns when all have started.
+    """The clients of keystone_users_side_by_side, who call until `end()`, which gives a list of Loads:
+    returns when all have started.
 
     A call that takes longer than `call_seconds` is a row with its error, and the next one follows.
     After `seconds_at_most` no new call is made though nobody ends the stream; and it ends with its
-    engine, and so with the lab. Its Load has a history (see keystone.history).
+    engine, and so with the lab. Its Loads have a history (see keystone.history).
     """
-    clients = _prepare(crew, target, scenario, concurrency, seconds_at_most, call_seconds, None)
-    return Stream(clients, seconds_at_most, lambda truncated: _load(
-        clients, clients.finish(call_seconds + END_SECONDS), truncated))
+    specs = _a_host_each(crew, targets, scenario, concurrency, seconds_at_most, call_seconds, None)
+    clients = Clients(crew, runner, specs, FORK_SECONDS + seconds_at_most + call_seconds)
+    return Stream(clients, seconds_at_most, lambda truncated: [
+        _load(of_host, [found], truncated)
+        for of_host, found in of_each_host(clients, clients.finish(call_seconds + END_SECONDS))])
 
 
 def host_specs(spec: dict, hosts: int) -> list[dict]:
     """The spec of each host: its clients, and the same share of the calls."""
     specs = shares(spec, hosts)
-    if spec["times"] is None:
-        return specs
     upto = [spec["times"] * (s["first_client"] + s["clients"]) // spec["clients"] for s in specs]
     return [s | {"times": last - first} for s, first, last in zip(specs, [0, *upto], upto)]
 
@@ -106,6 +92,15 @@ def _prepare(crew, target, scenario, concurrency, seconds_at_most, call_seconds,
     spec = _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times)
     return Clients(crew, runner, host_specs(spec, len(crew.hosts)),
                    FORK_SECONDS + seconds_at_most + call_seconds)
+
+
+def _a_host_each(crew, targets: list, scenario, concurrency, seconds_at_most, call_seconds, times) -> list[dict]:
+    """The spec of each target's client host."""
+    if len(targets) > len(crew.hosts):
+        raise InputError(f"{len(targets)} targets for {len(crew.hosts)} client hosts", key="targets",
+                         allowed="a client host for each")
+    return [_spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) | dict(
+        first_client=0, all_clients=concurrency) for target in targets]
 
 
 def _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) -> dict:

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 from paper_stand_ins import StandIn, point
 
+from labbook import paths
 from labbook.errors import InputError
 from labbook.papers.wan_keystone import experiments
-from labbook.workloads.histories.calls import Call
 
 CLOUD = dict(segments=2, cache=True, send_window=4, user_send_window=2, weight=1, processes=5,
              users=1000, projects=100, revocations=50)
@@ -25,12 +25,6 @@ class Link:
     def shape(self, **shape):
         self.log.append(("shape", shape))
 
-    def cut(self):
-        self.log.append("cut")
-
-    def heal(self):
-        self.log.append("heal")
-
     def traffic(self):
         calls = 20 * self.log.count("calls")
         return {"a>b": {"bytes": 300 * calls, "packets": 3 * calls},
@@ -44,15 +38,7 @@ class Cloud:
 
     def __init__(self, log, settings):
         self.log, self.settings = log, settings
-        node = SimpleNamespace(
-            host=SimpleNamespace(name="db2"), process=SimpleNamespace(kill=lambda: log.append("kill")),
-            rejoin=lambda by: log.append(f"rejoin by {by}") or {"seconds": 4.0, "by": by})
-        hosts = [SimpleNamespace(name="db1"), node.host]
-        self.galera = SimpleNamespace(
-            hosts=hosts, node=lambda name: node,
-            synced=lambda names=None: log.append(("synced", names)), counters=self.counters,
-            query_each=lambda sql: {"db1": [("labbook-u1",), ("labbook-u2",)],
-                                    "db2": [("labbook-u1",), ("x",)]})
+        self.galera = SimpleNamespace(counters=self.counters)
 
     def counters(self):
         calls = 20 * self.log.count("calls")
@@ -98,7 +84,8 @@ def log(monkeypatch):
 @pytest.fixture
 def study(log):
     link = Link(log)
-    return StandIn(SimpleNamespace(link=lambda *sites: link, host=lambda name: name), wan_rtt_ms=100.4)
+    return StandIn(SimpleNamespace(link=lambda *sites: link, host=lambda name: name),
+                   folder=paths.papers("wan_keystone"), wan_rtt_ms=100.4)
 
 
 def test_a_clouds_settings_are_all_that_a_point_names_of_them():
@@ -144,59 +131,3 @@ def test_traffic_that_nobody_counts_is_left_out():
     metrics = experiments.per_call(pd.Series(
         {"questions": 100.0, "cert_failures": 1.0, "flow_control_paused_s": 0.0}), calls=20)
     assert metrics == {"statements_per_call": 5, "cert_failures": 1, "flow_paused_s": 0}
-
-
-HISTORY = [Call("0", "write", f"labbook-u{i}", "there", -2.0, -1.0) for i in (1, 2)]
-
-
-@pytest.fixture
-def stream(monkeypatch, log):
-    """Clients that call for ten seconds, and a clock that only sleeping moves."""
-    clock = SimpleNamespace(now=1000.0)
-
-    def sleep(seconds):
-        log.append(("sleep", seconds))
-        clock.now += seconds
-
-    def begin(crew, target, **load):
-        log.append(("begin", load))
-        started = clock.now
-        return SimpleNamespace(since_start=lambda: clock.now - started, started=started, end=lambda: SimpleNamespace(
-            rows=rows(), metrics={}, started=started, slack_s=0.0, history=HISTORY))
-
-    monkeypatch.setattr(experiments, "begin_users", begin)
-    monkeypatch.setattr(experiments, "time", SimpleNamespace(sleep=sleep))
-
-
-STREAM = dict(scenario="create_user", concurrency=5, call_seconds=60, seconds_at_most=300)
-FAULT = dict(bin_seconds=0.5, rtt_ms=300, before_seconds=4, after_seconds=3)
-
-
-def test_a_node_is_killed_under_load_and_rejoins(study, log, stream):
-    measured = point(**CLOUD, **WARMUP, **STREAM, **FAULT, victim="db2", rejoin="SST")
-    experiments.measure_faults(study, study.experiment(measured), experiments.kill_node)
-    assert log[-6:] == [
-        ("begin", STREAM), ("sleep", 4), "kill", ("synced", ["db1"]), "rejoin by SST", ("sleep", 3)]
-    metrics = study.recorded[0]["metrics"]
-    assert (metrics["fault_s"], metrics["rejoin_s"], metrics["came_by"]) == (4, 4, "SST")
-    assert (metrics["acknowledged"], metrics["kept"]) == (2, 0.5)
-    assert (metrics["lost_writes"], metrics["checked_calls"]) == (1, 4)     # db2 lacks one
-    assert len(study.recorded[0]["series"]["history"]) == 4
-    assert metrics["bin_s"] == 0.5 and len(metrics["ok_per_bin"]) == 21
-    assert "back_s" not in metrics
-
-
-def test_a_point_may_name_its_fault(study, log, stream):
-    for fault, mark in (("kill", "rejoin by IST"), ("cut", "heal")):
-        measured = point(**CLOUD, **WARMUP, **STREAM, **FAULT, fault=fault, cut_seconds=2, victim="db2",
-                         rejoin="IST")
-        experiments.measure_faults(study, study.experiment(measured), experiments.by_name)
-        assert mark in log[-3:]
-
-
-def test_a_cut_lasts_as_long_as_the_point_says(study, log, stream):
-    measured = point(**CLOUD, **WARMUP, **STREAM, **FAULT, cut_seconds=2)
-    experiments.measure_faults(study, study.experiment(measured), experiments.cut_wan)
-    assert log[-6:] == [("sleep", 4), "cut", ("sleep", 2), "heal", ("synced", None), ("sleep", 3)]
-    metrics = study.recorded[0]["metrics"]
-    assert (metrics["fault_s"], metrics["healed_s"], metrics["back_s"]) == (4, 6, 0.5)

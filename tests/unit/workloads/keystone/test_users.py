@@ -108,20 +108,20 @@ def test_the_time_limit_ends_the_load_and_is_reported(crew, server):
 
 def test_a_stream_goes_on_until_it_is_ended(crew, server):
     before = time.time()
-    stream = begin_users(crew, server, **STREAM)
+    stream = begin_users(crew, [server], **STREAM)
     assert before < stream.started < time.time()
     time.sleep(1)
-    load = stream.end()
+    load, = stream.end()
     calls = load.rows[load.rows.step == ""]
-    assert load.started == stream.started and stream.end() is load
+    assert load.started == stream.started and stream.end()[0] is load
     assert calls.ok.all() and calls.user.nunique() == len(calls) and set(calls.client) == {0, 1}
     assert 0.5 < calls.started_s.max() < 10 and load.metrics["truncated"] == 0
 
 
 def test_a_streams_history_shows_that_a_server_stores_nothing(crew, server):
-    stream = begin_users(crew, server, **STREAM | {"scenario": "create_and_list_users"})
+    stream = begin_users(crew, [server], **STREAM | {"scenario": "create_and_list_users"})
     time.sleep(1)
-    load = stream.end()
+    load, = stream.end()
     found, made = metrics(load.history, load.slack_s), set(load.rows.user) - {""}
     assert {call.key for call in load.history} == made | {""}    # a list has no key
     assert found["checked_calls"] == 3 * len(made) and found["unknown_calls"] == 0
@@ -130,29 +130,29 @@ def test_a_streams_history_shows_that_a_server_stores_nothing(crew, server):
 
 
 def test_a_stream_whose_server_dies_has_rows_of_both_kinds(crew, server):
-    stream = begin_users(crew, server, **STREAM)
+    stream = begin_users(crew, [server], **STREAM)
     time.sleep(0.7)
     server.server.kill()
     time.sleep(0.5)
-    by_client = stream.end().rows.groupby("client").ok
+    by_client = stream.end()[0].rows.groupby("client").ok
     assert by_client.first().all() and not by_client.last().any()
 
 
 def test_a_call_without_an_answer_ends_after_its_time(crew, server):
-    stream = begin_users(crew, server, **STREAM | {"call_seconds": 0.5})
+    stream = begin_users(crew, [server], **STREAM | {"call_seconds": 0.5})
     time.sleep(0.3)
     server.server.send_signal(signal.SIGSTOP)
     time.sleep(1.5)
-    rows = stream.end().rows
+    rows = stream.end()[0].rows
     failed = rows[(rows.step == "") & ~rows.ok]
     assert len(failed) >= 4 and failed.seconds.between(0.49, 5).all()
     assert (failed.error == "OutOfTime: no answer within 0.5 s").all()
 
 
 def test_a_stream_that_nobody_ends_makes_no_new_call_after_its_time(crew, server):
-    stream = begin_users(crew, server, **STREAM | {"seconds_at_most": 0.5})
+    stream = begin_users(crew, [server], **STREAM | {"seconds_at_most": 0.5})
     time.sleep(1)
-    load = stream.end()
+    load, = stream.end()
     assert load.rows[load.rows.step == ""].started_s.max() < 0.6
     assert load.metrics["truncated"] == 1
 
@@ -167,27 +167,27 @@ def test_times_are_by_our_clock_whatever_the_hosts_say(crew, server, offset):
         return run(function, *arguments, timeout=timeout)
 
     crew.clock_offsets, crew.run = lambda: [(offset, 0.3)], on_a_host_with_another_clock
-    stream = begin_users(crew, server, **STREAM)
+    stream = begin_users(crew, [server], **STREAM)
     ended = time.time()
-    load = stream.end()
+    load, = stream.end()
     first = load.started + load.rows.started_s.min()
     assert stream.started - 0.01 <= first <= ended + 5
     assert load.metrics["start_spread_s"] >= 0.6
 
 
 def test_the_password_is_in_no_command_line_and_no_row(crew, server, tmp_path):
-    stream = begin_users(crew, server, **STREAM)
+    stream = begin_users(crew, [server], **STREAM)
     process, folder = clients_engine._running
     told = open(f"/proc/{process.pid}/cmdline").read()
     kept = "".join(f.read_text() for f in folder.iterdir())
-    rows = stream.end().rows
+    rows = stream.end()[0].rows
     assert "keystone.on_host.runner" in told and PASSWORD not in told + kept + rows.to_csv()
 
 
 def test_calls_are_shared_out_as_clients_are():
     specs = host_specs(dict(clients=5, times=21), 2)
     assert [(s["clients"], s["times"]) for s in specs] == [(3, 12), (2, 9)]
-    assert [s["clients"] for s in host_specs(dict(clients=1, times=None), 3)] == [1]
+    assert [s["clients"] for s in host_specs(dict(clients=1, times=4), 3)] == [1]
 
 
 @pytest.mark.parametrize("given, key", [
@@ -200,9 +200,9 @@ def test_what_is_not_allowed_is_named(crew, given, key):
 
 def test_another_protocol_is_not_asked(crew):
     with pytest.raises(InputError, match="^protocol: .*keystone"):
-        begin_users(crew, target(1, "mysql"), **STREAM)
+        begin_users(crew, [target(1, "mysql")], **STREAM)
     with pytest.raises(InputError, match="^call_seconds: "):
-        begin_users(crew, keystone_at(1), **STREAM | {"call_seconds": 0})
+        begin_users(crew, [keystone_at(1)], **STREAM | {"call_seconds": 0})
 
 
 def test_a_limit_interrupts_what_swallows_it():
