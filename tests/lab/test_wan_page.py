@@ -10,7 +10,7 @@ from small_clouds import SMALL
 from tiny_page import TinyPage
 
 STUDY, RTT_MS, TIMES = "wan_keystone", 40, 10
-CALLING_S = 3.0
+CALLING_S = 5.0
 SCENARIOS = ("create_user", "create_and_list_users")
 NOTHING_ELSE = {f"{name}.repeats": 0 for name in (
     "crowd", "commit", "waits", "loss", "bandwidth", "windows", "cache", "tools", "kill", "cut")}
@@ -37,7 +37,7 @@ def test_both_clouds_are_called_at_the_same_time(page):
     found = {(arm["segments"], arm["scenario"]): arm for arm in page.recorded_arms("response")}
     assert set(found) == {(segments, scenario) for segments in (1, 2) for scenario in SCENARIOS}
     for measured in found.values():
-        assert measured["n"] > CALLING_S and not measured["errors"]
+        assert measured["n"] >= 2 and not measured["errors"]
         assert measured["mean_ms"] > RTT_MS     # a write waits for the other site
     assert all(found[2, scenario]["pairs"] >= 2 for scenario in SCENARIOS)
 
