@@ -8,6 +8,7 @@ FILE = "settings of galera"
 PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so",
              "/usr/lib64/galera-4/libgalera_smm.so")
 CLUSTER_PORT = 4567
+SUSPECT_S = 5       # Galera's default of evs.suspect_timeout
 BYTE = {"type": "integer", "minimum": 0, "maximum": 255}
 WINDOW = {"type": "integer", "minimum": 1, "maximum": 4096}
 SHARED = {  # settings that all nodes of a cluster have in common
@@ -15,8 +16,8 @@ SHARED = {  # settings that all nodes of a cluster have in common
     "max_connections": {"type": "integer", "minimum": 2, "maximum": 16384, "default": 300},
     "send_window": {**WINDOW, "default": 4},       # Galera's defaults, both
     "user_send_window": {**WINDOW, "default": 2},
-    # A node sends an empty message each time; below evs.suspect_timeout, 5 s. The default is Galera's.
-    "keepalive_s": {"type": "number", "minimum": 0.1, "maximum": 4, "default": 1},
+    # A node sends an empty message each time. The default is Galera's. See suspect_options.
+    "keepalive_s": {"type": "number", "minimum": 0.1, "maximum": 3, "default": 1},
 }
 # Counters since a node's start: our name, and the name in SHOW GLOBAL STATUS.
 COUNTERS = {
@@ -76,9 +77,16 @@ def provider_options(settings, address: str) -> str:
         "evs.send_window": settings.send_window,
         "evs.user_send_window": settings.user_send_window,
         "evs.keepalive_period": f"PT{settings.keepalive_s:g}S",
+        **suspect_options(settings.keepalive_s),
         "gcache.size": "64M",
     }
     return ";".join(f"{key}={value}" for key, value in given.items())
+
+
+def suspect_options(keepalive_s: float) -> dict:
+    """Galera's own timeout, 5 s without a message, suspects a node that sends fewer than three in it, and
+    refuses to start so. It then becomes four periods."""
+    return {} if 3 * keepalive_s < SUSPECT_S else {"evs.suspect_timeout": f"PT{4 * keepalive_s:g}S"}
 
 
 def transfers(address: str) -> str:

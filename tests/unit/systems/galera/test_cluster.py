@@ -66,7 +66,7 @@ def test_a_node_uses_only_the_data_network():
     assert provider_options(node) == {
         "gmcast.listen_addr": "tcp://198.18.0.2:4567", "gmcast.segment": "1", "pc.weight": "1",
         "evs.send_window": "512", "evs.user_send_window": "256", "evs.keepalive_period": "PT2.5S",
-        "gcache.size": "64M"}
+        "evs.suspect_timeout": "PT10S", "gcache.size": "64M"}
 
 
 def test_a_node_without_peers_is_a_cluster():
