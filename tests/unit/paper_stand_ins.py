@@ -7,8 +7,8 @@ from labbook.study.paired import Slice, order
 from labbook.study.point import Point
 
 
-def point(name="response", repeat=1, **params) -> Point:
-    return Point(name, params, {}, repeat, 1, 1, seed=7)
+def point(name="response", repeat=1, paired=None, **params) -> Point:
+    return Point(name, params, {}, repeat, 1, 1, 7, paired or {})
 
 
 class StandIn:
