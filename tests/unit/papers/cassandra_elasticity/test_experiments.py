@@ -1,6 +1,7 @@
 """The experiments without servers: what they ask of a ring, and the metrics that they record."""
 
 import math
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pandas as pd
@@ -264,3 +265,19 @@ def test_a_node_leaves_with_its_files_on_its_disk_and_calls_have_times_before_an
     under_reads, idle = (one["metrics"] for one in study.recorded)
     assert under_reads["during_over_before"] == pytest.approx(3) and under_reads["errors"] == 1
     assert idle["left_mb_per_s"] == under_reads["left_mb_per_s"] == 1.5 and "errors" not in idle
+
+
+def test_rows_are_looked_at_without_a_modelled_disk_s_time(monkeypatch):
+    did = []
+
+    @contextmanager
+    def hurry(name):
+        did.append(("hurry", name))
+        yield
+        did.append(("as modelled", name))
+
+    monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
+    monkeypatch.setattr(experiments, "readable", lambda crew, ring, rows, value_bytes: did.append(rows) or {})
+    lab = SimpleNamespace(disk=lambda name: SimpleNamespace(in_a_hurry=lambda: hurry(name)))
+    experiments._readable(SimpleNamespace(lab=lab, point=point()), SimpleNamespace(joined=["node1"]))
+    assert did == [("hurry", "node1"), 976, ("as modelled", "node1")]
