@@ -8,7 +8,8 @@ from tiny_page import TinyPage
 STUDY = "ceph_mds"
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 AGAIN = [f"{order}_reread" for order in ("sequential", "random")]      # by a fresh mount
-TINY = {"files": 1024, "rates.directories": [1], "rates.tools": ["bonnie", "remount"], "rates.repeats": 1,
+TINY = {"cluster.osds": "memory", "files": 1024,
+        "rates.directories": [1], "rates.tools": ["bonnie", "remount"], "rates.repeats": 1,
         "cached.directories": 2, "crash.spares": [False], "crash.ranks": [1], "crash.directories": 4, "crash.files": 10,
         "crash.loads": ["idle", "load"], "recovery.how": ["mds_fail"],
         "recovery.before_s": 2.0, "recovery.after_s": 3.0}

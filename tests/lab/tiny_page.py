@@ -30,7 +30,8 @@ class TinyPage:
 
     def run(self, parameters: dict, *words: str) -> "TinyPage":
         """By `labbook run`, with so many more words."""
-        given = [word for name, value in parameters.items() for word in ("-p", name, json.dumps(value))]
+        given = [word for name, value in parameters.items()
+                 for word in ("-p", name, value if isinstance(value, str) else json.dumps(value))]
         environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout)}
         environ.pop("LABBOOK_RECORDS", None)
         done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", self.study, *words, *given],

@@ -2,6 +2,8 @@
 
 import time
 
+from labbook.lab.local import cores
+
 # Steal: at 0.5 % of all cores, one that a server is pinned to may have lost 1 % and more on a machine
 # of two cores, as much as paired arms differ by chance.
 STEAL = 0.005
@@ -57,10 +59,10 @@ class Noise:
         """Whether to measure a point again now; if so, that is counted.
 
         Only points with paired arms, which expect their set-up to stay as it is, and only while
-        repeats help.
+        repeats help. They do not where labs share cores: then the other labs are the noise.
         """
         hopeless = len(self._stayed) >= FRUITLESS and 2 * sum(self._stayed) >= len(self._stayed)
-        if not point.paired or not self._noisy.get(point.key) or hopeless or (
+        if cores.are_shared() or not point.paired or not self._noisy.get(point.key) or hopeless or (
                 self.again.get(point.key, 0) >= AGAIN):
             return False
         self.again[point.key] = self.again.get(point.key, 0) + 1

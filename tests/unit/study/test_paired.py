@@ -190,7 +190,8 @@ def test_published_points_have_a_row_an_arm(make, monkeypatch):
 
 
 def noisy(monkeypatch, *steals):
-    """Let the points' shares of steal be these, one after the other, and then 0."""
+    """Let the points' shares of steal be these, one after the other, and then 0, of a lab with its own cores."""
+    monkeypatch.delenv("LABBOOK_SHARE_CORES", raising=False)
     left, during = list(steals), provenance.during
     monkeypatch.setattr(provenance, "during", lambda *given: during(*given) | {
         "steal": left.pop(0) if left else 0.0, "reference_loop": {"off": 0.0}})
@@ -229,6 +230,17 @@ def test_no_point_is_measured_again_where_that_helped_half_of_them_at_most(make,
         with study.attempt(point) as attempt:
             attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
     assert list(counts.values()) == [2, 2, 1, 1]
+
+
+def test_no_point_is_measured_again_where_labs_share_cores(make, monkeypatch):
+    noisy(monkeypatch, 0.02)
+    monkeypatch.setenv("LABBOOK_SHARE_CORES", "1")
+    study, speed = make(**ARMS | {"vary": {"clients": [1]}})
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    assert "measured_again" not in study.records("speed").meta(point.key)["provenance"]["during"]
+    assert not list(study.records("speed").folder.glob("superseded/*"))
 
 
 def test_points_without_arms_are_measured_once(make, monkeypatch):

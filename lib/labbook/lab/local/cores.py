@@ -13,6 +13,11 @@ from labbook.lab import kernel
 SHARE = "LABBOOK_SHARE_CORES"   # in the environment: leave to share, for labs that measure nothing
 
 
+def are_shared() -> bool:
+    """Whether labs that are brought up now may share cores."""
+    return os.environ.get(SHARE, "") not in ("", "0")
+
+
 def choose(asked: int, held: list[dict], share: bool, cpus=None) -> list[int]:
     """`asked` cores out of `cpus` (default: this machine's) that no other lab has for itself.
 

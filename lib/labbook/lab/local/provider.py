@@ -111,7 +111,7 @@ def _make(lab_id, description, environment) -> dict:
         "hosts": [{"name": h.name, "site": h.site, "role": h.role, "limits": h.limits}
                   for h in description.hosts],
         "sees": [sys.prefix, sys.base_prefix, str(LIB)], "library": str(LIB),
-        "share_cores": _share_cores(),
+        "share_cores": cores.are_shared(),
     }
     owner = {"uid": os.getuid(), "pid": os.getpid(), "study": description.name}
     return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)
@@ -120,11 +120,7 @@ def _make(lab_id, description, environment) -> dict:
 def require_cores(asked: int) -> None:
     """LabError, which says who has them, when a lab would not get so many cores of its own now."""
     if asked:
-        helper("cores", asked=asked, share_cores=_share_cores())
-
-
-def _share_cores() -> bool:
-    return os.environ.get(cores.SHARE, "") not in ("", "0")
+        helper("cores", asked=asked, share_cores=cores.are_shared())
 
 
 def host(made: dict, folder: Path) -> Host:
