@@ -26,6 +26,16 @@ class Load:
     slack_s: float = 0.0
 
 
+def client_rows(client: int, calls: list, host: str, columns: dict) -> pd.DataFrame:
+    """The rows of one client: client, host and `columns` ({name: type}, with "error"), and before the error
+    whether it is empty, as `ok`."""
+    found = pd.DataFrame(calls, columns=list(columns)).astype(columns)
+    found.insert(0, "client", pd.Series(client, index=found.index, dtype="int32"))
+    found.insert(1, "host", host)
+    found.insert(found.columns.get_loc("error"), "ok", found.error == "")
+    return found
+
+
 def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """The rows of all hosts; `host` and `error` stay categorical."""
     for column in ("host", "error"):  # each host's has categories of its own

@@ -17,7 +17,7 @@ from labbook.workloads.clients.driver import (
     shares,
     side_by_side,
 )
-from labbook.workloads.clients.rows import Load, call_metrics
+from labbook.workloads.clients.rows import Load, call_metrics, client_rows
 from labbook.workloads.keystone.history import calls_of
 from labbook.workloads.keystone.on_host import runner
 from labbook.workloads.keystone.on_host.calls import STEPS
@@ -118,7 +118,7 @@ def _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) -
 
 
 def _load(clients: Clients, found, truncated: float) -> Load:
-    rows = pd.concat([_frame(head["client"], head["calls"], host.name)
+    rows = pd.concat([client_rows(head["client"], head["calls"], host.name, COLUMNS)
                       for (heads, _), host in zip(found, clients.hosts) for head in heads],
                      ignore_index=True)
     used = [sum(head["cpu_s"] for head in heads) for heads, _ in found]
@@ -127,12 +127,3 @@ def _load(clients: Clients, found, truncated: float) -> Load:
                for call in calls_of(head["client"], head["history"])]
     return Load(rows.astype({"host": "category", "step": "category"}), made, clients.started,
                 tuple(history), clients.uncertainty_s)
-
-
-def _frame(client: int, calls: list, host: str) -> pd.DataFrame:
-    """The rows of one client."""
-    found = pd.DataFrame(calls, columns=list(COLUMNS)).astype(COLUMNS)
-    found.insert(0, "client", pd.Series(client, index=found.index, dtype="int32"))
-    found.insert(1, "host", host)
-    found.insert(found.columns.get_loc("error"), "ok", found.error == "")
-    return found

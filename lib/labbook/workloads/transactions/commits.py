@@ -9,7 +9,7 @@ import pandas as pd
 from labbook.errors import InputError
 from labbook.targets import DATABASE, MYSQL, Server, password
 from labbook.workloads.clients.driver import FORK_SECONDS, side_by_side
-from labbook.workloads.clients.rows import Load, call_metrics
+from labbook.workloads.clients.rows import Load, call_metrics, client_rows
 from labbook.workloads.transactions.on_host import writers
 
 TABLE = "commits"
@@ -56,16 +56,7 @@ def _spec(target: Server) -> dict:
 
 
 def _load(clients, heads: list[dict]) -> Load:
-    rows = pd.concat([_frame(head["client"], head["calls"], clients.hosts[0].name) for head in heads],
+    rows = pd.concat([client_rows(head["client"], head["calls"], clients.hosts[0].name, COLUMNS) for head in heads],
                      ignore_index=True)
     made = call_metrics(rows[rows.step == ""], [sum(head["cpu_s"] for head in heads)], clients, "ms")
     return Load(rows.astype({"host": "category", "step": "category"}), made, clients.started)
-
-
-def _frame(client: int, calls: list, host: str) -> pd.DataFrame:
-    """The rows of one client."""
-    found = pd.DataFrame(calls, columns=list(COLUMNS)).astype(COLUMNS)
-    found.insert(0, "client", pd.Series(client, index=found.index, dtype="int32"))
-    found.insert(1, "host", host)
-    found.insert(found.columns.get_loc("error"), "ok", found.error == "")
-    return found
