@@ -185,7 +185,11 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
     inputs = keys.inputs(study, chosen)  # before the run: a later edit makes the page out of date
     bar, asks = Bar(study), asking.question(study, asked)
-    outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
+    try:
+        outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
+    except totals.Refused as refused:       # nothing was started, so the page of before stays
+        bar.end(f"not started: {refused}")
+        return pages.FAILED
     redact = _redactor(study, chosen)
     pages.rewrite(partial, redact)
     if not asked.published:

@@ -17,9 +17,20 @@ from labbook.pipeline.sources import keys, notebooks, parameters
 PROFILE = "LABBOOK_PROFILE"
 
 
+REFUSED = "InputError"      # the name of the error of a notebook that cannot be run as asked
+
+
+class Refused(Exception):
+    """A notebook cannot be run as asked; `outcome` says why. Nothing was started."""
+
+    def __init__(self, outcome):
+        super().__init__(outcome.message())
+        self.outcome = outcome
+
+
 def before(study, chosen, variables, partial, interrupts) -> dict | None:
     """{experiments: {name: {done, total, seconds_before (of a point, or None)}}, point_s (by lab.yml, or None)} of
-    a study with a lab; None where the notebook does not say."""
+    a study with a lab; None where the notebook does not say. Refused where its input is wrong."""
     if not (paths.papers(study) / "lab.yml").is_file() or "LABBOOK_PUBLISHED" in variables:
         return None
     experiments = _stored(study, _key(study, chosen, variables))
@@ -27,6 +38,8 @@ def before(study, chosen, variables, partial, interrupts) -> dict | None:
         driver = Driver(study, chosen, partial, variables | {"LABBOOK_PLAN": "1"})
         outcome = driver.run(interrupts)
         partial.unlink(missing_ok=True)
+        if (outcome.error or {}).get("name") == REFUSED:
+            raise Refused(outcome)
         if outcome.state != pages.PAUSED:
             return None
         experiments = driver.story.experiments

@@ -116,6 +116,22 @@ def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, said):
     assert not (book.root / "build").exists()
 
 
+def test_what_the_notebook_refuses_is_said_before_anything_is_measured(book, monkeypatch, capsys):
+    monkeypatch.setattr(run, "check_needs", lambda *_: None)
+    monkeypatch.setattr(run, "sweep_labs", lambda: None)
+    book.write("data/papers/a/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
+    book.study("a", "import os, pathlib\nif 'LABBOOK_PLAN' not in os.environ: pathlib.Path('measured').touch()",
+               "from labbook.errors import InputError\nif repeats > 2: raise InputError('3 are too many', key='repeats')",
+               book.complete)
+    assert run.run([], run.Asked()) == 0
+    note = pages.note("a")
+    for place in book.root.rglob("measured"):
+        place.unlink()
+    assert run.run([], run.Asked(given=(("repeats", "3"),))) == 1
+    assert "a: not started: InputError: repeats: 3 are too many" in capsys.readouterr().err
+    assert not list(book.root.rglob("measured")) and pages.note("a") == note, "the page of before stays"
+
+
 def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
     book.study("cms", book.complete)
     with pytest.raises(InputError, match="did you mean 'cms'"):
