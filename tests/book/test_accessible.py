@@ -5,9 +5,10 @@ import re
 from importlib import resources
 
 import pytest
+import selenium_axe_python
 from browser import DESK, PHONE, visit
 
-AXE = (resources.files("selenium_axe_python") / "axe-core" / "axe.min.js").read_text()
+AXE = (resources.files(selenium_axe_python) / "axe-core" / "axe.min.js").read_text()
 RUN = """const [rules, done] = arguments;
     const run = rules ? {runOnly: rules} : {};
     axe.run(document, {...run, resultTypes: ['violations']}).then(found => done(found.violations.map(
