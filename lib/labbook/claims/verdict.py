@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 
 from labbook.claims import claims, compared, rules
+from labbook.claims.comparison import matches
 from labbook.errors import InputError
 
 COLUMNS = ("Claim", "Paper", "Here", "Verdict")
@@ -128,7 +129,10 @@ def _finite(value) -> float | None:
 
 
 def _check_metric(claim, rows, parameters, file):
-    if any(isinstance(row.get(claim["metric"]), Real) for row in rows):
+    """A run that left out all points of a claim may lack its metric: then the claim was not run."""
+    where = claim["rule"].get("where") or {}
+    asked = any(all(matches(row.get(name), want) for name, want in where.items()) for row in rows)
+    if not asked or any(isinstance(row.get(claim["metric"]), Real) for row in rows):
         return
     own = {"point", *parameters, "repeat", "block", "order", "stale"}
     known = sorted({name for row in rows for name, value in row.items()

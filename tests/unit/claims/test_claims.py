@@ -327,6 +327,14 @@ def test_a_metric_that_other_points_have_is_no_mistake(make, measure, root):
     assert len(measure(study, speed)) == 4
 
 
+def test_a_run_without_any_point_of_a_claim_may_lack_its_metric(make, measure, root):
+    notebook(root, "demo", "clients = [1, 2, 3]")
+    of_three = CLAIMS[0]["rule"] | {"where": {"clients": 3}}
+    study, speed = make(claims=[CLAIMS[0] | {"metric": "only_of_three", "rule": of_three}])
+    assert measure(study, speed)
+    assert study.judge("slower").verdict == "not run"
+
+
 def test_what_cannot_be_judged_is_named(make, measure):
     study, speed = make(claims=[CLAIMS[0] | {"metric": "outcome"}])
     measure(study, speed, metrics={"outcome": "right"})
