@@ -33,6 +33,11 @@ def _privileged() -> bool:
         ["sudo", "-n", "true"], capture_output=True).returncode
 
 
+def pytest_collection_modifyitems(items):
+    """Files that measure a whole page take minutes, so they come first: else workers wait for the last one."""
+    items.sort(key=lambda item: not (_needs_lab(item) and Path(item.fspath).stem.endswith("_page")))
+
+
 def pytest_runtest_setup(item):
     """Skip lab tests without root; where they are required (make test), that is a failure."""
     if _needs_lab(item) and not _privileged():
