@@ -111,13 +111,29 @@ def _measure(study, experiment, ceiling, place, watch=None) -> None:
                 for arm, (target, _) in servers.items()})
 
 
+class Servers(dict):
+    """{arm: its servers, warm}, which end together."""
+
+    def with_all(self, lab, places: dict) -> "Servers":
+        """With those of `places`, {arm: Place}, that were not up: a point may have fewer arms than the next
+        one of its set-up."""
+        lacking = {arm: one for arm, one in places.items() if arm not in self}
+        if lacking:
+            self.update(zip(lacking, experiments.warm_places(lab, list(lacking.values()))))
+        return self
+
+    def destroy(self) -> None:
+        for target in reversed(self.values()):
+            target.destroy()
+
+
 def _servers(attempt, slices, place) -> dict:
     """{arm: (its servers, warm, and {host: share})} of the slices' arms, on the shares of their points."""
     places = {one.arm: place(one.point, one.hosts) for one in slices}
     arm = None if attempt.at_once else slices[0].arm
-    found = attempt.setup(lambda lab: experiments.warm_places(lab, list(places.values())), arm=arm)
+    found = attempt.setup(lambda lab: Servers().with_all(lab, places), arm=arm).with_all(attempt.lab, places)
     for one in places.values():
         for host, share in one.shares.items():
             if attempt.lab.host(host).limits["quota"] != share:     # of another point of this set-up
                 attempt.lab.limit(host, share)
-    return {arm: (target, one.shares) for target, (arm, one) in zip(found, places.items())}
+    return {arm: (found[arm], one.shares) for arm, one in places.items()}

@@ -284,11 +284,29 @@ def test_a_set_up_gives_its_hosts_the_shares_of_each_of_its_points(study, log):
     place = experiments.Place(one.point, {"node1": 0.06}, None)
     study.lab.host("node1").limits["quota"] = 0.15
     with study.attempt(point()) as attempt:
-        attempt.setup = lambda make, arm: ["ring"]
+        attempt.setup = lambda make, arm: pairs.Servers({2: "ring"})
         assert pairs._servers(attempt, [one], lambda *_: place) == {2: ("ring", {"node1": 0.06})}
         assert log == [("limit", "node1", 0.06)]
         pairs._servers(attempt, [one], lambda *_: place)
     assert len(log) == 1
+
+
+def test_points_of_a_set_up_may_have_fewer_arms(study, log):
+    """An update has no Cassandra: MySQL's slot in the set-up is still MySQL's."""
+    def slices(*arms):
+        return [SimpleNamespace(arm=arm, hosts=hosts, point=point(**STORE | LOAD | dict(store=arm, cores=2)))
+                for arm, hosts in study.hosts.items() if arm in arms]
+
+    place = lambda one, hosts: pairs.store_place(one, hosts, experiments.Layout.of(study))
+    for first, second in ((("cassandra", "mysql"), ("mysql",)), (("mysql",), ("cassandra", "mysql"))):
+        kept = []
+        for arms in (first, second):
+            with study.attempt(point()) as attempt:
+                attempt.setup = lambda make, arm: kept[0] if kept else kept.append(make(study.lab)) or kept[0]
+                found = pairs._servers(attempt, slices(*arms), place)
+            assert {arm: server.name for arm, (server, _) in found.items()} == {arm: arm for arm in arms}
+    up = [one for one in log if one in ("cassandra up", "mysql up")]
+    assert sorted(up) == sorted(["cassandra up", "mysql up"] * 2), "each once in a set-up"
 
 
 def test_the_queues_of_stages_are_those_during_the_load(study, log, monkeypatch):
