@@ -93,7 +93,7 @@ def test_70_rows_by_clients_at_once(host):
 
 
 def test_a_sampled_node_writes_how_many_tasks_work_and_wait(host):
-    node = Cassandra(host, heap_mb=256, stage_threads=1, stage_samples_ms=1).up()
+    node = Cassandra(host, heap_mb=256, stage_threads=2, stage_samples_ms=1).up()
     check_listeners([host], "cassandra")
     node.create_table()
     begun, first = stages.begin(node), time.time()
@@ -105,7 +105,7 @@ def test_a_sampled_node_writes_how_many_tasks_work_and_wait(host):
         return frame[frame["stage"] == "MutationStage"]["active"] if samples > 100 else []
 
     host.wait_for(lambda: len(seen()) > 0, "a sample of the stage of writes", timeout=60)
-    assert seen().max() == 1
+    assert 1 <= seen().max() <= 2
 
 
 def test_a_node_that_falls_silent_is_an_error(host):

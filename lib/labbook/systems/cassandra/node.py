@@ -27,7 +27,7 @@ class Cassandra(System):
     the range ends. ring_delay_ms: how long nodes wait for a change of the ring to spread.
     stream_mbit: the limit of streaming, in Mbit/s (0: none). whole_files: whether 5.0 streams whole
     SSTables. None of these three: as shipped. nodetool: admit nodetool, from the node's own host
-    only. stage_threads: of the stages of reads and of writes, each (None: as the version has it).
+    only. stage_threads: of the stages of reads and of writes, each, 2 at least (None: as the version has it).
     stage_samples_ms: write how many tasks work and wait in each stage so often (see stages.py).
     seeds: addresses of nodes that a new one asks who is there (by default, itself).
     """
@@ -46,7 +46,7 @@ class Cassandra(System):
         "whole_files": {"type": ["boolean", "null"]},
         "disk_access": {"enum": list(config.DISK_ACCESS), "default": "standard"},
         "nodetool": {"type": "boolean", "default": False},
-        "stage_threads": {"type": ["integer", "null"], "minimum": 1},
+        "stage_threads": {"type": ["integer", "null"], "minimum": 2},
         "stage_samples_ms": {"type": ["integer", "null"], "minimum": 1},
     }
 
