@@ -1,5 +1,6 @@
 """Real Cassandra nodes on a lab host: up, used, looked at, stopped, and dead at start."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +10,7 @@ from small_labs import describe, new_id
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra import config as cassandra_config
+from labbook.systems.cassandra import stages
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.cassandra.on_host.idl import idl
 
@@ -88,6 +90,22 @@ def test_70_rows_by_clients_at_once(host):
     with ThreadPoolExecutor(9) as pool:  # through one SSH connection, which has its own most
         list(pool.map(lambda i: store(node, b"%d" % i, b"value %d" % i), range(70)))
     assert [stored(node, b"%d" % i) for i in range(70)] == [b"value %d" % i for i in range(70)]
+
+
+def test_a_sampled_node_writes_how_many_tasks_work_and_wait(host):
+    node = Cassandra(host, heap_mb=256, stage_threads=2, stage_samples_ms=1).up()
+    check_listeners([host], "cassandra")
+    node.create_table()
+    begun, first = stages.begin(node), time.time()
+
+    def seen():
+        with ThreadPoolExecutor(9) as pool:
+            list(pool.map(lambda i: store(node, b"%d" % i, b"value"), range(200)))
+        frame, samples = stages.since(node, begun, first, time.time())
+        return frame[frame["stage"] == "MutationStage"]["active"] if samples > 100 else []
+
+    host.wait_for(lambda: len(seen()) > 0, "a sample of the stage of writes", timeout=60)
+    assert 1 <= seen().max() <= 2
 
 
 def test_a_node_that_falls_silent_is_an_error(host):

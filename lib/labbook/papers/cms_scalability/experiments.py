@@ -6,8 +6,10 @@ and its settings, the server (`cores`, and its share of a core), the warm-up (`w
 load (LOAD). The systems of each era, the hosts and their shares are those of lab.yml.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from labbook.claims.comparison import matches
 from labbook.lab import LabDescription
@@ -32,6 +34,15 @@ LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warm
 WITH_CEILING = ("clients", "nodes", "placed", "levels", "writes", "wiki")    # experiments with many clients
 WRITTEN = {"update": "write"}           # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
+
+
+class Place(NamedTuple):
+    """Where and what servers are: their point, {host: its share of a core}, and `new(lab)`, which returns them
+    up, with an empty table."""
+
+    point: object
+    shares: dict
+    new: Callable
 
 
 @dataclass(frozen=True)
@@ -104,39 +115,6 @@ def serves(ceiling, claim: dict) -> bool:
             and ceiling.op == WRITTEN.get(where.get("op"), where.get("op", ceiling.op)))
 
 
-def measure_stores(study, experiment, ceiling) -> None:
-    """Measure both stores, which are paired, in `slices` each on servers of the point's size, while all
-    other hosts are frozen.
-
-    `ceiling`: the experiment of measure_ceiling. With one client each slice is `alone`, too, and both of
-    its loads last `alone_seconds` at most.
-    """
-    testbed = Layout.of(study)
-    check(experiment)
-    check_stores(experiment, testbed)
-    for point in experiment.remaining():
-        with study.attempt(point) as attempt:
-            slices, stores = attempt.slices(point.slices), {}
-            for one in slices:
-                if one.arm not in stores:
-                    stores |= paired_stores(attempt, slices if attempt.at_once else [one], testbed)
-                with attempt.lab.only(CLIENT, stores[one.arm].host.name):
-                    load, one.metrics = measure_server(attempt.lab, one.point, stores[one.arm], ceiling)
-                one.rows = load.rows
-            facts = {arm: store.facts_when_warm for arm, store in stores.items()}
-            attempt.record_slices(slices, facts=facts, arm_metrics={arm: {
-                **store.warmth.metrics, "client_limited": max(
-                    one.metrics["client_limited"] for one in slices if one.arm == arm)}
-                for arm, store in stores.items()})
-
-
-def paired_stores(attempt, slices, testbed: Layout) -> dict:
-    """{arm: its store, warm} of the slices' arms, on the hosts of each that are of the point's size."""
-    each = {one.arm: (one.point, one.hosts[list(SERVER_OF).index(one.point.cores)]) for one in slices}
-    arm = None if attempt.at_once else slices[0].arm
-    return dict(zip(each, attempt.setup(lambda lab: warm_stores(lab, list(each.values()), testbed), arm=arm)))
-
-
 def measure_store(study, experiment, ceiling) -> None:
     """Measure the point's store on one server."""
     testbed = Layout.of(study)
@@ -159,6 +137,7 @@ def measure_wiki(study, experiment, ceiling) -> None:
     testbed = Layout.of(study)
     check_stores(experiment, testbed)
     _measure(study, experiment, ceiling, lambda lab, point: wikis(lab, point, testbed),
+             chosen=lambda point, servers: Fleet(servers[:point.wikis]),
              also=lambda attempt, fleet: {} if attempt.point.wikis == 1 else {
                  "shared": shared_pages(Crew.of(attempt.lab), fleet)})
 
@@ -220,17 +199,18 @@ def median_ms(load) -> float:
     return float(load.rows["seconds"][load.rows["ok"]].median() * 1000)
 
 
-def _measure(study, experiment, ceiling, bring_up, also=lambda attempt, target: {}) -> None:
+def _measure(study, experiment, ceiling, bring_up, chosen=None,
+             also=lambda attempt, target: {}) -> None:
     """Measure each point's target.
 
-    `bring_up(lab, point)` returns the target, or a list of servers that ends with the target.
-    `also(attempt, target)` returns further metrics.
+    `bring_up(lab, point)` returns the target, or a list of a store and servers in front of it, of which
+    `chosen(point, servers)` makes the point's target. `also(attempt, target)` returns further metrics.
     """
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             servers = attempt.setup(lambda lab: bring_up(lab, point))
-            store, target = (servers[0], servers[-1]) if isinstance(servers, list) else (servers, servers)
+            store, target = (servers[0], chosen(point, servers[1:])) if chosen else (servers, servers)
             load = make_calls(attempt.lab, point, target)
             limit = limited(point, target.protocol, load.metrics, ceiling)
             attempt.record(load.rows, facts=target.facts(), metrics={
@@ -244,7 +224,8 @@ def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
     their core, and from their ceiling. One client always takes a part of the time, which `alone`
     subtracts; so it is judged by its core alone.
     """
-    large = SERVER_OF.get(point.params.get("cores")) == "large"
+    large = SERVER_OF.get(point.params.get("cores")) == "large" or (
+        str(point.params.get("servers", "")).startswith("large"))
     free = 1 - point.large_share if large else 1
     ceilings = [[rate * free for rate in of_hosts]
                 for of_hosts in (ceiling_of(point, protocol, ceiling) if point.clients > 1 else [])]
@@ -258,41 +239,59 @@ def ceiling_of(point, protocol: str, ceiling) -> list:
     return ceilings_in(rates.loc[[(protocol, op, point.clients)]])
 
 
-def store_of(point, testbed: Layout) -> tuple[str, dict]:
-    """Name and settings of the point's store: lab.yml's, with the point's durability and engine."""
-    name, settings = testbed.system(point.era, point.store)
+def store_of(point, testbed: Layout, store: str | None = None) -> tuple[str, dict]:
+    """Name and settings of the point's store, or of another: lab.yml's, with the point's durability and engine."""
+    store = store or point.store
+    name, settings = testbed.system(point.era, store)
     if point.durability != AS_SHIPPED:
         settings = settings | {"durability": point.durability}
-    if "engine" in point.params and point.store == "mysql":
+    if "engine" in point.params and store == "mysql":
         settings = settings | {"engine": point.engine}
     return name, settings
 
 
-def warm_store(lab, point, testbed: Layout, host: str | None = None):
-    """The point's store, filled and warmed, on `host` or on the first server of the point's size."""
-    return warm_stores(lab, [(point, host or size_of(point))], testbed)[0]
+def warm_store(lab, point, testbed: Layout):
+    """The point's store, filled and warmed, on the first server of the point's size."""
+    host = size_of(point)
+    return warm_places(lab, [Place(point, {host: point.params[f"{host}_share"]},
+                                   lambda lab: new_store(lab, point, testbed, host))])[0]
 
 
-def warm_stores(lab, places: list[tuple], testbed: Layout) -> list:
-    """The store of each (point, host), filled and warmed. All start at the same time; the first that
-    answers is filled and warmed first, while the others still start."""
-    for _, host in places:
+def warm_ring(lab, point, testbed: Layout) -> Ring:
+    """The point's Cassandra nodes, filled and warmed."""
+    hosts = testbed.nodes[:point.nodes]
+    return warm_places(lab, [Place(point, dict.fromkeys(hosts, point.node_share),
+                                   lambda lab: new_ring(lab, point, hosts))])[0]
+
+
+def warm_places(lab, places: list[Place]) -> list:
+    """The servers of each place, filled and warmed. All start at the same time; those that answer first are
+    filled and warmed first, while the others still start."""
+    for host in (host for place in places for host in place.shares):
         lab.limit(host, None)
     warm = {}
     with ThreadPoolExecutor(len(places)) as pool:
-        starting = {pool.submit(new_store, lab, point, testbed, host): (point, host) for point, host in places}
+        starting = {pool.submit(place.new, lab): i for i, place in enumerate(places)}
         for started in as_completed(starting):
-            point, host = starting[started]
-            warm[host] = warmed(lab, started.result(), point, {host: point.params[f"{size_of(point)}_share"]})
-    return [warm[host] for _, host in places]
+            i = starting[started]
+            warm[i] = warmed(lab, started.result(), places[i].point, places[i].shares)
+    return [warm[i] for i in range(len(places))]
 
 
-def new_store(lab, point, testbed: Layout, host: str):
-    """The point's store on this host, up, with an empty table."""
-    name, settings = store_of(point, testbed)
+def new_store(lab, point, testbed: Layout, host: str, **other):
+    """The point's store on this host, up, with an empty table; `other`: in place of the point's parameters."""
+    name, settings = store_of(point, testbed, **other)
     store = find(name)(lab.host(host), **settings).up()
     store.create_table()
     return store
+
+
+def new_ring(lab, point, hosts: list[str]) -> Ring:
+    """Cassandra on these nodes, up, with an empty table."""
+    ring = Ring([lab.host(host) for host in hosts], version=point.version, rows=point.table_rows,
+                replication=point.replication, placement=point.placement).up()
+    ring.create_table()
+    return ring
 
 
 def size_of(point) -> str:
@@ -300,22 +299,10 @@ def size_of(point) -> str:
     return SERVER_OF[point.params.get("cores", 1)]
 
 
-def warm_ring(lab, point, testbed: Layout) -> Ring:
-    """The point's Cassandra nodes, filled and warmed."""
-    hosts = testbed.nodes[:point.nodes]
-    for host in hosts:
-        lab.limit(host, None)
-    ring = Ring([lab.host(host) for host in hosts], version=point.version, rows=point.table_rows,
-                replication=point.replication, placement=point.placement).up()
-    ring.create_table()
-    return warmed(lab, ring, point, dict.fromkeys(hosts, point.node_share))
-
-
 def wikis(lab, point, testbed: Layout) -> list:
-    """The point's store and the web servers in front of it."""
+    """The point's store and all web servers in front of it."""
     store = warm_store(lab, point, testbed)
-    return [store, Fleet(Wiki.over(lab.host(host), store).up()
-                         for host in testbed.web[:point.wikis])]
+    return [store, *(Wiki.over(lab.host(host), store).up() for host in testbed.web)]
 
 
 def warmed(lab, target, point, shares: dict):

@@ -1,8 +1,18 @@
-"""Tables of the CMS study."""
+"""Figures and tables of the CMS study."""
 
 import pandas as pd
+from IPython.display import display
 
-from labbook.figures import Table, ratios
+from labbook.figures import Table, name, plural, ratios, time_over_clients
+
+
+def curves(summary: pd.DataFrame, rows: list[int], durabilities: list[str]) -> None:
+    """Show the mean times of a server's stores (`system`) over the clients: a figure for each durability and
+    number of rows."""
+    for durability in durabilities:
+        for count in rows:
+            of_both = summary[(summary["rows"] == count) & (summary["durability"] == durability)]
+            display(time_over_clients(of_both, hue="system", note=f"{plural(count, 'row')}, {name(durability)}"))
 
 
 def write_causes(summary: pd.DataFrame, *, few: int, many: int) -> Table:

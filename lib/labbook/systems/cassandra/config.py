@@ -14,6 +14,7 @@ DURABILITIES = ("periodic", "commit")
 NO_TRACE = "-XX:-UsePerfData"  # whose files lie outside the node's folder, and would remain
 LOOPBACK = "127.0.0.1"
 JMX_OPENER = "LoopbackJMX"      # of on_host/LoopbackJMX.java
+STAGE_SAMPLER, STAGES_FILE = "StageSampler", "stages.log"       # of on_host/StageSampler.java
 PLACEMENTS = ("hash", "ordered")
 DISK_ACCESS = ("standard", "mmap")
 # Tools for tests, code generation and Hadoop: the old jars depend on them, the server does not.
@@ -44,6 +45,13 @@ def check_streaming(version: str, stream_mbit, whole_files, disk_access) -> None
     if disk_access == "mmap" and not known.get("mapped"):
         raise InputError(f"Cassandra {version} cannot map files on Java 17", file=FILE,
                          key="disk_access", allowed="standard")
+
+
+def check_sampling(version: str, nodetool: bool, stage_samples_ms) -> None:
+    """InputError where two main classes of ours would be needed."""
+    if stage_samples_ms is not None and nodetool and "nodetool_opens" not in VERSIONS[version]:
+        raise InputError(f"Cassandra {version} cannot be sampled while it admits nodetool", file=FILE,
+                         key="stage_samples_ms", allowed="null with nodetool")
 
 
 def sync_ms(version: str, durability: str, asked: int | None) -> int:
@@ -95,6 +103,8 @@ def configuration(settings, address: str, home: PurePosixPath) -> dict:
         **streaming(version, settings.stream_mbit, settings.whole_files),
         **commit_log(version["protocol"], settings.durability, settings.sync_ms),
         **seed_nodes(version["seeds"], settings.seeds or [address]),
+        **({} if settings.stage_threads is None else {
+            "concurrent_reads": settings.stage_threads, "concurrent_writes": settings.stage_threads}),
         **version["configuration"],
     }
 
@@ -143,10 +153,12 @@ def properties(settings) -> dict:
     return properties
 
 
-def main_words(settings) -> list[str]:
+def main_words(settings, home: PurePosixPath) -> list[str]:
     """The main class and its arguments. JMX, by which nodetool works, lets whoever reaches it run
     any code: it is open only where nodetool is admitted, and only to the node's own host."""
     version = VERSIONS[settings.version]
+    if settings.stage_samples_ms is not None:
+        return [STAGE_SAMPLER, str(home / STAGES_FILE), str(settings.stage_samples_ms), version["main"]]
     if not settings.nodetool or "nodetool_opens" in version:
         return [version["main"]]
     port = version["nodetool"]["port"]

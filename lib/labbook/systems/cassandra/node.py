@@ -14,7 +14,7 @@ from labbook.systems.cassandra.config import VERSIONS
 from labbook.targets import DATABASE, TABLE
 
 JAVA = "openjdk-17-jre-headless | default-jre-headless"
-OPENER = Path(__file__).with_name("on_host") / "LoopbackJMX.java"
+ON_HOST = Path(__file__).with_name("on_host")
 ADMINS = {"thrift": ThriftAdmin, "cql": CQLAdmin}
 
 
@@ -27,7 +27,9 @@ class Cassandra(System):
     the range ends. ring_delay_ms: how long nodes wait for a change of the ring to spread.
     stream_mbit: the limit of streaming, in Mbit/s (0: none). whole_files: whether 5.0 streams whole
     SSTables. None of these three: as shipped. nodetool: admit nodetool, from the node's own host
-    only. seeds: addresses of nodes that a new one asks who is there (by default, itself).
+    only. stage_threads: of the stages of reads and of writes, each, 2 at least (None: as the version has it).
+    stage_samples_ms: write how many tasks work and wait in each stage so often (see stages.py).
+    seeds: addresses of nodes that a new one asks who is there (by default, itself).
     """
 
     NAME = "cassandra"
@@ -44,6 +46,8 @@ class Cassandra(System):
         "whole_files": {"type": ["boolean", "null"]},
         "disk_access": {"enum": list(config.DISK_ACCESS), "default": "standard"},
         "nodetool": {"type": "boolean", "default": False},
+        "stage_threads": {"type": ["integer", "null"], "minimum": 2},
+        "stage_samples_ms": {"type": ["integer", "null"], "minimum": 1},
     }
 
     def __init__(self, host, **settings):
@@ -63,6 +67,7 @@ class Cassandra(System):
         config.sync_ms(settings["version"], settings["durability"], settings["sync_ms"])
         config.check_streaming(settings["version"], settings["stream_mbit"],
                                settings["whole_files"], settings["disk_access"])
+        config.check_sampling(settings["version"], settings["nodetool"], settings["stage_samples_ms"])
         return settings
 
     @classmethod
@@ -101,17 +106,22 @@ class Cassandra(System):
             self.put(text.format(home=self.home), name)
         folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
         places = [(push(self.host, folder), folder) for folder in folders]
-        classes = self._compiled() if config.JMX_OPENER in config.main_words(self.settings) else ()
+        mains = [name for name in (config.JMX_OPENER, config.STAGE_SAMPLER) if name in self.main_words()]
+        classes = self._compiled(mains[0]) if mains else ()
         self.put(config.class_path(places, self.version.get("agent"), classes), "class_path")
 
     def command(self) -> str:
         options = config.jvm_options(self.settings, self.address, self.home, self.properties())
         return " ".join(["java", *options, f"@{self.home}/class_path",
-                         *config.main_words(self.settings)])
+                         *self.main_words()])
 
-    def _compiled(self) -> tuple:
-        """The folder of the class that opens JMX, compiled on the host by Java itself."""
-        source = self.put(OPENER.read_text(), OPENER.name)
+    def main_words(self) -> list[str]:
+        """The main class and its arguments."""
+        return config.main_words(self.settings, self.home)
+
+    def _compiled(self, name: str) -> tuple:
+        """The folder of a class of ours that runs Cassandra's, compiled on the host by Java itself."""
+        source = self.put((ON_HOST / f"{name}.java").read_text(), f"{name}.java")
         self.run(*nodetool.JAVA, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-d",
                  self.home / "classes", source, timeout=120)
         return (self.home / "classes",)

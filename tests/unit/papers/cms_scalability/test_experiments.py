@@ -8,7 +8,7 @@ from paper_stand_ins import StandIn, point
 
 from labbook import paths
 from labbook.errors import InputError
-from labbook.papers.cms_scalability import experiments
+from labbook.papers.cms_scalability import experiments, pairs
 from labbook.workloads.clients.warm import Warmth
 
 LOAD = dict(op="read", clients=30, rows=1, consistency="ONE", requests=100, value_bytes=100,
@@ -52,8 +52,8 @@ def log(monkeypatch):
 
     def calls(crew, target, *, seed, **load):
         done.append(("calls", target.name, load))
-        rows = pd.DataFrame({"seconds": 3 * [SECONDS.get(target.name, 0.01)], "ok": True})
-        return SimpleNamespace(rows=rows, metrics={
+        rows = pd.DataFrame({"started_s": [0.0, 0.1, 0.291], "seconds": 3 * [SECONDS.get(target.name, 0.01)], "ok": True})
+        return SimpleNamespace(rows=rows, started=50.0, metrics={
             "issued_per_s": [400.0], "clients_cpu_share": 0.3, "clients_cpu_us_per_call": 2000.0})
 
     def store(name):
@@ -152,7 +152,7 @@ def measured(study, **more):
     pair = {name: value for name, value in STORE.items() if name != "store"} | LOAD | dict(
         cores=2, slices=1, alone_seconds=0.5) | more
     both = replace(point(**pair), paired={"store": ["cassandra", "mysql"]})
-    experiments.measure_stores(study, study.experiment(both), study.experiment(summary=CEILING))
+    pairs.measure_stores(study, study.experiment(both), study.experiment(summary=CEILING))
     return study.recorded[0]
 
 
@@ -249,11 +249,89 @@ def test_a_ring_has_as_many_nodes_as_the_point_says(study, log):
     assert log[-3:-1] == [("limit", "node1", 0.16), ("limit", "node2", 0.16)]
 
 
+def paired(study, measure, parameter, hosts, **params):
+    """What is recorded of a point whose arms are the keys of `hosts`."""
+    study.hosts = hosts
+    warm = {name: value for name, value in STORE.items() if name.startswith(("warm_", "table"))}
+    both = replace(point(**warm | LOAD | dict(large_share=0.4, slices=1, version="0.7.0") | params),
+                   paired={parameter: list(hosts)})
+    measure(study, study.experiment(both), study.experiment(summary=CEILING))
+    return study.recorded[0]
+
+
+RING = dict(placement="hash", replication=1, node_share=0.16)
+
+
+def test_one_node_and_five_are_up_at_once_on_hosts_of_their_own(study, log):
+    paired(study, pairs.measure_rings, "nodes", {1: ["small"], 2: ["node1", "node2"]}, **RING)
+    assert sorted(one[1] for one in log if one[0] == "ring") == [["node1", "node2"], ["small"]]
+    assert {one for one in log if one[0] == "limit" and one[2]} == {
+        ("limit", host, 0.16) for host in ("small", "node1", "node2")}
+    assert {one[1:] for one in log if one[0] == "only"} == {("client", "small"), ("client", "node1", "node2")}
+
+
+def test_small_nodes_are_measured_beside_stores_on_large_servers(study, log):
+    hosts = {"small_nodes": ["node1", "node2", "node3"], "large_cassandra": ["large"], "large_mysql": ["large2"]}
+    recorded = paired(study, pairs.measure_many, "servers", hosts, nodes=2, era="paper", durability="periodic", **RING)
+    assert sorted(one[:2] for one in log if one[0] in ("ring", "cassandra", "mysql")) == [
+        ("cassandra", "large"), ("mysql", "large2"), ("ring", ["node1", "node2"])]
+    assert ("mysql", "large2", {"version": "5.5.9", "durability": "periodic"}) in log
+    assert set(recorded["arm_metrics"]) == set(hosts)
+
+
+def test_a_set_up_gives_its_hosts_the_shares_of_each_of_its_points(study, log):
+    one = SimpleNamespace(arm=2, point=point(**RING), hosts=["node1"])
+    place = experiments.Place(one.point, {"node1": 0.06}, None)
+    study.lab.host("node1").limits["quota"] = 0.15
+    with study.attempt(point()) as attempt:
+        attempt.setup = lambda make, arm: pairs.Servers({2: "ring"})
+        assert pairs._servers(attempt, [one], lambda *_: place) == {2: ("ring", {"node1": 0.06})}
+        assert log == [("limit", "node1", 0.06)]
+        pairs._servers(attempt, [one], lambda *_: place)
+    assert len(log) == 1
+
+
+def test_points_of_a_set_up_may_have_fewer_arms(study, log):
+    """An update has no Cassandra: MySQL's slot in the set-up is still MySQL's."""
+    def slices(*arms):
+        return [SimpleNamespace(arm=arm, hosts=hosts, point=point(**STORE | LOAD | dict(store=arm, cores=2)))
+                for arm, hosts in study.hosts.items() if arm in arms]
+
+    place = lambda one, hosts: pairs.store_place(one, hosts, experiments.Layout.of(study))
+    for first, second in ((("cassandra", "mysql"), ("mysql",)), (("mysql",), ("cassandra", "mysql"))):
+        kept = []
+        for arms in (first, second):
+            with study.attempt(point()) as attempt:
+                attempt.setup = lambda make, arm: kept[0] if kept else kept.append(make(study.lab)) or kept[0]
+                found = pairs._servers(attempt, slices(*arms), place)
+            assert {arm: server.name for arm, (server, _) in found.items()} == {arm: arm for arm in arms}
+    up = [one for one in log if one in ("cassandra up", "mysql up")]
+    assert sorted(up) == sorted(["cassandra up", "mysql up"] * 2), "each once in a set-up"
+
+
+def test_the_queues_of_stages_are_those_during_the_load(study, log, monkeypatch):
+    asked = []
+
+    def since(node, begun, first, last):
+        asked.append((node.name, begun, first, last))
+        return pd.DataFrame([(0.1, "ReadStage", 2, 30)], columns=list(pairs.stages.COLUMNS)), 2
+
+    monkeypatch.setattr(pairs.stages, "begin", lambda node: "begun")
+    monkeypatch.setattr(pairs.stages, "since", since)
+    monkeypatch.setattr(pairs, "Cassandra", lambda host, **settings: Server(log, "cassandra", host, "thrift", **settings))
+    recorded = paired(study, pairs.measure_stages, "stage_threads", {2: ["large"], 128: ["large2"]}, cores=2,
+                      stage_samples_ms=50)
+    assert ("cassandra", "large", dict(version="0.7.0", stage_threads=2, stage_samples_ms=50)) in log
+    assert asked == [("cassandra", "begun", 50.0, 50.3)] * 2
+    assert [one.metrics["stage_waiting"] for one in recorded["slices"]] == [15, 15]
+    assert list(recorded["series"]["stages"]["stage_threads"]) == [2, 128]
+
+
 @pytest.mark.parametrize("wikis, more", [(1, {}), (2, {"shared": 1.0})])
 def test_several_wikis_over_one_store_are_asked_whether_they_share_pages(study, log, wikis, more):
     measured = point(**STORE, **LOAD, wikis=wikis)
     experiments.measure_wiki(study, study.experiment(measured), study.experiment(summary=CEILING))
-    assert [("wiki", f"wiki{n + 1}", {}) in log for n in range(2)] == [True, wikis == 2]
+    assert all(("wiki", f"wiki{n + 1}", {}) in log for n in range(2))     # both run, whichever are called
     assert log[-1][:2] == ("calls", f"{wikis} wikis")
     metrics = study.recorded[0]["metrics"]
     assert {name: metrics[name] for name in metrics if name == "shared"} == more

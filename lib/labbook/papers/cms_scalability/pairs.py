@@ -1,0 +1,139 @@
+"""Servers that are up at the same time and measured in turn: the two stores, many small nodes beside a
+large server, and Cassandra with few threads in its stages beside one with many.
+
+A point has paired arms (see labbook.study.paired), each on hosts of its own. All arms start together, and
+each is warmed as soon as it answers; then they are measured in `slices`, while all other hosts are frozen.
+"""
+
+from functools import partial
+
+import pandas as pd
+
+from labbook.papers.cms_scalability import experiments
+from labbook.papers.cms_scalability.experiments import CLIENT, SERVER_OF, Layout, Place, check, check_stores
+from labbook.systems.cassandra import stages
+from labbook.systems.cassandra.node import Cassandra
+
+SMALL_NODES = "small_nodes"     # the arm of many_servers that is a ring; the others are "large_STORE"
+STAGES = {"read": "ReadStage", "write": "MutationStage"}
+
+
+def measure_stores(study, experiment, ceiling) -> None:
+    """Measure both stores, on servers of the point's size.
+
+    `ceiling`: the experiment of measure_ceiling. With one client each slice is `alone`, too, and both of
+    its loads last `alone_seconds` at most.
+    """
+    testbed = Layout.of(study)
+    check_stores(experiment, testbed)
+    _measure(study, experiment, ceiling, lambda point, hosts: store_place(point, hosts, testbed))
+
+
+def measure_many(study, experiment, ceiling) -> None:
+    """Measure a ring of the point's number of `nodes`, of `node_share` each, beside stores on large servers
+    (`servers` small_nodes, large_cassandra, large_mysql)."""
+    testbed = Layout.of(study)
+    _measure(study, experiment, ceiling, lambda point, hosts: server_place(point, hosts, testbed))
+
+
+def measure_rings(study, experiment, ceiling) -> None:
+    """Measure rings of as many nodes as each arm has hosts, of `node_share` each."""
+    _measure(study, experiment, ceiling, ring_place)
+
+
+def measure_stages(study, experiment, ceiling) -> None:
+    """Measure Cassandra with each number of threads a stage, and how many of its tasks work and wait meanwhile:
+    the metrics of stages.queue, and the samples themselves as the series `stages`."""
+    _measure(study, experiment, ceiling, threads_place, watch=sampled)
+
+
+def store_place(point, hosts: list[str], testbed: Layout) -> Place:
+    """A store on that of its hosts that is of the point's size."""
+    host = hosts[list(SERVER_OF).index(point.cores)]
+    return Place(point, {host: point.params[f"{experiments.size_of(point)}_share"]},
+                 lambda lab: experiments.new_store(lab, point, testbed, host))
+
+
+def server_place(point, hosts: list[str], testbed: Layout) -> Place:
+    """The ring on as many hosts as it has nodes, or a store on its large server."""
+    if point.servers == SMALL_NODES:
+        return ring_place(point, hosts[:point.nodes])
+    return Place(point, {hosts[0]: point.large_share}, lambda lab: experiments.new_store(
+        lab, point, testbed, hosts[0], store=point.servers.removeprefix("large_")))
+
+
+def ring_place(point, hosts: list[str]) -> Place:
+    """A node of a ring on each host."""
+    return Place(point, dict.fromkeys(hosts, point.node_share), lambda lab: experiments.new_ring(lab, point, hosts))
+
+
+def threads_place(point, hosts: list[str]) -> Place:
+    """A node of Cassandra on a large server."""
+    def new(lab):
+        node = Cassandra(lab.host(hosts[0]), version=point.version, stage_threads=point.stage_threads,
+                         stage_samples_ms=point.stage_samples_ms).up()
+        node.create_table()
+        return node
+
+    return Place(point, {hosts[0]: point.large_share}, new)
+
+
+def sampled(measure, one, target, frames: list):
+    """Make a slice's load; its metrics get those of its stage, and `frames` the samples."""
+    begun = stages.begin(target)
+    load, metrics = measure()
+    last = load.started + (load.rows["started_s"] + load.rows["seconds"]).max()
+    frame, samples = stages.since(target, begun, load.started, last)
+    frames.append(frame.assign(stage_threads=one.arm, slice=one.number))
+    return load, metrics | stages.queue(frame, samples, STAGES[one.point.op])
+
+
+def _measure(study, experiment, ceiling, place, watch=None) -> None:
+    """Measure each point's arms. `place(point, hosts)`: the Place of an arm. `watch(measure, slice, target,
+    frames)` returns what `measure()` does, the load and its metrics, with further ones."""
+    check(experiment)
+    for point in experiment.remaining():
+        with study.attempt(point) as attempt:
+            slices, servers, frames = attempt.slices(point.slices), {}, []
+            for one in slices:
+                if one.arm not in servers:
+                    servers |= _servers(attempt, slices if attempt.at_once else [one], place)
+                target, shares = servers[one.arm]
+                measure = partial(experiments.measure_server, attempt.lab, one.point, target, ceiling)
+                with attempt.lab.only(CLIENT, *shares):
+                    load, one.metrics = watch(measure, one, target, frames) if watch else measure()
+                one.rows = load.rows
+            series = {"series": {"stages": pd.concat(frames, ignore_index=True)}} if frames else {}
+            attempt.record_slices(slices, **series, facts={
+                arm: target.facts_when_warm for arm, (target, _) in servers.items()}, arm_metrics={
+                arm: {**target.warmth.metrics, "client_limited": max(
+                    one.metrics["client_limited"] for one in slices if one.arm == arm)}
+                for arm, (target, _) in servers.items()})
+
+
+class Servers(dict):
+    """{arm: its servers, warm}, which end together."""
+
+    def with_all(self, lab, places: dict) -> "Servers":
+        """With those of `places`, {arm: Place}, that were not up: a point may have fewer arms than the next
+        one of its set-up."""
+        lacking = {arm: one for arm, one in places.items() if arm not in self}
+        if lacking:
+            self.update(zip(lacking, experiments.warm_places(lab, list(lacking.values()))))
+        return self
+
+    def destroy(self) -> None:
+        for target in reversed(self.values()):
+            target.destroy()
+
+
+def _servers(attempt, slices, place) -> dict:
+    """{arm: (its servers, warm, and {host: share})} of the slices' arms, on the shares of their points."""
+    places = {one.arm: place(one.point, one.hosts) for one in slices}
+    arm = None if attempt.at_once else slices[0].arm
+    found = attempt.setup(lambda lab: Servers().with_all(lab, places), arm=arm).with_all(attempt.lab, places)
+    for one in places.values():
+        for host, share in one.shares.items():
+            if attempt.lab.host(host).limits["quota"] != share:     # of another point of this set-up
+                attempt.lab.limit(host, share)
+    return {arm: (found[arm], one.shares) for arm, one in places.items()}

@@ -1,0 +1,50 @@
+"""How many tasks work and wait in the stages of a Cassandra node, over time.
+
+A node with the setting `stage_samples_ms` writes them itself: see on_host/StageSampler.java.
+"""
+
+import time
+
+from labbook.systems.cassandra.config import STAGES_FILE as FILE   # in the node's home
+
+COLUMNS = ("at_s", "stage", "active", "waiting")
+
+
+def begin(node) -> tuple[int, float]:
+    """Where the samples from now on begin, for `since`: their place in the file, and how far the host's
+    clock is ahead of ours, in s, as closely as an SSH command tells it."""
+    before = time.time()
+    size, now = node.run("sh", "-c", f"stat -c %s {node.home / FILE}; date +%s.%N").stdout.split()
+    return int(size), float(now) - (before + time.time()) / 2
+
+
+def since(node, begun: tuple[int, float], first: float, last: float):
+    """DataFrame of the samples from `first` to `last`, in s since 1970 by our clock: COLUMNS, a row a stage
+    with tasks (at_s: since `first`), and the number of samples. `begun`: of `begin`."""
+    size, ahead = begun
+    text = node.run("tail", "-c", f"+{size + 1}", node.home / FILE).stdout
+    return parse(text, first + ahead, last + ahead)
+
+
+def parse(text: str, first: float, last: float):
+    """(DataFrame, number of samples) of the lines between two times; the first and the last line may be cut."""
+    import pandas as pd
+
+    rows, samples = [], 0
+    for line in text.splitlines(keepends=True):
+        at, *stages = line.split() if line.endswith("\n") else [""]
+        if not at.isdigit() or not first <= int(at) / 1000 <= last:
+            continue
+        samples += 1
+        for name, active, waiting in (stage.rsplit(":", 2) for stage in stages):
+            rows.append((int(at) / 1000 - first, name, int(active), int(waiting)))
+    return pd.DataFrame(rows, columns=list(COLUMNS)), samples
+
+
+def queue(frame, samples: int, stage: str) -> dict:
+    """Of a stage, over all samples: stage_active and stage_waiting, tasks that are worked on and that wait,
+    on average; stage_most_waiting."""
+    own = frame[frame["stage"] == stage]
+    return {"stage_active": float(own["active"].sum()) / max(samples, 1),
+            "stage_waiting": float(own["waiting"].sum()) / max(samples, 1),
+            "stage_most_waiting": int(own["waiting"].max()) if len(own) else 0, "stage_samples": samples}
