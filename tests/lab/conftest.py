@@ -14,10 +14,11 @@ def pair():
         yield lab
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick_to_start():
     """Cassandra's nodes start in half of the processor's time, to be slower later: where nothing is
-    measured. The pages' tests have them as they are."""
+    measured. The pages' tests have them as they are, and so do unit tests that the same process
+    runs after these: by module, since a session ends with its process."""
     as_it_is = cassandra_config.jvm_options
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cassandra_config, "jvm_options",
