@@ -97,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _run(commands)
     _book(commands)
+    _rows(commands)
     _lab(commands)
     _machine(commands)
     _new(commands)
@@ -182,6 +183,22 @@ Exit code 1: a decided verdict turned round.""")
                              "published:MACHINE, or a path to a claims.json or a folder of them")
     compare.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     compare.add_argument("--json", action="store_true", help=_JSON)
+
+
+def _rows(commands):
+    rows = _command(commands, "rows", "records:rows", "print raw rows that were measured here, as CSV", """
+  labbook rows wan_keystone                                      what is recorded
+  labbook rows wan_keystone response rtt_ms=100 repeat=1 > rows.csv
+  labbook rows cassandra_elasticity disk load=read --series requests
+Several points: a column in front for each parameter in which they differ.""")
+    rows.add_argument("study", metavar="STUDY")
+    rows.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help="default: list what is recorded")
+    rows.add_argument("values", nargs="*", metavar="NAME=VALUE", help="a parameter, or repeat: points that have "
+                      "this value (default: all)")
+    rows.add_argument("--series", metavar="NAME", help="a series of the points instead of their rows")
+    rows.add_argument("--list", action="store_true", help="list experiments, parameters, values and series")
+    rows.add_argument("--environment", metavar="FILE", default=_LOCAL,
+                      help=f"where it was measured: this machine or your own hosts (default: {_LOCAL})")
 
 
 def _lab(commands):

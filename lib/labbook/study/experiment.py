@@ -160,10 +160,26 @@ class Experiment:
         """The failure records of points without a valid record."""
         return self.study.run.failures(self)
 
-    def rows(self, point):
-        """DataFrame of the raw rows of a point; InputError if it was not measured on this machine."""
-        return self.study.records(self.name).rows(point.key)
+    def rows(self, point=None, /, **parameters):
+        """DataFrame of the raw rows of a point: of a Point, or of the one recorded point with these
+        parameters, such as `rows(clients=90, op="read", repeat=1)`; of a paired parameter's value those of
+        that arm. InputError when no point on this machine has them, and when several do."""
+        return self._raw(point, parameters)
 
-    def series(self, point, name: str):
-        """DataFrame of a named series of a point; InputError without one on this machine."""
-        return self.study.records(self.name).series(point.key, name)
+    def series(self, point, name=None, /, **parameters):
+        """DataFrame of a named series of a point: `series(point, "disk")`, or
+        `series("disk", clients=90, repeat=1)`, which chooses as `rows` does."""
+        if name is None:
+            point, name = None, point
+        return self._raw(point, parameters, name)
+
+    def _raw(self, point, parameters: dict, series=None):
+        from labbook.study import choosing
+
+        records = self.study.records(self.name)
+        if point is None:
+            return choosing.rows(records, choosing.of_experiment(self, parameters), parameters, series)
+        if parameters:
+            raise InputError("a point, and parameters beside it", key=f"experiment {self.name}",
+                             allowed="either a point or its parameters")
+        return records.rows(point.key) if series is None else records.series(point.key, series)

@@ -1,0 +1,72 @@
+"""rows: the raw rows of recorded points."""
+
+import sys
+
+from labbook import paths
+from labbook.checks import did_you_mean
+from labbook.errors import InputError
+
+
+def rows(given) -> int:
+    """Print raw rows as CSV, or what is recorded."""
+    from labbook.pipeline.sources import notebooks
+    from labbook.study import choosing
+    from labbook.study.study import Study
+
+    name, = notebooks.selected([given.study])
+    study = Study(name, given.environment)
+    if given.list or given.experiment is None:
+        if given.values or given.series:
+            raise InputError("a list has no rows to choose", key="--list", allowed="without NAME=VALUE and --series")
+        print(_listing(study, [_experiment(study, given.experiment)] if given.experiment else _recorded(study)))
+        return 0
+    records = study.records(_experiment(study, given.experiment))
+    metas = choosing.all_of(records)
+    wanted = {one: choosing.from_text(metas, one, text) for one, text in map(_split, given.values)}
+    found = choosing.chosen(metas, wanted, given.experiment)
+    choosing.table(records, found, wanted, given.series).to_csv(sys.stdout, index=False)
+    return 0
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"{text!r} names no value", allowed="NAME=VALUE, such as clients=90")
+    return name, value
+
+
+def _recorded(study) -> list[str]:
+    """Names of the experiments with records on this machine, or on the environment's hosts."""
+    folder = paths.records_dir() / study.place / study.name
+    found = sorted(one.name for one in folder.glob("*") if one.is_dir() and study.records(one.name).keys())
+    if not found:
+        raise InputError("nothing is recorded on this machine: published results have no raw rows", key=study.name,
+                         allowed=f"after `labbook run {study.name}`")
+    return found
+
+
+def _experiment(study, name: str) -> str:
+    known = _recorded(study)
+    if name not in known:
+        raise InputError(f"nothing is recorded of such an experiment{did_you_mean(name, known)}",
+                         key=f"{study.name}: {name}", allowed=known)
+    return name
+
+
+def _listing(study, experiments: list[str]) -> str:
+    """Each experiment with its number of points, the values of the parameters that vary, the others, and the
+    names of its series."""
+    from labbook.study import choosing
+
+    lines = []
+    for name in experiments:
+        metas = choosing.all_of(study.records(name))
+        values = choosing.values_of(metas)
+        several = {one: each for one, each in values.items() if len(each) > 1}
+        lines.append(f"{name}: {len(metas)} point{'s' * (len(metas) != 1)}")
+        lines += [f"  {one}: {', '.join(map(str, each))}" for one, each in several.items()]
+        same = [f"{one}={each[0]}" for one, each in values.items() if one not in several and each]
+        lines += [f"  the same in all: {' '.join(same)}"] if same else []
+        series = sorted({one for meta in metas for one in meta.get("series", {})})
+        lines += [f"  series: {', '.join(series)}"] if series else []
+    return "\n".join(lines)
