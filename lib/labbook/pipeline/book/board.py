@@ -3,6 +3,7 @@ the state of the notebooks. All text is escaped; labelled cells stack on a phone
 """
 
 import html
+import json
 
 from labbook.claims import claims
 from labbook.claims.verdict import badge, earlier, faint, here, on_disk, tendency_words
@@ -11,7 +12,7 @@ from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.publishing import outcomes
 from labbook.pipeline.running.status import machine_words, state_words
 from labbook.pipeline.sources import notebooks
-from labbook.study import published_verdicts
+from labbook.study import published, published_verdicts
 
 _UP = "../"  # from a page in book/ to notebooks/
 
@@ -27,9 +28,17 @@ def board(found, texts) -> str:
     if not parts:
         return "No claims yet.\n"
     every = [one for rows in found.values() for one in rows]
-    return raw(f'<div class="labbook-board">{FILTERS}<p class="labbook-found" role="status">'
+    machines = {machine: _machine_name(one["study"], machine) for one in every for machine in one["machines"]}
+    return raw(f'<div class="labbook-board" data-machines="{_escape(json.dumps(machines))}">{FILTERS}<p class="labbook-found" role="status">'
                f'{counted(every)}</p>{"".join(parts)}</div>\n'
                '<script src="../_static/js/board.js" defer></script>')
+
+
+def search_index(found) -> str:
+    """A script with what the search page looks claims up in: [study, id, statement, verdict, page's title]."""
+    entries = [[study, one["id"], one["statement"], one["verdict"] or outcomes.NOT_JUDGED, title(study)]
+               for study, rows in found.items() for one in rows]
+    return f"window.labbookClaims = {json.dumps(entries, ensure_ascii=False)};\n"
 
 
 def _study(study, rows, text) -> str:
@@ -56,7 +65,8 @@ def _claim(study, one, link, text) -> str:
              _escape(claims.paper_words(one["paper"])),
              "<br/>".join([_escape(here(one)), *lines] if here(one) else lines), answer(one))
     return (f'<tr id="claim-{study}-{_escape(one["id"])}" data-verdict="{kind}" data-owner="{one["owner"]}" '
-            f'data-headline="{"yes" if one["headline"] else "no"}">'
+            f'data-headline="{"yes" if one["headline"] else "no"}" data-run="{_run(one)}" '
+            f'data-machines="{_escape(" ".join(one["machines"]))}">'
             + "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(HEADS, cells)) + "</tr>")
 
 
@@ -69,7 +79,22 @@ def answer(one) -> str:
         day = (one["conditions"].get("to") or "")[:10]
         where = published_verdicts.words(one["study"], one["from_set"]).partition(",")[0]
         parts.append(faint(f"published: {day}, {where}", link))
+    if one["beside"]:
+        link = published_verdicts.address(one["study"], one["beside"]["set"])
+        parts.append(faint(f"published: {one['beside']['verdict']} ({outcomes.agreement(one['verdict'], one['beside']['verdict'])})", link))
     return "<br/>".join(part for part in parts if part)
+
+
+def _machine_name(study, machine) -> str:
+    """A kind of machine for readers; this machine's, of which nothing is published, as its folder would be named."""
+    return published_verdicts.words(study, machine) if machine in published.sets(study) else machine
+
+
+def _run(one) -> str:
+    """Whose verdict a row shows, for a filter: that of the last run "here", a "published" one, or "none"."""
+    if outcomes.says_nothing(one):
+        return "none"
+    return "published" if one["run"] == "published" else "here"
 
 
 def bar(rows, size="") -> str:

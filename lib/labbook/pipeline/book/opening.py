@@ -25,7 +25,13 @@ def opening(study: str, rows: list[dict]) -> str:
         return ""
     lines = [("The paper", about(study).get("claim")), ("Found here", _found(rows)), ("How sure", _sure(study, rows))]
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines if text)
-    return _meta(study, rows) + raw(f'<div class="labbook-answer"><dl>{listed}</dl>{headlines(study, rows)}{_japanese(study, rows)}</div>')
+    top = f'<div class="labbook-answer"><dl>{listed}</dl>{headlines(study, rows)}{_japanese(study, rows)}</div>'
+    return _meta(study, rows) + raw(top) + _cited(study)
+
+
+def _cited(study) -> str:
+    """Markdown: the paper as a citation, which leads to its entry among the references."""
+    return f"\nThe paper: {{cite:t}}`{study}`.\n" if (paths.papers(study) / "paper.yml").is_file() else ""
 
 
 def _meta(study, rows) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import InputError
-from labbook.pipeline.book import board, compare_page, disk_models, downloads, front
+from labbook.pipeline.book import bibliography, board, compare_page, disk_models, downloads, front, what_held
 from labbook.pipeline.book.opening import opening
 from labbook.pipeline.book.page_dress import dressed
 from labbook.pipeline.executing import pages
@@ -51,9 +51,11 @@ def _studies() -> dict:
     found = {study: of_study for study, of_study in rows.items() if of_study}
     tables = {"summary": front.summary(found), "cards": front.cards(found),
               "board": board.board(found, texts), "compare": compare_page.page(found), "disk_models": disk_models.page(),
-              "ran": board.ran(texts),
+              "ran": board.ran(texts), "what_held": what_held.page(found),
               "status": board.status([r for r in status.write() if r["study"] in texts])}
-    return wanted | {f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}
+    wanted["book/_assets/js/claims_index.js"] = board.search_index(found).encode()
+    return wanted | {f"{GENERATED}/papers.bib": bibliography.papers().encode()} | {
+        f"{GENERATED}/{name}.md": text.encode() for name, text in tables.items()}
 
 
 def _code(study) -> dict:

@@ -19,6 +19,7 @@ NOT_JUDGED = "not judged yet"
 def of_study(study: str) -> list[dict]:
     """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, and its
     `rule`, `compared` (what is over what), `from_set` (the machine whose published verdict stands here, or
+    None), `beside` (of a claim that the last run here measured: the published verdict with its `set`, or
     None), `machines` ({machine: verdict's word}, those on which it was measured)."""
     sets = published_verdicts.by_machine(study)
     stands = published_verdicts.stands(sets)
@@ -34,8 +35,17 @@ def of_study(study: str) -> list[dict]:
             "run": "published" if stand else own.get("run") or own.get("profile"),
             "tendency": shown.get("tendency"), "compared": compared.words(study, claim),
             "from_set": stand["set"] if stand else None,
+            "beside": stands.get(own["id"]) if not stand and own.get("run") != "published" else None,
             "machines": _machines(own, {machine: each.get(own["id"]) for machine, each in sets.items()})})
     return rows
+
+
+def agreement(own: str, published: str) -> str:
+    """How the verdict of the last run here is to the published one: "agrees", "disagrees", or which is open."""
+    decided = [word in DECIDED for word in (own, published)]
+    if all(decided):
+        return "agrees" if own == published else "disagrees"
+    return "not decided here" if decided[1] else "decided here only" if decided[0] else "open in both"
 
 
 def says_nothing(one: dict) -> bool:

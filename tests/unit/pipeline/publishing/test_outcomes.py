@@ -37,6 +37,15 @@ def test_a_run_that_measured_has_its_own_verdict(published_study):
     claims.store("demo", vars(published_study.judge("slower")) | {"verdict": rules.OPEN})
     one, = outcomes.of_study("demo")
     assert (one["verdict"], one["run"], one["from_set"]) == (rules.OPEN, "quick", None)
+    assert (one["beside"]["verdict"], one["beside"]["set"]) == (rules.REPLICATED, HERE)
+
+
+@pytest.mark.parametrize("own, published, words", [
+    (rules.REPLICATED, rules.REPLICATED, "agrees"), (rules.NOT_REPLICATED, rules.REPLICATED, "disagrees"),
+    (rules.OPEN, rules.REPLICATED, "not decided here"), (rules.REPLICATED, rules.OPEN, "decided here only"),
+    (rules.OPEN, rules.OPEN, "open in both")])
+def test_a_row_says_whether_the_published_verdict_agrees(own, published, words):
+    assert outcomes.agreement(own, published) == words
 
 
 def test_the_page_of_a_run_that_measured_nothing_shows_the_published_verdict(published_study, make, monkeypatch, root):
