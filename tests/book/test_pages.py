@@ -1,6 +1,7 @@
 """The built book in a real browser, from the disk: on a desk, on a phone, with a keyboard."""
 
 import json
+from urllib.parse import quote
 
 import pytest
 from browser import DESK, PHONE, size, visit
@@ -98,6 +99,39 @@ def test_the_search_finds_from_the_disk(driver, book):
         lambda d: d.find_elements(By.CSS_SELECTOR, "#search-results li a[href*='cms_scalability']"))
     assert not seen.complaints and not seen.abroad
     assert not [e for e in driver.get_log("browser") if e["level"] == "SEVERE"]
+
+
+def test_the_search_finds_claims_and_sections_with_all_words(driver, book):
+    statement = _judged(book)[0]["statement"]
+    words = " ".join(statement.rstrip(".").split()[:4])
+    visit(driver, (book / "search.html").as_uri() + f"?q={quote(words)}")
+    found = WebDriverWait(driver, 10).until(
+        lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='board.html#claim-']"))
+    assert statement in [link.text for link in found]
+    visit(driver, (book / "search.html").as_uri() + "?q=clients+ceiling")
+    WebDriverWait(driver, 10).until(
+        lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='.html#']:not([href*='#claim-'])"))
+
+
+def test_the_board_has_its_filters_in_its_address(driver, book):
+    visit(driver, board(book))
+    Select(driver.find_element(By.NAME, "owner")).select_by_value("ours")
+    assert "owner=ours" in driver.current_url
+    visit(driver, board(book) + "?owner=ours&run=nonsense")
+    assert Select(driver.find_element(By.NAME, "owner")).first_selected_option.get_attribute("value") == "ours"
+    shown = driver.find_elements(By.CSS_SELECTOR, "tr[data-owner]:not([hidden])")
+    assert shown and {row.get_attribute("data-owner") for row in shown} == {"ours"}
+
+
+def test_on_paper_nothing_is_folded(driver, book):
+    visit(driver, board(book))
+    closed = "return document.querySelectorAll('details:not([open])').length"
+    before = driver.execute_script(closed)
+    assert before
+    driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert not driver.execute_script(closed)
+    driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(closed) == before
 
 
 def test_the_board_shows_every_judged_claim_and_links_to_it(driver, book):

@@ -33,6 +33,9 @@
     .map(one => [one, words[one] || one]));
   const owner = choice("owner", "Claims", [["paper", "the papers'"], ["ours", "ours"]]);
   const headline = choice("headline", "Headline", [["yes", "only"]]);
+  const run = choice("run", "Result", [["here", "of the last run here"], ["published", "published"], ["none", "none yet"]]);
+  const machine = choice("machine", "Machine", Object.entries(JSON.parse(board.dataset.machines)));
+  const filters = [study, verdict, owner, headline, run, machine];
   const fold = document.createElement("button");
   fold.type = "button";
   fold.addEventListener("click", () => {
@@ -51,6 +54,8 @@
     return (!verdict.value || row.dataset.verdict === verdict.value) &&
       (!owner.value || row.dataset.owner === owner.value) &&
       (!headline.value || row.dataset.headline === headline.value) &&
+      (!run.value || row.dataset.run === run.value) &&
+      (!machine.value || row.dataset.machines.split(" ").includes(machine.value)) &&
       (!study.value || row.closest("details").dataset.study === study.value);
   }
 
@@ -66,8 +71,24 @@
       one.hidden = !some;
       if (filtered && some) one.open = true;
     }
+    remember();
     found.textContent = filtered ? `${shown} of ${rows.length} claims` : `${rows.length} claims`;
     name();
+  }
+
+  // Filters are in the address, so that a link to a filtered board can be given away.
+  function remember() {
+    const given = new URLSearchParams(filters.filter(one => one.value).map(one => [one.name, one.value]));
+    const address = `${location.pathname}${given.size ? `?${given}` : ""}${location.hash}`;
+    try { history.replaceState(null, "", address); } catch (_) { /* a page from a disk may not, in some browsers */ }
+  }
+
+  function recall() {
+    const given = new URLSearchParams(location.search);
+    for (const one of filters) {
+      const value = given.get(one.name) || "";
+      if ([...one.options].some(option => option.value === value)) one.value = value;
+    }
   }
 
   function go() {
@@ -75,7 +96,7 @@
     const row = id && document.getElementById(id);
     if (!row || !board.contains(row)) return;
     if (row.hidden) {
-      for (const select of [study, verdict, owner, headline]) select.value = "";
+      for (const select of filters) select.value = "";
       show();
     }
     const details = row.closest("details");
@@ -85,6 +106,7 @@
   }
 
   studies.forEach(one => { one.open = false; one.addEventListener("toggle", name); });
+  recall();
   show();
   window.addEventListener("hashchange", go);
   go();
