@@ -158,6 +158,14 @@ def _book(commands):
                       help="keep what is published, and let it stand for today's code")
     kept.add_argument("--judge", action="store_true",
                       help="keep what is published, and judge it by today's rules")
+    _archive(commands)
+
+
+def _archive(commands):
+    archive = _command(commands, "archive", "book:archive",
+                       "pack what is published of studies, with raw rows, for an archive (RO-Crate)", """
+  labbook archive cms_scalability    into build/archive/labbook-cms_scalability.zip""")
+    archive.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
 
 
 def _claims(commands):

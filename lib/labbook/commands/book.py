@@ -141,6 +141,15 @@ def publish(given) -> int:
     return 0
 
 
+def archive(given) -> int:
+    from labbook.pipeline.publishing import archive
+    from labbook.pipeline.sources import notebooks
+
+    for study in notebooks.selected(given.studies):
+        print(archive.archive(study))
+    return 0
+
+
 def new(given) -> int:
     from labbook import paths
     from labbook.pipeline.sources import new

@@ -1,0 +1,73 @@
+"""What is published of a study as a zipped RO-Crate, with the raw rows that this machine has."""
+
+import hashlib
+import json
+import zipfile
+
+import pytest
+
+from labbook.errors import InputError
+from labbook.pipeline.publishing import archive, publish
+
+PAPER = """title: 速さの研究
+translation: A study of speed
+year: 2010
+authors:
+  - {name: 山田 太郎, romanised: Taro Yamada}
+"""
+
+
+@pytest.fixture
+def study(make, measure, root):
+    study, speed = make(repeats=6)
+    measure(study, speed, lambda point: 0.02 if point.system == "a" else 0.01)
+    study.complete()
+    (root / "data/papers/demo/paper.yml").write_text(PAPER)
+    publish.export(study, "quick")
+    return study
+
+
+def packed(path):
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def test_a_crate_lists_each_of_its_files_with_its_digest(study):
+    files = packed(archive.archive("demo"))
+    about = json.loads(files.pop(archive.METADATA))
+    by_id = {one["@id"]: one for one in about["@graph"]}
+    assert about["@context"] == "https://w3id.org/ro/crate/1.1/context"
+    assert by_id[archive.METADATA]["about"] == {"@id": "./"}
+    assert {part["@id"] for part in by_id["./"]["hasPart"]} == set(files)
+    for name, data in files.items():
+        assert by_id[name]["sha256"] == hashlib.sha256(data).hexdigest() and by_id[name]["contentSize"] == str(len(data))
+    references = [value["@id"] for one in about["@graph"] for value in one.values() if isinstance(value, dict)]
+    assert {one for one in references if not one.startswith("https:")} <= {*by_id, "LICENSE"}
+    assert by_id["#demo"]["name"] == "速さの研究" and by_id["./"]["datePublished"].count("-") == 2
+
+
+def test_a_crate_has_the_published_sets_and_the_raw_rows_of_their_points(study):
+    files = packed(archive.archive("demo"))
+    records = [name for name in files if name.startswith("records/")]
+    assert len(records) == len(study.experiments["speed"].points())
+    assert any(name.startswith("published/") and name.endswith("/speed.parquet") for name in files)
+    assert "paper/claims.yml" in files
+
+
+def test_a_point_that_was_measured_again_is_not_the_published_one(study, measure):
+    speed = study.experiments["speed"]
+    point = speed.points()[0]
+    study.records("speed").path(point.key).unlink()
+    measure(study, speed, lambda point: 0.03)
+    assert f"records/speed/{point.key}.parquet" not in packed(archive.archive("demo"))
+
+
+def test_the_same_files_give_the_same_bytes(study):
+    first = archive.archive("demo").read_bytes()
+    assert archive.archive("demo").read_bytes() == first
+
+
+def test_a_study_without_published_results_has_nothing_to_archive(make, root):
+    make()
+    with pytest.raises(InputError, match="nothing is published"):
+        archive.archive("demo")
