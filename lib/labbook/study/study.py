@@ -9,7 +9,7 @@ from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
 from labbook.errors import InputError
-from labbook.study import provenance
+from labbook.study import given, provenance
 from labbook.study.attempt import Attempt
 from labbook.study.experiment import Experiment
 from labbook.study.fingerprint import Fingerprint, fingerprint
@@ -26,7 +26,8 @@ class Study:
 
     environment: path of an environment file, relative to the checkout's root. bring_up: function of
     (lab.yml, environment file) that returns a running lab; by default `labbook.lab.Lab.up`.
-    InputError for an unknown study and for an invalid claims.yml.
+    InputError for an unknown study, an invalid claims.yml, and in a notebook for parameters that it does
+    not have or of a wrong type.
     """
 
     def __init__(self, name: str, environment="environments/local.yml", *, bring_up=None):
@@ -34,6 +35,7 @@ class Study:
         self.folder = paths.papers(name)
         if not self.folder.is_dir():
             raise _no_study(name, self.folder)
+        given.check(name)
         self.claim_entries = claims.load(name)
         self.run = Run(self)
         self.experiments = {}

@@ -1,12 +1,12 @@
-"""The notebooks of the book, in the order of its table of contents, and their cells."""
+"""The notebooks of the book, in the order of its table of contents."""
 
-import json
 import re
 from pathlib import Path
 
 from labbook import paths
 from labbook.checks import did_you_mean, load_yaml
 from labbook.errors import InputError
+from labbook.study.notebook import read, source, tags
 
 _NOTEBOOK = re.compile(r"^(?:\./)?notebooks/([^/]+?)(?:\.ipynb)?$")
 
@@ -67,29 +67,6 @@ def no_study(name: str, known) -> InputError:
                           f"{'exist' if len(there) > 1 else 'exists'}, {' and '.join(missing)} "
                           f"{'are' if len(missing) > 1 else 'is'} missing")
     return InputError(f"no study {name!r}{did_you_mean(name, known)}", allowed=known)
-
-
-def read(path: Path) -> dict:
-    """A notebook's JSON; InputError when it is missing or not a notebook of format 4."""
-    try:
-        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("no such notebook", file=path) from None
-    except ValueError as error:
-        raise InputError(f"not a notebook: {error}", file=path) from None
-    if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:
-        raise InputError("not a notebook of format 4", file=path)
-    return notebook
-
-
-def source(cell: dict) -> str:
-    """The source of a cell, which is stored as one string or as a list of lines."""
-    text = cell.get("source", "")
-    return text if isinstance(text, str) else "".join(text)
-
-
-def tags(cell: dict) -> list[str]:
-    return cell.get("metadata", {}).get("tags", [])
 
 
 def title(notebook: dict) -> str | None:

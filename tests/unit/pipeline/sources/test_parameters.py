@@ -69,36 +69,6 @@ def test_a_wrong_full_profile_names_its_file(book, full, said):
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize("code, said", [
-    ("n = 1 + len('a')", "n"),
-    ("import os", "line 1"),
-    ("a, b = 1, 2", "line 1"),
-    ("n = ", "line 1"),
-])
-def test_a_parameters_cell_of_anything_but_literals_is_refused(code, said):
-    with pytest.raises(InputError) as error:
-        parameters.literals(code, "x.ipynb")
-    assert "x.ipynb" in str(error.value) and said in str(error.value)
-
-
-def test_annotations_comments_negatives_and_none_are_literals():
-    code = "a: int = 1  # how many\nb = -0.5\nc = None\nd = {'x': [1]}\ne = (1, 2)"
-    assert parameters.literals(code, "") == {"a": 1, "b": -0.5, "c": None, "d": {"x": [1]},
-                                             "e": (1, 2)}
-
-
-def test_an_empty_list_is_refused_where_there_are_values():
-    with pytest.raises(InputError, match="nothing to measure.*1, 2"):
-        parameters.check({"clients": []}, {"clients": [1, 2]}, "cms.ipynb")
-
-
-def test_a_mixed_list_takes_the_types_it_shows():
-    defaults = {"sizes": [1, "all"]}
-    assert parameters.check({"sizes": ["all", 3]}, defaults, "")
-    with pytest.raises(InputError, match="list of int or str"):
-        parameters.check({"sizes": [2.5]}, defaults, "")
-
-
 def test_a_study_without_parameters_takes_none(book):
     book.study("plain", parameters="")
     with pytest.raises(InputError, match="no such parameter"):
