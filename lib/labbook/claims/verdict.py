@@ -10,6 +10,9 @@ from labbook.claims.comparison import matches
 from labbook.errors import InputError
 
 COLUMNS = ("Claim", "Paper", "Here", "Verdict")
+# Of a verdict's label: the variables of the book's style sheet, and colours for a notebook without it.
+COLOURS = {rules.REPLICATED: ("good", "#0b5f46", "#e2f4ed"), rules.NOT_REPLICATED: ("bad", "#8f2f10", "#fdebe1"),
+           rules.OPEN: ("open", "#6b4700", "#fdf3d7"), rules.NOT_TESTABLE: ("none", "#434d57", "#eceff2")}
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Verdict:
                   ("Measured on", measured_on(self.conditions))]
         disk = on_disk(self.conditions)
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
-                f"<p>{badge(self.verdict)} <strong>{_escape(self.statement)}</strong>"
+                f"<p>{_label(self.verdict)} <strong>{_escape(self.statement)}</strong>"
                 f"{'<br/>' * bool(disk) + disk}</p>{_described(lines)}</div>")
 
 
@@ -146,6 +149,16 @@ def badge(verdict: str | None) -> str:
     word = verdict or "not judged yet"
     kind = {rules.NOT_TESTABLE: "not-testable"}.get(word, word.replace(" ", "-"))
     return f'<span class="verdict verdict-{kind}">{_escape(word)}</span>'
+
+
+def _label(verdict: str | None) -> str:
+    """The badge with its colours in place, for notebooks that are read without the book's style sheet."""
+    if verdict not in COLOURS:
+        return badge(verdict)
+    name, ink, paper = COLOURS[verdict]
+    style = (f"color:var(--lb-{name},{ink});background:var(--lb-{name}-bg,{paper});"
+             "padding:.1em .65em;border-radius:1em;font-weight:600")
+    return badge(verdict).replace("<span ", f'<span style="{style}" ', 1)
 
 
 def ours(one: dict) -> str:
@@ -264,7 +277,7 @@ def _cells(one: dict, details: str = "") -> str:
     measured = _lines(_escape(here(one)), faint(one.get("compared") if one.get("n") else ""),
                       on_disk(one.get("conditions")) if one.get("n") else "")
     stands = one.get("published")
-    answer = _lines(badge(one["verdict"]), faint(tendency_words(one)),
+    answer = _lines(_label(one["verdict"]), faint(tendency_words(one)),
                     stands and faint(f"published: {published_words(stands)}", stands.get("link")))
     texts = _escape(claims.paper_words(one["paper"])), measured + details, answer
     return "".join(f'<td data-label="{name}">{text}</td>' for name, text in zip(COLUMNS[1:], texts))

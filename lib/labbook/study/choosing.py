@@ -75,7 +75,7 @@ def values_of(metas: list[dict]) -> dict[str, list]:
         for name, values in _values(meta).items():
             found.setdefault(name, {}).update({repr(value): value for value in values})
     found[REPEAT] = found.pop(REPEAT, {})
-    return {name: sorted(values.values(), key=_order) for name, values in found.items()}
+    return {name: sorted(values.values(), key=order) for name, values in found.items()}
 
 
 def varying(metas: list[dict], given=()) -> dict[str, list]:
@@ -153,7 +153,8 @@ def _plain(value) -> str:
         return repr(value)
 
 
-def _order(value):
+def order(value):
+    """The key by which a parameter's values are sorted: nothing, numbers, text."""
     return value is not None, isinstance(value, str), value if value is not None else 0
 
 

@@ -105,6 +105,16 @@ class Experiment:
         self._points = self.planned(repeats)
         self.arm_hosts = arm_hosts.ArmHosts.of(study, name, paired or {}, hosts)
 
+    def __repr__(self):
+        from labbook.study import shown
+
+        return shown.experiment(self)
+
+    def _repr_html_(self) -> str:
+        from labbook.study import shown
+
+        return shown.experiment_table(self)
+
     def points(self) -> list[Point]:
         """The declared points, and those of further repeats that are recorded: see labbook.study.ask."""
         run = self.study.run

@@ -22,7 +22,7 @@ def check(study: str) -> None:
     """InputError, with notebook, parameter and allowed values, for a parameter of the wrong type in the
     kernel's names, for an unknown name that papermill set, and for one in the parameters cell that looks
     like a parameter's. Text is parsed as YAML where the notebook has none, and put back."""
-    names = _names()
+    names = getattr(shell(), "user_ns", None)
     path = paths.notebook(study)
     if names is None or not path.is_file():
         return
@@ -39,10 +39,9 @@ def check(study: str) -> None:
             names[name] = _value(names[name], default, name, path)
 
 
-def _names() -> dict | None:
-    """The names of this process's notebook, None without one."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return None if shell is None else shell.user_ns
+def shell():
+    """The shell of this process's notebook, None without one."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def _value(value, default, name: str, path):

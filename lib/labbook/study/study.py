@@ -9,7 +9,7 @@ from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
 from labbook.errors import InputError
-from labbook.study import given, provenance
+from labbook.study import given, provenance, shown
 from labbook.study.attempt import Attempt
 from labbook.study.experiment import Experiment
 from labbook.study.fingerprint import Fingerprint, fingerprint
@@ -36,11 +36,18 @@ class Study:
         if not self.folder.is_dir():
             raise _no_study(name, self.folder)
         given.check(name)
+        shown.use(given.shell())
         self.claim_entries = claims.load(name)
         self.run = Run(self)
         self.experiments = {}
         make = bring_up or _bring_up
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
+
+    def __repr__(self):
+        return shown.study(self)
+
+    def _repr_html_(self) -> str:
+        return shown.study_table(self)
 
     def experiment(self, name: str, setup=None, vary=None, repeats=1, *,
                    leave_out=None, paired=None, hosts=None, serves=None) -> Experiment:

@@ -4,6 +4,7 @@ import copy
 import json
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,7 @@ from study_stand_ins import CLAIMS, FakeLab, notebook
 
 from labbook import paths
 from labbook.claims import claims
+from labbook.claims.verdict import COLOURS
 from labbook.errors import InputError
 
 
@@ -185,6 +187,20 @@ def test_a_section_is_judged_and_shown_as_one_table(make, measure):
     assert "one core" in "".join(rows[1].findall("td")[1].itertext())
     with pytest.raises(InputError, match="section 'sped', did you mean 'speed'.*speed, later"):
         study.verdicts("sped")
+
+
+def test_a_verdicts_label_has_its_colours_without_the_books_style_sheet(make, measure):
+    study, speed = make(repeats=6)
+    measure(study, speed, slow_a)
+    for shown in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
+        style = ElementTree.fromstring(shown).find(".//span[@class='verdict verdict-replicated']").get("style")
+        assert style.startswith("color:var(--lb-good,#0b5f46);background:var(--lb-good-bg,#e2f4ed);")
+
+
+def test_the_labels_colours_are_the_style_sheets():
+    sheet = (Path(__file__).parents[3] / "book/_assets/css/labbook.css").read_text()
+    for name, ink, paper in COLOURS.values():
+        assert f"--lb-{name}: {ink}; --lb-{name}-bg: {paper};" in sheet
 
 
 def test_a_rule_that_changed_after_the_data_says_so_on_the_page(make, measure):
