@@ -1,6 +1,7 @@
 # make book      the quick profile of every notebook, and the book      (STUDIES="a b", PROFILE=full)
 # make test      all tests                                             (PYTEST="-k delay -n 0")
 # make published the book from data/published/: no lab, no root
+# make pdf       the published book as one PDF, build/labbook.pdf: needs Chromium
 # make clean     take away .venv and build; records and downloads stay
 STUDIES ?=
 PROFILE ?= quick
@@ -9,12 +10,12 @@ PYTHON ?=
 LABBOOK := .venv/bin/labbook
 
 export PYTHON
-.PHONY: help book test published clean
+.PHONY: help book test published pdf clean
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
 help:
-	@sed -n '1,4s/^# //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n '1,5s/^# //p' $(firstword $(MAKEFILE_LIST))
 
 # A study that failed has its error on its page, so the book is built all the same; make fails at the end.
 book:
@@ -26,6 +27,10 @@ book:
 published:
 	@lib/bootstrap.sh
 	@$(LABBOOK) book --published
+
+pdf:
+	@lib/bootstrap.sh
+	@$(LABBOOK) book --published --pdf
 
 # Here a lab test that cannot run is a failure, not a skip.
 test:

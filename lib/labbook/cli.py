@@ -139,8 +139,10 @@ def _run(commands):
 def _book(commands):
     book = _command(commands, "book", "book:book", "build the book from the executed notebooks", """
   labbook book               into build/html
-  labbook book --published   make the pages from data/published first, without a lab""")
+  labbook book --published   make the pages from data/published first, without a lab
+  labbook book --pdf         also as one PDF, build/labbook.pdf""")
     book.add_argument("--published", action="store_true", help="make the pages from published summaries")
+    book.add_argument("--pdf", action="store_true", help="also print the whole book into build/labbook.pdf, by Chromium")
     status = _command(commands, "status", "book:status", "show the state of notebooks, labs and clouds")
     status.add_argument("-v", "--verbose", action="store_true",
                         help="also what is asked now, and an estimate for each claim that is open")

@@ -34,7 +34,7 @@ def _check_asking(given) -> None:
 
 
 def book(given) -> int:
-    from labbook.pipeline.book import build
+    from labbook.pipeline.book import build, pdf
     from labbook.pipeline.running import run
 
     code = 0
@@ -42,10 +42,14 @@ def book(given) -> int:
         code = run.run([], run.Asked(published=True))
         if code > 1:
             return code
+    if given.pdf:
+        pdf.program()
     first_page = build.build()
     for study in build.failed_pages():
         print(f"labbook: the page of {study} shows a failed run", file=sys.stderr)
     print(first_page)
+    if given.pdf:
+        print(pdf.build())
     return code
 
 

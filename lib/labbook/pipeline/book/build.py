@@ -25,11 +25,20 @@ def build() -> Path:
     digest = keys.tree_digest(staged)
     if first_page.is_file() and mark.is_file() and mark.read_text() == digest:
         return first_page
-    out = paths.build_dir() / "book"
-    log = paths.build_dir() / "logs" / "book.log"
+    out = sphinx(staged, "book")
+    mark.unlink(missing_ok=True)
+    mirror(out / "html", first_page.parent)
+    pages.write_atomically(mark, digest)
+    return first_page
+
+
+def sphinx(staged: Path, name: str, *builder: str) -> Path:
+    """Run jupyter-book over the stage into build/NAME and return the folder of what it made, a folder a
+    builder; LabbookError with the relevant lines of its log if it fails."""
+    out, log = paths.build_dir() / name, paths.build_dir() / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-c", _JUPYTER_BOOK, "build", str(staged), "--path-output", str(out),
-               "--warningiserror", "--keep-going"]
+               "--warningiserror", "--keep-going", *builder]
     with open(log, "w") as file:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
                               stderr=subprocess.STDOUT, cwd=staged,
@@ -37,10 +46,7 @@ def build() -> Path:
     if done.returncode:
         raise LabbookError(f"the book could not be built (log: {log})\n"
                            f"{tail(log.read_text())}")
-    mark.unlink(missing_ok=True)
-    mirror(out / "_build" / "html", first_page.parent)
-    pages.write_atomically(mark, digest)
-    return first_page
+    return out / "_build"
 
 
 def failed_pages() -> list[str]:
