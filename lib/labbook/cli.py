@@ -13,11 +13,19 @@ _COMMANDS = "labbook.commands"
 _ALL, _JSON = "default: all", "as JSON, for programs"
 _LOCAL = "environments/local.yml"
 _VERDICTS = ("replicated", "not replicated", "open", "not testable here", "not run", "not judged yet")
+_EPILOG = """`labbook COMMAND --help` explains a command.
+
+exit codes:
+  0    done
+  1    failed; `doctor`: something is missing; `compare`: a decided verdict turned round
+  2    wrong input: nothing was started
+  3    the time of `run --for` was up first; the same command goes on
+  130  Ctrl-C; 143 SIGTERM
+"""
 
 
 def main(argv=None) -> int:
-    """Run a command and return its exit code: 0 success, 1 failure, 2 wrong input, 3 the time of
-    --for was up first, 130 Ctrl-C."""
+    """Run a command and return its exit code: see _EPILOG."""
     given = parser().parse_args(argv)
     if not hasattr(given, "handler"):
         parser().print_help()
@@ -92,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="labbook",
         description="Replications of published infrastructure experiments on real servers.",
-        epilog="`labbook COMMAND --help` explains a command.")
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG)
     top.add_argument("--version", action="version", version=f"labbook {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _run(commands)
@@ -105,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(commands):
-    run = _command(commands, "run", "book:run", "run the notebooks whose pages are out of date", """
+    run = _command(commands, "run", "book:run", "run studies whose pages are out of date", """
   labbook run                                  every study, quick profile
   labbook run cms_scalability --profile full   one study, the paper's own sizes
   labbook run cms_scalability -p clients.clients '[1, 70]' -p clients.repeats 5
@@ -119,8 +127,8 @@ def _run(commands):
     run.add_argument("--profile", default="quick", choices=("quick", "full"),
                      help="quick: minutes; full: data/papers/STUDY/full.yml (default: quick)")
     run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], dest="given",
-                     metavar=("NAME", "VALUE"), help="a parameter of the notebook, or GROUP.NAME of "
-                     "a group; VALUE is YAML")
+                     metavar=("NAME", "VALUE"), help="a parameter of the notebook, or of one of its groups as "
+                     "GROUP.NAME; VALUE is YAML")
     run.add_argument("--force", action="store_true", help="run studies that are up to date, too")
     run.add_argument("--remeasure", action="store_true",
                      help="repeat measurements made by earlier code")
@@ -129,11 +137,11 @@ def _run(commands):
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
     run.add_argument("--until-decided", action="store_true",
-                     help="add repeats to the experiments of open claims until these are decided or would "
-                     "take longer than --for, which several studies share")
+                     help="repeat experiments until their claims have a verdict, or until --for is over, which "
+                     "several studies share")
     run.add_argument("--claims", choices=("headline", "paper", "all"),
-                     help="which claims --until-decided asks: what the paper's abstract says, the paper's own, "
-                     "or all (default: all)")
+                     help="which claims --until-decided is for: those of the paper's abstract, the paper's, or "
+                     "all (default: all)")
 
 
 def _book(commands):

@@ -51,5 +51,15 @@ class Stopped(LabbookError):
     """Work stopped early on request: the time limit passed, or only a plan was requested."""
 
 
+# Classes whose message alone says enough: LabbookError's, and what `labbook run` finds of a notebook.
+OWN = {"LabbookError", "InputError", "LabError", "Lost", "SystemFailure", "Stopped", "PointsFailed", "Left",
+       "KernelDied", "Incomplete", "NotebookError"}
+
+
+def in_words(kind: str, message: str) -> str:
+    """An error of a class of this name in words: its message, with the class where it is not labbook's own."""
+    return message if kind in OWN else f"{kind}: {message}"
+
+
 def _listed(allowed):
     return allowed if isinstance(allowed, str) else ", ".join(str(a) for a in allowed)

@@ -63,6 +63,12 @@ def test_a_run_of_five_studies_with_nothing_to_do_is_light(book):
     assert command("status")[1] == "0 []"
 
 
+def test_help_has_each_exit_code():
+    said = cli.parser().format_help()
+    for code in (0, run.WRONG_INPUT_CODE, run.PAUSED_CODE, 130):
+        assert re.search(rf"^  {code} ", said, re.M)
+
+
 @pytest.mark.parametrize("words, code, said", [
     (["run", "nothing"], 2, "no study 'nothing'"),
     (["run", "-p", "repeatz", "1"], 2, "did you mean 'repeats'"),

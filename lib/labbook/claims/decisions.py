@@ -43,13 +43,19 @@ def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUT
     shown = found or _between(numbers, bounds, median_interval(numbers).level)
     within = None if found is None else lies_within(shown.low, shown.high, low, high)
     if within is not None:
-        words = "the whole interval lies" if within else "no part of the interval lies"
+        words = (f"the whole interval lies {where(low, high, unit)}" if within else
+                 f"the claim needs a value {where(low, high, unit)}; the whole interval lies {_beyond(shown, low, high)}")
         by_ranks = ", by signed ranks: log ratios are taken to be symmetric" if symmetric else ""
-        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words} {where(low, high, unit)}{by_ranks}", shown,
-                       unit)
+        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words}{by_ranks}", shown, unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
     return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds),
                    look_needed(numbers, low, high, symmetric, bounds, outlying))
+
+
+def _beyond(shown, low, high) -> str:
+    """On which side of the bounds an interval lies of which no part is between them."""
+    return "above it" if low == -math.inf else "below it" if high == math.inf else (
+        "below these" if shown.high <= low else "above these")
 
 
 def _between(numbers, bounds, level, inward=0) -> Interval:

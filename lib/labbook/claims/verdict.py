@@ -2,11 +2,13 @@
 
 import html
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 
 from labbook.claims import claims, compared, rules
 from labbook.claims.comparison import matches
+from labbook.claims.statistics import LEVEL
 from labbook.errors import InputError
 
 COLUMNS = ("Claim", "Paper", "Here", "Verdict")
@@ -162,12 +164,15 @@ def _label(verdict: str | None) -> str:
 
 
 def ours(one: dict) -> str:
-    """The measured value in words: "2.4 times (2.1 to 2.6 at a level of 75 %, 3 repeats)"; may be empty."""
+    """The measured value in words: "2.4 times (2.1 to 2.6 at a level of 95 %, 6 repeats)"; may be empty. Where
+    repeats are too few for a verdict, "2.4 times (2.1 to 2.6 in 3 repeats)": that interval is their range."""
     if not one.get("n"):
         return ""
     head = _measured(one)
     if one["n"] == 1 or not _has_interval(one):
         return f"{head} ({rules.repeats(one['n'])})"
+    if one["level"] < LEVEL:
+        return f"{head} ({_ends(one)} in {one['n']} repeats)"
     return f"{head} ({_ends(one)} at a level of {math.floor(100 * one['level'])} %, {one['n']} repeats)"
 
 
@@ -194,8 +199,7 @@ def _ends(one) -> str:
 def brief(one: dict) -> str:
     """The measured value and its interval without level and repeats: "2.4 times (2.1 to 2.6)"; may be
     empty."""
-    head, at, _ = ours(one).partition(" at a level of")
-    return f"{head})" if at else head
+    return re.sub(r" (at a level of \d+ %,|in) \d+ repeats\)$", ")", ours(one))
 
 
 def here(one: dict) -> str:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from labbook.errors import InputError
+from labbook.errors import InputError, in_words
 
 
 def run(given) -> int:
@@ -26,8 +26,7 @@ def run(given) -> int:
 def _check_asking(given) -> None:
     """InputError for options of an ask that do not go together."""
     if given.claims and not given.until_decided:
-        raise InputError("it says which claims are asked until they are decided", key="--claims",
-                         allowed="together with --until-decided")
+        raise InputError("goes only together with --until-decided", key="--claims")
     if given.until_decided and _published():
         raise InputError("published results get no further repeats", key="--until-decided",
                          allowed="without LABBOOK_PUBLISHED")
@@ -66,7 +65,7 @@ def status(given) -> int:
         if given.verbose and row["board"]:
             print(f"\n{row['study']}: " + "\n  ".join(asking.lines(row["board"])))
         if row["error"]:
-            print(f"\n{row['study']}: {row['error']['name']}: {row['error']['message']}\n"
+            print(f"\n{row['study']}: {in_words(row['error']['name'], row['error']['message'])}\n"
                   f"  log: {row['error']['log']}")
     for lab in labs:
         print(f"\nlab {lab['id']} is up ({lab['study']}): {', '.join(lab['hosts'])}")

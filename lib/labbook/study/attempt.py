@@ -4,7 +4,7 @@ import traceback
 from collections import Counter
 from contextlib import ExitStack, suppress
 
-from labbook.errors import InputError, LabbookError, LabError, Stopped
+from labbook.errors import InputError, LabbookError, LabError, Stopped, in_words
 from labbook.lab import clock
 from labbook.study import noise, paired, provenance
 from labbook.study.experiment import COLUMNS
@@ -284,7 +284,7 @@ def _check_metrics(metrics: dict, point) -> None:
 
 
 def _message(error) -> str:
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    return in_words(type(error).__name__, str(error).partition("\n")[0])
 
 
 def _logs(error) -> list[str]:

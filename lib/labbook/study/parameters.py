@@ -12,6 +12,7 @@ from labbook.errors import InputError
 
 _NAMES = {int: "int", float: "float", str: "str", bool: "bool", list: "list", dict: "group",
           type(None): "None"}
+MANY = 20       # names of parameters that an error lists one by one
 
 
 def flat(values: dict) -> dict:
@@ -37,7 +38,16 @@ def unknown(name: str, known: list[str], file) -> InputError:
     ends = [one for one in known if one.rpartition(".")[2] == entry]
     near = did_you_mean(name, inside) or (
         f", did you mean {' or '.join(ends[:3])}?" if ends else did_you_mean(name, known))
-    return InputError(f"no such parameter{near}", file=file, key=name, allowed=sorted(inside or known))
+    return InputError(f"no such parameter{near}", file=file, key=name, allowed=_allowed(sorted(inside or known)))
+
+
+def _allowed(names: list[str]) -> list[str] | str:
+    """The names, or where they are many those of their groups and what is in none."""
+    if len(names) <= MANY:
+        return names
+    groups = dict.fromkeys(name.partition(".")[0] for name in names if "." in name)
+    alone = [name for name in names if "." not in name]
+    return ", ".join([*alone, f"or GROUP.NAME with a group of {', '.join(groups)}"])
 
 
 def from_text(default, text: str, name: str):
@@ -79,6 +89,8 @@ def checked(value, default, name: str, file):
     if default and isinstance(default, (list, tuple)) and not value:
         raise InputError("an empty list leaves nothing to measure", file=file, key=name,
                          allowed=f"one value or more, such as {default!r}")
+    if name.rpartition(".")[2] == "repeats" and type(value) is int and value < 0:
+        raise InputError(f"must be 0 or more, and 0 leaves the experiment out; got {value}", file=file, key=name)
     return _widened(value, default)
 
 

@@ -390,7 +390,7 @@ def test_reading_claims_stays_light(root):
 
 
 @pytest.mark.parametrize("measured, unit, words", [
-    (1.0312, "times", "1.031 times (1.000 to 2.5 at"), (1.0312, "s", "1.03 s (1 to 2.5 at")])
+    (1.0312, "times", "1.031 times (1.000 to 2.5 in"), (1.0312, "s", "1.03 s (1 to 2.5 in")])
 def test_ratios_near_one_are_told_to_a_thousandth(measured, unit, words):
     from labbook.claims.verdict import ours
 
@@ -411,3 +411,10 @@ def test_what_has_no_end_is_told_in_words(measured, low, high, unit, words):
     one = {"measured": measured, "low": low, "high": high, "level": 0.95, "n": 6, "unit": unit}
     assert ours(one).startswith(words)
     assert brief(one) == words.partition(" at a level")[0].removesuffix(" at").removesuffix(")") + ")"
+
+
+def test_too_few_repeats_have_their_range_and_no_level():
+    from labbook.claims.verdict import brief, ours
+
+    one = {"measured": 2.0, "low": 1.8, "high": 2.2, "level": 0.75, "n": 3, "unit": "times"}
+    assert ours(one) == "2 times (1.8 to 2.2 in 3 repeats)" and brief(one) == "2 times (1.8 to 2.2)"

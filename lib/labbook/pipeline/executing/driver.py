@@ -16,7 +16,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.atomic_files import UNFINISHED, disk_error, disk_errors, remove_unfinished
-from labbook.errors import LabError
+from labbook.errors import LabError, in_words
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.execute import CLEAN_UP_SECONDS
 from labbook.pipeline.executing.progress import RunState, beside
@@ -36,8 +36,8 @@ class Outcome:
     error: dict | None = None
 
     def message(self) -> str:
-        first = (self.error["message"] or "").strip()
-        return f"{self.error['name']}: {first}\n  log: {self.error['log']}"
+        """What went wrong, and where its log is."""
+        return f"{in_words(self.error['name'], (self.error['message'] or '').strip())}\n  log: {self.error['log']}"
 
 
 class Interrupts:

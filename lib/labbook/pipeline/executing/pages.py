@@ -21,6 +21,7 @@ from labbook.errors import LabbookError
 from labbook.pipeline.executing.progress import RunState, beside
 
 OK, FAILED, PAUSED, INTERRUPTED, KILLED = "ok", "failed", "paused", "interrupted", "killed"
+REFUSED = "refused"     # of wrong input, before anything started; no note has it
 STOPPED = (PAUSED, INTERRUPTED, KILLED)     # states of runs that did not finish
 _LOCK_TRIES, _LOCK_TRY_S = 10, 0.05
 

@@ -20,7 +20,7 @@ from labbook.errors import InputError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Driver
 from labbook.pipeline.executing.progress import duration
-from labbook.pipeline.running import planner
+from labbook.pipeline.running import planner, totals
 
 WHICH = ("headline", "paper", "all")
 ROUND_S = 8.0       # a round's execution beside its points, before one was timed
@@ -75,14 +75,14 @@ def with_claims(studies: list[str], asked, named: bool) -> list[str]:
         if asks is None or asks.claims:
             found.append(study)
         elif asks.quick:
-            raise InputError(f"the quick profile asks {asks.which} claims, and there is none that measurements decide",
+            raise InputError(f"the quick profile is for {asks.which} claims, and measurements decide none of these",
                              file=paths.papers(study) / "lab.yml", key="quick.claims",
                              allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
         elif named:
             raise InputError(f"no {asks.which} claim that measurements decide", file=claims.path(study), key="--claims",
                              allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
         else:
-            print(f"{study}: it has no {asks.which} claim to ask", file=sys.stderr)
+            print(f"{study}: no {asks.which} claim that measurements decide", file=sys.stderr)
     return found
 
 
@@ -123,9 +123,11 @@ class Asking:
         self.board, self.survey = {}, None
 
     def run(self, interrupts) -> Answer:
-        """Ask until every claim is decided, cannot be, or would take longer than the time."""
+        """Ask until every claim is decided, cannot be, or would take longer than the time. totals.Refused of
+        wrong input."""
         began = time.monotonic()
         outcome, story = self._execute(interrupts, {}, LABBOOK_PLAN="1")
+        totals.check_input(outcome)
         round_s = time.monotonic() - began
         while story.survey and outcome.state == pages.PAUSED:
             before, self.survey = self.survey, _updated(self.survey, story.survey)
@@ -178,7 +180,7 @@ def planned(study: str, asks: Question, survey: dict, until: float | None) -> li
     following, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * ROUND_S, ROUND_S)
     most = "" if until is None else f", at most {duration(until - time.time())}"
     kind = "" if asks.which == "all" else f"{asks.which} "
-    lines = [f"asks {board['asked']} {kind}claims until they are decided; {board['decided']} are",
+    lines = [f"repeats until {board['asked']} {kind}claims have a verdict; {board['decided']} have one",
              f"time: about {duration(board['seconds'])}{most}"]
     each = [f"{name} {duration(seconds)}" for name, seconds in following.experiments.items() if seconds]
     lines += [f"points by experiment, if time is not short: {', '.join(each)}"] if each else []
@@ -274,7 +276,7 @@ def open_lines(board: dict) -> list[str]:
     lines = []
     for one in board["open"]:
         needed = f"needs about {one['needed']} repeats" if one["needed"] else (
-            "not asked yet" if not one["repeats"] else "may need more than the last look")
+            "not judged yet" if not one["repeats"] else "may need more than the last look")
         late = ", longer than the time given" if one["late"] else ""
         lines.append(f"open: {one['id']}, {one['repeats']} repeats, {needed}, about {duration(one['seconds'])}{late}")
-    return lines + [f"not asked: {one['id']}, {one['why']}" for one in board["closed"]]
+    return lines + [f"left out: {one['id']}, {one['why']}" for one in board["closed"]]

@@ -16,7 +16,8 @@ from labbook.pipeline.sources import notebooks
 
 
 def plan(names, asked: run.Asked) -> int:
-    """Print the plan of each study; 1 if a notebook fails before its plan is complete."""
+    """Print the plan of each study; 1 if a notebook fails before its plan is complete, 2 if one refuses its
+    parameters."""
     jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
     run.check_files(jobs)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
@@ -29,7 +30,7 @@ def plan(names, asked: run.Asked) -> int:
             if outcome.state == pages.PAUSED:
                 print("\n".join(_lines(study, chosen, asked, story)) + "\n")
             else:
-                code = 1
+                code = max(code, 2 if (outcome.error or {}).get("name") == "InputError" else 1)
                 message = (outcome.message() if outcome.error
                         else "study.complete() was not reached, so the plan may be incomplete")
                 print(f"{study}: no plan: {message}", file=sys.stderr)

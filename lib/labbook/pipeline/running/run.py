@@ -1,4 +1,4 @@
-"""`labbook run`: execute the notebooks whose pages are out of date, one lab at a time."""
+"""`labbook run`: execute notebooks whose pages are out of date, one lab at a time."""
 
 import datetime
 import sys
@@ -16,7 +16,7 @@ from labbook.pipeline.running import asking, status, totals
 from labbook.pipeline.sources import keys, notebooks, parameters
 from labbook.study import provenance, published
 
-PAUSED_CODE = 3
+WRONG_INPUT_CODE, PAUSED_CODE = 2, 3
 _OF_A_STOP = ("state", "started", "seconds", "points", "board")
 
 
@@ -38,7 +38,8 @@ class Asked:
 def run(names, asked: Asked) -> int:
     """Update the pages of the named studies (all if none) and return the exit code.
 
-    0: success, 1: a notebook failed, 3: the time was up first, 128 + signal: interrupted.
+    0: success, 1: a notebook failed, 2: one refused its parameters, 3: the time was up first,
+    128 + signal: interrupted.
     """
     studies = notebooks.selected(names)
     if asked.published and not names:
@@ -76,6 +77,8 @@ def _exit_code(states, interrupts) -> int:
         return 128 + interrupts.signal
     if pages.FAILED in states:
         return 1
+    if pages.REFUSED in states:
+        return WRONG_INPUT_CODE
     return PAUSED_CODE if pages.PAUSED in states else 0
 
 
@@ -189,7 +192,7 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
         outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
     except totals.Refused as refused:       # nothing was started, so the page of before stays
         bar.end(f"not started: {refused}")
-        return pages.FAILED
+        return pages.REFUSED
     redact = _redactor(study, chosen)
     pages.rewrite(partial, redact)
     if not asked.published:

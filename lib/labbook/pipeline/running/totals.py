@@ -17,15 +17,14 @@ from labbook.pipeline.sources import keys, notebooks, parameters
 PROFILE = "LABBOOK_PROFILE"
 
 
-REFUSED = "InputError"      # the name of the error of a notebook that cannot be run as asked
-
-
 class Refused(Exception):
-    """A notebook cannot be run as asked; `outcome` says why. Nothing was started."""
+    """A notebook cannot be run with these parameters. Nothing was started."""
 
-    def __init__(self, outcome):
-        super().__init__(outcome.message())
-        self.outcome = outcome
+
+def check_input(outcome) -> None:
+    """Refused if an execution that only plans ended by wrong input."""
+    if (outcome.error or {}).get("name") == "InputError":
+        raise Refused(outcome.message())
 
 
 def before(study, chosen, variables, partial, interrupts) -> dict | None:
@@ -38,8 +37,7 @@ def before(study, chosen, variables, partial, interrupts) -> dict | None:
         driver = Driver(study, chosen, partial, variables | {"LABBOOK_PLAN": "1"})
         outcome = driver.run(interrupts)
         partial.unlink(missing_ok=True)
-        if (outcome.error or {}).get("name") == REFUSED:
-            raise Refused(outcome)
+        check_input(outcome)
         if outcome.state != pages.PAUSED:
             return None
         experiments = driver.story.experiments

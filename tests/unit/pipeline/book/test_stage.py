@@ -168,7 +168,7 @@ def test_the_board_shows_claims_before_and_after_they_are_judged(staged):
     assert 'data-verdict="replicated" data-owner="paper" data-headline="no"' in after
     assert "a / b, mean_ms" in after and ">1 machine<" in after
     assert '<span class="verdict verdict-replicated">replicated</span>' in after
-    assert "2.5 times" in after and "2 times (1.8 to 2.2 at a level of 75 %, 3 repeats)" in after
+    assert "2.5 times" in after and "2 times (1.8 to 2.2 in 3 repeats)" in after
 
 
 def test_the_front_page_has_a_card_a_paper_with_its_headline_claims(staged):

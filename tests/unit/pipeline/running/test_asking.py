@@ -50,7 +50,7 @@ def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, cap
     assert (note["state"], note["board"]["decided"], note["board"]["asked"]) == ("ok", 3, 4)
     assert note["points"] == {"done": 50, "total": 50, "measured": 50, "failed": 0}
     told = capsys.readouterr().err
-    assert "3 of 4 claims decided" in told and "not asked: elsewhere, this profile has no point of it" in told
+    assert "3 of 4 claims decided" in told and "left out: elsewhere, this profile has no point of it" in told
     assert "'speed': 36" in asked.printed("asked")
 
     before = asked_book.measured(asked)
@@ -65,8 +65,8 @@ def test_the_quick_profile_asks_what_lab_yml_says(book, capsys):
     asked_book.write(book, asked_book.LAB + QUICK)
     assert plan.plan([], run.Asked()) == 0
     told = capsys.readouterr().out
-    assert "asks 1 headline claims until they are decided; 0 are" in told and "time: about " in told
-    assert "open: clear, 0 repeats, not asked yet, about " in told and asked_book.measured(book) == []
+    assert "repeats until 1 headline claims have a verdict; 0 have one" in told and "time: about " in told
+    assert "open: clear, 0 repeats, not judged yet, about " in told and asked_book.measured(book) == []
 
     assert run.run([], run.Asked()) == 0
     assert repeats(book) == {"ceiling: clients=1": 1, "ceiling: clients=9": 1,
@@ -100,7 +100,7 @@ def test_claims_that_there_are_not_are_refused_before_anything_starts(book, caps
     with pytest.raises(InputError, match=r"claims.yml: --claims: no headline claim.*allowed: paper or all"):
         run.run(["asked"], run.Asked(which="headline"))
     assert run.run([], run.Asked(which="headline")) == 0
-    assert "asked: it has no headline claim to ask" in capsys.readouterr().err
+    assert "asked: no headline claim that measurements decide" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("quick, said", [
@@ -149,3 +149,10 @@ def test_the_number_of_points_is_right_from_the_start(book, monkeypatch):
     monkeypatch.setattr(progress.Bar, "show", lambda self, story: seen.add(story.total))
     assert run.run([], run.Asked()) == 0
     assert seen <= {0, 14} and 14 in seen and len(asked_book.measured(book)) == 14      # 0: nothing is read yet
+
+
+def test_a_refused_parameter_ends_an_ask_before_anything_is_measured(asked, capsys):
+    notebook = asked.root / "notebooks/asked.ipynb"
+    notebook.write_text(notebook.read_text().replace("study.complete()", "raise __import__('labbook.errors').errors.InputError('no')"))
+    assert run.run([], run.Asked(which="all")) == 2
+    assert "asked: not started: no" in capsys.readouterr().err and pages.note("asked") == {}

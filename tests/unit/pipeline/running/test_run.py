@@ -127,8 +127,8 @@ def test_what_the_notebook_refuses_is_said_before_anything_is_measured(book, mon
     note = pages.note("a")
     for place in book.root.rglob("measured"):
         place.unlink()
-    assert run.run([], run.Asked(given=(("repeats", "3"),))) == 1
-    assert "a: not started: InputError: repeats: 3 are too many" in capsys.readouterr().err
+    assert run.run([], run.Asked(given=(("repeats", "3"),))) == 2
+    assert "a: not started: repeats: 3 are too many" in capsys.readouterr().err
     assert not list(book.root.rglob("measured")) and pages.note("a") == note, "the page of before stays"
 
 
