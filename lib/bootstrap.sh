@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes .venv with labbook in it, or brings it up to date; does nothing when it is.
-#   lib/bootstrap.sh [test]      test: with what the tests need
+#   lib/bootstrap.sh [test|lab]      test: with what the tests need; lab: with JupyterLab
 # Everything comes as wheels whose SHA-256 is in the files of pins, or not at all.
 # Its stamp is made of pyproject.toml, the files of pins and its folder. A .venv that is half-made, or was
 # made elsewhere and copied, is made again.
@@ -8,6 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=.venv stamp=.venv/labbook.stamp making=.venv/labbook.making
 extra=${1:-}
+[ -z "$extra" ] || [ -e "constraints-$extra.txt" ] || { echo "lib/bootstrap.sh [test|lab]" >&2; exit 2; }
 
 say() { echo "labbook: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -74,7 +75,7 @@ exec 9>>"$lock"
 flock -w "${LABBOOK_BOOTSTRAP_SECONDS:-1800}" 9 ||
     fail "process $(cat "$lock") has been making $venv for too long; end it, then try again"
 echo $$ >"$lock"
-key=$(cat pyproject.toml constraints.txt constraints-test.txt lib/bootstrap.txt | sha256sum | cut -d' ' -f1)
+key=$(cat pyproject.toml constraints*.txt lib/bootstrap.txt | sha256sum | cut -d' ' -f1)
 if [ -e "$stamp" ]; then { read -r made_key made_extra; read -r made_in; } <"$stamp" || true; fi
 if whole && [ -e "$stamp" ]; then
     if [ "$made_key" = "$key" ] && { [ "${made_extra:-}" = "$extra" ] || [ -z "$extra" ]; }; then exit 0; fi

@@ -30,6 +30,7 @@ OLDEST = "3.11.0"       # Debian 12 has 3.11.2
 PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
 LINUX = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix",
          "implementation_name": "cpython", "platform_python_implementation": "CPython", "extra": ""}
+WHAT = {"test": "the tests need", "lab": "JupyterLab needs"}     # extras, each with a file of pins
 HEADER = """# {what}, with the SHA-256 of each file that Linux may take.
 # Made by `.venv/bin/python lib/pins.py`; see CONTRIBUTING.md.
 """
@@ -40,18 +41,19 @@ def main() -> None:
     asked.add_argument("--upgrade", action="store_true", help="to the newest versions")
     upgrade = asked.parse_args().upgrade
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    base, tests = project["project"]["dependencies"], project["project"]["optional-dependencies"]["test"]
+    base, extras = project["project"]["dependencies"], project["project"]["optional-dependencies"]
     tools = ["uv", *project["build-system"]["requires"]]
-    files = [ROOT / "constraints.txt", ROOT / "constraints-test.txt", ROOT / "lib/bootstrap.txt"]
+    files = [ROOT / "constraints.txt", ROOT / "lib/bootstrap.txt", *(ROOT / f"constraints-{one}.txt" for one in WHAT)]
     known = [] if upgrade else [pin for file in files for pin in pins(file)]
-    everything = resolve([*base, *tests, *tools], known)
+    everything = resolve([*base, *tools, *(one for extra in WHAT for one in extras[extra])], known)
     versions = [f"{name}=={version}" for name, version, *_ in everything]
     needed = resolve(base, versions)
     beside = {name for name, *_ in needed}
     write(files[0], "What labbook runs with, each package at the version it was tested with", needed)
-    write(files[2], "What makes .venv", resolve(tools, versions))
-    only_tests = [one for one in resolve([*base, *tests], versions) if one[0] not in beside]
-    write(files[1], "What the tests need besides constraints.txt", only_tests)
+    write(files[1], "What makes .venv", resolve(tools, versions))
+    for extra, file in zip(WHAT, files[2:]):
+        more = [one for one in resolve([*base, *extras[extra]], versions) if one[0] not in beside]
+        write(file, f"What {WHAT[extra]} besides constraints.txt", more)
     write(HOST_PINS, "What hosts get for engines and servers, at the versions of constraints.txt",
           resolve(PACKAGES, versions))
     for system in (keystone.PACKAGES, openstack.PACKAGES, rally.PACKAGES):

@@ -22,7 +22,7 @@ PINS = dict(re.match("([^=]*)==([^ ]*)", line).groups() for file in PIN_FILES
             for line in (ROOT / file).read_text().splitlines() if not line.startswith(("#", " ")))
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 # Asked for and not imported: programs that labbook runs, and what those read.
-PROGRAMS = {"import-linter", "jupyter-book", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
+PROGRAMS = {"import-linter", "jupyter-book", "jupyterlab", "sphinx-book-theme", "ipykernel", "nbstripout", "pytest-timeout",
             "pytest-xdist", "flask", "flask-cors", "moto"}
 # What runs by a host's own Python, with the packages that its system's NEEDS name.
 ON_HOSTS = {"ceph_tools", "openstack_plugin"}
@@ -40,6 +40,13 @@ def test_pins_are_names_and_versions_only():
 def test_what_is_asked_for_is_pinned_to_a_version_that_will_do(name):
     assert name in PINS
     assert PINS[name] in ASKED[name].specifier
+
+
+def test_jupyterlab_is_pinned_for_people_as_for_tests():
+    lab, tests = (dict(re.findall(r"^([^=\n #]*)==([^ ]*)", (ROOT / f"constraints-{one}.txt").read_text(), re.M))
+                  for one in ("lab", "test"))
+    assert lab and lab.items() <= tests.items()
+    assert {Requirement(text).name for text in PROJECT["optional-dependencies"]["lab"]} <= set(lab)
 
 
 def test_conda_takes_the_same_pins_and_the_project_itself():
@@ -121,7 +128,8 @@ def imported(folder):
 
 
 def test_what_the_library_imports_is_asked_for():
-    library = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependencies"]}
+    library = {canonicalize_name(Requirement(text).name) for text in [
+        *PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]}    # these if they are there
     assert imported("lib/labbook") | imported("notebooks") <= library
 
 

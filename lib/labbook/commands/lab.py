@@ -64,10 +64,9 @@ def _id_to_explore(study, environment) -> str:
 
 def _start(lab, wanted, others):
     """The system, up; None if two hosts of the lab are one machine and another system has the ports there."""
-    from labbook.systems import find, over_several
+    from labbook.study import trying
 
-    kind, hosts = find(wanted["name"], lab.study), [lab.host(name) for name in wanted["hosts"]]
-    system = kind(hosts if over_several(kind) else hosts[0], **wanted.get("settings", {}))
+    system = trying.made(lab, wanted)
     where = ", ".join(wanted["hosts"])
     for other in others:
         if _in_the_way(other, system):

@@ -1,6 +1,7 @@
 """Figures and tables of a page: one theme, one function for each kind."""
 
 from labbook.figures.anomalies import anomaly_table
+from labbook.figures.exploring import chart
 from labbook.figures.numbers import measured, name, percent_saved, plural, times, use_names
 from labbook.figures.plots import dot_chart, line_chart, rate_over_clients, time_over_clients
 from labbook.figures.stacked_bars import stacked_bars
@@ -18,6 +19,9 @@ from labbook.figures.tables import (
 )
 from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
+from labbook.study import exploring
+
+exploring.chart = chart
 
 __all__ = ["Table", "anomaly_table", "conditions", "differences", "dot_chart", "evidence_table", "line_chart",
            "measured", "median_table", "name", "outcome_table", "paper_table", "paper_vs_measured",

@@ -42,6 +42,7 @@ class Study:
         self.experiments = {}
         make = bring_up or _bring_up
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
+        self._tried = False     # whether somebody had the lab in hand
 
     def __repr__(self):
         return shown.study(self)
@@ -66,7 +67,9 @@ class Study:
         return self.experiments[name]
 
     def attempt(self, point) -> Attempt:
-        """A context for measuring one point; see Attempt."""
+        """A context for measuring one point; see Attempt. A lab that was tried by hand goes down first."""
+        if self._tried:
+            self.close()
         return Attempt(self, point)
 
     def complete(self) -> None:
@@ -141,8 +144,33 @@ class Study:
         """The study's lab; brought up on first use, taken down by `close()`."""
         return self.session.up()
 
+    def lab(self):
+        """A Lab to try things in by hand: run a command on a host, shape a link, call a workload. It is the one
+        that `labbook up` keeps up, or else brought up here until `close()`. Nothing enters a record."""
+        from labbook.lab import kept
+
+        if (lab := kept.find(self.name)) is not None:
+            return lab
+        self._tried = True
+        return self.lab_up()
+
+    def system(self, name: str):
+        """A system of lab.yml on that lab, by its label or name: a target for a workload. `up()` starts it,
+        unless `labbook up` has. InputError for another name."""
+        from labbook.study import trying
+
+        return trying.system(self, name)
+
+    def explore(self):
+        """Choose an experiment, what is drawn over what, and see the figure and its rows: widgets in JupyterLab
+        with ipywidgets, otherwise a table of what was measured."""
+        from labbook.study import exploring
+
+        return exploring.explore(self)
+
     def close(self) -> None:
-        """Take the lab down, if there is one."""
+        """Take the lab down, if there is one that this study brought up."""
+        self._tried = False
         self.session.down()
 
     def __enter__(self):

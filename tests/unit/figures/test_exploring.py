@@ -1,0 +1,25 @@
+"""The chart of study.explore(): any metric over any parameter."""
+
+import pandas as pd
+import pytest
+
+from labbook.figures.exploring import chart
+
+ROWS = pd.DataFrame([{"clients": clients, "store": store, "sync": sync, "repeat": repeat, "mean_ms": clients + repeat}
+                     for clients in (1, 10) for store in ("a", None) for sync in (True, False) for repeat in (1, 2)])
+
+
+@pytest.mark.parametrize("x, hue, kind, said", [
+    ("clients", "store", "Line chart", "None: 2.5"),
+    ("clients", None, "Line chart", "all points: 2.5"),
+    ("clients", "sync", "Line chart", "True: 2.5"),
+    ("store", "clients", "Dot chart", "None, 10: 11.5"),
+    ("sync", None, "Dot chart", "False, all points"),
+])
+def test_over_numbers_lines_over_others_dots(x, hue, kind, said):
+    told = repr(chart(ROWS, x, hue, "mean_ms"))
+    assert told.startswith(kind) and said in told
+
+
+def test_a_metric_that_the_points_lack_draws_nothing():
+    assert "Not measured" in chart(ROWS.assign(other=float("nan")), "clients", None, "other")._repr_html_()
