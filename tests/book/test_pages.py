@@ -123,6 +123,19 @@ def test_the_board_has_its_filters_in_its_address(driver, book):
     assert shown and {row.get_attribute("data-owner") for row in shown} == {"ours"}
 
 
+def test_a_link_into_a_folded_section_opens_it(driver, book):
+    page = (book / "notebooks" / "wan_keystone.html").as_uri()
+    visit(driver, page)
+    parts = driver.find_elements(By.CSS_SELECTOR, "details.labbook-part")
+    assert len(parts) > 3 and not any(part.get_attribute("open") for part in parts)
+    inside = driver.find_element(By.CSS_SELECTOR, "details.labbook-part section").get_attribute("id")
+    for anchor in (inside, "method"):
+        visit(driver, f"{page}#{anchor}")
+        assert driver.execute_script("""const place = document.getElementById(arguments[0]);
+            return [...place.querySelectorAll(':scope > details')].every(one => one.open) &&
+                   (!place.closest('details') || place.closest('details').open)""", anchor), anchor
+
+
 def test_on_paper_nothing_is_folded(driver, book):
     visit(driver, board(book))
     closed = "return document.querySelectorAll('details:not([open])').length"

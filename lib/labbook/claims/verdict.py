@@ -87,7 +87,15 @@ class Verdicts(list):
         return "\n".join(map(repr, self))
 
     def _repr_html_(self) -> str:
-        return _table(f"Verdicts: {self.section}", "".join(map(_section_row, self)))
+        """A table of what was judged, and below it, folded, one of what no run has measured."""
+        missing = [one for one in self if one.verdict == rules.NOT_RUN and not one.published]
+        tables = [_table(f"{name}: {self.section}", "".join(map(_section_row, rows))) if rows else "" for name, rows in (
+            ("Verdicts", [one for one in self if one not in missing]), ("Not run", missing))]
+        if not missing:
+            return tables[0]
+        claims = f"{len(missing)} claim{'s' * (len(missing) != 1)}"
+        return (f'{tables[0]}<details class="labbook-missing"><summary>{claims} here that no run has measured yet</summary>'
+                f"{tables[1]}</details>")
 
 
 class Board(list):

@@ -17,10 +17,12 @@ from labbook.figures.numbers import between, in_order, name, number, times
 from labbook.figures.repeats import over_repeats, says_run, with_metric
 from labbook.lab.quantities import size_text
 
+LONG = 10       # rows: more than a screen, with their intervals
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text, shown as an HTML table that scrolls sideways in its own frame."""
+    """Rows of text, shown as an HTML table that scrolls sideways in its own frame; a long one is folded."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -33,10 +35,12 @@ class Table:
         head = "".join(f'<th scope="col">{html.escape(c)}</th>' if c else "<td></td>" for c in self.columns)
         body = "".join(_row(row, self.columns) for row in self.rows)
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
-        return (f'<div class="labbook-scroll" role="region" tabindex="0" '
-                f'aria-label="{html.escape(self.label, quote=True)}">'
-                f'<table class="{kind}">{caption}<thead><tr>{head}</tr></thead>'
-                f"<tbody>{body}</tbody></table></div>")
+        table = (f'<div class="labbook-scroll" role="region" tabindex="0" '
+                 f'aria-label="{html.escape(self.label, quote=True)}">'
+                 f'<table class="{kind}">{caption}<thead><tr>{head}</tr></thead>'
+                 f"<tbody>{body}</tbody></table></div>")
+        return table if len(self.rows) < LONG else (
+            f'<details class="labbook-long"><summary>Table of {len(self.rows)} rows: {html.escape(self.label)}</summary>{table}</details>')
 
     def __repr__(self) -> str:
         return pd.DataFrame(self.rows, columns=self.columns).to_string(index=False)

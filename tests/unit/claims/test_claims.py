@@ -4,6 +4,7 @@ import copy
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -187,6 +188,18 @@ def test_a_section_is_judged_and_shown_as_one_table(make, measure):
     assert "one core" in "".join(rows[1].findall("td")[1].itertext())
     with pytest.raises(InputError, match="section 'sped', did you mean 'speed'.*speed, later"):
         study.verdicts("sped")
+
+
+def test_claims_that_no_run_measured_are_folded_below_the_others(make, measure):
+    study, speed = make(repeats=6, claims=[CLAIMS[0], CLAIMS[0] | {"id": "second"}, CLAIMS[0] | {"id": "third"}])
+    measure(study, speed, slow_a)
+    found = study.verdicts("speed")
+    found[1:] = [replace(one, verdict="not run", n=0, measured=None) for one in found[1:]]
+    shown = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
+    assert [row.get("id") for row in shown.findall("./div//tbody/tr")] == ["claim-slower"]
+    folded = shown.find("./details")
+    assert folded.find("summary").text == "2 claims here that no run has measured yet"
+    assert [row.get("id") for row in folded.findall(".//tbody/tr")] == ["claim-second", "claim-third"]
 
 
 def test_a_verdicts_label_has_its_colours_without_the_books_style_sheet(make, measure):

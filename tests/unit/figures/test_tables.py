@@ -101,6 +101,13 @@ def test_tables_escape_what_they_are_given():
     assert "<b>" not in figures.Table(("a", "<b>"), (("<b>", "<b>"),), caption="<b>")._repr_html_()
 
 
+@pytest.mark.parametrize("rows, folded", [(9, False), (10, True)])
+def test_a_long_table_is_folded(rows, folded):
+    shown = figures.Table(("a", "b"), (("1", "2"),) * rows, label="some <numbers>")._repr_html_()
+    assert (f"<summary>Table of {rows} rows: some &lt;numbers&gt;</summary>" in shown) == folded
+    assert shown.count("<tr>") == rows + 1
+
+
 def test_conditions_are_reported_in_words():
     table = figures.conditions({"cpu": "Some CPU", "cores": 2, "steal": 0.013})
     assert table.rows == (("Processor", "Some CPU"), ("Cores", "2"),

@@ -1,5 +1,5 @@
-"""What a study's page gets on its way into the book: its state at the top, long code folded, its
-data and command at the end. Pure: notebooks in, notebooks out."""
+"""What a study's page gets on its way into the book: its state at the top, code and sections about the
+method folded, its data and command at the end. Pure: notebooks in, notebooks out."""
 
 import copy
 import re
@@ -11,6 +11,11 @@ _OF_PAPERMILL = "papermill-error-cell-tag"
 _PARAMETERS = {"parameters", "injected-parameters"}
 _OWN_FOLDING = ("hide-", "remove-", "show-")
 _VISIBLE_LINES = 15     # longer code is folded
+_LINES_OF_A_CALL = 3    # code so short only calls for the output below it, and is left out
+# Sections that a reader of the results can do without: how it was measured, and on what. fold.js folds what is marked.
+_ABOUT_THE_METHOD = re.compile(r"^## (The experiments|(Its|The paper's) set-up and ours|Method|In two real sites|On clouds of your own|"
+                               r"Conditions|Data|Data and command|Appendix: .*)$", re.MULTILINE)
+FOLDED = '```{raw} html\n<div class="lb-fold" hidden></div>\n```'
 _HEADING = re.compile(r"^#\s+.+$", re.MULTILINE)
 _FIRST_PARAGRAPH = re.compile(r"^#\s+.+\n+(?:[^\n#].*\n?)+", re.MULTILINE)
 _GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
@@ -33,11 +38,11 @@ def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "", ans
             for pattern in (_GLUED, _GLUED_BLOCK):
                 source = pattern.sub(
                     lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
-            cell["source"] = source
+            cell["source"] = _marked(source)
     _insert(cells, answer, after=_FIRST_PARAGRAPH)
     _insert(cells, "\n\n".join(filter(None, (_state(note), opening))), after=_HEADING)
     if ending:
-        cells.append({"cell_type": "markdown", "metadata": {}, "source": ending, "id": "ending"})
+        cells.append({"cell_type": "markdown", "metadata": {}, "source": _marked(ending), "id": "ending"})
     notebook["cells"] = cells
     for clutter in ("papermill", "widgets"):
         notebook["metadata"].pop(clutter, None)
@@ -53,14 +58,24 @@ def glued_names(notebook: dict) -> set[str]:
             if "scrapbook" in o.get("metadata", {})}
 
 
+def _marked(source: str) -> str:
+    """The text with a mark below each heading of a section that is folded."""
+    return _ABOUT_THE_METHOD.sub(lambda found: f"{found[0]}\n\n{FOLDED}\n", source)
+
+
 def _fold(cell):
-    """Fold parameters and long code; leave a cell alone that has a tag of its own for this."""
+    """Fold parameters and code that is long or has an output, and leave out code that only calls for one;
+    leave a cell alone that has a tag of its own for this."""
     tags = notebooks.tags(cell)
     cell["metadata"].pop("papermill", None)
-    long = notebooks.source(cell).strip().count("\n") >= _VISIBLE_LINES
+    lines = notebooks.source(cell).strip().count("\n") + 1
     if _PARAMETERS & set(tags):
         cell["metadata"]["tags"] = ["hide-input"]
-    elif long and not any(tag.startswith(_OWN_FOLDING) for tag in tags):
+    elif any(tag.startswith(_OWN_FOLDING) for tag in tags):
+        return
+    elif cell.get("outputs") and lines <= _LINES_OF_A_CALL:
+        cell["metadata"]["tags"] = [*tags, "remove-input"]
+    elif cell.get("outputs") or lines > _VISIBLE_LINES:
         cell["metadata"]["tags"] = [*tags, "hide-input"]
 
 

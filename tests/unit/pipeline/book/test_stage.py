@@ -95,22 +95,30 @@ def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     page = text("notebooks/cms.ipynb")
     assert "chatter" not in page and "result" in page
     tags = [c["metadata"].get("tags") for c in cells(page) if c["cell_type"] == "code"]
-    assert tags == [["hide-input"], None]
+    assert tags == [["hide-input"], ["remove-input"]]
     ending = cells(page)[-1]["source"]
     assert "labbook run cms -p repeats '3'" in ending and "Some CPU" in ending
     assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
     assert (stage.stage() / "_files/cms/cms.ipynb").read_bytes() == pages.page("cms").read_bytes()
 
 
-def test_long_code_is_folded_and_own_wishes_are_kept():
-    def tags(source, *own):
-        cell = {"cell_type": "code", "metadata": {"tags": list(own)}, "source": source,
-                "outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]}
-        page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
-        return page["cells"][0]["metadata"]["tags"]
-    assert tags("\n".join(["print(1)"] * 15)) == []
-    assert tags("\n".join(["print(1)"] * 16)) == ["hide-input"]
-    assert tags("\n".join(["print(1)"] * 16), "show-input") == ["show-input"]
+@pytest.mark.parametrize("lines, printed, own, tags", [
+    (3, True, [], ["remove-input"]), (4, True, [], ["hide-input"]), (15, False, [], []), (16, False, [], ["hide-input"]),
+    (16, True, ["show-input"], ["show-input"])])
+def test_code_is_left_out_or_folded_where_its_output_is_what_is_read(lines, printed, own, tags):
+    outputs = [{"output_type": "stream", "name": "stdout", "text": "x"}] * printed
+    cell = {"cell_type": "code", "metadata": {"tags": own}, "source": "\n".join(["print(1)"] * lines), "outputs": outputs}
+    page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
+    assert page["cells"][0]["metadata"]["tags"] == tags
+
+
+@pytest.mark.parametrize("heading, folded", [
+    ("Method", True), ("The paper's set-up and ours", True), ("Appendix: what it says twice", True),
+    ("Time of a call", False), ("Methodical notes", False)])
+def test_sections_about_the_method_are_marked_to_be_folded(heading, folded):
+    cell = {"cell_type": "markdown", "metadata": {}, "id": "a", "source": f"# T\n\n## {heading}\n\nText."}
+    page = page_dress.dressed({"metadata": {}, "cells": [cell]}, NOTE)
+    assert (f"## {heading}\n\n{page_dress.FOLDED}" in page["cells"][0]["source"]) == folded
 
 
 def test_numbers_that_were_never_measured_are_named_so(staged):
