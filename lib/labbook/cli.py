@@ -134,6 +134,8 @@ def _run(commands):
                      help="repeat measurements made by earlier code")
     run.add_argument("--dry-run", action="store_true",
                      help="print points, time, memory, disk, hosts and actions as root; measure nothing")
+    run.add_argument("-v", "--verbose", action="store_true",
+                     help="with --dry-run: each action as root and each open claim")
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
     run.add_argument("--until-decided", action="store_true",

@@ -19,7 +19,7 @@ def run(given) -> int:
     if given.dry_run:
         from labbook.pipeline.running.plan import plan
 
-        return plan(given.studies, asked)
+        return plan(given.studies, asked, given.verbose)
     return run.run(given.studies, asked)
 
 

@@ -11,9 +11,8 @@ MOST_REPEATS = LOOKS[-1]
 def of_repeats(study, experiment) -> dict:
     """{setups (a number a place), done (repeats recorded, a place), declared, setup_s, point_s (a place; None
     without any earlier duration)} of an experiment's places, the points of one repeat."""
-    places = experiment.places()
-    index = {json.dumps(point.params): i for i, point in enumerate(places)}
-    recorded = [[] for _ in places]
+    places, index = experiment.places(), _index(experiment)
+    recorded, done = [[] for _ in places], [0] * len(places)
     records, lacking = study.records(experiment.name), set()
     there = records.keys()
     for point in experiment.planned(MOST_REPEATS) if there else ():
@@ -21,14 +20,40 @@ def of_repeats(study, experiment) -> dict:
         if place is None or place in lacking:
             continue
         meta = records.meta(point.key) if point.key in there else None
+        if meta:
+            recorded[place].append(meta)
         if meta is None or not study.run.is_valid(meta):
             lacking.add(place)
         else:
-            recorded[place].append(meta)
+            done[place] += 1
     setup_s, point_s = durations(recorded, _published(study, experiment, index))
     settings = [json.dumps(point.setup) for point in places]
-    return {"setups": [settings.index(one) for one in settings], "done": list(map(len, recorded)),
+    return {"setups": [settings.index(one) for one in settings], "done": done,
             "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s}
+
+
+def _index(experiment) -> dict:
+    """{parameters as text: the number of their place}."""
+    return {json.dumps(point.params): i for i, point in enumerate(experiment.places())}
+
+
+def of_points(study, experiment, points: list, metas) -> float | None:
+    """Expected seconds of measuring points of an experiment, set-ups included, from records of its points
+    (`metas`: {key: metadata or None}; also of earlier code, which hardly changes what a point takes), or
+    else from published ones. None where nothing is known."""
+    index = _index(experiment)
+    recorded = [[] for _ in index]
+    for point in experiment.declared():
+        place = index.get(json.dumps(point.params))
+        if place is not None and (meta := metas.get(point.key)):
+            recorded[place].append(meta)
+    setup_s, point_s = durations(recorded, _published(study, experiment, index))
+    if point_s is None:
+        return None
+    places = [index.get(json.dumps(point.params)) for point in points]
+    usual = statistics.fmean(point_s)
+    return setup_s * len({point.block for point in points}) + sum(
+        usual if place is None else point_s[place] for place in places)
 
 
 def durations(recorded: list[list[dict]], otherwise=()) -> tuple[float, list | None]:
@@ -97,7 +122,7 @@ def left(study, experiment, points: list) -> dict:
     lacking = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
     took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
     if not took:
-        index = {json.dumps(point.params): i for i, point in enumerate(experiment.places())}
+        index = _index(experiment)
         setup_s, point_s = durations([[] for _ in index], _published(study, experiment, index))
         settings = {json.dumps(point.setup) for point in experiment.places()}
         took = [one + setup_s * len(settings) / len(point_s) for one in point_s or ()]

@@ -1,11 +1,11 @@
 """One run of a study: its options, remaining points and outcomes."""
 
 import os
-import statistics
 import time
 
 from labbook.atomic_files import make_folder, write_whole
 from labbook.errors import InputError, LabbookError, Stopped
+from labbook.study import costs
 from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
 from labbook.study.noise import Noise
@@ -68,10 +68,14 @@ class Run:
         self._recorded |= {experiment.name} if any(metas.values()) else set()
         todo = [p for p in wanted if not self.is_valid(metas[p.key])]
         self._planned |= {p.key for p in todo}
-        self.progress.plan(experiment.name, todo, len(wanted), _estimate(metas, len(todo)))
+        self.progress.plan(experiment.name, todo, len(wanted), self._seconds(experiment, todo, metas))
         if self.plan_only and todo and experiment.is_paired:
             self.progress.arms(experiment.name, experiment.arm_hosts.words())
         return [] if self.plan_only else todo
+
+    def _seconds(self, experiment, todo, metas) -> float | None:
+        """Estimated seconds of the remaining points; None if unknown."""
+        return costs.of_points(self.study, experiment, todo, metas) if todo else 0.0
 
     def wanted(self, experiment) -> list:
         """The points of an experiment that this run is to have: the declared ones, or a round's."""
@@ -183,12 +187,6 @@ def _listing(failures) -> str:
     traces = [f"full tracebacks: {f['traceback']}" for f in failures[:1] if f.get("traceback")]
     count = "1 point" if len(failures) == 1 else f"{len(failures)} points"
     return "\n".join([f"{count} failed", *lines, *traces])
-
-
-def _estimate(metas: dict, todo: int) -> float | None:
-    """Estimated seconds, from the duration of the experiment's earlier points."""
-    took = [m["took_s"] for m in metas.values() if m and m.get("took_s") is not None]
-    return statistics.median(took) * todo if took and todo else None if todo else 0.0
 
 
 def _is_set(name: str) -> bool:

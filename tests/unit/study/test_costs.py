@@ -37,3 +37,23 @@ def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
     found = costs.of_repeats(study, speed)
     assert (found["setup_s"], found["point_s"]) == (48.0, [2.0] * 4)
     assert costs.left(study, speed, speed.declared()) == {"left": 12, "declared": 12, "seconds": 12 * (2.0 + 48.0 * 2 / 4)}
+
+
+def test_points_take_what_those_of_the_same_place_and_set_up_took(make, monkeypatch):
+    study, speed = make(repeats=3)
+    points = speed.points()
+    done = {one.key: record(one.block, (50.0 if one.order == 1 else 2.0) + 10 * (one.params == points[1].params))
+            for one in points if one.repeat < 3}
+    todo = [one for one in points if one.repeat == 3]
+    found = costs.of_points(study, speed, todo, done)
+    blocks = len({one.block for one in todo})
+    assert abs(found - (blocks * 48 + 2 * len(todo) + 10)) < 0.2 * found
+    assert costs.of_points(study, speed, todo, {}) is None
+
+
+def test_records_of_earlier_code_tell_what_points_take(make, measure, monkeypatch):
+    study, speed = make(repeats=2)
+    measure(study, speed, lambda point: 0.01)
+    monkeypatch.setattr(type(study.run), "is_valid", lambda run, meta: False)
+    found = costs.of_repeats(study, speed)
+    assert set(found["done"]) == {0} and found["point_s"] is not None

@@ -174,17 +174,55 @@ def variables(asks: Question, repeats=None, claims=None, page=False) -> dict:
                                        "repeats": repeats or {}, "page": page})}
 
 
-def planned(study: str, asks: Question, survey: dict, until: float | None) -> list[str]:
-    """What a dry run says: how many claims are asked, how long it takes, and which claims would not be decided."""
+@dataclass(frozen=True)
+class Expected:
+    """What a run is expected to do. points: those up to the next look of each open claim. seconds: of the run;
+    most_s: None without a limit. experiments: {name: s}, if time is not short."""
+
+    points: int
+    seconds: float
+    most_s: float | None
+    board: dict
+    experiments: dict
+
+    def lines(self, verbose: bool) -> list[str]:
+        """How many claims have a verdict, what each experiment takes, and which claims are open: a line each
+        if verbose."""
+        board = self.board
+        kind = "" if board["which"] == "all" else f"{board['which']} "
+        found = [f"repeats until {board['asked']} {kind}claims have a verdict; {board['decided']} have one"]
+        each = [f"{name} {duration(seconds)}" for name, seconds in self.experiments.items() if seconds]
+        found += [f"until all have one: {', '.join(each)}"] if each else []
+        return [f"  {line}" for line in [*found, *(open_lines(board) if verbose else _open_briefly(board))]]
+
+
+def expected(study: str, asks: Question, survey: dict, until: float | None, round_s: float = ROUND_S) -> Expected:
+    """What a dry run says. until: epoch s, or None; round_s: what an execution that only plans took.
+
+    Where time is short, the last point begins before the time is up and is half done then.
+    """
     until = _earliest(until, asks.seconds)
-    following, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * ROUND_S, ROUND_S)
-    most = "" if until is None else f", at most {duration(until - time.time())}"
-    kind = "" if asks.which == "all" else f"{asks.which} "
-    lines = [f"repeats until {board['asked']} {kind}claims have a verdict; {board['decided']} have one",
-             f"time: about {duration(board['seconds'])}{most}"]
-    each = [f"{name} {duration(seconds)}" for name, seconds in following.experiments.items() if seconds]
-    lines += [f"points by experiment, if time is not short: {', '.join(each)}"] if each else []
-    return [f"  {line}" for line in [*lines, *open_lines(board)]]
+    following, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * round_s, round_s)
+    most = until and max(until - time.time(), 0.0)
+    seconds = board["seconds"] + round_s
+    if most is not None and seconds > most:
+        seconds = most + _point_s(survey, following) / 2
+    return Expected(planner.next_points(survey, LOOKS), seconds, most, board, following.experiments)
+
+
+def _point_s(survey, following) -> float:
+    """Mean seconds of a point of the experiments of a round; 0 where nothing is known."""
+    known = [one for name in following.repeats for one in survey["experiments"][name]["point_s"] or ()]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _open_briefly(board) -> list[str]:
+    """One line for all open claims, one for those that take too long and one for those left out."""
+    late = [one["id"] for one in board["open"] if one["late"]]
+    soon = [one["id"] for one in board["open"] if not one["late"]]
+    closed = [one["id"] for one in board["closed"]]
+    return [f"{words}: {', '.join(names)}" for words, names in (
+        ("open", soon), ("open, and would take longer than the time given", late), ("left out", closed)) if names]
 
 
 def _next(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:

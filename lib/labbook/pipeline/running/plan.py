@@ -2,6 +2,8 @@
 machine or on each host of the environment."""
 
 import sys
+import time
+from dataclasses import dataclass
 
 from labbook import paths
 from labbook.errors import LabbookError
@@ -10,31 +12,70 @@ from labbook.lab.quantities import size_text
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Driver, Interrupts
 from labbook.pipeline.executing.progress import RunState, duration
-from labbook.pipeline.running import asking, run
+from labbook.pipeline.running import asking, root_actions, run
 from labbook.pipeline.setup import doctor, own_clouds, own_hosts
 from labbook.pipeline.sources import notebooks
 
+MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
 
-def plan(names, asked: run.Asked) -> int:
-    """Print the plan of each study; 1 if a notebook fails before its plan is complete, 2 if one refuses its
-    parameters."""
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study has to do. seconds: None if unknown; most_s: after which no point starts, or None. source: what
+    the time is from. lines: the details."""
+
+    study: str
+    points: int
+    seconds: float | None
+    most_s: float | None
+    source: str
+    lines: list
+
+    def time(self) -> str:
+        if self.seconds is None:
+            return "time unknown"
+        most = f", time limit {duration(self.most_s)}" if self.most_s is not None else ""
+        return f"about {duration(self.seconds)}{most}" + (f", {self.source}" if self.source else "")
+
+
+def plan(names, asked: run.Asked, verbose: bool = False) -> int:
+    """Print the plan of each study, all together first; 1 if a notebook fails before its plan is complete, 2 if
+    one refuses its parameters. verbose: each action as root, and each claim that is open."""
     jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
     run.check_files(jobs)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
-    code = 0
+    asked = asking.share(asked, max(len(jobs), 1))
+    code, found = 0, []
     with Interrupts() as interrupts:
-        for study, chosen in jobs.items():
+        for number, (study, chosen) in enumerate(jobs.items(), 1):
+            print(f"{study}: looking what there is to measure ({number} of {len(jobs)})", file=sys.stderr, flush=True)
+            began = time.monotonic()
             outcome, story = _try(study, chosen, asked, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal
             if outcome.state == pages.PAUSED:
-                print("\n".join(_lines(study, chosen, asked, story)) + "\n")
+                found.append(_of_study(study, chosen, asked, story, time.monotonic() - began, verbose))
             else:
                 code = max(code, 2 if (outcome.error or {}).get("name") == "InputError" else 1)
                 message = (outcome.message() if outcome.error
-                        else "study.complete() was not reached, so the plan may be incomplete")
+                           else "study.complete() was not reached, so the plan may be incomplete")
                 print(f"{study}: no plan: {message}", file=sys.stderr)
+    print("\n\n".join(["\n".join(_total(found, asked.profile))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
     return code
+
+
+def _total(found: list[Plan], profile: str):
+    """All studies together, then a line a study."""
+    known = [one for one in found if one.seconds is not None]
+    less = f"; unknown: {', '.join(one.study for one in found if one.seconds is None)}" if len(known) < len(found) else ""
+    yield (f"{len(found)} studies, {profile} profile: {_points(sum(one.points for one in found))}, "
+           f"about {duration(sum(one.seconds for one in known))}{less}")
+    for one in found:
+        yield f"  {one.study}: {_points(one.points)}, {one.time()}"
+
+
+def _points(count: int) -> str:
+    return f"{count} point{'s' * (count != 1)} to measure" if count else "nothing to measure"
 
 
 def _try(study, chosen, asked, interrupts):
@@ -48,83 +89,70 @@ def _try(study, chosen, asked, interrupts):
     return outcome, driver.story
 
 
-def _lines(study, chosen, asked, story: RunState):
-    page = "up to date" if run.is_current(study, chosen, asked) else "to be made"
-    yield f"{study}, {asked.profile} profile: its page is {page}"
+def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bool) -> Plan:
+    """round_s: what this execution of the notebook took, of which a run needs some more."""
     lab = LabDescription.load(paths.papers(study) / "lab.yml")
     asks = asking.question(study, asked)
+    current = run.is_current(study, chosen, asked)
     if asks and story.survey:
-        yield from asking.planned(study, asks, story.survey, asked.until)
+        expected = asking.expected(study, asks, story.survey, asked.until, round_s)
+        of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose))
     else:
-        yield from _points_and_time(story, lab, asked.profile)
-    yield f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(asked.profile))}"
+        seconds, source = _time(story, lab, asked.profile)
+        of = Plan(study, story.total - story.done, seconds and seconds + asking.PAGE_ROUNDS * round_s, None, source,
+                  list(_experiments(story)))
+    page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
+    head = [f"{study}, {asked.profile} profile: {page}", *of.lines,
+            f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(asked.profile))}"]
+    nothing = {"points": 0, "seconds": 0.0, "most_s": None, "source": "its page is up to date"} if current else {}
+    return Plan(**{**vars(of), **nothing, "lines": [*head, *_place(study, chosen, lab, verbose)]})
+
+
+def _place(study, chosen, lab, verbose):
+    """What is done on this machine, hosts and clouds."""
     environment = run.environment_of(study, chosen)
     if environment and environment.clouds:
         yield from own_clouds.plan(study, environment)
     if environment and environment.provider == "ssh":
         yield from own_hosts.plan(study, environment)
         return
-    yield from (f"  as root: {action}" for action in privileged(lab))
+    actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
+    yield from (f"  as root: {action}" for action in actions)
     yield from (f"  {one.words()}" for one in _lacking_features(study))
     missing = _missing_packages(study)
     if missing:
         yield f"  to install first: {', '.join(missing)} (labbook install {study})"
 
 
-def _points_and_time(story, lab, profile):
+def _experiments(story):
     for name, counts in story.experiments.items():
-        left = counts["total"] - counts["done"]
-        yield f"  {name}: {counts['total']} points, {counts['done']} measured, {left} to do"
-    yield from _arms(story)
-    yield f"  time: {_time(story, lab, profile)}"
+        if not counts["total"]:
+            continue        # 0 repeats leave it out
+        left, seconds = counts["total"] - counts["done"], counts.get("seconds")
+        time_of = f", about {duration(seconds)}" if left and seconds else ""
+        arms = f"; {counts['arms']}" if counts.get("arms") else ""
+        yield f"  {name}: {counts['total']} point{'s' * (counts['total'] != 1)}, {counts['done']} measured, {left} to do{time_of}{arms}"
 
 
-def _arms(story):
-    """How the paired arms of each experiment will be up."""
-    for name, counts in story.experiments.items():
-        if counts.get("arms"):
-            yield f"  {name}: {counts['arms']}"
-
-
-def _time(story: RunState, lab, profile) -> str:
-    if story.done == story.total:
-        return "seconds: nothing is left to measure"
-    estimates = [e.get("seconds") for e in story.experiments.values() if e["total"] > e["done"]]
-    if estimates and all(seconds is not None for seconds in estimates):
-        return f"about {duration(sum(estimates))}, from points measured before"
+def _time(story: RunState, lab, profile) -> tuple[float | None, str]:
+    """Seconds of the points that are left, and what they are from: of each experiment what its points took
+    before, or else its share of the minutes in lab.yml."""
+    left = {name: one["total"] - one["done"] for name, one in story.experiments.items() if one["total"] > one["done"]}
+    if not left:
+        return 0.0, "nothing is left to measure"
+    known = {name: story.experiments[name].get("seconds") for name in left}
+    known = {name: seconds for name, seconds in known.items() if seconds is not None}
+    if len(known) == len(left):
+        return sum(known.values()), MEASURED
     minutes = lab.needs.get("minutes", {}).get(profile)
     if minutes is None:
-        return "unknown"
-    share = 1 - story.done / story.total
-    return f"about {duration(minutes * 60 * share)}, from the study's lab.yml"
+        return None, ""
+    guessed = 60 * minutes * sum(count for name, count in left.items() if name not in known) / story.total
+    return sum(known.values()) + guessed, f"{MEASURED} and {OF_LAB_YML}" if known else OF_LAB_YML
 
 
 def _size(count) -> str:
     return size_text(count) if count else "not stated"
-
-
-def privileged(lab: LabDescription) -> list[str]:
-    """The actions as root of bringing a lab up, in words."""
-    actions = [f"{len(lab.hosts)} hosts in their own namespaces "
-               f"({', '.join(host.name for host in lab.hosts)}), a bridge a site",
-               "control groups that freeze hosts which are not measured"]
-    for link in lab.links:
-        asked = ", ".join(f"{k} {v}" for k, v in link.items() if k != "between" and v)
-        shape = f" shaped to {asked}" if asked else ""
-        actions.append(f"a link {' - '.join(link['between'])}{shape}")
-    for host in lab.hosts:
-        limits = [k for k, v in host.limits.items() if v and k not in ("disk", "fuse")]
-        if limits:
-            actions.append(f"control group of {host.name}: {', '.join(limits).replace('cores_of', 'cores')}")
-        if host.limits.get("disk"):
-            model = host.limits["disk"].get("model")
-            daemon = f", on a file that a daemon serves as slowly as {model}" if model else ""
-            actions.append(f"a file system on a loop device for {host.name}{daemon}")
-        if host.limits.get("disk", {}).get("trace"):
-            actions.append(f"the kernel's trace of requests to {host.name}'s disk")
-        if host.limits.get("fuse"):
-            actions.append(f"FUSE file systems, visible to {host.name} only")
-    return actions
 
 
 def _lacking_features(study) -> list:

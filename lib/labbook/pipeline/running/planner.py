@@ -106,6 +106,18 @@ def claims_of(survey: dict) -> list[Claim]:
     return found
 
 
+def next_points(survey: dict, looks) -> int:
+    """How many points the next look of each open claim takes, and the experiments that no claim reads."""
+    lacking = {}
+    for claim in claims_of(survey):
+        if not is_decided(claim) and can_be_asked(claim, looks):
+            done = survey["experiments"][claim.experiment]["done"]
+            for place in claim.places:
+                more = max(claim.expected(looks) - done[place], 0)
+                lacking[claim.experiment, place] = max(lacking.get((claim.experiment, place), 0), more)
+    return sum(lacking.values()) + sum(one["left"] for one in survey.get("unread", {}).values())
+
+
 def is_decided(claim: Claim) -> bool:
     return claim.verdict in (REPLICATED, NOT_REPLICATED)
 

@@ -11,7 +11,7 @@ from labbook.lab.description import LabDescription
 from labbook.lab.host import fuse
 from labbook.lab.host.mount_point import run_or_abandon
 from labbook.lab.journal import Journal
-from labbook.pipeline.running import plan
+from labbook.pipeline.running import root_actions
 from labbook.pipeline.setup import requirements
 
 MOUNTS = r"""592 620 0:42 / / ro,relatime - ext4 /dev/vda rw
@@ -80,7 +80,7 @@ def test_it_is_asked_of_the_kernel_and_reported_before_a_run():
     lab = LabDescription.parse(LAB)
     assert requirements._asked(lab) == {"hosts", "fuse"}
     assert dict(requirements._listed("features", "fuse")).keys() == {"fuse"}
-    actions = "\n".join(plan.privileged(lab))
+    actions = "\n".join(root_actions.every(lab))
     assert "FUSE file systems, visible to client only" in actions
     assert "by db alone" not in actions and "control group of" not in actions
 

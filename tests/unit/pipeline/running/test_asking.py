@@ -65,8 +65,11 @@ def test_the_quick_profile_asks_what_lab_yml_says(book, capsys):
     asked_book.write(book, asked_book.LAB + QUICK)
     assert plan.plan([], run.Asked()) == 0
     told = capsys.readouterr().out
-    assert "repeats until 1 headline claims have a verdict; 0 have one" in told and "time: about " in told
-    assert "open: clear, 0 repeats, not judged yet, about " in told and asked_book.measured(book) == []
+    assert "repeats until 1 headline claims have a verdict; 0 have one" in told
+    assert "quick profile: 14 points to measure, about " in told and ", time limit 50 min" in told
+    assert "  open: clear\n" in told and asked_book.measured(book) == []
+    assert plan.plan([], run.Asked(), verbose=True) == 0
+    assert "open: clear, 0 repeats, not judged yet, about " in capsys.readouterr().out
 
     assert run.run([], run.Asked()) == 0
     assert repeats(book) == {"ceiling: clients=1": 1, "ceiling: clients=9": 1,

@@ -2,7 +2,7 @@ import pytest
 
 from labbook.lab.description import LabDescription
 from labbook.pipeline.executing import pages
-from labbook.pipeline.running import plan, run
+from labbook.pipeline.running import asking, plan, run
 from labbook.pipeline.setup import doctor
 
 LAB = """sites: [a, b]
@@ -32,13 +32,16 @@ def lacking(monkeypatch):
 
 @pytest.mark.parametrize("seconds, said", [
     (None, "about 2 min, from the study's lab.yml"),
-    (90, "about 1 min 30 s, from points measured")])
-def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, seconds, said):
+    (90, "about 1 min 30 s, from points measured before")])
+def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, monkeypatch, seconds, said):
+    monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
     book.study("wan", PLANS.format(seconds=seconds))
     book.write("data/papers/wan/lab.yml", LAB)
     assert plan.plan([], run.Asked()) == 0
-    told = capsys.readouterr().out
-    assert "response: 4 points, 3 measured, 1 to do" in told and said in told
+    told, progress = capsys.readouterr()
+    assert told.startswith(f"wan, quick profile: 1 point to measure, {said}\n")
+    assert "response: 4 points, 3 measured, 1 to do" in told and "as root: control group of 2 hosts: cores, memory" in told
+    assert progress == "wan: looking what there is to measure (1 of 1)\n"
     assert "memory: 2 GB, disk: 1 GB" in told
     assert pages.note("wan") == {} and not list((book.root / "build/pages").glob("*.ipynb"))
 
@@ -58,15 +61,35 @@ def test_a_notebook_that_fails_has_no_plan(book, capsys):
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_what_root_does_names_hosts_links_limits_and_disks(tmp_path):
-    file = tmp_path / "lab.yml"
-    file.write_text(LAB)
-    actions = "\n".join(plan.privileged(LabDescription.load(file)))
-    assert "3 hosts in their own namespaces (db1, db2, client)" in actions
-    assert "a link a - b shaped to rtt_ms 100" in actions and "loss" not in actions
-    assert "control group of db2: cores, memory" in actions and "freeze" in actions
-    assert "a file system on a loop device for db1" in actions
-    assert "the kernel's trace of requests to db2's disk" in actions
+def test_several_studies_have_a_total_at_the_top(book, capsys, monkeypatch):
+    monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
+    for study, seconds in (("one", 60), ("two", 240), ("wan", None)):
+        book.study(study, PLANS.format(seconds=seconds))
+        book.write(f"data/papers/{study}/lab.yml", LAB if seconds else LAB.replace(", minutes: {quick: 8}", ""))
+    assert plan.plan([], run.Asked(), verbose=True) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[:4] == [
+        "3 studies, quick profile: 3 points to measure, about 5 min; unknown: wan",
+        "  one: 1 point to measure, about 1 min, from points measured before",
+        "  two: 1 point to measure, about 4 min, from points measured before",
+        "  wan: 1 point to measure, time unknown"]
+    assert told.count("  as root: control group of db1: cores, memory") == 3
+
+
+def test_what_is_not_known_of_one_experiment_is_its_share_of_lab_yml(book, capsys, monkeypatch):
+    monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
+    book.study("wan", PLANS.format(seconds=60).replace(
+        "raise", "tell(event='plan', experiment='other', done=0, total=4, seconds=None)\nraise"))
+    book.write("data/papers/wan/lab.yml", LAB)
+    assert plan.plan([], run.Asked()) == 0
+    assert ("5 points to measure, about 5 min, from points measured before and from the study's lab.yml"
+            in capsys.readouterr().out)
+
+
+def test_a_refused_parameter_is_wrong_input(book, capsys):
+    book.study("wan", "from labbook.errors import InputError\nraise InputError('too many', key='repeats')")
+    assert plan.plan([], run.Asked()) == 2
+    assert "wan: no plan: repeats: too many\n" in capsys.readouterr().err
 
 
 def test_clouds_that_stand_in_are_reported_with_what_is_made_there(tmp_path, monkeypatch):
