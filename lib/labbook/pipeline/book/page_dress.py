@@ -4,6 +4,7 @@ method folded, its data and command at the end. Pure: notebooks in, notebooks ou
 import copy
 import re
 
+from labbook.pipeline.book import numbering
 from labbook.pipeline.executing import pages
 from labbook.pipeline.sources import notebooks
 
@@ -39,6 +40,7 @@ def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "", ans
                 source = pattern.sub(
                     lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
             cell["source"] = _marked(source)
+    numbering.number(cells)
     _insert(cells, answer, after=_FIRST_PARAGRAPH)
     _insert(cells, "\n\n".join(filter(None, (_state(note), opening))), after=_HEADING)
     if ending:
