@@ -181,7 +181,9 @@ def _archive(commands):
 
 
 def _claims(commands):
-    claims = _command(commands, "claims", "book:claims", "list the claims with their verdicts", """
+    claims = _command(commands, "claims", "book:claims", "count the claims by verdict, and list them", """
+  labbook claims                               counts, and the headline claims
+  labbook claims -v                            every claim
   labbook claims cms_scalability --headline
   labbook claims --verdict open --owner paper
   labbook claims --json""")
@@ -191,6 +193,7 @@ def _claims(commands):
                         help="claims with this verdict; may be repeated")
     claims.add_argument("--owner", choices=("paper", "ours"), help="the papers' claims, or ours")
     claims.add_argument("--headline", action="store_true", help="headline claims only")
+    claims.add_argument("-v", "--verbose", action="store_true", help="every claim, as with a study or a filter")
     claims.add_argument("--json", action="store_true", help=_JSON)
     compare = _command(commands, "compare", "book:compare",
                        "set two runs, machines or versions beside each other", """
@@ -250,6 +253,7 @@ def _machine(commands):
                         help=f"where labs would run (default: {_LOCAL})")
     doctor.add_argument("--profile", choices=("quick", "full"), default="quick",
                         help="whose data must find room on the disk (default: quick)")
+    doctor.add_argument("-v", "--verbose", action="store_true", help="all that was looked at, and why")
     doctor.add_argument("--json", action="store_true", help=_JSON)
     install = _command(commands, "install", "lab:install",
                        "install what studies need")

@@ -164,6 +164,8 @@ def test_claims_for_people_and_programs(book, capsys):
   rule: {name: not_testable, reason: no A}
 """)
     assert cli.main(["claims"]) == 0
+    assert capsys.readouterr().out.startswith("claims  not judged yet  all\ncms     1               1\n\n`labbook claims -v`")
+    assert cli.main(["claims", "-v"]) == 0
     assert "cms: 1 not judged yet\n     not judged yet    faster" in capsys.readouterr().out
     assert cli.main(["claims", "cms", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["id"] == "faster"

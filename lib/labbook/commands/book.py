@@ -105,8 +105,10 @@ def claims(given) -> int:
     found = [one for one in found if _asked(one, given)]
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
-    else:
+    elif given.verbose or given.studies or given.study or given.verdict or given.owner or given.headline:
         print(outcomes.table(found))
+    else:
+        print(outcomes.summary(found))
     return 0
 
 

@@ -12,7 +12,8 @@ def doctor(given) -> int:
     from labbook.pipeline.running.run import environment_file
     from labbook.pipeline.setup import doctor
 
-    return doctor.main(given.studies, given.json, environment_file(given.environment), given.profile)
+    return doctor.main(given.studies, given.json, environment_file(given.environment), given.profile,
+                       given.verbose)
 
 
 def install(given) -> int:

@@ -93,6 +93,19 @@ def set_words(study: str) -> list[str]:
             for machine in published.sets(study)]
 
 
+def summary(rows) -> str:
+    """For a terminal: how many claims of each study have which verdict, and the headline claims."""
+    by_study = {study: [one for one in rows if one["study"] == study] for study in dict.fromkeys(one["study"] for one in rows)}
+    words = list(counts(rows))
+    lines = [("claims", *words, "all")]
+    for name, mine in [*by_study.items()] + [("all", rows)] * (len(by_study) > 1):
+        counted = counts(mine)
+        lines.append((name, *(counted.get(word, 0) or "-" for word in words), len(mine)))
+    headline = [one for one in rows if one["headline"]]
+    more = "`labbook claims -v`, or a study or a filter, lists every claim"
+    return "\n\n".join([aligned(lines), *([f"headline claims\n\n{table(headline)}"] if headline else []), more])
+
+
 def table(rows) -> str:
     """For a terminal: by study its counts, then a line a claim, the headline claims first."""
     parts = []

@@ -19,22 +19,55 @@ LOCAL = "environments/local.yml"
 QUICK = "quick"     # the profile
 
 
-def main(studies=(), as_json=False, environment=LOCAL, profile=QUICK) -> int:
-    """Print the findings for `studies` (all when empty); 1 when something is missing."""
+def main(studies=(), as_json=False, environment=LOCAL, profile=QUICK, verbose=False) -> int:
+    """Print what is missing for `studies` (all when empty), and a line a study that has everything; every finding
+    if verbose. 1 when something is missing."""
     findings = examine(studies, environment, profile)
     if as_json:
         print(json.dumps({"machine": machine(), "environment": str(environment),
                           "findings": [asdict(f) for f in findings]}, indent=1))
     else:
         print(f"This machine: {', '.join(machine().values())}\n")
-        place = ""
-        for finding in findings:
-            if place != (place := _host(finding)):
-                print(f"\n{place}, of {environment}")
-            print(_row(finding))
+        print("\n".join(_rows(findings, environment) if verbose else _short(findings, environment)))
         missing = sum(not finding.ok for finding in findings)
-        print(f"\n{missing} missing" if missing else "\nNothing is missing.")
+        more = "" if verbose else " `labbook doctor -v` lists all that was looked at."
+        print(f"\n{missing} missing.{more}" if missing else f"\nNothing is missing.{more}")
     return int(any(not finding.ok for finding in findings))
+
+
+def _rows(findings, environment):
+    """Each finding, by host of the environment."""
+    place = ""
+    for finding in findings:
+        if place != (place := _host(finding)):
+            yield f"\n{place}, of {environment}"
+        yield _row(finding)
+
+
+def _short(findings, environment):
+    """What is missing, then a line a study."""
+    missing = [finding for finding in findings if not finding.ok]
+    if missing:
+        yield from (*_rows(missing, environment), "")
+    names = sorted({study for finding in findings for study in finding.studies} - {EVERY_LAB})
+    width = max(map(len, names), default=0)
+    for study in names:
+        own = [finding for finding in findings if {study, EVERY_LAB} & set(finding.studies)]
+        lacks = [finding.name for finding in own if not finding.ok]
+        yield f"{study:<{width}}  {_lacking(lacks) if lacks else _complete(own)}"
+    yield from (more for finding in findings if finding.name.endswith(" disk")
+                for more in finding.why.split("; ")[1:])
+
+
+def _lacking(names: list[str]) -> str:
+    return f"MISSING: {', '.join(names)}"
+
+
+def _complete(findings) -> str:
+    """That a study has all it needs, with what it needs of the machine's size."""
+    sizes = [one.name for one in findings if one.name[:1].isdigit() and one.name.endswith((" cores", " memory", " disk"))]
+    of = f" ({', '.join(sizes)})" if sizes else ""
+    return f"all {len(findings)} requirements are there{of}"
 
 
 def require(studies=(), environment=LOCAL, profile=QUICK) -> None:

@@ -84,6 +84,16 @@ def test_the_table_for_people_has_headline_claims_first(published_study):
     assert outcomes.table([]) == "no such claims"
 
 
+def test_the_summary_counts_by_study_and_verdict_and_has_the_headline_claims(published_study):
+    one, = outcomes.of_study("demo")
+    rows = [one | {"headline": True}, one | {"id": "plain", "headline": False},
+            one | {"study": "other", "verdict": "open", "headline": False}]
+    text = outcomes.summary(rows)
+    assert text.startswith("claims  replicated  open  all\n"
+                           "demo    2           -     2\nother   -           1     1\nall     2           1     3\n")
+    assert "headline claims\n\ndemo: 1 replicated" in text and "plain" not in text
+
+
 def test_the_table_says_what_stands_on_a_modelled_disk(published_study):
     one, = outcomes.of_study("demo")
     assert "modelled disk" not in outcomes.table([one])

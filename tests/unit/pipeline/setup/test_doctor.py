@@ -50,8 +50,26 @@ def machine(tmp_path, monkeypatch):
 
 def test_nothing_missing(machine, capsys):
     assert doctor.main() == 0
-    assert "Nothing is missing" in capsys.readouterr().out
+    machine_line, _, *lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("large  all ") and "2 cores" in lines[0] and "8 GB memory, 3 GB disk)" in lines[0]
+    assert lines[1].startswith("small  all ") and "(1 cores, 1 GB memory)" in lines[1]
+    assert lines[2:] == ["large needs 30 GB with --profile full", "",
+                         "Nothing is missing. `labbook doctor -v` lists all that was looked at."]
     doctor.require()
+
+
+def test_every_finding_is_listed_on_demand(machine, capsys):
+    assert doctor.main(verbose=True) == 0
+    said = capsys.readouterr().out
+    assert "ok       iproute2" in said and "doctor -v" not in said
+
+
+def test_a_study_that_lacks_something_says_what(machine, capsys):
+    machine.missing = {"bonnie++"}
+    assert doctor.main() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "large  MISSING: bonnie++" in lines and lines[-1].startswith("1 missing.")
+    assert any(line.startswith("small  all ") for line in lines) and not any(line.startswith("ok ") for line in lines)
 
 
 CASES = {
@@ -159,6 +177,6 @@ def test_a_cloud_that_knows_us_is_reported(clouds, monkeypatch, capsys):
     from labbook.systems.cloud import user_cloud
 
     monkeypatch.setattr(user_cloud, "api_of", lambda *_: SimpleNamespace(quota=dict))
-    assert doctor.main(["small"], environment="environments/clouds.yml") == 0
+    assert doctor.main(["small"], environment="environments/clouds.yml", verbose=True) == 0
     said = capsys.readouterr().out
     assert "clouds.older, of environments/clouds.yml" in said and "accepts the credentials" in said
