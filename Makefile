@@ -1,11 +1,13 @@
 # make book      the quick profile of every notebook, and the book      (STUDIES="a b", PROFILE=full)
 # make test      all tests                                             (PYTEST="-k delay -n 0")
 # make published the book from data/published/: no lab, no root
+# make lab       JupyterLab on this machine, with the notebooks       (JUPYTER="--no-browser --port 9000")
 # make pdf       the published book as one PDF, build/labbook.pdf: needs Chromium
 # make clean     take away .venv and build; records and downloads stay
 STUDIES ?=
 PROFILE ?= quick
 PYTEST ?=
+JUPYTER ?=
 PYTHON ?=
 LABBOOK := .venv/bin/labbook
 
@@ -31,6 +33,10 @@ published:
 pdf:
 	@lib/bootstrap.sh
 	@$(LABBOOK) book --published --pdf
+
+lab:
+	@lib/bootstrap.sh lab
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" JUPYTER_CONFIG_PATH="$(CURDIR)/lib/jupyter" exec jupyter lab $(JUPYTER)
 
 # Here a lab test that cannot run is a failure, not a skip.
 test:

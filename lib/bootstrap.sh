@@ -78,6 +78,7 @@ echo $$ >"$lock"
 key=$(cat pyproject.toml constraints*.txt lib/bootstrap.txt | sha256sum | cut -d' ' -f1)
 if [ -e "$stamp" ]; then { read -r made_key made_extra; read -r made_in; } <"$stamp" || true; fi
 if whole && [ -e "$stamp" ]; then
+    [ "$extra" != lab ] || [ "${made_extra:-}" != test ] || extra=test     # the tests have all of it
     if [ "$made_key" = "$key" ] && { [ "${made_extra:-}" = "$extra" ] || [ -z "$extra" ]; }; then exit 0; fi
     extra=${extra:-${made_extra:-}}
 fi

@@ -9,6 +9,7 @@ TESTS = Path(__file__).parent
 OTHERS = {
     "test_bootstrap": "lib/bootstrap.sh",
     "test_environment_yml": "environment.yml",
+    "test_explore_page": "book/explore.md",
     "test_floors": "the contracts of pyproject.toml",
     "test_listeners": "tests/lab/listeners.py, and SECURITY.md by it",
     "test_own_clouds_page": "book/own_clouds.md",

@@ -94,15 +94,16 @@ def of_section(claims: list[dict], section: str, file: Path) -> list[dict]:
 def full_words(study: str) -> set[str]:
     """All strings among the values in the study's full.yml; empty without that file."""
     file = paths.papers(study) / "full.yml"
-    return set(_words(load_yaml(file))) if file.exists() else set()
+    return set(words(load_yaml(file))) if file.exists() else set()
 
 
-def _words(data):
+def words(data):
+    """Yield all strings among the values of nested lists and dicts."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, (dict, list)):
         for value in data.values() if isinstance(data, dict) else data:
-            yield from _words(value)
+            yield from words(value)
 
 
 def verdicts_path(study: str) -> Path:

@@ -11,10 +11,10 @@ TOGETHER, ALL = "together", "all points"     # a column for what is compared whe
 def chart(summary, x: str, hue: str | None, metric: str) -> Picture:
     """A line chart over a parameter of numbers, a dot chart over another; a colour a value of `hue`."""
     summary = summary.assign(**{TOGETHER: ALL} if hue is None else {hue: _texts(summary[hue])})
-    hue = hue or TOGETHER
+    hue, label = hue or TOGETHER, f"value of {metric}"
     if is_numeric_dtype(summary[x]) and not is_bool_dtype(summary[x]):
-        return line_chart(summary.dropna(subset=[x]), x=x, hue=hue, metric=metric, x_label=x, label=metric)
-    return dot_chart(summary.assign(**{x: _texts(summary[x])}), y=x, hue=hue, metric=metric, label=metric)
+        return line_chart(summary.dropna(subset=[x]), x=x, hue=hue, metric=metric, x_label=x, label=label)
+    return dot_chart(summary.assign(**{x: _texts(summary[x])}), y=x, hue=hue, metric=metric, label=label)
 
 
 def _texts(column) -> list[str]:

@@ -15,6 +15,7 @@ from labbook.claims import claims
 from labbook.claims.selection import fits, is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask
+from labbook.study.notebook import declared
 
 LIBRARY = Path(__file__).resolve().parents[1]
 
@@ -42,7 +43,7 @@ def judge(study, claim: dict, read: dict | None = None):
         claim, rows, parameters, study=study.name, file=claims.path(study.name),
         profile=conditions.get("profile", study.run.profile), conditions=conditions,
         environment=conditions.get("environment", str(study.environment)),
-        known=claims.full_words(study.name), run="published" if study.run.published else study.run.profile)
+        known=known_words(study.name), run="published" if study.run.published else study.run.profile)
     return replace(judged, published=_stands(study, judged))
 
 
@@ -83,7 +84,7 @@ def check_grids(study, all_declared: bool) -> None:
     from labbook.claims import rules
 
     tested = [claim for claim in study.claim_entries if is_tested(claim)]
-    known = claims.full_words(study.name)
+    known = known_words(study.name)
     grids = {name: [arm for point in experiment.declared() for arm in point.arms]
              for name, experiment in study.experiments.items()}
     for claim in tested:
@@ -93,6 +94,15 @@ def check_grids(study, all_declared: bool) -> None:
                              file=claims.path(study.name), known=known)
         elif all_declared or not _is_in(claim["experiment"], _own_sources(study.name)):
             experiment_of(study, claim)
+
+
+def known_words(study: str) -> set[str]:
+    """The words that a claim may name though no point of this run has them: those among the values of the full
+    profile and of the notebook's own, which a run may be given fewer of."""
+    try:
+        return claims.full_words(study) | set(claims.words(declared(study)))
+    except InputError:
+        return claims.full_words(study)     # a notebook without parameters
 
 
 def check_metrics(study, point, summary: dict, params: dict) -> None:

@@ -173,11 +173,11 @@ def use(shell) -> None:
 
 
 def _show_styles() -> None:
-    from IPython.display import HTML, display
+    from IPython.display import display
 
     with suppress(OSError, LabbookError):
         sheet = (paths.checkout() / STYLES).read_text(encoding="utf-8").replace(*DARK)
-        display(HTML(f"<style>{sheet}</style>"))
+        display({"text/html": f"<style>{sheet}</style>"}, raw=True)
 
 
 def table(columns, rows, label: str) -> str:

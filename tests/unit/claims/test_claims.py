@@ -327,6 +327,17 @@ def test_misspelt_words_are_found_and_words_of_the_full_profile_are_not_misspelt
     assert list(speed.remaining())
 
 
+def test_a_word_of_the_notebooks_own_values_may_be_left_out_of_a_run(make):
+    rule = {"name": "above", "value": 1, "where": {"scenario": "create_and_list_users"}}
+    _, speed = make(claims=[CLAIMS[0] | {"rule": rule}], vary={"scenario": ["create_user"]})
+    with pytest.raises(InputError, match="did you mean 'create_user'"):
+        list(speed.remaining())
+    cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]},
+            "source": "speed = dict(scenario=['create_user', 'create_and_list_users'])"}
+    paths.notebook("demo").write_text(json.dumps({"nbformat": 4, "cells": [cell]}))
+    assert list(speed.remaining())
+
+
 def test_an_experiment_may_be_declared_after_the_first_has_run(make, measure, root):
     later = CLAIMS[0] | {"id": "later", "experiment": "late"}
     study, speed = make(claims=[*CLAIMS, later])

@@ -78,7 +78,7 @@ def test_a_figure_and_rows_are_shown(explorer, monkeypatch):
     monkeypatch.setattr("IPython.display.display", shown.append)
     explorer.metric.value = "rate_per_s"
     picture, rows = shown
-    assert "rate_per_s over clients" in repr(picture)
+    assert "value of rate_per_s over clients" in repr(picture)
     assert list(rows) == ["system", "clients", "sync", "repeat", "rate_per_s"]
 
 

@@ -124,7 +124,7 @@ def test_the_books_style_sheet_is_shown_to_people_only(monkeypatch):
 
     monkeypatch.delenv("LABBOOK_ROOT", raising=False)
     outputs = []
-    monkeypatch.setattr("IPython.display.display", outputs.append)
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: outputs.append(data))
     shell = SimpleNamespace(display_formatter=DisplayFormatter(), kernel=object())
     monkeypatch.setenv("LABBOOK_PROGRESS", "x")
     shown.use(shell)
@@ -132,4 +132,5 @@ def test_the_books_style_sheet_is_shown_to_people_only(monkeypatch):
     monkeypatch.delenv("LABBOOK_PROGRESS")
     shown.use(shell)
     sheet, = outputs
-    assert 'body[data-jp-theme-light="false"]' in sheet.data and ".verdict-replicated" in sheet.data
+    assert list(sheet) == ["text/html"], "words of a page are the same however it is run"
+    assert 'body[data-jp-theme-light="false"]' in sheet["text/html"] and ".verdict-replicated" in sheet["text/html"]

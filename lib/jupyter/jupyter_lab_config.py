@@ -1,0 +1,13 @@
+"""How `make lab` runs JupyterLab: for this machine alone, with the checkout, in which make works, as its
+folder, and without asking anybody about news, updates or extensions."""
+
+import os
+
+c = get_config()  # noqa: F821 (JupyterLab's)
+c.ServerApp.ip = "127.0.0.1"
+c.ServerApp.root_dir = os.getcwd()
+c.ServerApp.allow_root = os.geteuid() == 0      # labs need root, or sudo
+c.LabApp.default_url = "/lab/tree/notebooks"
+c.LabApp.news_url = None
+c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+c.LabApp.extension_manager = "readonly"
