@@ -163,6 +163,8 @@ class Asking:
                 "name": "Stopped", "message": "the notebook stopped before study.complete()", "cell": None,
                 "log": None})
         recorded = _recorded(self.survey)
+        if outcome.state != pages.OK:       # the survey is of before the execution that was cut short
+            recorded += story.measured
         total = recorded if outcome.state == pages.OK else recorded + max(story.total - story.done, 0)
         return Answer(outcome, story, self.board, {"done": recorded, "total": total, "measured": self._measured,
                                                    "failed": self._failed})

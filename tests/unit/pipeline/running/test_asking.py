@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import asked_book
 import pytest
@@ -159,3 +160,10 @@ def test_a_refused_parameter_ends_an_ask_before_anything_is_measured(asked, caps
     notebook.write_text(notebook.read_text().replace("study.complete()", "raise __import__('labbook.errors').errors.InputError('no')"))
     assert run.run([], run.Asked(which="all")) == 2
     assert "asked: not started: no" in capsys.readouterr().err and pages.note("asked") == {}
+
+
+def test_an_ask_that_is_cut_short_counts_the_points_of_its_last_round():
+    asks = asking.Asking("asked", {}, None, {}, asking.Question("asked", "all"))
+    asks.survey = {"claims": [], "experiments": {}, "unread": {"ceiling": {"declared": 5, "left": 3}}}
+    points = asks._answer(SimpleNamespace(state=pages.INTERRUPTED), SimpleNamespace(measured=4, total=9, done=6)).points
+    assert (points["done"], points["total"]) == (6, 9)
