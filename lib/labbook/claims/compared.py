@@ -1,4 +1,4 @@
-"""What a claim's number is, in words: "Cassandra / MySQL, mean_ms" """
+"""What a claim's number is, in words: "Cassandra / MySQL, mean time (ms)" """
 
 from functools import lru_cache
 
@@ -11,19 +11,39 @@ _OVER = {"grows_with": "largest {along} / smallest", "grows_alike": "growth over
          "differs_over": "between values of {along}", "scales_with": "exponent of {along}", "rises_by": "slope over {along}",
          "proportional": "exponent of {along}"}
 
+# Units at the end of a metric's or a parameter's name, the longest first.
+_UNITS = {"kib_per_s": "KB a second", "mb_per_s": "MB a second", "per_s": "a second", "per_call": "a call", "round_trips": "round trips",
+          "ms": "ms", "us": "µs", "mb": "MB", "kb": "KB", "gb": "GB", "s": "s"}
+_WORDS = {"mean": "mean time", "p50": "median time", "p95": "95th percentile", "p99": "99th percentile", "own": "own time",
+          "rtt": "round trip", "rate": "rate", "wan": "WAN", "mds": "MDS", "vm": "VM"}
+
 
 def words(study: str, claim: dict) -> str:
-    """What is over what, of which metric: "Cassandra / MySQL, mean_ms". Empty for a claim without a
+    """What is over what, of which metric: "Cassandra / MySQL, mean time (ms)". Empty for a claim without a
     number. Values are named as paper.yml names them."""
     rule, known = claim["rule"], _names(study)
     if not claim.get("metric"):
         return ""
-    of, than = rule.get("of", {}), rule.get("than")
+    of, than, metric = rule.get("of", {}), rule.get("than"), plain(claim["metric"])
     if rule["name"] == "crosses_near":
-        return f"{rule['along']} at which {_ratio(of, than, known)} falls below 1, {claim['metric']}"
-    over = _OVER.get(rule["name"], "").format(along=rule.get("along", ""))
+        return f"{plain(rule['along'])} at which {_ratio(of, than, known)} falls below 1, {metric}"
+    over = _OVER.get(rule["name"], "").format(along=plain(rule.get("along", "")))
     arms = _ratio(of, than, known) if than else ", ".join(_value(k, v, known) for k, v in of.items())
-    return ", ".join(part for part in (arms, over, claim["metric"]) if part)
+    return ", ".join(part for part in (arms, over, metric) if part)
+
+
+def plain(name: str) -> str:
+    """The name of a metric or a parameter for readers: "mean_ms" is "mean time (ms)"."""
+    if not name:
+        return ""
+    if name in _UNITS:
+        return _UNITS[name]
+    unit = next((unit for unit in _UNITS if name.endswith(f"_{unit}")), "")
+    parts = name.removesuffix(f"_{unit}").split("_")
+    said = " ".join(_WORDS.get(part, part) for part in parts)
+    if not unit:
+        return said
+    return f"{said} {_UNITS[unit]}" if _UNITS[unit].startswith("a ") else f"{said} ({_UNITS[unit]})"
 
 
 def _ratio(of: dict, than: dict, known) -> str:

@@ -64,7 +64,8 @@ def headlines(study: str, rows, board: str = "../book/board.html") -> str:
 
 
 def _value(one) -> str:
-    parts = (faint(brief(one)), on_disk(one.get("conditions"))) if brief(one) else ()
+    """What was measured, and what is over what."""
+    parts = (faint(brief(one)), faint(one.get("compared")), on_disk(one.get("conditions"))) if brief(one) else ()
     return "".join(f"<br/>{part}" for part in parts if part)
 
 

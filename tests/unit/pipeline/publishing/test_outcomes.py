@@ -25,7 +25,7 @@ def published_study(make, measure):
 def test_what_a_run_did_not_measure_has_the_published_verdict(published_study, make):
     one, = outcomes.of_study("demo")
     assert (one["verdict"], one["run"], one["from_set"]) == (rules.REPLICATED, "published", HERE)
-    assert one["machines"] == {HERE: rules.REPLICATED} and one["compared"] == "a / b, mean_ms"
+    assert one["machines"] == {HERE: rules.REPLICATED} and one["compared"] == "a / b, mean time (ms)"
     study, _ = make(setup={"system": ["a"]})
     judged = study.judge("slower")
     claims.store("demo", vars(judged) | {"verdict": rules.NOT_RUN, "measured": None, "n": 0})
