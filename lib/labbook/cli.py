@@ -26,9 +26,12 @@ exit codes:
 
 def main(argv=None) -> int:
     """Run a command and return its exit code: see _EPILOG."""
-    given = parser().parse_args(argv)
+    made = parser()
+    if "_ARGCOMPLETE" in os.environ:    # a shell asks which words may come next
+        importlib.import_module(f"{_COMMANDS}.completion").complete(made)
+    given = made.parse_args(argv)
     if not hasattr(given, "handler"):
-        parser().print_help()
+        made.print_help()
         return 0
     module, _, function = given.handler.partition(":")
     try:
@@ -36,7 +39,7 @@ def main(argv=None) -> int:
         handler = getattr(importlib.import_module(f"{_COMMANDS}.{module}"), function)
         return handler(given) or 0
     except KeyboardInterrupt:
-        print("labbook: interrupted", file=sys.stderr)
+        print(f"{_name()} interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as `| head` leaves us
@@ -60,10 +63,17 @@ def _tell(error: Exception, command: str) -> int:
     error = _full_disk(error) if is_full(error) else error
     expected = isinstance(error, LabbookError)
     message = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
-    print(f"labbook: {message}", file=sys.stderr)
+    print(f"{_name()} {message}", file=sys.stderr)
     if log and not isinstance(error, InputError):
         print(f"  traceback: {log}", file=sys.stderr)
     return 2 if isinstance(error, InputError) else 1
+
+
+def _name() -> str:
+    """Before an error, on stderr."""
+    from labbook import colour
+
+    return colour.paint("labbook:", colour.RED, sys.stderr)
 
 
 def _full_disk(error: OSError):
@@ -109,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     _lab(commands)
     _machine(commands)
     _new(commands)
+    _completion(commands)
     return top
 
 
@@ -268,6 +279,14 @@ def _new(commands):
     new.add_argument("name", metavar="NAME", help="of the study: letters, digits and _")
     new.add_argument("--system", metavar="SYSTEM", default="null",
                      help="the system that its clients call (default: null, which stores nothing)")
+
+
+def _completion(commands):
+    completion = _command(commands, "completion", "completion:show",
+                          "print what completes this command's words in bash or zsh", """
+  eval "$(.venv/bin/labbook completion bash)"    in ~/.bashrc
+  eval "$(.venv/bin/labbook completion zsh)"     in ~/.zshrc, after compinit""")
+    completion.add_argument("shell", choices=("bash", "zsh"))
 
 
 def _command(commands, name, handler, says, examples=None):

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 
+from labbook import colour
 from labbook.errors import InputError, in_words
 
 
@@ -60,7 +61,7 @@ def status(given) -> int:
     if given.json:
         print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds}, indent=1, ensure_ascii=False))
         return 0
-    print(status.table(rows))
+    print(colour.words(status.table(rows), sys.stdout))
     for row in rows:
         if given.verbose and row["board"]:
             print(f"\n{row['study']}: " + "\n  ".join(asking.lines(row["board"])))
@@ -106,9 +107,9 @@ def claims(given) -> int:
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     elif given.verbose or given.studies or given.study or given.verdict or given.owner or given.headline:
-        print(outcomes.table(found))
+        print(colour.words(outcomes.table(found), sys.stdout))
     else:
-        print(outcomes.summary(found))
+        print(colour.words(outcomes.summary(found), sys.stdout))
     return 0
 
 
@@ -128,7 +129,7 @@ def compare(given) -> int:
     if given.json:
         print(json.dumps(compare.as_data(found), indent=1, ensure_ascii=False))
     else:
-        print(compare_words.table(found, given.a, given.b))
+        print(colour.words(compare_words.table(found, given.a, given.b), sys.stdout))
     return int(any(pair.change == compare.TURNED for pair in found))
 
 

@@ -5,10 +5,11 @@ import json
 import os
 import platform
 import shutil
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from labbook import paths
+from labbook import colour, paths
 from labbook.errors import LabError
 from labbook.lab.finding import Finding
 from labbook.lab.quantities import size_text
@@ -28,7 +29,8 @@ def main(studies=(), as_json=False, environment=LOCAL, profile=QUICK, verbose=Fa
                           "findings": [asdict(f) for f in findings]}, indent=1))
     else:
         print(f"This machine: {', '.join(machine().values())}\n")
-        print("\n".join(_rows(findings, environment) if verbose else _short(findings, environment)))
+        lines = _rows(findings, environment) if verbose else _short(findings, environment)
+        print(colour.words("\n".join(lines), sys.stdout))
         missing = sum(not finding.ok for finding in findings)
         more = "" if verbose else " `labbook doctor -v` lists all that was looked at."
         print(f"\n{missing} missing.{more}" if missing else f"\nNothing is missing.{more}")
