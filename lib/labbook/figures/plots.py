@@ -22,6 +22,9 @@ from labbook.figures.numbers import amount, in_order, name, number, plural, quan
 from labbook.figures.repeats import band_words, client_limited, over_repeats, says_run, with_metric
 
 
+FEWEST = 3      # values of x that make a line; fewer are rows of a dot chart
+
+
 @says_run
 def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label: str, label: str,
          col: str | None = None, note="", log=False) -> Picture:
@@ -29,11 +32,14 @@ def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label:
 
     Axes start at 0; labels carry their unit behind a comma (`round trip, ms`). `summary` has a row a
     point. Every repeat is drawn as a dot, hollow if the clients limited it. A panel's title is its
-    `col`, `note`, or both. `log`: logarithmic x. Without measurements, a note says so.
+    `col`, `note`, or both. `log`: logarithmic x. With one or two values of `x`, it is a dot chart. Without
+    measurements, a note says so.
     """
     found = with_metric(summary, metric)
     if not len(found):
         return NOT_MEASURED
+    if found[x].nunique() < FEWEST:
+        return _few(found, x, x_label, hue=hue, col=col, metric=metric, label=label, note=note)
     top = 1.08 * found[metric].max()
     with theme():
         colours = styles(found[hue])
@@ -48,6 +54,13 @@ def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label:
     what = quantity(label)[0]
     return Picture(tuple(panels), caption(
         f"{what[0].upper()}{what[1:]}; {band_words(spread)}", found))
+
+
+def _few(found, x, x_label, **given) -> Picture:
+    """A dot chart with a row for each value of x, since a line through two points shows no shape."""
+    words, unit = quantity(x_label)
+    rows = found.sort_values(x, kind="stable")
+    return dot_chart(rows.assign(**{x: [f"{value:g} {unit or words}" for value in rows[x]]}), y=x, **given)
 
 
 def panels_of(summary, col):

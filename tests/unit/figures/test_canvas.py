@@ -8,9 +8,11 @@ from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
 from labbook import figures
 from labbook.figures import canvas
 
+CURVE = (1, 10, 100)
+
 
 def test_a_picture_is_whole_svg_with_words_for_those_who_cannot_see_it():
-    picture = figures.time_over_clients(store_summary())
+    picture = figures.time_over_clients(store_summary(CURVE))
     assert len(picture.panels) == 2
     for panel in picture.panels:
         assert ElementTree.fromstring(panel.svg).tag.endswith("svg")
@@ -18,7 +20,7 @@ def test_a_picture_is_whole_svg_with_words_for_those_who_cannot_see_it():
                                     panel.svg, flags=re.S).replace(b"https://matplotlib.org/", b"").decode()
     assert picture.panels[0].alt == (
         "Line chart, Read: mean time of a request over clients. Cassandra: 4.00 ms at 1, "
-        "40.0 ms at 10; MySQL: 2.00 ms at 1, 20.0 ms at 10.")
+        "40.0 ms at 10, 400 ms at 100; MySQL: 2.00 ms at 1, 20.0 ms at 10, 200 ms at 100.")
     assert len(shown(picture)) == 2 and shown(picture)[0].get("aria-label") == picture.panels[0].alt
 
 
@@ -28,7 +30,7 @@ def shown(picture) -> list:
 
 
 def test_a_figure_is_text_that_can_be_searched_in_colours_of_the_page():
-    (first, _) = shown(figures.time_over_clients(store_summary()))
+    (first, _) = shown(figures.time_over_clients(store_summary(CURVE)))
     assert {"clients", "Cassandra", "MySQL"} <= {text.text for text in first.iter("text")}
     styles = " ".join(one.get("style", "") for one in first.iter())
     assert not set(re.findall(r"[^,] (#\w{6})", styles)), "a colour that the page cannot change"
@@ -36,28 +38,28 @@ def test_a_figure_is_text_that_can_be_searched_in_colours_of_the_page():
 
 
 def test_each_repeat_says_its_value_on_hover():
-    (first, _) = shown(figures.time_over_clients(store_summary()))
-    rows = store_summary().query("op == 'read'")
+    (first, _) = shown(figures.time_over_clients(store_summary(CURVE)))
+    rows = store_summary(CURVE).query("op == 'read'")
     words = [title.text for title in first.iter("title")]
     assert len(words) == len(rows) and "MySQL at 10: 20.0" in words
 
 
 def test_ids_of_two_figures_on_a_page_differ():
-    ids = [one.get("id") for svg in shown(figures.time_over_clients(store_summary())) for one in svg.iter()
+    ids = [one.get("id") for svg in shown(figures.time_over_clients(store_summary(CURVE))) for one in svg.iter()
            if one.get("id")]
     assert ids and len(set(ids)) == len(ids)
-    (first, _) = shown(figures.time_over_clients(store_summary()))
+    (first, _) = shown(figures.time_over_clients(store_summary(CURVE)))
     own = {one.get("id") for one in first.iter()}
     assert {one.get("href")[1:] for one in first.iter("use")} <= own
 
 
 def test_html_of_a_figure_has_no_style_for_the_whole_page_and_no_empty_line():
-    html = figures.time_over_clients(store_summary())._repr_html_()
+    html = figures.time_over_clients(store_summary(CURVE))._repr_html_()
     assert "<style" not in html and "\n" not in html
 
 
 def test_the_same_data_give_the_same_bytes():
-    first, second = (figures.time_over_clients(store_summary()).panels[0].svg for _ in range(2))
+    first, second = (figures.time_over_clients(store_summary(CURVE)).panels[0].svg for _ in range(2))
     assert first == second
 
 
@@ -66,5 +68,5 @@ def test_colours_stay_with_their_value_and_the_callers_settings_come_back():
 
     assert canvas.styles(["mysql", "cassandra"]) == canvas.styles(["cassandra", "mysql", "mysql"])
     before = matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]
-    figures.time_over_clients(store_summary())
+    figures.time_over_clients(store_summary(CURVE))
     assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]) == before

@@ -6,7 +6,7 @@ import pytest
 from labbook.figures.exploring import chart
 
 ROWS = pd.DataFrame([{"clients": clients, "store": store, "sync": sync, "repeat": repeat, "mean_ms": clients + repeat}
-                     for clients in (1, 10) for store in ("a", None) for sync in (True, False) for repeat in (1, 2)])
+                     for clients in (1, 10, 20) for store in ("a", None) for sync in (True, False) for repeat in (1, 2)])
 
 
 @pytest.mark.parametrize("x, hue, kind, said", [

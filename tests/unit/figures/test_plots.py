@@ -159,10 +159,17 @@ def test_truths_and_numbers_are_named_with_their_parameter():
 def test_client_limited_points_are_hollow_and_named(monkeypatch):
     drawn = []
     monkeypatch.setattr(plots, "draw_repeats", lambda axes, rows, *_: drawn.append(rows))
-    picture = figures.time_over_clients(store_summary(limited={("mysql", 10)}))
-    assert "6 measurements of 24 limited by the clients" in picture.caption
+    picture = figures.time_over_clients(store_summary((1, 10, 100), limited={("mysql", 10)}))
+    assert "6 measurements of 36 limited by the clients" in picture.caption
     assert sum(repeats.client_limited(rows).sum() for rows in drawn) == 6
     assert "limited" not in figures.time_over_clients(store_summary()).caption
+
+
+def test_one_or_two_values_of_x_are_rows_and_no_line():
+    picture = figures.line_chart(store_summary((100, 10)), x="clients", hue="store", col="op", metric="mean_ms",
+                                 x_label="round trip, ms", label="mean time, ms")
+    assert picture.panels[0].alt.startswith("Dot chart, Read: mean time, ms. 10 ms, Cassandra: 40.0; 10 ms, MySQL: 20.0; 100 ms,")
+    assert "1 clients, " in figures.time_over_clients(store_summary((1,))).panels[0].alt
 
 
 def test_hollow_points_have_a_face_of_their_own():
