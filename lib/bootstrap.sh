@@ -41,9 +41,15 @@ need_venv_module() {
 
 place() { (cd "$venv" && pwd -P); }
 
-whole() {    # the virtual environment works, whoever made it
+whole() {    # the virtual environment works, whoever made it, and has no other checkout's labbook
     [ ! -e "$making" ] && { [ -z "${made_in:-}" ] || [ "$made_in" = "$(place)" ]; } &&
-        "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+        "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && own_library
+}
+
+own_library() {     # a link lends another checkout's on purpose
+    [ ! -L "$venv" ] || return 0
+    loaded=$("$venv/bin/python" -c 'import os, labbook; print(os.path.realpath(labbook.__file__))' 2>/dev/null) || return 0
+    [ "$loaded" = "$(pwd -P)/lib/labbook/__init__.py" ]
 }
 
 # uv does not read pip's settings. Who has set an index there gets pip.

@@ -1,6 +1,7 @@
 """Paths of the checkout's folders, and of the user's cache and state."""
 
 import os
+import sys
 from pathlib import Path
 
 from labbook.errors import InputError
@@ -32,11 +33,20 @@ def check_library() -> None:
     A copied .venv, for example, still loads the library of the checkout it was created in. There is no
     check when LABBOOK_ROOT is set: the user then selected the checkout explicitly.
     """
-    here = checkout()
-    expected, loaded = here / "lib" / "labbook", Path(__file__).resolve().parent
-    if not os.environ.get("LABBOOK_ROOT") and expected.is_dir() and expected.resolve() != loaded:
-        raise InputError(f"this checkout contains the library, but {loaded} was loaded. Type "
-                         f"{here}/lib/bootstrap.sh, then use {here}/.venv/bin/labbook", file=expected)
+    here, loaded = checkout(), Path(__file__).resolve().parent
+    if os.environ.get("LABBOOK_ROOT"):
+        return
+    for root in (here, _of_command() or here):
+        expected = root / "lib" / "labbook"
+        if expected.is_dir() and expected.resolve() != loaded:
+            raise InputError(f"this checkout contains the library, but {loaded} was loaded. Type "
+                             f"{root}/lib/bootstrap.sh, then use {root}/.venv/bin/labbook", file=expected)
+
+
+def _of_command() -> Path | None:
+    """The checkout in whose .venv the command that runs is; None without one."""
+    folder = Path(sys.argv[0] or ".").absolute().parent.parent
+    return folder.parent if folder.name == ".venv" else None
 
 
 def papers(name: str) -> Path:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 
@@ -39,3 +40,45 @@ def test_what_it_left_is_no_obstacle(checkout):
     done = bootstrap(checkout, PYTHON="no-such-python")
     assert done.returncode and "4711" not in done.stderr
     assert (checkout / "build/bootstrap.lock").read_text() != "4711\n"
+
+
+def environment(checkout, library) -> None:
+    """A .venv that is up to date, whose Python loads that library."""
+    python = checkout / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\ncase "$2" in *labbook*) echo {library}/__init__.py;; esac\n')
+    python.chmod(0o755)
+    for name in ("pyproject.toml", "constraints.txt", "constraints-test.txt", "constraints-lab.txt", "lib/bootstrap.txt"):
+        (checkout / name).write_text("")
+    key = re.search(r"^key=\$\((.*)\)$", (checkout / "lib/bootstrap.sh").read_text(), re.M)[1]
+    digest = subprocess.run(["sh", "-c", key], cwd=checkout, text=True, capture_output=True, check=True).stdout.strip()
+    (checkout / ".venv/labbook.stamp").write_text(f"{digest} \n{(checkout / '.venv').resolve()}\n")
+
+
+def test_one_that_is_up_to_date_is_left_alone(checkout):
+    environment(checkout, checkout.resolve() / "lib/labbook")
+    done = bootstrap(checkout, PYTHON="no-such-python")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_one_that_was_copied_is_made_again(checkout, tmp_path_factory):
+    environment(checkout, checkout.resolve() / "lib/labbook")
+    copy = tmp_path_factory.mktemp("copy") / "labbook"
+    shutil.copytree(checkout, copy, symlinks=True)
+    done = bootstrap(copy, PYTHON="no-such-python")
+    assert done.returncode == 1 and "no Python 3.11 or newer among no-such-python" in done.stderr
+
+
+def test_one_that_loads_another_checkouts_library_is_made_again(checkout, tmp_path):
+    environment(checkout, tmp_path / "elsewhere/lib/labbook")
+    done = bootstrap(checkout, PYTHON="no-such-python")
+    assert done.returncode == 1 and "no Python 3.11 or newer" in done.stderr
+
+
+def test_one_that_is_lent_by_a_link_stays(checkout, tmp_path):
+    environment(checkout, tmp_path / "elsewhere/lib/labbook")
+    (checkout / ".venv").rename(tmp_path / "lent")
+    (checkout / ".venv").symlink_to(tmp_path / "lent")
+    stamp = tmp_path / "lent/labbook.stamp"
+    stamp.write_text(f"{stamp.read_text().split()[0]} \n{(tmp_path / 'lent').resolve()}\n")
+    assert bootstrap(checkout, PYTHON="no-such-python").returncode == 0

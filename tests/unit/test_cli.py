@@ -205,6 +205,16 @@ def test_a_library_of_another_checkout_is_refused(book, monkeypatch, capsys):
     assert "this checkout contains the library" in capsys.readouterr().err
 
 
+def test_the_command_of_a_copied_checkout_is_refused_wherever_it_is_typed(book, monkeypatch, capsys):
+    """Its first line names the Python of the checkout that it was copied from."""
+    book.write("lib/labbook/__init__.py", "")
+    monkeypatch.delenv("LABBOOK_ROOT")
+    monkeypatch.setattr(sys, "argv", [str(book.root / ".venv/bin/labbook"), "status"])
+    monkeypatch.chdir(book.root.parent)
+    assert cli.main(["status"]) == 2
+    assert f"{book.root}/lib/bootstrap.sh" in capsys.readouterr().err
+
+
 def standing(lab_id, study, *hosts, keep=True, checkout="/elsewhere"):
     return SimpleNamespace(id=lab_id, study=study, hosts=hosts, keep=keep,
                            ssh_config=Path("/x") / lab_id, checkout=str(checkout))
