@@ -47,7 +47,7 @@ def _card(study, rows) -> str:
     claim = opening.about(study).get("claim", "")
     return (f'<section class="labbook-card"><h3><a href="{link}">{_escape(title(study))}</a></h3>'
             f'<p class="lb-faint">{_escape(_paper(study))}</p>{claim and f"<p>The paper: {claim}</p>"}'
-            f'{opening.headlines(study, rows, "board.html")}{bar(rows, "small")}'
+            f'{opening.headlines(study, rows, "board.html", compared=False)}{bar(rows, "small")}'
             f'<p class="lb-faint">{_escape(_where(study))}</p></section>')
 
 

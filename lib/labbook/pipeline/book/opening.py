@@ -56,16 +56,16 @@ def chosen(rows) -> list[dict]:
         one for one in rows if one["owner"] == "paper"][:SHORT]
 
 
-def headlines(study: str, rows, board: str = "../book/board.html") -> str:
-    """HTML: a list of the headline claims, each with its verdict and what was measured."""
+def headlines(study: str, rows, board: str = "../book/board.html", compared: bool = True) -> str:
+    """HTML: a list of the headline claims, each with its verdict and what was measured; `compared`: and what is
+    over what."""
     return '<ul class="labbook-headlines">' + "".join(
         f'<li><span><a href="{board}#claim-{study}-{_escape(one["id"])}">{_escape(one["statement"])}</a></span>'
-        f"<span>{answer(one)}{_value(one)}</span></li>" for one in chosen(rows)) + "</ul>"
+        f"<span>{answer(one)}{_value(one, compared)}</span></li>" for one in chosen(rows)) + "</ul>"
 
 
-def _value(one) -> str:
-    """What was measured, and what is over what."""
-    parts = (faint(brief(one)), faint(one.get("compared")), on_disk(one.get("conditions"))) if brief(one) else ()
+def _value(one, compared) -> str:
+    parts = (faint(brief(one)), faint(one.get("compared") if compared else ""), on_disk(one.get("conditions"))) if brief(one) else ()
     return "".join(f"<br/>{part}" for part in parts if part)
 
 
