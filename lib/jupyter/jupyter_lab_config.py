@@ -11,3 +11,4 @@ c.LabApp.default_url = "/lab/tree/notebooks"
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
+c.KernelManager.shutdown_wait_time = 120.0      # seconds, at most, for a kernel to take its lab down

@@ -1,5 +1,6 @@
-"""Report a study's progress: as JSON lines for the pipeline, or as a line on a terminal or page."""
+"""Report a study's progress: as JSON lines for the pipeline, a line on a terminal, or a bar below a cell."""
 
+import html
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ from labbook.atomic_files import disk_errors
 from labbook.claims import claims
 from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, REPLICATED
 from labbook.errors import LabbookError
+from labbook.study import given
 
 WIDTH = 100
 
@@ -32,6 +34,7 @@ class Progress:
         self.failed = 0
         self._tried, self._spent = 0, 0.0
         self._shown = interactive()
+        self._bar = self._bar_of = None     # a notebook's display, and the experiment below whose cell it is
 
     def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
         """`seconds`: estimate for `todo` from earlier records; None if unknown."""
@@ -44,14 +47,14 @@ class Progress:
 
     def start(self, point) -> None:
         self._report("start", point.experiment, point)
-        self._show(point.label)
+        self._show(point)
 
     def done(self, point, seconds: float, new: bool) -> None:
         """`seconds`: duration of the attempt; `new`: the point was not counted before."""
         self.counts.setdefault(point.experiment, [0, 1])[0] += new
         self._count(seconds)
         self._report("done", point.experiment, point, seconds=seconds)
-        self._show(point.label)
+        self._show(point)
 
     def fail(self, point, seconds: float, message: str) -> None:
         self.failed += 1
@@ -75,7 +78,7 @@ class Progress:
 
     def complete(self) -> None:
         self._report("complete")
-        if self._shown and self._tried:
+        if self._shown and self._tried and self._bar is None:
             print(file=sys.stderr)
 
     def _count(self, seconds):
@@ -96,7 +99,7 @@ class Progress:
         with disk_errors(Path(path)), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line | more) + "\n")
 
-    def _show(self, label):
+    def _show(self, point):
         if not self._shown:
             return
         counts = {**self._of_last_run(), **self.counts}
@@ -105,8 +108,22 @@ class Progress:
         if self._tried:
             minutes = self._spent / self._tried * max(total - done, 0) / 60
             left += f", about {minutes:.0f} min left" if minutes >= 1 else ", under a minute left"
-        line = f"{done}/{total}{left}  {label}"[:WIDTH]
+        line = f"{done}/{total}{left}  {point.label}"[:WIDTH]
+        if hasattr(given.shell(), "kernel"):
+            self._draw(point.experiment, done, total, line)
+            return
         print(f"\r{line:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+
+    def _draw(self, experiment, done, total, line):
+        """A bar with the line beside it, below the cell that measures this experiment."""
+        from IPython.display import display
+
+        data = {"text/plain": line, "text/html": f'<progress max="{total}" value="{done}" aria-label="points measured">'
+                f"</progress> {html.escape(line)}"}
+        if self._bar is None or self._bar_of != experiment:
+            self._bar, self._bar_of = display(data, raw=True, display_id=True), experiment
+        else:
+            self._bar.update(data, raw=True)
 
     def _of_last_run(self) -> dict:
         """{experiment: [done, total]} of the last run by the pipeline, so that what is declared later counts

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 from labbook.claims import claims
 from labbook.study import progress
@@ -36,6 +37,38 @@ def test_what_is_declared_later_counts_from_the_start_and_claims_are_counted(roo
         told.plan("speed", POINTS[1:], total, None)
         told.start(POINTS[1])
         assert capsys.readouterr().err.startswith(f"\r{line}")
+
+
+class Shell:
+    """A notebook's: what is displayed, and how often it was renewed."""
+
+    kernel = object()
+
+    def __init__(self):
+        self.bars = []
+
+    def display(self, data, raw, display_id):
+        self.bars.append([data])
+        return SimpleNamespace(update=lambda data, raw: self.bars[-1].append(data))
+
+
+def test_in_a_notebook_each_experiment_has_a_bar_below_its_cell(monkeypatch, capsys):
+    shell = Shell()
+    monkeypatch.setattr(progress, "interactive", lambda: True)
+    monkeypatch.setattr(progress.given, "shell", lambda: shell)
+    monkeypatch.setattr("IPython.display.display", shell.display)
+    told = progress.Progress("demo")
+    told.plan("speed", POINTS, 4, None)
+    for point in POINTS[:2]:
+        told.start(point)
+        told.done(point, 1, new=True)
+    other, = grid("disks", {}, {"clients": [1]}, 1)
+    told.plan("disks", [other], 1, None)
+    told.start(other)
+    told.complete()
+    assert [len(bar) for bar in shell.bars] == [4, 1] and capsys.readouterr().err == ""
+    assert '<progress max="4" value="2" ' in shell.bars[0][-1]["text/html"]
+    assert shell.bars[1][0]["text/plain"].startswith("2/5, under a minute left  disks: clients=1")
 
 
 def test_it_is_quiet_when_nobody_looks_on(capsys, monkeypatch):
