@@ -3,6 +3,7 @@
 # make published the book from data/published/: no lab, no root
 # make lab       JupyterLab on this machine, with the notebooks       (JUPYTER="--no-browser --port 9000")
 # make pdf       the published book as one PDF, build/labbook.pdf: needs Chromium
+# make pictures  docs/*.png anew, from the published book: needs Chromium
 # make clean     take away .venv and build; records and downloads stay
 STUDIES ?=
 PROFILE ?= quick
@@ -12,12 +13,12 @@ PYTHON ?=
 LABBOOK := .venv/bin/labbook
 
 export PYTHON
-.PHONY: help book test published pdf clean
+.PHONY: help book test published pdf lab pictures clean
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
 help:
-	@sed -n '1,5s/^# //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n '1,7s/^# //p' $(firstword $(MAKEFILE_LIST))
 
 # A study that failed has its error on its page, so the book is built all the same; make fails at the end.
 book:
@@ -37,6 +38,11 @@ pdf:
 lab:
 	@lib/bootstrap.sh lab
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" JUPYTER_CONFIG_PATH="$(CURDIR)/lib/jupyter" exec jupyter lab $(JUPYTER)
+
+pictures:
+	@lib/bootstrap.sh test
+	@$(LABBOOK) book --published
+	@.venv/bin/python docs/pictures.py
 
 # Here a lab test that cannot run is a failure, not a skip.
 test:

@@ -1,25 +1,31 @@
-"""What the README tells people to type and to look at is there."""
+"""What the README and the pages in docs/ tell people to type and to look at is there."""
 
+import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
 from labbook.cli import parser
+from labbook.lab.description import LabDescription
+from labbook.lab.quantities import size_text
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
+PAGES = {ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")}
+LINKS = sorted((page, target) for page in PAGES for target in set(re.findall(r"\]\(([^)#]+)\)", page.read_text())))
 TARGETS = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
 
 
 def commands():
     """Each `labbook ...` in code."""
-    return sorted(set(re.findall(r"`labbook ([^`]+)`", README)))
+    return sorted(set(re.findall(r"`labbook ([a-z][^`]*)`", README)))
 
 
 @pytest.mark.parametrize("line", commands())
 def test_commands_are_the_command_lines_own(line):
-    words = re.sub(r'"[^"]*"', lambda quoted: quoted[0][1:-1].replace(" ", ""), line).split()
+    words = re.sub(r""""[^"]*"|'[^']*'""", lambda quoted: quoted[0][1:-1].replace(" ", ""), line).split()
     names = next(a for a in parser()._actions if a.dest == "command").choices
     assert words[0] in names
     placeholders = {"STUDY": "cms_scalability", "HOST": "server"}
@@ -32,13 +38,36 @@ def test_make_targets_are_the_makefiles_own():
     assert {"book", "test", "published"} <= asked <= TARGETS
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))
-def test_links_lead_somewhere(target):
-    assert target.startswith("https://") or (ROOT / target).exists()
+@pytest.mark.parametrize("page, target", LINKS, ids=[f"{page.name}-{target}" for page, target in LINKS])
+def test_links_lead_somewhere(page, target):
+    assert target.startswith("https://") or (page.parent / target).exists()
+
+
+def test_it_is_short():
+    assert len(README.splitlines()) < 90
+
+
+def test_pictures_are_those_that_can_be_taken_anew():
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs/pictures.py")
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    assert {file.name for file in (ROOT / "docs").glob("*.png")} == set(pictures.PICTURES)
+    assert set(re.findall(r"!\[[^]]+\]\(docs/([^)]+)\)", README)) <= set(pictures.PICTURES)
+
+
+@pytest.mark.parametrize("study", sorted(folder.name for folder in (ROOT / "data/papers").iterdir() if folder.is_dir()))
+def test_times_and_sizes_are_those_of_lab_yml(study):
+    lab = LabDescription.load(ROOT / "data/papers" / study / "lab.yml")
+    row, = re.findall(rf"^\| `{study}` \|(.*)\|$", README, re.M)
+    quick, full, memory, disk = (cell.strip() for cell in row.split("|"))
+    minutes, sizes = lab.needs["minutes"], [lab.disk_bytes(profile) for profile in ("quick", "full")]
+    assert (quick, full) == (f"{minutes['quick']} min", f"{minutes['full'] / 60:.0f} h")
+    assert memory == size_text(lab.needs["memory"])
+    assert disk == size_text(sizes[0]) + (f", full {size_text(sizes[1])}" if sizes[0] != sizes[1] else "")
 
 
 def test_the_parts_it_names_are_there():
-    layout = README.split("```")[3]
+    layout = ARCHITECTURE.split("```")[1]
     folder = ""
     for line in filter(str.strip, layout.splitlines()):
         name = line.split()[0]

@@ -14,7 +14,7 @@ OTHERS = {
     "test_listeners": "tests/lab/listeners.py, and SECURITY.md by it",
     "test_own_clouds_page": "book/own_clouds.md",
     "test_own_hosts_page": "book/own_hosts.md",
-    "test_readme": "README.md",
+    "test_readme": "README.md and the pages in docs/",
     "test_tree": "the folders of tests/unit",
     "lab/environment/test_example": "environments/hosts.example.yml",
     "lab/remote/test_foreign_keeper": "tests/lab/foreign_keeper.py",

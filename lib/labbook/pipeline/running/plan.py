@@ -14,7 +14,6 @@ from labbook.pipeline.executing.driver import Driver, Interrupts
 from labbook.pipeline.executing.progress import RunState, duration
 from labbook.pipeline.running import asking, root_actions, run
 from labbook.pipeline.setup import doctor, own_clouds, own_hosts
-from labbook.pipeline.sources import notebooks
 
 MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
 
@@ -41,7 +40,7 @@ class Plan:
 def plan(names, asked: run.Asked, verbose: bool = False) -> int:
     """Print the plan of each study, all together first; 1 if a notebook fails before its plan is complete, 2 if
     one refuses its parameters. verbose: each action as root, and each claim that is open."""
-    jobs = {study: run.parameters_of(study, asked) for study in notebooks.selected(names)}
+    jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
     run.check_files(jobs)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
     asked = asking.share(asked, max(len(jobs), 1))

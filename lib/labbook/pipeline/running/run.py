@@ -41,7 +41,7 @@ def run(names, asked: Asked) -> int:
     0: success, 1: a notebook failed, 2: one refused its parameters, 3: the time was up first,
     128 + signal: interrupted.
     """
-    studies = notebooks.selected(names)
+    studies = chosen_studies(names, asked)
     if asked.published and not names:
         studies = _published(studies)
     jobs = {study: parameters_of(study, asked) for study in studies}
@@ -61,6 +61,15 @@ def run(names, asked: Asked) -> int:
     if current:
         print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
     return _exit_code(states, interrupts)
+
+
+def chosen_studies(names, asked) -> list[str]:
+    """The studies of a run. InputError for parameters without the name of the study that they are of."""
+    studies = notebooks.selected(names)
+    if asked.given and not names and len(studies) > 1:
+        raise InputError("each study has parameters of its own: name the study before -p", key=f"-p {asked.given[0][0]}",
+                         allowed=studies)
+    return studies
 
 
 def is_current(study, chosen, asked) -> bool:

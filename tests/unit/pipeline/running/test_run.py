@@ -263,3 +263,11 @@ def test_two_presses_in_one_checkout_run_two_studies_at_once(book):
     presses = [subprocess.Popen([sys.executable, "-c", code, study]) for study in "ab"]
     assert [press.wait(90) for press in presses] == [0, 0]
     assert not list(book.root.glob("*ipc*"))
+
+
+def test_parameters_without_a_study_are_refused_where_there_are_several(book):
+    for study in "ab":
+        book.study(study, book.complete)
+    for start in (run.run, plan.plan):
+        with pytest.raises(InputError, match="-p repeats: .*name the study.*a, b"):
+            start([], run.Asked(given=(("repeats", "3"),)))
