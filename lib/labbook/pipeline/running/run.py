@@ -195,7 +195,7 @@ def _run_or_pause(study, chosen, asked, interrupts) -> str:
 def run_one(study, chosen, asked, interrupts, partial) -> str:
     """Execute one notebook and store its page; the state in which it ended."""
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
-    inputs = keys.inputs(study, chosen)  # before the run: a later edit makes the page out of date
+    parts = keys.parts(study, chosen)   # before the run: a later edit makes the page out of date
     bar, asks = Bar(study), asking.question(study, asked)
     try:
         outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
@@ -208,7 +208,7 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
         sweep_labs()
     about = {
         "study": study, "state": outcome.state, "error": redact(outcome.error),
-        "key": {"inputs": inputs, "records": keys.records(study, asked.published)},
+        "key": {"inputs": keys.of_parts(parts), "records": keys.records(study, asked.published)}, "parts": parts,
         "profile": _profile(study, asked), "parameters": chosen, "published": asked.published,
         "environment": _environment_name(study, chosen),
         "started": moment.isoformat(timespec="seconds"),

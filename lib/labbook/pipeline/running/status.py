@@ -12,11 +12,12 @@ from labbook.pipeline.sources import keys, notebooks, parameters
 
 NEVER, OLD, RUNNING = "never run", "out of date", "running"
 FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environment", "machine",
-          "commit", "published", "error", "seconds_left", "board")
+          "commit", "published", "error", "seconds_left", "board", "why")
 
 
 def rows() -> list[dict]:
-    """One dict a study with FIELDS; state: one of pages' states, out of date, never run, running.
+    """One dict a study with FIELDS; state: one of pages' states, out of date, never run, running. why: of a
+    page that is out of date, what of its parts changed, in words.
     For a running study, all but environment, machine, commit and published are of that run."""
     return [_row(study) for study in notebooks.studies()]
 
@@ -24,13 +25,13 @@ def rows() -> list[dict]:
 def _row(study: str) -> dict:
     note = pages.note(study)
     row = {field: note.get(field) for field in FIELDS}
-    row["study"] = study
+    row |= {"study": study, "why": []}
     if "stopped" in note:
         row.update(note["stopped"])
     elif not note:
         row["state"] = NEVER
     elif note["state"] == pages.OK and not _today(study, note):
-        row["state"] = OLD
+        row |= {"state": OLD, "why": _changed(study, note)}
     return row | _run_of(study) if pages.is_running(study) else row
 
 
@@ -51,6 +52,16 @@ def _today(study: str, note: dict) -> bool:
     except LabbookError:
         return False  # its parameters cell cannot be read any more
     return pages.is_current(study, key)
+
+
+def _changed(study: str, note: dict) -> list[str]:
+    """What a page was made from that is not as it was; of a page of an earlier version only the records."""
+    try:
+        now = {**keys.parts(study, note["parameters"]), "records": keys.records(study, note["published"])}
+    except LabbookError:
+        return ["the parameters"]
+    then = {**note.get("parts", {}), "records": (note.get("key") or {}).get("records")}
+    return [name for name, digest in now.items() if name in then and then[name] != digest]
 
 
 def write() -> list[dict]:
@@ -79,6 +90,8 @@ def state_words(row: dict) -> str:
     """A state in words: "killed after 7 of 24 points"."""
     counted = row["points"] or {}
     stopped = row["state"] in pages.STOPPED and counted.get("total")
+    if row["state"] == OLD and row.get("why"):
+        return f"{OLD}: {', '.join(row['why'])} changed"
     return f"{row['state']} after {counted['done']} of {counted['total']} points" if stopped else row["state"]
 
 

@@ -29,16 +29,26 @@ def page_key(study: str, parameters: dict, published: bool = False) -> dict:
 
 def inputs(study: str, parameters: dict) -> str:
     """Digest of the cells, parameters, environment file, paper data, library and machine."""
-    root = paths.checkout()
+    return of_parts(parts(study, parameters))
+
+
+def of_parts(found: dict) -> str:
+    return _digest(text for one in found.items() for text in one)
+
+
+def parts(study: str, parameters: dict) -> dict:
+    """{what a page is made from, in words: its digest}."""
     environment = _environment(study, parameters)
-    return _digest([
-        _cells(paths.notebook(study)),
-        json.dumps(parameters, sort_keys=True),
-        environment.read_bytes() if environment and environment.is_file() else b"none",
-        *_tree(paths.papers(study)),
-        *library(),
-        _bytes(root / "constraints.txt"), sys.version, platform.node(),
-    ])
+    found = {
+        "the notebook": [_cells(paths.notebook(study))],
+        "the parameters": [json.dumps(parameters, sort_keys=True)],
+        "the environment": [environment.read_bytes() if environment and environment.is_file() else b"none"],
+        "the paper's data": _tree(paths.papers(study)),
+        "labbook": library(),
+        "Python or its packages": [_bytes(paths.checkout() / "constraints.txt"), sys.version],
+        "the machine": [platform.node()],
+    }
+    return {name: _digest(each) for name, each in found.items()}
 
 
 def records(study: str, published: bool = False) -> str:

@@ -207,3 +207,16 @@ def test_what_a_plan_found_is_known_before_the_first_point(book):
     story = told(book, {"event": "begin", "at_s": time.time()},
                  {"event": "plan", "experiment": "x", "done": 2, "total": 4, "seconds": 12.0})
     assert story.seconds_left() == 12
+
+
+def test_a_page_that_is_out_of_date_says_why(book):
+    for study in "ab":
+        book.study(study, "1")
+        put(book, study, parts=keys.parts(study, {}))
+    book.write("data/papers/a/full.yml", "repeats: 99\n")
+    book.write("../records/here/a/x/1.parquet", "more")
+    rows = {row["study"]: row for row in status.rows()}
+    assert status.state_words(rows["a"]) == "out of date: the paper's data, records changed"
+    assert (rows["b"]["state"], rows["b"]["why"]) == ("ok", [])
+    book.study("b", "2")
+    assert status.state_words(status.rows()[1]) == "out of date: the notebook changed"
