@@ -17,6 +17,10 @@ class InputError(LabbookError):
         allowed = "" if self.allowed is None else f" (allowed: {_listed(self.allowed)})"
         return f"{place}: {self.message}{allowed}" if place else f"{self.message}{allowed}"
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message says what to change, and no line of code does."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class LabError(LabbookError):
     """The machine or a host is at fault, such as an unreachable host or a missing package.

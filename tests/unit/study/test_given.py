@@ -1,5 +1,6 @@
 """Parameters of a kernel: slips and text are found as the Study is made."""
 
+import json
 import sys
 from types import SimpleNamespace
 
@@ -120,3 +121,6 @@ def test_papermill_itself(book):
     assert "clients [1, 90]" in (book.root / "out.ipynb").read_text()
     with pytest.raises(papermill.exceptions.PapermillExecutionError, match="did you mean 'clients'"):
         papermill.execute_notebook(source, out, parameters={"client": [1]}, **run)
+    shown, = [output for cell in json.loads((book.root / "out.ipynb").read_text())["cells"]
+              for output in cell.get("outputs", ()) if output["output_type"] == "error"]
+    assert len(shown["traceback"]) == 1 and "did you mean 'clients'" in shown["traceback"][0]
