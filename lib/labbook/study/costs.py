@@ -26,7 +26,7 @@ def of_repeats(study, experiment) -> dict:
             lacking.add(place)
         else:
             done[place] += 1
-    setup_s, point_s = durations(recorded, _published(study, experiment, index))
+    setup_s, point_s = _durations(study, experiment, recorded, index)
     settings = [json.dumps(point.setup) for point in places]
     return {"setups": [settings.index(one) for one in settings], "done": done,
             "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s}
@@ -47,13 +47,24 @@ def of_points(study, experiment, points: list, metas) -> float | None:
         place = index.get(json.dumps(point.params))
         if place is not None and (meta := metas.get(point.key)):
             recorded[place].append(meta)
-    setup_s, point_s = durations(recorded, _published(study, experiment, index))
+    setup_s, point_s = _durations(study, experiment, recorded, index)
     if point_s is None:
         return None
     places = [index.get(json.dumps(point.params)) for point in points]
     usual = statistics.fmean(point_s)
     return setup_s * len({point.block for point in points}) + sum(
         usual if place is None else point_s[place] for place in places)
+
+
+def _durations(study, experiment, recorded, index) -> tuple[float, list | None]:
+    """`durations` from records of these places, or published ones, or else from the experiment's other records here,
+    such as those of other parameters."""
+    setup_s, point_s = durations(recorded, _published(study, experiment, index))
+    if point_s is None:
+        records = study.records(experiment.name)
+        setup_s, usual = durations([[meta for key in records.keys() if (meta := records.meta(key))]])
+        point_s = usual and usual * len(index)
+    return setup_s, point_s
 
 
 def durations(recorded: list[list[dict]], otherwise=()) -> tuple[float, list | None]:
@@ -123,7 +134,7 @@ def left(study, experiment, points: list) -> dict:
     took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
     if not took:
         index = _index(experiment)
-        setup_s, point_s = durations([[] for _ in index], _published(study, experiment, index))
+        setup_s, point_s = _durations(study, experiment, [[] for _ in index], index)
         settings = {json.dumps(point.setup) for point in experiment.places()}
         took = [one + setup_s * len(settings) / len(point_s) for one in point_s or ()]
     return {"left": lacking, "declared": len(points), "seconds": statistics.fmean(took) * lacking if took else None}

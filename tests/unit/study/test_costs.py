@@ -57,3 +57,14 @@ def test_records_of_earlier_code_tell_what_points_take(make, measure, monkeypatc
     monkeypatch.setattr(type(study.run), "is_valid", lambda run, meta: False)
     found = costs.of_repeats(study, speed)
     assert set(found["done"]) == {0} and found["point_s"] is not None
+
+
+def test_records_of_other_parameters_tell_what_points_take(make, measure):
+    study, speed = make(repeats=2)
+    measure(study, speed, lambda point: 0.01)
+    took = costs.of_repeats(study, speed)["point_s"]
+    other, speed = make(setup={"system": ["c", "d"]})
+    found = costs.of_repeats(other, speed)
+    assert set(found["done"]) == {0} and len(found["point_s"]) == len(speed.places())
+    assert min(took) <= found["point_s"][0] <= max(took)
+    assert costs.of_points(other, speed, speed.points(), {}) > 0
