@@ -62,8 +62,10 @@ def chosen(metas: list[dict], given: dict, experiment: str) -> list[dict]:
         found = _matching(left, {name: value})
         if not found:
             also = f" with {_given_words(before)}" if before else ""
-            raise InputError(f"none of {len(left)} recorded points{also} has {value!r}", key=f"{key}: {name}",
-                             allowed=_listed(values_of(left).get(name, [])))
+            there = values_of(left).get(name, [])
+            near = did_you_mean(value, there) if isinstance(value, str) else ""
+            raise InputError(f"none of {len(left)} recorded points{also} has {value!r}{near}", key=f"{key}: {name}",
+                             allowed=_listed(there))
         left, before = found, {**before, name: value}
     return left
 

@@ -45,6 +45,7 @@ def test_errors_name_the_parameter_and_its_values(speed):
     refused(r"speed: clients: none of 8 recorded points with system='a' has 90 \(allowed: 1, 10\)",
             speed.rows, system="a", clients=90)
     refused("clients: none of 16 recorded points has '10'", speed.rows, clients="10")
+    refused("has 'bb', did you mean 'b'", speed.rows, system="bb")
     refused(r"4 points match system='a', clients=10 .*name also: sync None, True; repeat 1, 2",
             speed.rows, system="a", clients=10)
     refused("16 points match", speed.rows)
