@@ -11,7 +11,7 @@ import sys
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
-from labbook.study.notebook import declared
+from labbook.study.notebook import declared, names_used
 from labbook.study.parameters import checked, flat, from_text, unknown
 
 PLAIN = (type(None), bool, int, float, str, list, tuple, dict)
@@ -34,9 +34,21 @@ def check(study: str) -> None:
     for name, is_injected in _strangers(cells, defaults):
         if isinstance(names.get(name), PLAIN) and (is_injected or did_you_mean(name, defaults)):
             raise unknown(name, list(defaults if did_you_mean(name, defaults) else flat(defaults)), path)
+    if cells:
+        _check_used(study, defaults, path)
     for name, default in defaults.items():
         if cells and name in names:
             names[name] = _value(names[name], default, name, path)
+
+
+def _check_used(study: str, defaults: dict, path) -> None:
+    """InputError for a parameter of the notebook's file that no cell uses, where the cells use one of nearly its
+    name that nothing sets: the parameters cell was edited and saved."""
+    reads, lacking = names_used(study)
+    for name in defaults.keys() - reads:
+        if near := did_you_mean(name, lacking - defaults.keys()):
+            raise InputError(f"no cell uses this parameter{near}", file=path, key=name,
+                             allowed=sorted(reads & defaults.keys() | lacking - defaults.keys()))
 
 
 def shell():

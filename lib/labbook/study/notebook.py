@@ -1,6 +1,7 @@
 """A study's notebook as a file: its cells, and what its parameters cell declares."""
 
 import ast
+import builtins
 import json
 from pathlib import Path
 
@@ -87,3 +88,34 @@ class _DictCalls(ast.NodeTransformer):
         if getattr(node.func, "id", None) != "dict" or node.args or None in names:
             return node
         return ast.Dict([ast.Constant(name) for name in names], [k.value for k in node.keywords])
+
+
+def names_used(study: str) -> tuple[set[str], set[str]]:
+    """Names that the cells beside the parameters cell read, and those of them that no cell sets: parameters, or
+    slips. A cell that is no Python is left out."""
+    reads, sets = set(), set(dir(builtins))
+    for cell in read(paths.notebook(study))["cells"]:
+        if cell["cell_type"] == "code" and "parameters" not in tags(cell):
+            for node in ast.walk(_parsed(source(cell))):
+                _note(node, reads, sets)
+    return reads, reads - sets
+
+
+def _parsed(code: str) -> ast.Module:
+    """The cell without its magics."""
+    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
+    try:
+        return ast.parse("\n".join(lines))
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def _note(node, reads: set, sets: set) -> None:
+    if isinstance(node, ast.Name):
+        (reads if isinstance(node.ctx, ast.Load) else sets).add(node.id)
+    elif isinstance(node, ast.alias):
+        sets.add((node.asname or node.name).partition(".")[0])
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
+        sets.add(node.name)
+    elif isinstance(node, ast.arg):
+        sets.add(node.arg)

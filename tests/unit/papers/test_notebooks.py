@@ -8,6 +8,7 @@ import pytest
 from labbook import paths
 from labbook.pipeline.setup import requirements
 from labbook.pipeline.sources import notebooks, parameters
+from labbook.study.notebook import names_used
 
 LONG_MINUTES = 8     # a quick profile that takes them with one repeat may stay at one
 STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))
@@ -55,6 +56,13 @@ def test_parameters_are_plain_and_name_an_environment_that_is_there(study):
     repeats = {name: value for name, value in declared.items() if name.rpartition(".")[2] == "repeats"}
     assert max(repeats.values()) >= (1 if minutes >= LONG_MINUTES else 2), (
         f"no experiment of {paths.notebook(study)} has two repeats in the quick profile: {repeats}")
+
+
+def test_every_parameter_is_used_and_every_name_is_set(study):
+    reads, lacking = names_used(study)
+    declared = parameters.declared(study)
+    assert declared.keys() <= reads, f"no cell uses {declared.keys() - reads}"
+    assert lacking <= declared.keys(), f"no cell sets {lacking - declared.keys()}"
 
 
 def test_the_page_has_a_heading_and_a_place_in_the_book(study):

@@ -79,6 +79,16 @@ def test_the_parameters_cell_may_be_edited_by_hand(kernel):
     assert kernel(first=CELL + "sizes_of_my_own = [3]\n")["sizes_of_my_own"] == [3]
 
 
+def test_a_slip_in_a_saved_notebook_is_found_by_what_the_cells_use(book, kernel):
+    use = "import os as system\nshown = [one for one in clients]\n%magic\ndef f(x, *y): return x\nprint(f(shown))"
+    slip = CELL.replace("clients", "client")
+    book.study("demo", use, parameters=slip)
+    with pytest.raises(InputError, match="client: no cell uses this parameter, did you mean 'clients'.*clients"):
+        kernel(first=slip)
+    book.study("demo", use, parameters=CELL)
+    assert kernel(first=CELL), "a parameter that no cell uses is none"
+
+
 def test_a_slip_that_was_put_right_is_none(kernel):
     """The old name stays in the kernel."""
     wrong = CELL.replace("clients", "client")
