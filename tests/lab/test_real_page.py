@@ -92,7 +92,7 @@ def test_the_page_word_for_word(place, desk):
 
     with as_before(place):
         said = desk.type(look)
-        assert "\nNothing is missing.\n" in said, said
+        assert "\nNothing is missing. " in said, said
         assert "repeats until 4 headline claims have a verdict; 0 have one" in said
         assert re.search(r"as root: limits: .*\bsmall \(", said)
         said = desk.type(re.sub(r"^(labbook run .*)$", rf"\1 {SMALL}", run, flags=re.M))
