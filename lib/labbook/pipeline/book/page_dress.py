@@ -4,6 +4,7 @@ method folded, its data and command at the end. Pure: notebooks in, notebooks ou
 import copy
 import re
 
+from labbook.errors import in_words
 from labbook.pipeline.book import numbering
 from labbook.pipeline.executing import pages
 from labbook.pipeline.sources import notebooks
@@ -111,4 +112,4 @@ def failure(error: dict) -> str:
     message = error["message"].strip()
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", message)), default=0))
     return (f"{fence}``{{error}}\nThe last run of this notebook failed. The outputs up to the "
-            f"failure are below.\n\n{fence}text\n{error['name']}: {message}\n{fence}\n{fence}``")
+            f"failure are below.\n\n{fence}text\n{in_words(error['name'], message)}\n{fence}\n{fence}``")
