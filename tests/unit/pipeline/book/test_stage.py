@@ -174,7 +174,7 @@ def test_the_board_shows_claims_before_and_after_they_are_judged(staged):
     after = text("_generated/board.md")
     assert 'href="../notebooks/cms.html#claim-faster"' in after and 'id="claim-cms-faster"' in after
     assert 'data-verdict="replicated" data-owner="paper" data-headline="no"' in after
-    assert "a / b, mean_ms" in after and ">1 machine<" in after
+    assert "a / b, mean time (ms)" in after and ">1 machine<" in after
     assert '<span class="verdict verdict-replicated">replicated</span>' in after
     assert "2.5 times" in after and "2 times (1.8 to 2.2 in 3 repeats)" in after
 
