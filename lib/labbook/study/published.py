@@ -6,14 +6,16 @@ has a small Parquet file. Each row is a point's summary, with its facts and prov
 number of points; `fingerprint.json` names the code and versions for which the summaries are valid;
 `claims.json` has the verdicts on the set (see published_verdicts).
 
-A page shows the set with the most points. Settings that it did not measure are those of the next
-set that did; no setting is mixed of several machines, and no experiment of modelled and other disks.
+A page shows the set that decides the most claims, of several the one with the most points. Settings that it
+did not measure are those of the next set that did; no setting is mixed of several machines, and no experiment
+of modelled and other disks or of designs with other parameters.
 """
 
 import json
 
 from labbook import paths
 from labbook.atomic_files import write_whole
+from labbook.claims.decisions import NOT_REPLICATED, REPLICATED
 from labbook.errors import InputError
 from labbook.lab import LabDescription
 from labbook.study import sealed
@@ -32,9 +34,19 @@ def file(study: str, machine: str, experiment: str):
 
 
 def sets(study: str) -> list[str]:
-    """Names of a study's sets (see machine_kind.slug), that with the most points first."""
+    """Names of a study's sets (see machine_kind.slug), that which decides the most claims first, then that
+    with the most points."""
     found = sorted(path.parent.name for path in (paths.published_dir() / study).glob("*/run.json"))
-    return sorted(found, key=lambda machine: -points(study, machine))
+    return sorted(found, key=lambda machine: (-_decided(study, machine), -points(study, machine)))
+
+
+def _decided(study: str, machine: str) -> int:
+    """How many claims a set decided when it was judged last; 0 without its claims.json."""
+    try:
+        judged = json.loads((folder(study, machine) / "claims.json").read_text())["claims"]
+        return sum(one["verdict"] in (REPLICATED, NOT_REPLICATED) for one in judged)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def points(study: str, machine: str) -> int:
@@ -53,7 +65,7 @@ def has(study: str, experiment: str) -> bool:
 
 def load(study, experiment: str):
     """DataFrame of the published points of a Study's experiment that a page shows: of each set in
-    the order of the plan, those of the set with the most points first.
+    the order of the plan, in the order of `sets`.
 
     `stale` is true where the point was already stale when it was published, and for all points of a set
     whose fingerprint differs from that of the current code. InputError when the experiment has no
@@ -69,9 +81,10 @@ def parts(study, experiment: str) -> list[tuple]:
     """(machine, DataFrame) of each set that a page shows points of; see `load`.
 
     Where sets have hosts with the models of disks that lab.yml names, points of other sets are left out: they
-    are of another disk.
+    are of another disk. So are points whose parameters have other names than those of the first set: they are
+    of another design.
     """
-    found, seen = [], set()
+    found, seen, design = [], set(), None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
               if file(study.name, machine, experiment).exists()}
     asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").hosts)
@@ -79,6 +92,8 @@ def parts(study, experiment: str) -> list[tuple]:
     for machine in alike or frames:
         frame = frames[machine]
         names = parameters(study.name, machine, experiment)
+        if len(frame) and set(names) != (design := design or set(names)):
+            continue
         settings = [setting(row, names) for row in frame.to_dict("records")]
         new = frame.loc[[index for index, one in zip(frame.index, settings) if one not in seen]]
         seen |= set(settings)

@@ -34,15 +34,14 @@ def verdicts(study: str, machine: str) -> list[dict]:
 
 
 def by_machine(study: str) -> dict[str, dict[str, dict]]:
-    """{machine: {claim's id: verdict}} of all sets, that with the most points first."""
+    """{machine: {claim's id: verdict}} of all sets, in the order of published.sets."""
     return {machine: {one["id"]: one for one in verdicts(study, machine)}
             for machine in published.sets(study)}
 
 
 def stands(sets: dict) -> dict[str, dict]:
     """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`,
-    its machine: of the sets (see by_machine) that decided the claim, or else measured it, that with
-    the most points."""
+    its machine: of the sets (see by_machine) that decided the claim, or else measured it, the first."""
     found = {}
     for machine, each in sets.items():
         for name, one in each.items():

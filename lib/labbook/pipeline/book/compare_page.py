@@ -14,7 +14,7 @@ _UP = "../"
 
 def page(studies) -> str:
     """Markdown: for each study the last run here beside the published set of this kind of machine, or
-    else of most points; the sets of several machines beside each other, and what each set says."""
+    else the first; the sets of several machines beside each other, and what each set says."""
     return raw("".join(map(_study, studies)) or "<p>No studies yet.</p>")
 
 

@@ -205,6 +205,32 @@ def test_sets_of_several_machines_stand_beside_each_other(full, make, monkeypatc
     assert set(published_verdicts.by_machine("demo")) == {HERE, OTHER}
 
 
+@pytest.fixture
+def two_sets(full, monkeypatch):
+    """The study of `full` with its 12 points as one set, and 4 points of another machine as another."""
+    publish.export(full[0])
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: machine_kind.kind(other_machine()))
+    publish.export(full[0], "quick")
+
+
+def test_the_set_that_decides_the_most_claims_is_shown_first(two_sets):
+    for machine, verdict in ((HERE, "open"), (OTHER, "not replicated")):
+        file = published_verdicts.claims_path("demo", machine)
+        judged = json.loads(file.read_text())
+        judged["claims"][0]["verdict"] = verdict
+        file.write_text(json.dumps(judged))
+    assert published.sets("demo") == [OTHER, HERE]
+    published_verdicts.claims_path("demo", OTHER).write_text("{}")
+    assert published.sets("demo") == [HERE, OTHER]
+
+
+def test_points_of_another_design_are_not_mixed_with_those_of_the_first_set(two_sets, make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    monkeypatch.setattr(published, "parameters", lambda study, machine, experiment: ["system", "clients"] + ["slices"] * (machine == OTHER))
+    assert len(make()[1].summary()) == 12
+
+
 def test_a_few_points_of_another_machine_do_not_replace_its_larger_set(full, monkeypatch):
     study, _ = full
     publish.export(study)
