@@ -62,5 +62,7 @@ def test_a_run_from_nothing_stops_and_goes_on(book, tmp_path, driver):
         (book / "notebooks/go").touch()
         assert lab_in_browser.errors(notebook.run_all()) == []
         measured = log.read_text().splitlines()
-        assert len(measured) == len(set(measured)) == POINTS, "nothing is measured twice"
+        under_way = measured[STOPPED_AT - 1]    # its line is written before its record
+        twice = [point for point in set(measured) if measured.count(point) > 1]
+        assert len(set(measured)) == POINTS and twice in ([], [under_way]), "no finished point is measured twice"
         driver.get("about:blank")

@@ -288,4 +288,5 @@ def test_a_plan_says_how_arms_will_be_up(root, make, monkeypatch, tmp_path):
     assert list(speed.remaining()) == []
     story = RunState(tmp_path / "told")
     story.read_on()
-    assert list(plan._arms(story)) == ["  speed: a and b are up at once"]
+    line, = plan._experiments(story)
+    assert line.startswith("  speed: ") and line.endswith("; a and b are up at once")

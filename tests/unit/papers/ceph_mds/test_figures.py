@@ -85,7 +85,7 @@ def rates(**more):
 
 def test_rates_have_a_panel_for_each_tool_and_order():
     picture = pictures.rates_over_directories(pd.DataFrame(rates()), "delete", "directories", "deleting, files a second")
-    assert len(picture.panels) == 4 and "100 files a second at 8" in picture.panels[0].alt
+    assert len(picture.panels) == 4 and "8 directories, 1: 100" in picture.panels[0].alt
     assert pictures.rates_over_directories(pd.DataFrame(), "delete", "d", "s") is NOT_MEASURED
 
 

@@ -70,7 +70,7 @@ def test_a_study_needs_of_each_host_what_its_systems_do(rack):
 
 
 def test_the_doctor_looks_at_the_hosts_and_not_at_this_machine(rack, capsys):
-    assert main(["doctor", "--environment", "environments/rack.yml"]) == 1
+    assert main(["doctor", "-v", "--environment", "environments/rack.yml"]) == 1
     said = capsys.readouterr().out
     assert "hosts.rack1, of environments/rack.yml" in said and "1 missing" in said
     at = said.index("hosts.rack2, of")
