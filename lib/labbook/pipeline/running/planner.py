@@ -136,11 +136,13 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
     for a claim first; one of which nothing is known in a round of its own, since the guess may be far off.
     Then come claims that are decided within the time left, cheapest first. Where there is none, the time
     left goes to the next look of the others, and else to a claim that was never judged: what its points
-    take may be a guess, and what is measured until the time is up counts in the next run.
+    take may be a guess, and what is measured until the time is up counts in the next run. A guess alone
+    stops nothing.
     """
     claims = [c for c in claims_of(survey) if not is_decided(c) and can_be_asked(c, looks)]
-    before = sum(one["seconds"] if one["seconds"] is not None else one["left"] * default_s
-                 for one in survey.get("unread", {}).values())
+    unread = survey.get("unread", {}).values()
+    known = sum(one["seconds"] or 0.0 for one in unread)
+    before = known + sum(one["left"] * default_s for one in unread if one["seconds"] is None)
     order = _order(claims, Lab(survey["experiments"], default_s), looks, round_s, before, left_s)
     costs, rounds = _expected(claims, Lab(survey["experiments"], default_s), looks)
     total = sum(costs.values()) + rounds * round_s + before
@@ -150,7 +152,7 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
     repeats, asked, cost = _next_steps(_first_looks(in_time, lab, looks) or in_time, lab, looks, left_s - before, round_s)
     if not repeats:
         repeats, asked, cost = _next_steps(late, lab, looks, left_s - before, round_s)
-    if not repeats and left_s > before + round_s:
+    if not repeats and left_s > known + round_s:
         new = [claim for claim in late if claim.repeats < looks[0]]
         first = [claim for claim in new if claim.experiment == new[0].experiment]
         repeats, asked, cost = _next_steps(first, lab, looks, math.inf, round_s)

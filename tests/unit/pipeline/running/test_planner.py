@@ -230,6 +230,15 @@ def test_experiments_that_no_claim_reads_are_counted():
     assert planner.plan(asked, LOOKS, default_s=4.0, round_s=0).round_s == 14
 
 
+def test_a_guess_of_what_comes_before_does_not_stop_an_ask():
+    asked = survey(("x", "a", "not run", None), a=(0, None))
+    asked["experiments"]["a"]["point_s"] = None
+    asked["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": None}}
+    assert planner.plan(asked, LOOKS, 600, default_s=1600).repeats == {"a": 6}
+    asked["unread"]["ceiling"]["seconds"] = 700.0
+    assert planner.plan(asked, LOOKS, 600, default_s=1600).repeats == {}
+
+
 def test_a_claim_that_one_sight_decides_is_asked_for_one_repeat_first():
     asked = survey(("seen", "a", "not run", None), ("usual", "b", "not run", None), a=(0, 50), b=(0, 10))
     asked["claims"][0]["by_sight"] = True
