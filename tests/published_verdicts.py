@@ -12,7 +12,7 @@ from labbook import paths
 
 
 def lines(study: str):
-    from labbook.study import published, published_verdicts
+    from labbook.study.publication import published, published_verdicts
 
     for machine in published.sets(study):
         for one in published_verdicts.judge(study, machine):

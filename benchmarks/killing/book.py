@@ -14,7 +14,7 @@ from killing.studies import STUDIES, Study
 from machine_state import MARK
 
 from labbook.paths import cache_dir
-from labbook.study.record import read_meta
+from labbook.study.records.record import read_meta
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "lib"

@@ -18,7 +18,7 @@ PARTS = {
     "labbook.lab.lab:Lab.up": "up",
     "labbook.lab.lab:Lab.down": "down",
     "labbook.study.attempt:Attempt.setup": "systems",
-    "labbook.study.record:Records.write": "record",
+    "labbook.study.records.record:Records.write": "record",
     "labbook.papers.cms_scalability.experiments:fill_and_warm": "fill",
     "labbook.systems.keystone.state:_fill": "fill",
     "labbook.papers.wan_keystone.faults:cut_wan": "fault",

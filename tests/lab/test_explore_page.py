@@ -16,7 +16,7 @@ from checkout_copy import CHECKOUT
 from typed_pages import clone, type_in  # noqa: F401 (fixtures)
 
 from labbook.lab import Lab
-from labbook.study.record import Records
+from labbook.study.records.record import Records
 
 NAME = "first_look"
 PAGE = (CHECKOUT / "book" / "explore.md").read_text()

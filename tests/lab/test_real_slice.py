@@ -9,7 +9,7 @@ import pytest
 from foreign import foreign_hosts
 from real_labs import Checkout, as_before
 
-from labbook.study.record import Records
+from labbook.study.records.record import Records
 
 STORES = [{"name": "mysql", "host": "server", "settings": {"version": "5.5.9"}},
           {"name": "cassandra", "host": "server", "settings": {"version": "0.7.0"}}]

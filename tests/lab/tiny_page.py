@@ -12,7 +12,7 @@ from checkout_copy import copy_checkout
 
 from labbook.claims import claims, rules
 from labbook.lab import Lab
-from labbook.study.record import Records
+from labbook.study.records.record import Records
 
 VERDICTS = {rules.REPLICATED, rules.NOT_REPLICATED, rules.OPEN, rules.NOT_TESTABLE, rules.NOT_RUN}
 SECONDS = 580       # at most

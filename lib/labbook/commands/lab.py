@@ -65,7 +65,7 @@ def _id_to_explore(study, environment) -> str:
 
 def _start(lab, wanted, others):
     """The system, up; None if two hosts of the lab are one machine and another system has the ports there."""
-    from labbook.study import trying
+    from labbook.study.explorer import trying
 
     system = trying.made(lab, wanted)
     where = ", ".join(wanted["hosts"])

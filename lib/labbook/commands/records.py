@@ -10,7 +10,7 @@ from labbook.errors import InputError
 def rows(given) -> int:
     """Print raw rows as CSV, or what is recorded."""
     from labbook.pipeline.sources import notebooks
-    from labbook.study import choosing
+    from labbook.study.explorer import choosing
     from labbook.study.study import Study
 
     name, = notebooks.selected([given.study])
@@ -56,7 +56,7 @@ def _experiment(study, name: str) -> str:
 def _listing(study, experiments: list[str]) -> str:
     """Each experiment with its number of points, the values of the parameters that vary, the others, and the
     names of its series."""
-    from labbook.study import choosing
+    from labbook.study.explorer import choosing
 
     lines = []
     for name in experiments:

@@ -19,7 +19,7 @@ from labbook.figures.tables import (
 )
 from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
-from labbook.study import exploring
+from labbook.study.explorer import exploring
 
 exploring.chart = chart
 

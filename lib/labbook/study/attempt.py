@@ -6,10 +6,11 @@ from contextlib import ExitStack, suppress
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, in_words
 from labbook.lab import clock
-from labbook.study import noise, paired, provenance
+from labbook.study import noise, paired
 from labbook.study.experiment import COLUMNS
 from labbook.study.judging import check_metrics
-from labbook.study.record import SERIES_NAME
+from labbook.study.records import provenance
+from labbook.study.records.record import SERIES_NAME
 from labbook.study.summary import summarise
 
 # Errors that would recur at every point, so that the study stops at the first one: invalid input, and

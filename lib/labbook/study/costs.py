@@ -107,7 +107,7 @@ def _published(study, experiment, index) -> list[list[dict]]:
 
     A point's span in its provenance has the set-up of its block.
     """
-    from labbook.study import published
+    from labbook.study.publication import published
 
     if not published.has(study.name, experiment.name):
         return []

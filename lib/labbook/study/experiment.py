@@ -106,12 +106,12 @@ class Experiment:
         self.arm_hosts = arm_hosts.ArmHosts.of(study, name, paired or {}, hosts)
 
     def __repr__(self):
-        from labbook.study import shown
+        from labbook.study.explorer import shown
 
         return shown.experiment(self)
 
     def _repr_html_(self) -> str:
-        from labbook.study import shown
+        from labbook.study.explorer import shown
 
         return shown.experiment_table(self)
 
@@ -166,6 +166,10 @@ class Experiment:
 
         return summary(self)
 
+    def metrics(self, rows) -> list[str]:
+        """Names of the metrics that are numbers in these rows of the summary."""
+        return [name for name in rows.select_dtypes("number") if name not in (*self.parameters, *COLUMNS)]
+
     def failures(self) -> list[dict]:
         """The failure records of points without a valid record."""
         return self.study.run.failures(self)
@@ -184,7 +188,7 @@ class Experiment:
         return self._raw(point, parameters, name)
 
     def _raw(self, point, parameters: dict, series=None):
-        from labbook.study import choosing
+        from labbook.study.explorer import choosing
 
         records = self.study.records(self.name)
         if point is None:

@@ -15,7 +15,7 @@ from labbook.claims import claims
 from labbook.claims.selection import fits, is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask
-from labbook.study.notebook import declared
+from labbook.study.parameters.notebook import declared
 
 LIBRARY = Path(__file__).resolve().parents[1]
 
@@ -50,7 +50,7 @@ def judge(study, claim: dict, read: dict | None = None):
 def _stands(study, judged) -> dict | None:
     """The published verdict that stands where a run measured nothing, with `link`, to its numbers."""
     from labbook.claims import rules
-    from labbook.study.published_verdicts import address
+    from labbook.study.publication.published_verdicts import address
 
     if judged.verdict != rules.NOT_RUN or study.run.published or not study.run.makes_page:
         return None

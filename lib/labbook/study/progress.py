@@ -12,7 +12,7 @@ from labbook.atomic_files import disk_errors
 from labbook.claims import claims
 from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, REPLICATED
 from labbook.errors import LabbookError
-from labbook.study import given
+from labbook.study.parameters import given
 
 WIDTH = 100
 

@@ -10,7 +10,7 @@ from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
 from labbook.study.noise import Noise
 from labbook.study.progress import Progress
-from labbook.study.record import grid_text
+from labbook.study.records.record import grid_text
 
 PROFILES = ("quick", "full")
 # Numbers of consecutive failures with the same message after which a run stops: in an experiment with

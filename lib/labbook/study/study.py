@@ -9,12 +9,14 @@ from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
 from labbook.errors import InputError
-from labbook.study import given, provenance, shown
 from labbook.study.attempt import Attempt
 from labbook.study.experiment import Experiment
-from labbook.study.fingerprint import Fingerprint, fingerprint
+from labbook.study.explorer import shown
 from labbook.study.judging import check_grids, judge
-from labbook.study.record import Records
+from labbook.study.parameters import given
+from labbook.study.records import provenance
+from labbook.study.records.fingerprint import Fingerprint, fingerprint
+from labbook.study.records.record import Records
 from labbook.study.run import PointsFailed, Run
 from labbook.study.session import Session
 
@@ -135,7 +137,7 @@ class Study:
 
     def conditions(self, *experiments) -> dict:
         """Conditions under which the points of these experiments, by default of all, were measured: a dict
-        as described at labbook.study.results.conditions."""
+        as described at labbook.study.records.conditions.combined."""
         from labbook.study.results import conditions
 
         return conditions(self, experiments or tuple(self.experiments.values()))
@@ -157,14 +159,14 @@ class Study:
     def system(self, name: str):
         """A system of lab.yml on that lab, by its label or name: a target for a workload. `up()` starts it,
         unless `labbook up` has. InputError for another name."""
-        from labbook.study import trying
+        from labbook.study.explorer import trying
 
         return trying.system(self, name)
 
     def explore(self):
         """Choose an experiment, what is drawn over what, and see the figure and its rows: widgets in JupyterLab
         with ipywidgets, otherwise a table of what was measured."""
-        from labbook.study import exploring
+        from labbook.study.explorer import exploring
 
         return exploring.explore(self)
 
@@ -196,7 +198,7 @@ class Study:
     @cached_property
     def published_verdicts(self) -> dict[str, dict]:
         """{claim's id: the published verdict that stands where a run measured nothing}."""
-        from labbook.study import published_verdicts
+        from labbook.study.publication import published_verdicts
 
         return published_verdicts.stands(published_verdicts.by_machine(self.name))
 

@@ -8,7 +8,7 @@ import pytest
 from labbook import paths
 from labbook.pipeline.setup import requirements
 from labbook.pipeline.sources import notebooks, parameters
-from labbook.study.notebook import names_used
+from labbook.study.parameters.notebook import names_used
 
 LONG_MINUTES = 8     # a quick profile that takes them with one repeat may stay at one
 STUDIES = sorted(p.stem for p in (paths.checkout() / "notebooks").glob("*.ipynb"))

@@ -7,8 +7,9 @@ from study_stand_ins import CLAIMS
 
 from labbook.claims import claims
 from labbook.errors import InputError, Stopped
-from labbook.study import ask, published
-from labbook.study.fingerprint import Fingerprint
+from labbook.study import ask
+from labbook.study.publication import published
+from labbook.study.records.fingerprint import Fingerprint
 
 OF_ONE = {**CLAIMS[0], "rule": {**CLAIMS[0]["rule"], "where": {"clients": 1}}}
 OF_TWO = {**OF_ONE, "id": "slower-too", "rule": {**OF_ONE["rule"], "where": {"clients": 2}}}

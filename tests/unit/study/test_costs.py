@@ -4,7 +4,8 @@ import json
 
 import pandas as pd
 
-from labbook.study import costs, published
+from labbook.study import costs
+from labbook.study.publication import published
 
 
 def record(block, took):

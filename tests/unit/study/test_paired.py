@@ -9,9 +9,10 @@ from labbook.errors import InputError
 from labbook.pipeline.executing.progress import RunState
 from labbook.pipeline.publishing import publish
 from labbook.pipeline.running import plan
-from labbook.study import arm_hosts, noise, paired, provenance, results
+from labbook.study import arm_hosts, noise, paired, results
 from labbook.study.experiment import grid
 from labbook.study.paired import Slice
+from labbook.study.records import provenance
 
 ARMS = {"paired": {"system": ["a", "b"]}, "vary": {"clients": [1, 2]}}
 HOSTS = "sites: [lan]\nhosts: {one: {site: lan, role: db, limits: {memory: 1G}}, two: {site: lan, role: db, limits: {memory: 1G}}}\n"

@@ -12,9 +12,10 @@ import pytest
 from study_stand_ins import checkout
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, SystemFailure
-from labbook.study import PointsFailed, Study, published
-from labbook.study.fingerprint import Fingerprint
-from labbook.study.record import Records
+from labbook.study import PointsFailed, Study
+from labbook.study.publication import published
+from labbook.study.records.fingerprint import Fingerprint
+from labbook.study.records.record import Records
 
 
 def test_a_run_measures_everything_once_and_a_second_nothing(make, measure, labs):

@@ -12,7 +12,7 @@ from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.publishing import outcomes
 from labbook.pipeline.running.status import machine_words, state_words
 from labbook.pipeline.sources import notebooks
-from labbook.study import published, published_verdicts
+from labbook.study.publication import published, published_verdicts
 
 _UP = "../"  # from a page in book/ to notebooks/
 

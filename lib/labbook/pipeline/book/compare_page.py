@@ -7,7 +7,7 @@ from labbook.claims import claims
 from labbook.claims.verdict import badge, disk_words, faint, ours
 from labbook.pipeline.book.board import counted, raw, title
 from labbook.pipeline.publishing import compare
-from labbook.study import machine_kind, published, published_verdicts
+from labbook.study.publication import machine_kind, published, published_verdicts
 
 _UP = "../"
 

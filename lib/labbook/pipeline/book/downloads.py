@@ -47,7 +47,8 @@ def _parquet(frame) -> bytes:
 
 def _summaries(study: str, note: dict) -> dict:
     """{experiment: DataFrame}, a row a point, of the records that the page shows."""
-    from labbook.study import Study, published
+    from labbook.study import Study
+    from labbook.study.publication import published
 
     of = Study(study, note["environment"] or "environments/local.yml")
     if note["published"]:
@@ -56,7 +57,7 @@ def _summaries(study: str, note: dict) -> dict:
         return {name: frame for name, frame in frames.items() if len(frame)}
     import pandas as pd
 
-    from labbook.study.record import Records, grid_keys, summary_rows
+    from labbook.study.records.record import Records, grid_keys, summary_rows
 
     frames = {}
     for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):

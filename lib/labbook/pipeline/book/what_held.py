@@ -16,7 +16,7 @@ from labbook.errors import InputError
 from labbook.pipeline.book import opening
 from labbook.pipeline.book.board import bar, counted, raw, title
 from labbook.pipeline.publishing import compare, outcomes
-from labbook.study import published_verdicts
+from labbook.study.publication import published_verdicts
 
 KINDS = {"design": "How an experiment is designed", "machine": "What the machine decides",
          "version": "What versions change", "paper": "What a paper prints"}

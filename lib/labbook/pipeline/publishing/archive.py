@@ -17,8 +17,8 @@ from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
 from labbook.checks import load_yaml
 from labbook.errors import InputError
-from labbook.study import machine_kind, published
-from labbook.study.record import Records
+from labbook.study.publication import machine_kind, published
+from labbook.study.records.record import Records
 
 METADATA = "ro-crate-metadata.json"
 PROFILE = "https://w3id.org/ro/crate/1.1"

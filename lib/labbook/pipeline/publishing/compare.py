@@ -13,7 +13,7 @@ from pathlib import Path
 from labbook.claims import claims
 from labbook.errors import InputError
 from labbook.pipeline.publishing.outcomes import DECIDED
-from labbook.study import published, published_verdicts
+from labbook.study.publication import published, published_verdicts
 
 TURNED, AGREE, DECIDED_NOW, OPEN_NOW, OPEN = "turned round", "agree", "decided in B only", "decided in A only", "open"
 CHANGES = (TURNED, OPEN_NOW, DECIDED_NOW, AGREE, OPEN)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from labbook.study import published
+from labbook.study.publication import published
 
 
 def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None) -> dict:
@@ -29,7 +29,7 @@ def mark_stale(study, machine: str, names) -> list:
     """Mark the points of experiments of a set as measured by earlier code, if that is so; the files."""
     import pyarrow as pa
 
-    from labbook.study import sealed
+    from labbook.study.records import sealed
 
     if not names or not published.changed(study, machine):
         return []

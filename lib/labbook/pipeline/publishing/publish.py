@@ -36,7 +36,7 @@ def carry_over(study: str, why: str) -> list:
 
     Points that were published as stale stay stale. InputError when nothing is published.
     """
-    from labbook.study import published
+    from labbook.study.publication import published
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
@@ -46,14 +46,14 @@ def carry_over(study: str, why: str) -> list:
 
 def judge(study: str) -> list:
     """Judge all published sets of a study by today's rules, and write their claims.json."""
-    from labbook.study import published_verdicts
+    from labbook.study.publication import published_verdicts
 
     study, = notebooks.selected([study])
     return [published_verdicts.write(study, machine) for machine in _sets(study)]
 
 
 def _sets(study: str) -> list[str]:
-    from labbook.study import published
+    from labbook.study.publication import published
 
     if not published.sets(study):
         raise InputError("nothing is published of this study", file=paths.published_dir() / study)
@@ -64,7 +64,8 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
     """Write the records that the last complete run of a profile stood on, of all experiments of a
     Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
     a record is lost, or the run has no experiment to `replace`."""
-    from labbook.study import machine_kind, provenance
+    from labbook.study.publication import machine_kind
+    from labbook.study.records import provenance
 
     tables = _tables(study, profile)
     for name in replace:
@@ -96,7 +97,7 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
 
 def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dict:
     """The notebook's parameters, of the experiments that are kept those that they were published with."""
-    from labbook.study import published
+    from labbook.study.publication import published
 
     earlier = published.read_run(study, machine).get("parameters", {}) if kept else {}
     return (values or {}) | {name: group for name, group in earlier.items() if name in kept}
@@ -104,7 +105,7 @@ def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dic
 
 def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
     """Write one set in place of the one that is there, of which `kept` experiments stay."""
-    from labbook.study import published, published_verdicts
+    from labbook.study.publication import published, published_verdicts
 
     folder = published.folder(study.name, machine)
     for old in folder.glob("*.parquet"):
@@ -120,7 +121,7 @@ def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
 
 def _tables(study, profile) -> dict:
     """{experiment: {"parameters": names, "rows": a dict a point, its provenance as data}}."""
-    from labbook.study.record import Records, grid_keys
+    from labbook.study.records.record import Records, grid_keys
 
     folder = paths.records_dir() / study.place / study.name
     grids = sorted(folder.glob(f"*/{profile}.grid"))
@@ -132,8 +133,8 @@ def _tables(study, profile) -> dict:
 
 
 def _rows(study, records, keys: list[str], profile: str) -> dict:
-    from labbook.study import published
-    from labbook.study.record import parameter_names, summary_rows
+    from labbook.study.publication import published
+    from labbook.study.records.record import parameter_names, summary_rows
 
     metas = {key: records.meta(key) for key in keys}
     lost = sum(meta is None for meta in metas.values())
@@ -150,7 +151,8 @@ def _table(target, rows: list[dict]):
     import pandas as pd
     import pyarrow as pa
 
-    from labbook.study import published, sealed
+    from labbook.study.publication import published
+    from labbook.study.records import sealed
 
     texts = [row | {name: _text(row[name]) for name in published.JSON_COLUMNS} for row in rows]
     frame = pd.DataFrame(texts, columns=None if texts else [*published.JSON_COLUMNS, "stale"])

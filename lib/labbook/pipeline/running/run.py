@@ -14,7 +14,8 @@ from labbook.pipeline.executing.driver import Driver, Interrupts, sweep_labs
 from labbook.pipeline.executing.progress import Bar
 from labbook.pipeline.running import asking, status, totals
 from labbook.pipeline.sources import keys, notebooks, parameters
-from labbook.study import provenance, published
+from labbook.study.publication import published
+from labbook.study.records import provenance
 
 WRONG_INPUT_CODE, PAUSED_CODE = 2, 3
 _OF_A_STOP = ("state", "started", "seconds", "points", "board")

@@ -6,7 +6,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import did_you_mean, load_yaml
 from labbook.errors import InputError
-from labbook.study.notebook import read, source, tags
+from labbook.study.parameters.notebook import read, source, tags
 
 _NOTEBOOK = re.compile(r"^(?:\./)?notebooks/([^/]+?)(?:\.ipynb)?$")
 

@@ -8,8 +8,8 @@ import copy
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
-from labbook.study.notebook import declared
-from labbook.study.parameters import check, checked, flat, from_text, is_group, unknown
+from labbook.study.parameters.checking import check, checked, flat, from_text, is_group, unknown
+from labbook.study.parameters.notebook import declared
 
 PROFILES = ("quick", "full")
 

@@ -12,7 +12,7 @@ from labbook.lab.environment.clouds import OwnCloud, endpoints
 from labbook.lab.environment.environment import Environment
 from labbook.lab.environment.redact import redactor
 from labbook.paths import checkout
-from labbook.study import provenance
+from labbook.study.records import provenance
 
 EXAMPLE = checkout() / "environments" / "cloud.example.yml"
 FILE = {"provider": "namespaces", "clouds": {

@@ -5,7 +5,7 @@ import pytest
 from labbook.errors import InputError
 from labbook.lab.environment.environment import Environment
 from labbook.paths import checkout
-from labbook.study import provenance
+from labbook.study.records import provenance
 
 LOCAL = {"provider": "namespaces"}
 PROGRAMS = {"unixbench": "/opt/UnixBench", "npb": "/opt/npb/bin"}

@@ -7,7 +7,8 @@ import pytest
 from labbook.claims import claims, rules
 from labbook.claims.verdict import published_words
 from labbook.pipeline.publishing import outcomes, publish
-from labbook.study import machine_kind, provenance, published_verdicts
+from labbook.study.publication import machine_kind, published_verdicts
+from labbook.study.records import provenance
 
 HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
 

@@ -8,8 +8,9 @@ import pytest
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import publish
-from labbook.study import machine_kind, provenance, published, published_verdicts
-from labbook.study.fingerprint import Fingerprint
+from labbook.study.publication import machine_kind, published, published_verdicts
+from labbook.study.records import provenance
+from labbook.study.records.fingerprint import Fingerprint
 
 HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
 OTHER = "other-8-cores-linux-5.4"

@@ -5,8 +5,7 @@ Without ipywidgets, or without measurements, it is a table of what there is.
 
 from dataclasses import dataclass, field
 
-from labbook.study import shown
-from labbook.study.experiment import COLUMNS
+from labbook.study.explorer import shown
 
 # What draws: a function of (rows of a summary, x, hue or None, metric). labbook.figures, a room above, sets it.
 chart = None
@@ -46,7 +45,7 @@ def _measured(study, experiment) -> Measured | None:
         return None
     varies = {name: values for name in parameters
               if len(values := sorted(_distinct(rows[name]), key=shown.order)) > 1}
-    numbers = [name for name in rows.select_dtypes("number") if name not in (*parameters, *COLUMNS)]
+    numbers = experiment.metrics(rows)
     asked = [entry["metric"] for entry in study.claim_entries
              if entry.get("experiment") == experiment.name and entry.get("metric") in numbers]
     usual = [name for name in ("mean_ms", "rate_per_s") if name in numbers]

@@ -13,7 +13,7 @@ from labbook.lab.host.process import Process
 from labbook.lab.lab import Lab
 from labbook.lab.link.link import Link
 from labbook.lab.ssh.login import Login
-from labbook.study import shown
+from labbook.study.explorer import shown
 from labbook.systems.base import System
 
 

@@ -11,8 +11,8 @@ import sys
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
-from labbook.study.notebook import declared, names_used
-from labbook.study.parameters import checked, flat, from_text, unknown
+from labbook.study.parameters.checking import checked, flat, from_text, unknown
+from labbook.study.parameters.notebook import declared, names_used
 
 PLAIN = (type(None), bool, int, float, str, list, tuple, dict)
 INJECTED = "# Parameters"       # how papermill's own cell begins

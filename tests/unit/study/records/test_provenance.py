@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from labbook.study import provenance
+from labbook.study.records import provenance
 
 
 def test_the_machine_is_described():

@@ -5,7 +5,7 @@ import builtins
 import pytest
 
 from labbook import figures
-from labbook.study import exploring
+from labbook.study.explorer import exploring
 
 GRID = {"setup": {"system": ["a", "b"]}, "vary": {"clients": [1, 2, 30], "sync": [True, None]}}
 

@@ -18,8 +18,8 @@ from labbook.atomic_files import write_whole
 from labbook.claims.decisions import NOT_REPLICATED, REPLICATED
 from labbook.errors import InputError
 from labbook.lab import LabDescription
-from labbook.study import sealed
 from labbook.study.point import normal
+from labbook.study.records import sealed
 
 JSON_COLUMNS = ["facts", "provenance"]    # removed from summaries
 PROVENANCE = ("machine", "code", "during", "links", "lab", "failed_first", "versions")

@@ -3,7 +3,7 @@
 import pytest
 
 from labbook.errors import InputError
-from labbook.study import notebook
+from labbook.study.parameters import notebook
 
 
 @pytest.mark.parametrize("code, said", [

@@ -5,7 +5,7 @@ import pytest
 from study_stand_ins import operations
 
 from labbook.errors import InputError
-from labbook.study import choosing
+from labbook.study.explorer import choosing
 from labbook.study.paired import Slice
 
 GRID = {"setup": {"system": ["a", "b"]}, "vary": {"clients": [1, 10], "sync": [True, None]}}

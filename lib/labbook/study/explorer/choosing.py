@@ -7,7 +7,7 @@ arms; choosing one of them chooses the point, and of its rows those of that arm.
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
 from labbook.study.point import normal
-from labbook.study.record import parameters
+from labbook.study.records.record import parameters
 
 REPEAT = "repeat"       # chosen as a parameter is; no parameter may have this name
 

@@ -8,7 +8,7 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.pipeline.sources import parameters as pipeline_parameters
-from labbook.study import given
+from labbook.study.parameters import given
 
 CELL = '''environment = "environments/local.yml"
 clients = [1, 10]

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from papers_in_book import PAGES
 
-from labbook.study import fingerprint as fingerprints
-from labbook.study.fingerprint import LIBRARY, Fingerprint, fingerprint, reached
+from labbook.study.records import fingerprint as fingerprints
+from labbook.study.records.fingerprint import LIBRARY, Fingerprint, fingerprint, reached
 
 CELLS = [
     "# parameters\nrepeats = 3\n", "%matplotlib inline\nfrom labbook.study import Study\n"
@@ -338,7 +338,7 @@ def _module(name: str) -> str:
 
 
 def _defines(path) -> bool:
-    from labbook.study.definitions import parse
+    from labbook.study.records.definitions import parse
 
     name = str(path.relative_to(LIBRARY))
     return bool(parse(path.read_text(), _module(name), path, LIBRARY,
@@ -347,7 +347,7 @@ def _defines(path) -> bool:
 
 def test_one_changed_line_of_any_file_changes_a_fingerprint(of_all, tmp_path, monkeypatch):
     """Of each file that is reached, its first reached definition."""
-    from labbook.study import definitions
+    from labbook.study.records import definitions
 
     known, seen = {}, {}
     for study, found in of_all.items():
@@ -406,7 +406,7 @@ def test_known_parts_count(of_all):
 
 
 def test_an_unchanged_library_is_not_parsed_again(root, tmp_path, monkeypatch):
-    from labbook.study import definitions
+    from labbook.study.records import definitions
 
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
     first = fingerprint("demo")
@@ -489,7 +489,7 @@ def test_records_from_before_the_fingerprint_are_stale_and_readable(changed, mea
     meta = records.meta(speed.points()[0].key)
     meta["measure"] = meta.pop("vary")
     del meta["fingerprint"], meta["provenance"]["versions"]
-    from labbook.study.record import summary_rows
+    from labbook.study.records.record import summary_rows
 
     row, = summary_rows(meta, study.run.is_stale(meta))
     assert [row | {"stale": True}] == summary_rows(records.meta(meta["key"]), True)

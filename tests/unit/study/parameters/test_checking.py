@@ -3,29 +3,29 @@
 import pytest
 
 from labbook.errors import InputError
-from labbook.study import parameters
+from labbook.study.parameters import checking
 
 
 def test_an_empty_list_is_refused_where_there_are_values():
     with pytest.raises(InputError, match="nothing to measure.*1, 2"):
-        parameters.check({"clients": []}, {"clients": [1, 2]}, "cms.ipynb")
+        checking.check({"clients": []}, {"clients": [1, 2]}, "cms.ipynb")
 
 
 def test_a_mixed_list_takes_the_types_it_shows():
     defaults = {"sizes": [1, "all"]}
-    assert parameters.check({"sizes": ["all", 3]}, defaults, "")
+    assert checking.check({"sizes": ["all", 3]}, defaults, "")
     with pytest.raises(InputError, match="list of int or str"):
-        parameters.check({"sizes": [2.5]}, defaults, "")
+        checking.check({"sizes": [2.5]}, defaults, "")
 
 
 @pytest.mark.parametrize("values", [{"repeats": -1}, {"group": {"repeats": -1}}])
 def test_fewer_repeats_than_none_are_refused_by_name(values):
     with pytest.raises(InputError, match="repeats: must be 0 or more, .*; got -1"):
-        parameters.check(values, {"repeats": 3, "group": {"repeats": 3}}, "cms.ipynb")
+        checking.check(values, {"repeats": 3, "group": {"repeats": 3}}, "cms.ipynb")
 
 
 def test_of_many_parameters_an_error_lists_the_groups():
     many = [f"a{group}.x{entry}" for group in range(6) for entry in range(6)]
-    said = str(parameters.unknown("a0", [*many, "environment"], "cms.ipynb"))
+    said = str(checking.unknown("a0", [*many, "environment"], "cms.ipynb"))
     assert said.endswith("(allowed: environment, or GROUP.NAME with a group of a0, a1, a2, a3, a4, a5)")
-    assert "a0.x0, a0.x1" in str(parameters.unknown("a0.y", many, "cms.ipynb"))
+    assert "a0.x0, a0.x1" in str(checking.unknown("a0.y", many, "cms.ipynb"))

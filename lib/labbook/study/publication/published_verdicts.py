@@ -14,7 +14,8 @@ from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
 from labbook.claims import claims, rules, verdict
 from labbook.claims.selection import fits, is_tested
-from labbook.study import machine_kind, published, results
+from labbook.study.publication import machine_kind, published
+from labbook.study.records.conditions import combined
 
 RULES = Path(claims.__file__).parent
 DECIDED = (rules.REPLICATED, rules.NOT_REPLICATED)
@@ -98,7 +99,7 @@ def _table(study, machine, run, experiment):
     measured = [json.loads(text) | {"stale": ["code"] if stale else []}
                 for text, stale in zip(points["provenance"], points["stale"])]
     rows = frame.drop(columns=published.JSON_COLUMNS).to_dict("records")
-    return rows, run["experiments"][experiment]["parameters"], results.combined(measured)
+    return rows, run["experiments"][experiment]["parameters"], combined(measured)
 
 
 def words(study: str, machine: str) -> str:

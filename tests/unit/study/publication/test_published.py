@@ -10,7 +10,8 @@ from damage import damaged
 
 from labbook.errors import InputError
 from labbook.pipeline.publishing import publish
-from labbook.study import machine_kind, provenance, published
+from labbook.study.publication import machine_kind, published
+from labbook.study.records import provenance
 
 HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
 

@@ -16,8 +16,8 @@ from damage import damaged
 
 from labbook.atomic_files import write_whole
 from labbook.errors import InputError, LabError
-from labbook.study import record, sealed
-from labbook.study.record import Records, grid_keys, grid_text, read_meta
+from labbook.study.records import record, sealed
+from labbook.study.records.record import Records, grid_keys, grid_text, read_meta
 
 
 @pytest.fixture

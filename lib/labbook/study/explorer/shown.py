@@ -12,7 +12,7 @@ from contextlib import suppress
 from labbook import paths
 from labbook.errors import LabbookError
 from labbook.lab.quantities import size_text
-from labbook.study.choosing import order
+from labbook.study.explorer.choosing import order
 
 STYLES = "book/_assets/css/labbook.css"
 # The book's own dark mode, and JupyterLab's.

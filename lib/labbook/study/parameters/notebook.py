@@ -94,16 +94,21 @@ def names_used(study: str) -> tuple[set[str], set[str]]:
     """Names that the cells beside the parameters cell read, and those of them that no cell sets: parameters, or
     slips. A cell that is no Python is left out."""
     reads, sets = set(), set(dir(builtins))
-    for cell in read(paths.notebook(study))["cells"]:
-        if cell["cell_type"] == "code" and "parameters" not in tags(cell):
-            for node in ast.walk(_parsed(source(cell))):
-                _note(node, reads, sets)
+    for cell in code(study):
+        for node in ast.walk(parsed(cell)):
+            _note(node, reads, sets)
     return reads, reads - sets
 
 
-def _parsed(code: str) -> ast.Module:
-    """The cell without its magics."""
-    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines())
+def code(study: str) -> list[str]:
+    """The sources of the code cells beside the parameters cell."""
+    return [source(cell) for cell in read(paths.notebook(study))["cells"]
+            if cell["cell_type"] == "code" and "parameters" not in tags(cell)]
+
+
+def parsed(cell: str) -> ast.Module:
+    """A cell without its magics; empty where it is no Python."""
+    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in cell.splitlines())
     try:
         return ast.parse("\n".join(lines))
     except SyntaxError:

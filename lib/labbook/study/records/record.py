@@ -15,8 +15,8 @@ from pathlib import Path
 
 from labbook.atomic_files import UNFINISHED, remove_unfinished, write_whole
 from labbook.errors import InputError, LabError
-from labbook.study import sealed
-from labbook.study.sealed import Damaged
+from labbook.study.records import sealed
+from labbook.study.records.sealed import Damaged
 
 META = b"labbook"
 KEY = re.compile(r"[0-9a-f]{20}")       # of a point

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from labbook.study import sealed
+from labbook.study.records import sealed
 
 TABLE = pa.table({"v": [1, 2, 3], "text": ["a", "b", "c"]}).replace_schema_metadata({"kept": "yes"})
 

@@ -25,8 +25,8 @@ import labbook
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
-from labbook.study.definitions import LOOSE, PAGE, Cache, Definition, Module, module_file, parse
 from labbook.study.point import digest
+from labbook.study.records.definitions import LOOSE, PAGE, Cache, Definition, Module, module_file, parse
 
 LIBRARY = Path(labbook.__file__).parent
 # What of the library can change a recorded number; the rest is not followed.

@@ -1,0 +1,1 @@
+"""A notebook as a file, its parameters, and their checks."""

@@ -1,0 +1,1 @@
+"""Published summaries, their verdicts, and the kinds of machines that they are from."""

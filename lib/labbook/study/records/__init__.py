@@ -1,0 +1,1 @@
+"""A point's record, its provenance, and the fingerprint of the code that measured it."""
