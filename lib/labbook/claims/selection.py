@@ -15,12 +15,17 @@ def needs_point(claim: dict, *params: dict) -> bool:
     and one that the claim needs is enough."""
     if not is_tested(claim):
         return False
+    wanted = wanted_arms(claim)
+    return any(all(_matches(one.get(name, _ABSENT), want) for name, want in arm.items())
+               for one in params for arm in wanted)
+
+
+def wanted_arms(claim: dict) -> list[dict]:
+    """{parameter: wanted value} of each arm that a claim compares, and of their baselines."""
     rule = claim["rule"]
     arms = [rule.get("of", {}), *([rule["than"]] if "than" in rule else [])]
     wanted = [{**rule.get("where", {}), **arm} for arm in arms]
-    wanted += [{**arm, **rule["baseline"]["arm"]} for arm in wanted if "arm" in rule.get("baseline", {})]
-    return any(all(_matches(one.get(name, _ABSENT), want) for name, want in arm.items())
-               for one in params for arm in wanted)
+    return wanted + [{**arm, **rule["baseline"]["arm"]} for arm in wanted if "arm" in rule.get("baseline", {})]
 
 
 def fits(claim: dict, rows: list[dict], parameters) -> bool:

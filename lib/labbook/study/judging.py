@@ -15,6 +15,7 @@ from labbook.claims import claims
 from labbook.claims.selection import fits, is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask
+from labbook.study.parameters import adding
 from labbook.study.parameters.notebook import declared
 
 LIBRARY = Path(__file__).resolve().parents[1]
@@ -44,7 +45,17 @@ def judge(study, claim: dict, read: dict | None = None):
         profile=conditions.get("profile", study.run.profile), conditions=conditions,
         environment=conditions.get("environment", str(study.environment)),
         known=known_words(study.name), run="published" if study.run.published else study.run.profile)
-    return replace(judged, published=_stands(study, judged))
+    return replace(judged, reason=_reason(study, claim, judged), published=_stands(study, judged))
+
+
+def _reason(study, claim: dict, judged) -> str:
+    """The verdict's reason; of a claim that was not run with what a run is given to measure it."""
+    from labbook.claims import rules
+
+    if judged.verdict != rules.NOT_RUN or not is_tested(claim):
+        return judged.reason
+    options = adding.options(study.name, claim, experiment_of(study, claim))
+    return f"{judged.reason}; to measure it: labbook run {study.name} {options}" if options else judged.reason
 
 
 def _stands(study, judged) -> dict | None:

@@ -1,0 +1,91 @@
+"""What `labbook run` is given to measure a claim that a run left out: `-p crowd.repeats 12`.
+
+The notebook says which parameter an experiment's repeats and values are from: as
+`study.experiment("crowd", repeats=crowd["repeats"], vary=dict(rtt_ms=crowd["rtt_ms"]))` does, or by a group
+that a function of the notebook is given beside the experiment's name.
+"""
+
+import ast
+import json
+import shlex
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.claims.comparison import matches
+from labbook.claims.looks import LOOKS
+from labbook.claims.selection import wanted_arms
+from labbook.errors import InputError
+from labbook.study.parameters.notebook import code, declared, parsed
+
+REPEATS = "repeats"
+
+
+def options(study: str, claim: dict, experiment) -> str:
+    """The options, such as `-p response.rtt_ms '[0, 300]'`; empty where the notebook does not say."""
+    try:
+        groups = {name: value for name, value in declared(study).items() if isinstance(value, dict)}
+    except InputError:
+        return ""       # a notebook without parameters
+    entries = _entries(study, experiment.name, groups)
+    if not experiment.declared():
+        lacking = {REPEATS: None}
+    else:
+        lacking = _lacking(claim, experiment)
+    if not lacking or not lacking.keys() <= entries.keys():
+        return ""
+    full = _full(study)
+    given = (f"-p {group}.{entry} " + _value(groups[group][entry], lacking[name], full.get(group, {}).get(entry))
+             for name, (group, entry) in entries.items() if name in lacking)
+    return " ".join(given)
+
+
+def _value(now, wanted, full) -> str:
+    """A parameter's new value, as a shell takes it. wanted: a value that is lacking; None for those of the full
+    profile."""
+    if wanted is None:
+        new = full or LOOKS[0] if isinstance(now, int) else full
+    else:
+        new = [*now, wanted] if isinstance(now, list) else wanted
+    return shlex.quote(new if isinstance(new, str) else json.dumps(new))
+
+
+def _lacking(claim: dict, experiment) -> dict:
+    """{parameter: value} that the claim selects by and that no point has; None for a value that the claim does
+    not name, as where it follows a parameter of which there is one value."""
+    had = [arm for point in experiment.declared() for arm in point.arms]
+    lacking = {name: want for arm in wanted_arms(claim) for name, want in arm.items()
+               if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in had)}
+    along = claim["rule"].get("along")
+    if along and len({one.get(along) for one in had}) < 2:
+        lacking[along] = None
+    return lacking
+
+
+def _entries(study: str, experiment: str, groups: dict) -> dict[str, tuple[str, str]]:
+    """{parameter of the experiment, or `repeats`: (group, entry) that its values are from}."""
+    found = {}
+    for cell in code(study):
+        for call in ast.walk(parsed(cell)):
+            if isinstance(call, ast.Call) and call.args and getattr(call.args[0], "value", None) == experiment:
+                found |= _of_call(call, groups)
+    return found
+
+
+def _of_call(call: ast.Call, groups: dict) -> dict[str, tuple[str, str]]:
+    found = {}
+    for given in call.args[1:]:
+        group = getattr(given, "id", None)
+        if REPEATS in groups.get(group, {}):
+            found[REPEATS] = group, REPEATS
+    for keyword in (node for node in ast.walk(call) if isinstance(node, ast.keyword) and node.arg):
+        value = keyword.value
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+            group, entry = getattr(value.value, "id", None), value.slice.value
+            if entry in groups.get(group, {}):
+                found[keyword.arg] = group, entry
+    return found
+
+
+def _full(study: str) -> dict:
+    file = paths.papers(study) / "full.yml"
+    return load_yaml(file) if file.exists() else {}

@@ -1,0 +1,81 @@
+"""What a run is given to measure a claim that it left out."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from labbook.study.parameters import adding
+
+PARAMETERS = """
+speed = dict(clients=[1, 10], era="new", repeats=3)
+crowd = dict(clients=30, repeats=0)
+disks = dict(kinds=["fast"], repeats=0)
+"""
+CODE = """
+def compare(name, group, **more):
+    return study.experiment(name, repeats=group["repeats"], **more)
+
+study.experiment("speed", repeats=speed["repeats"], vary=dict(concurrency=speed["clients"], era=speed["era"]))
+study.experiment("crowd", repeats=crowd["repeats"], vary=dict(concurrency=crowd["clients"]))
+compare("disks", disks, vary=dict(kind=disks["kinds"]))
+study.experiment("fixed", repeats=2, vary=dict(concurrency=[1]))
+"""
+
+
+class Experiment:
+    """What a study declares: a name, and points of these parameters."""
+
+    def __init__(self, name, *params):
+        self.name, self._params = name, params
+
+    def declared(self):
+        return [SimpleNamespace(arms=[one]) for one in self._params]
+
+
+@pytest.fixture(autouse=True)
+def study(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABBOOK_ROOT", str(tmp_path))
+    for folder in ("notebooks", "data/papers/demo"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "_toc.yml").touch()
+    cells = [{"cell_type": "code", "source": PARAMETERS, "metadata": {"tags": ["parameters"]}},
+             {"cell_type": "code", "source": CODE, "metadata": {}}]
+    (tmp_path / "notebooks/demo.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    (tmp_path / "data/papers/demo/full.yml").write_text(yaml.safe_dump(
+        {"crowd": {"clients": 30, "repeats": 12}, "speed": {"clients": [1, 10, 30], "era": "old", "repeats": 6}}))
+
+
+def claim(**rule):
+    return {"id": "one", "metric": "mean_ms", "rule": {"name": "greater", **rule}}
+
+
+def test_an_experiment_that_is_left_out_gets_its_repeats():
+    assert adding.options("demo", claim(), Experiment("crowd")) == "-p crowd.repeats 12"
+
+
+def test_a_group_is_found_where_a_function_takes_it_and_gets_the_first_look_without_a_full_profile():
+    assert adding.options("demo", claim(), Experiment("disks")) == "-p disks.repeats 6"
+
+
+def test_a_value_that_lacks_is_added_to_those_that_there_are():
+    one = claim(where={"concurrency": 30, "era": "new"})
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1, "era": "new"})
+                          ) == "-p speed.clients '[1, 10, 30]'"
+
+
+def test_a_parameter_of_one_value_gets_the_other():
+    one = claim(of={"era": "old"}, than={"era": "new"})
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1, "era": "new"})) == "-p speed.era old"
+
+
+def test_a_claim_along_a_parameter_of_one_value_gets_those_of_the_full_profile():
+    one = claim(along="concurrency")
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1, "era": "new"})
+                          ) == "-p speed.clients '[1, 10, 30]'"
+
+
+def test_nothing_is_said_where_the_notebook_does_not_say():
+    assert adding.options("demo", claim(), Experiment("fixed")) == ""
+    assert adding.options("demo", claim(where={"rows": 3}), Experiment("speed", {"concurrency": 1})) == ""
