@@ -1,7 +1,11 @@
 """Completion of the command line in bash and zsh, by argcomplete; and `labbook completion`.
 
-A shell calls the command itself at each press of the key, so values come from names of files alone.
+A shell calls the command itself at each press of the key, so values come from names of files, and those of
+`-p` from notebooks' parameters cells.
 """
+
+import json
+import os
 
 import argcomplete
 
@@ -77,9 +81,26 @@ def _results(_):
     return ["quick", "published", *(f"published:{machine}" for machine in machines)]
 
 
+def _parameters(given):
+    """Names of the parameters of the line's studies, or of all; after such a name its value in the notebook."""
+    from labbook.study.parameters.checking import flat
+    from labbook.study.parameters.notebook import declared
+
+    known = {}
+    for study in given.studies or notebooks.studies():
+        known |= flat(declared(study))
+    line = os.environ.get("COMP_LINE", "")[:int(os.environ.get("COMP_POINT", 0))]
+    name = next((word for word in line.split()[:-3:-1] if word in known), None)
+    if name is None or line.endswith(name):
+        return known
+    value = known[name]
+    return [value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))]
+
+
 def _none(_):
     return []       # and no names of files, which a shell would offer
 
 
 VALUES = {"study": _studies, "studies": _studies, "lab": _labs, "host": _hosts, "experiment": _experiments,
-          "environment": _environments, "a": _results, "b": _results, "values": _none}
+          "environment": _environments, "a": _results, "b": _results, "given": _parameters,
+          "values": _none}

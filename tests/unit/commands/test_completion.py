@@ -39,6 +39,10 @@ def studies(book):
     ("labbook rows cms ", ["clients"]),
     ("labbook doctor --environment env", ["environments/local.yml"]),
     ("labbook claims --owner ", ["ours", "paper"]),
+    ("labbook run cms -p cl", ["clients"]),
+    ("labbook run cms -p clients ", [r"\[1,10\]"]),
+    ("labbook run cms -p clients 3 -p cl", ["clients"]),
+    ("labbook run cms --parameter cl", ["clients"]),
 ])
 def test_words_that_may_come_next(studies, tmp_path, line, words):
     assert completed(line, tmp_path) == words
