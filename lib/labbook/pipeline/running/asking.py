@@ -6,6 +6,7 @@ Each round is an execution that ends at `study.complete()`; the last one makes t
 
 import json
 import math
+import statistics
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -259,7 +260,11 @@ def _recorded(survey) -> int:
 
 
 def _default(asks: Question, survey) -> float:
-    """Seconds of a point of which nothing is known, from the profile's minutes in lab.yml; 5 without."""
+    """Seconds of a point of which nothing is known: what the study's other points take, or else by the profile's
+    minutes in lab.yml, which are far too many where the run has only a part of the profile; 5 without."""
+    known = [s for one in survey["experiments"].values() for s in one["point_s"] or ()]
+    if known:
+        return statistics.fmean(known)
     file = paths.papers(asks.study) / "lab.yml"
     needs = (load_yaml(file) or {}).get("needs", {}) if file.is_file() else {}
     minutes = needs.get("minutes", {}).get(asks.profile)

@@ -167,3 +167,12 @@ def test_an_ask_that_is_cut_short_counts_the_points_of_its_last_round():
     asks.survey = {"claims": [], "experiments": {}, "unread": {"ceiling": {"declared": 5, "left": 3}}}
     points = asks._answer(SimpleNamespace(state=pages.INTERRUPTED), SimpleNamespace(measured=4, total=9, done=6)).points
     assert (points["done"], points["total"]) == (6, 9)
+
+
+def test_a_point_of_which_nothing_is_known_takes_what_the_studys_others_take(book):
+    book.write("data/papers/demo/lab.yml", "needs: {minutes: {full: 100}}")
+    asks = asking.Question("demo", (), profile="full")
+    survey = {"experiments": {"new": {"point_s": None, "declared": 3}}, "unread": {"old": {"declared": 2}}}
+    assert asking._default(asks, survey) == 1200
+    survey["experiments"]["known"] = {"point_s": [20.0, 40.0], "declared": 2}
+    assert asking._default(asks, survey) == 30
