@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from labbook.claims.comparison import matches
 from labbook.lab import LabDescription
+from labbook.papers.cms_scalability import placement
 from labbook.systems import find
 from labbook.systems.cassandra.ring import Ring
 from labbook.systems.cluster import Fleet
@@ -176,14 +177,15 @@ def measure_server(lab, point, store, ceiling) -> tuple:
 
 
 def alone(lab, point, store) -> dict:
-    """What a store takes for a call of one client, with all the time of its cores.
+    """What a store takes for a call of one client, with all the time of its cores but the client's.
 
     alone_ms: median time of a call. client_ms: the client's own CPU for a call, on average. own_ms: the
     difference, so the time of a call outside the client; 1 µs at least.
     """
     host, share = store.host.name, store.host.limits["quota"]
     lab.limit(host, None)
-    load = make_calls(lab, point, store, seconds_at_most=point.alone_seconds)
+    with placement.beside(store, lab.host(CLIENT)):
+        load = make_calls(lab, point, store, seconds_at_most=point.alone_seconds)
     lab.limit(host, share)
     alone_ms, client_ms = median_ms(load), load.metrics["clients_cpu_us_per_call"] / 1000
     return {"alone_ms": alone_ms, "client_ms": client_ms, "own_ms": max(alone_ms - client_ms, LEAST_MS)}

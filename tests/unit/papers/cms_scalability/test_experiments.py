@@ -84,7 +84,7 @@ def study(log):
     hosts = {}
 
     def host(name):
-        return hosts.setdefault(name, SimpleNamespace(name=name, limits={}))
+        return hosts.setdefault(name, SimpleNamespace(name=name, limits={}, cores=None))
 
     def limit(name, share):
         log.append(("limit", name, share))
