@@ -81,6 +81,12 @@ def test_every_number_in_the_prose_is_glued_somewhere(study):
     assert not lacking, f"no cell of {paths.notebook(study)} calls glue() with the names {lacking}"
 
 
+def test_what_the_prose_refers_to_is_a_cell(study):
+    ids = {cell["id"] for cell in cells(study, "code")}
+    named = re.findall(r"\]\(#([\w-]+)\)", "\n".join(sources(study, "markdown")))
+    assert set(named) <= ids, f"no code cell has one of these ids: {set(named) - ids}"
+
+
 def _names_in(study, module) -> list[str]:
     """What a loop over a paper's dict glues: its keys and keyword arguments, as patterns."""
     tree = ast.parse((paths.checkout() / "lib/labbook/papers" / study / f"{module}.py").read_text())

@@ -2,6 +2,9 @@
 
 A figure or table that is glued into the text is met there, not where it was made. Each gets an id, `figure-3`
 or `table-3`, to which its number is a link. Tables of verdicts have none: their claims have names.
+
+Text refers to one by a link to the id of the code cell that makes it, `[the figure below](#saved-figure)`, or to
+the name by which it is glued. On the page that is a link to the first figure or table of it, with its number.
 """
 
 import re
@@ -11,6 +14,7 @@ from labbook.pipeline.sources import notebooks
 
 _GLUED_BLOCK = re.compile(r"^`{3,}\{glue(?::[a-z]+)?\} *(\S+)$", re.MULTILINE)
 _FIGURE = re.compile(r'<figure class="labbook-figure">.*?</figure>', re.DOTALL)
+_LINK = re.compile(r"\[(?P<words>[^\]]*)\]\(#(?P<name>[\w-]+)\)")
 _TABLE = re.compile(r'(?:<summary>Table of (?P<rows>\d+) rows: [^<]*</summary>)?<div class="labbook-scroll"[^>]*aria-label="(?P<label>[^"]*)">'
                     r'<table class="labbook-table(?: numbers)?">(?P<caption><caption>)?')
 
@@ -18,12 +22,32 @@ _TABLE = re.compile(r'(?:<summary>Table of (?P<rows>\d+) rows: [^<]*</summary>)?
 class Numbers:
     """The counters of one page."""
 
-    def __init__(self):
+    def __init__(self, names=()):
+        """names: what text may refer to, made or not."""
+        self._names = set(names)
         self._figures, self._tables = count(1), count(1)
+        self.places = {}        # {id of a cell or name of what is glued: ("figure-3", "Figure 3")}
+        self._made = None       # the first of what is being numbered
 
-    def number(self, output: dict) -> None:
-        """Number the figures and tables of an output, in place."""
-        data = output.get("data", {})
+    def number(self, output: dict, *names: str) -> None:
+        """Number the figures and tables of an output, in place, which text may refer to by these names."""
+        self._made = None
+        self._number(output.get("data", {}))
+        if self._made:
+            for name in names:
+                self.places.setdefault(name, self._made)
+
+    def refer(self, text: str) -> str:
+        """Markdown in which references are links with numbers; those to what was not made are their words."""
+        return _LINK.sub(self._link, text)
+
+    def _link(self, found) -> str:
+        if found["name"] not in self.places:
+            return found["words"] if found["name"] in self._names else found[0]
+        place, words = self.places[found["name"]]
+        return f'<a href="#{place}">{words}</a>'
+
+    def _number(self, data: dict) -> None:
         if "text/html" in data:
             text = data["text/html"]
             text = "".join(text) if isinstance(text, list) else text
@@ -34,6 +58,7 @@ class Numbers:
         if "<svg" not in text:          # nothing was drawn
             return text
         number = next(self._figures)
+        self._made = self._made or (f"figure-{number}", f"Figure {number}")
         link = f'<a class="lb-number" href="#figure-{number}">Figure {number}</a>'
         text = text.replace('<figure class="labbook-figure">', f'<figure class="labbook-figure" id="figure-{number}">', 1)
         if "<figcaption>" in text:
@@ -42,6 +67,7 @@ class Numbers:
 
     def _table(self, found) -> str:
         number = next(self._tables)
+        self._made = self._made or (f"table-{number}", f"Table {number}")
         link = f'<a class="lb-number" href="#table-{number}">Table {number}</a>'
         text = found[0].replace('<table class="', f'<table id="table-{number}" class="', 1)
         if found["rows"]:
@@ -50,19 +76,22 @@ class Numbers:
 
 
 def number(cells: list[dict]) -> None:
-    """Number the figures and tables of a page's cells, in place."""
-    numbers, glued = Numbers(), {}
+    """Number the figures and tables of a page's cells, in place, and what their text refers to."""
+    numbers, glued = Numbers(cell.get("id") for cell in cells if cell["cell_type"] == "code"), {}
     for cell in cells:
         for output in cell.get("outputs", []):
             name = output.get("metadata", {}).get("scrapbook", {}).get("name")
             if name:
-                glued[name] = output
+                glued[name] = output, cell.get("id", name)
     for cell in cells:
         if cell["cell_type"] == "markdown":
             for name in _GLUED_BLOCK.findall(notebooks.source(cell)):
                 if name in glued:
-                    numbers.number(glued.pop(name))
+                    numbers.number(*glued.pop(name), name)
         elif "remove-cell" not in notebooks.tags(cell):
             for output in cell.get("outputs", []):
                 if "scrapbook" not in output.get("metadata", {}):
-                    numbers.number(output)
+                    numbers.number(output, cell.get("id", ""))
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = numbers.refer(notebooks.source(cell))

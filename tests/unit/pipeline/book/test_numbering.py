@@ -52,3 +52,17 @@ def test_text_of_figures_stays_as_it_was():
     before = DRAWN._repr_html_()
     after, = html([code(DRAWN)])
     assert re.sub(r' id="figure-1"|<a class="lb-number"[^>]*>Figure 1</a>: ', "", after) == before
+
+
+def test_text_refers_to_a_figure_by_its_cell_or_by_its_glued_name_and_gets_its_number():
+    cells = [text("# T\n\n```{glue} key\n```\n[The next](#late) and [the first](#key), [a section](#method)."),
+             code(DRAWN, glued="key", tags=["remove-cell"]), code(table(), DRAWN) | {"id": "late"}]
+    numbering.number(cells)
+    assert cells[0]["source"].endswith('<a href="#table-1">Table 1</a> and <a href="#figure-1">Figure 1</a>, '
+                                       "[a section](#method).")
+
+
+def test_a_reference_to_what_was_not_made_is_its_words():
+    cells = [text("See [the figure](#late)."), code(Picture((), "Not measured.")) | {"id": "late"}]
+    numbering.number(cells)
+    assert cells[0]["source"] == "See the figure."
