@@ -119,6 +119,9 @@ def table(rows) -> str:
 
 
 def _value(one) -> str:
+    """What was measured; of a claim that was not run why, and what would measure it."""
+    if one["verdict"] == rules.NOT_RUN:
+        return one.get("reason", "")
     return ", ".join(filter(None, (ours(one), disk_words(one.get("conditions"))))) if one.get("n") else ""
 
 

@@ -34,19 +34,25 @@ def options(study: str, claim: dict, experiment) -> str:
     if not lacking or not lacking.keys() <= entries.keys():
         return ""
     full = _full(study)
-    given = (f"-p {group}.{entry} " + _value(groups[group][entry], lacking[name], full.get(group, {}).get(entry))
-             for name, (group, entry) in entries.items() if name in lacking)
-    return " ".join(given)
+    new = {entries[name]: _value(groups[group][entry], lacking[name], full.get(group, {}).get(entry))
+           for name, (group, entry) in entries.items() if name in lacking}
+    if any(value == groups[group][entry] for (group, entry), value in new.items()):
+        return ""       # the notebook has it, and points that were published by an earlier one have not
+    return " ".join(f"-p {group}.{entry} {_word(value)}" for (group, entry), value in new.items())
 
 
-def _value(now, wanted, full) -> str:
-    """A parameter's new value, as a shell takes it. wanted: a value that is lacking; None for those of the full
-    profile."""
+def _value(now, wanted, full):
+    """A parameter's new value. wanted: a value that is lacking; None for those of the full profile."""
     if wanted is None:
-        new = full or LOOKS[0] if isinstance(now, int) else full
-    else:
-        new = [*now, wanted] if isinstance(now, list) else wanted
-    return shlex.quote(new if isinstance(new, str) else json.dumps(new))
+        return full or LOOKS[0] if isinstance(now, int) else full
+    if isinstance(now, list):
+        return now if wanted in now else [*now, wanted]
+    return wanted
+
+
+def _word(value) -> str:
+    """A value as a shell takes it."""
+    return shlex.quote(value if isinstance(value, str) else json.dumps(value))
 
 
 def _lacking(claim: dict, experiment) -> dict:

@@ -85,6 +85,12 @@ def test_the_table_for_people_has_headline_claims_first(published_study):
     assert outcomes.table([]) == "no such claims"
 
 
+def test_the_table_says_what_would_measure_a_claim_that_was_not_run(published_study):
+    one, = outcomes.of_study("demo")
+    why = "nothing was measured; to measure it: labbook run demo -p crowd.repeats 6"
+    assert why in outcomes.table([one | {"verdict": "not run", "reason": why, "n": 0}])
+
+
 def test_the_summary_counts_by_study_and_verdict_and_has_the_headline_claims(published_study):
     one, = outcomes.of_study("demo")
     rows = [one | {"headline": True}, one | {"id": "plain", "headline": False},

@@ -76,6 +76,11 @@ def test_a_claim_along_a_parameter_of_one_value_gets_those_of_the_full_profile()
                           ) == "-p speed.clients '[1, 10, 30]'"
 
 
+def test_nothing_is_said_of_a_value_that_the_notebook_has_and_published_points_lack():
+    one = claim(where={"concurrency": 10})
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1})) == ""
+
+
 def test_nothing_is_said_where_the_notebook_does_not_say():
     assert adding.options("demo", claim(), Experiment("fixed")) == ""
     assert adding.options("demo", claim(where={"rows": 3}), Experiment("speed", {"concurrency": 1})) == ""
