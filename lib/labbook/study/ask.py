@@ -8,7 +8,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 
-from labbook.claims.selection import is_tested, needs_point
+from labbook.claims.selection import can_be_compared, is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import costs
 from labbook.study.costs import MOST_REPEATS
@@ -111,7 +111,14 @@ def survey(study) -> dict:
 
 def _standing(study, entry, verdict) -> dict:
     experiment = study.experiments.get(entry.get("experiment"))
-    places = [i for i, point in enumerate(experiment.places()) if needs(entry, point)] if experiment else []
-    return {"id": entry["id"], "experiment": entry.get("experiment"), "points": places,
+    return {"id": entry["id"], "experiment": entry.get("experiment"), "points": _places(experiment, entry),
             "verdict": verdict["verdict"], "needed": verdict.get("repeats_needed"),
             "by_sight": entry["rule"]["name"] == "sometimes"}
+
+
+def _places(experiment, entry) -> list[int]:
+    """The places in a repeat that a claim needs; none where the experiment lacks something that it compares."""
+    points = experiment.places() if experiment and is_tested(entry) else []
+    if not can_be_compared(entry, [arm for point in points for arm in point.arms]):
+        return []
+    return [i for i, point in enumerate(points) if needs(entry, point)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labbook.claims.selection import fits, needs_point
+from labbook.claims.selection import can_be_compared, fits, needs_point
 
 
 def claim(**rule):
@@ -30,6 +30,18 @@ def test_a_claim_needs_the_points_of_its_arms(rule, params, needed):
 def test_a_paired_point_is_needed_for_any_of_its_arms():
     assert needs_point(claim(**OF_A), {"store": "c", "clients": 9}, {"store": "b", "clients": 9})
     assert not needs_point(claim(**OF_A), {"store": "c", "clients": 9}, {"store": "b", "clients": 1})
+
+
+A, B = {"store": "a", "clients": 9}, {"store": "b", "clients": 9}
+
+
+@pytest.mark.parametrize("rule, params, can", [
+    (OF_A, [A, B], True), (OF_A, [A], False), (OF_A, [B], False), (OF_A, [A, {"store": "b", "clients": 1}], False),
+    ({"along": "clients", "of": {"store": "a"}}, [A, {"store": "a", "clients": 1}], True),
+    ({"along": "clients", "of": {"store": "a"}}, [A, {"store": "b", "clients": 1}], False),
+    ({**OF_A, "baseline": {"arm": {"clients": 0}}}, [A, B], False), ({}, [A], True), ({}, [], False)])
+def test_a_claim_can_be_decided_where_there_is_all_that_it_compares(rule, params, can):
+    assert can_be_compared(claim(**rule), params) is can
 
 
 RATE = {"metric": "rate", "rule": {"name": "greater", **OF_A}}

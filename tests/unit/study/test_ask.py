@@ -137,6 +137,15 @@ def test_an_experiment_that_is_left_out_is_not_asked_either(make, measure, askin
     assert measure(study, speed) == [] and speed.places() == [] and speed.points() == []
 
 
+def test_a_claim_of_which_an_arm_is_left_out_has_no_point_to_ask_for(make, measure, asking, surveys):
+    asking("slower", speed=6)
+    study, speed = make(claims=[OF_ONE], setup={"system": ["a"]}, vary={"clients": [1]})
+    measure(study, speed)
+    with pytest.raises(Stopped):
+        study.complete()
+    assert surveys()[-1]["claims"][0]["points"] == []
+
+
 def test_a_plan_says_where_claims_stand_and_stores_nothing(make, measure, asking, surveys, monkeypatch):
     asking("slower")
     monkeypatch.setenv("LABBOOK_PLAN", "1")
