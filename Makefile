@@ -48,7 +48,7 @@ pictures:
 test:
 	@lib/bootstrap.sh test
 	@$(LABBOOK) install --tests
-	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder tests/unit tests/book tests/lab $(PYTEST)
+	@LABBOOK_REQUIRE_LAB=1 .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests/unit tests/book tests/lab $(PYTEST)
 
 clean:
 	rm -rf .venv build

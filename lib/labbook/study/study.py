@@ -39,12 +39,23 @@ class Study:
             raise _no_study(name, self.folder)
         given.check(name)
         shown.use(given.shell())
+        self._watch(given.shell())
         self.claim_entries = claims.load(name)
         self.run = Run(self)
         self.experiments = {}
         make = bring_up or _bring_up
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
         self._tried = False     # whether somebody had the lab in hand
+
+    def _watch(self, shell) -> None:
+        """Take the lab down after a cell that was interrupted, also between two points; one that is tried by hand
+        stays."""
+        def ended(result):
+            if isinstance(result.error_in_exec, KeyboardInterrupt) and not self._tried:
+                self.session.down()
+
+        if hasattr(shell, "events"):
+            shell.events.register("post_run_cell", ended)
 
     def __repr__(self):
         return shown.study(self)

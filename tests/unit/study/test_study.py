@@ -621,3 +621,19 @@ def test_alike_failures_are_reported_once(make):
     with pytest.raises(PointsFailed) as raised:
         study.complete()
     assert str(raised.value).count("it died") == 1 and "and 2 more" in str(raised.value)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_cell_that_is_interrupted_between_two_points_takes_the_lab_down(make, labs, monkeypatch, by_hand):
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    shell = InteractiveShell(config=Config(HistoryManager={"enabled": False}))
+    monkeypatch.setattr("labbook.study.parameters.given.shell", lambda: shell)
+    study, _ = make()
+    shell.user_ns["up"] = study.lab if by_hand else study.lab_up
+    shell.run_cell("up()")
+    shell.run_cell("1 / 0")
+    assert labs.made[0].downs == 0
+    shell.run_cell("raise KeyboardInterrupt")
+    assert labs.made[0].downs == (0 if by_hand else 1)
