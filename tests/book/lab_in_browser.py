@@ -16,6 +16,10 @@ START_SECONDS = 90
 APP = "window.jupyterapp"
 # The notebook's cells with their outputs, as its file would have them.
 CELLS = f"return {APP}.shell.currentWidget.content.model.sharedModel.toJSON().cells"
+# Whether each code cell has run, or one has failed, after which none does. A cell loses its number when it is queued.
+ALL_RAN = (f"const cells = {APP}.shell.currentWidget.content.model.sharedModel.toJSON().cells"
+           ".filter(cell => cell.cell_type === 'code'); return cells.every(cell => cell.execution_count) || "
+           "cells.some(cell => cell.outputs.some(one => one.output_type === 'error'))")
 STATUS = f"return {APP}.shell.currentWidget.context.sessionContext.session.kernel.status"
 
 
@@ -97,6 +101,7 @@ class Notebook:
         """Run all cells; the code cells with their outputs."""
         self.command("notebook:run-all-cells")
         self.wait(STATUS + " == 'busy'")
+        self.wait(ALL_RAN, seconds)
         return self.finished(seconds)
 
     def finished(self, seconds: float = 300) -> list[dict]:
