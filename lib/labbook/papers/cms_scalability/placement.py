@@ -1,8 +1,8 @@
 """Where a server runs while one client calls it: on its cores that are not the client's.
 
 The large server shares a core with the clients. Of two processes that wake each other in turn the kernel now puts
-both on one core, now each on its own, and keeps to that for seconds: over six starts a call took Cassandra 24 or
-47 µs and MySQL 11 or 58 µs. The paper's client is a machine of its own.
+both on one core, now each on its own, and keeps to that for seconds: over nine starts a call took Cassandra 24 or
+47 µs and MySQL 11 or some 60 µs. The paper's client is a machine of its own.
 """
 
 from contextlib import contextmanager

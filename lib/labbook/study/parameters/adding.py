@@ -42,12 +42,12 @@ def options(study: str, claim: dict, experiment) -> str:
 
 
 def _value(now, wanted, full):
-    """A parameter's new value. wanted: a value that is lacking; None for those of the full profile."""
+    """A parameter's new value. wanted: values that are lacking; None for those of the full profile."""
     if wanted is None:
         return full or LOOKS[0] if isinstance(now, int) else full
     if isinstance(now, list):
-        return now if wanted in now else [*now, wanted]
-    return wanted
+        return list(dict.fromkeys([*now, *wanted]))
+    return wanted[-1]
 
 
 def _word(value) -> str:
@@ -56,11 +56,13 @@ def _word(value) -> str:
 
 
 def _lacking(claim: dict, experiment) -> dict:
-    """{parameter: value} that the claim selects by and that no point has; None for a value that the claim does
+    """{parameter: values} that the claim selects by and that no point has; None for values that the claim does
     not name, as where it follows a parameter of which there is one value."""
     had = [arm for point in experiment.declared() for arm in point.arms]
-    lacking = {name: want for arm in wanted_arms(claim) for name, want in arm.items()
-               if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in had)}
+    lacking = {}
+    for name, want in ((name, want) for arm in wanted_arms(claim) for name, want in arm.items()):
+        if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in had):
+            lacking.setdefault(name, []).append(want)
     along = claim["rule"].get("along")
     if along and len({one.get(along) for one in had}) < 2:
         lacking[along] = None

@@ -65,6 +65,11 @@ def test_a_value_that_lacks_is_added_to_those_that_there_are():
                           ) == "-p speed.clients '[1, 10, 30]'"
 
 
+def test_both_values_of_a_comparison_are_added():
+    one = claim(of={"concurrency": 20}, than={"concurrency": 30})
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1})) == "-p speed.clients '[1, 10, 20, 30]'"
+
+
 def test_a_parameter_of_one_value_gets_the_other():
     one = claim(of={"era": "old"}, than={"era": "new"})
     assert adding.options("demo", one, Experiment("speed", {"concurrency": 1, "era": "new"})) == "-p speed.era old"
