@@ -219,10 +219,13 @@ def test_the_privileged_helper_killed_at_a_random_moment(tiny, monkeypatch, numb
 
 
 def test_what_a_killed_helper_did_not_delete_goes_with_the_next_command(tiny):
-    trash = Path("/run/labbook", f".gone-{tiny.lab}-1")
-    subprocess.run([*(["sudo", "-n"] if os.geteuid() else []), "mkdir", "-p", str(trash / "x")], check=True)
+    trash, lock = Path("/run/labbook", f".gone-{tiny.lab}-1"), Path("/run/labbook/.locks", f"lab-{tiny.lab}")
+    root = ["sudo", "-n"] if os.geteuid() else []
+    subprocess.run([*root, "mkdir", "-p", "-m", "700", str(trash / "x"), str(lock.parent)], check=True)
+    subprocess.run([*root, "touch", str(lock)], check=True)
     Lab.sweep()
     assert not trash.exists()
+    assert subprocess.run([*root, "test", "-e", str(lock)], check=False).returncode == 1
 
 
 def test_what_a_killed_command_half_made_in_the_cache_goes_with_the_next(tmp_path, monkeypatch):

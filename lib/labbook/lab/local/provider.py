@@ -82,7 +82,7 @@ def folders() -> list[Path]:
 
 def clear_trash() -> None:
     """Delete what a helper that was killed did not delete of a lab that is down."""
-    if any(STATE.glob(root.TRASH)):
+    if any(STATE.glob(root.TRASH)) or root.forgotten_locks():
         helper("clear")
 
 

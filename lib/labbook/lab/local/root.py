@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labbook.lab import deadline, kernel, locks
@@ -29,6 +29,7 @@ ID = r"[a-z0-9][a-z0-9-]{0,10}"  # `lb-ID` must fit an interface's name
 SECONDS = 240   # for a request; 200 hosts take a few
 FREEZE_SECONDS, FREEZE_ALL_SECONDS = 15, 60     # for a host, and for all; more than freezer.SECONDS
 LOCK_SECONDS = 60   # for another helper to end
+LAB_LOCK = "lab-"   # the lock of a lab, before its id
 EVERY_LAB = "labs"  # the lock under which addresses and cores are given out
 
 
@@ -144,16 +145,27 @@ def down(lab: str, uid: int) -> dict:
         with _alone(folder, "down"):
             problems = unmake(Journal(folder))
             if not problems:
-                _remove(folder)
+                _set_aside(folder)
     except FileNotFoundError:  # another process took it down first
         problems = []
+    clear()     # after the lock is gone: until then the folder tells the next command that there is one
     return {"problems": problems}
 
 
 def clear() -> dict:
+    """Delete what is left of labs that are down: folders, and the locks of helpers that were killed."""
     for trash in STATE.glob(TRASH):
         shutil.rmtree(trash, ignore_errors=True)
+    for name in forgotten_locks():
+        with suppress(OSError), locks.alone(name, 0, _for("clear", os.getppid())):     # held: not forgotten
+            pass
     return {}
+
+
+def forgotten_locks() -> list[str]:
+    """Names of labs' locks whose lab is not there; none for who may not look. A helper may hold one."""
+    return [path.name for path in locks.FOLDER.glob(f"{LAB_LOCK}*")
+            if not (STATE / path.name.removeprefix(LAB_LOCK)).exists()]
 
 
 def _check_owner(folder: Path, uid: int) -> None:
@@ -161,11 +173,9 @@ def _check_owner(folder: Path, uid: int) -> None:
         raise ValueError(f"lab {folder.name} belongs to another user")
 
 
-def _remove(folder: Path) -> None:
-    """Delete atomically: rename first, so that no process sees half a folder."""
-    gone = folder.with_name(f".gone-{folder.name}-{os.getpid()}")
-    folder.rename(gone)
-    clear()
+def _set_aside(folder: Path) -> None:
+    """For `clear` to delete, so that no process sees half a folder."""
+    folder.rename(folder.with_name(f".gone-{folder.name}-{os.getpid()}"))
 
 
 def _clear_orphans(state: Path) -> None:
@@ -206,7 +216,7 @@ def _folder(lab: str) -> Path:
 def _alone(folder, what, asker: int | None = None):
     """One helper of a lab at a time. OSError when the folder is gone, or another does not end."""
     words = _for(f"{what} of lab {folder.name}", asker or os.getppid())
-    with locks.alone(f"lab-{folder.name}", LOCK_SECONDS, words):
+    with locks.alone(f"{LAB_LOCK}{folder.name}", LOCK_SECONDS, words):
         folder.stat()
         yield
 
