@@ -13,6 +13,8 @@ PYTHON ?=
 LABBOOK := .venv/bin/labbook
 
 export PYTHON
+# Where Python is told to write no bytecode, each of many starts would compile what it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help book test published pdf lab pictures clean
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
