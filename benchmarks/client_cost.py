@@ -5,20 +5,21 @@
 
 Each protocol's driver, used as its manual says (one prepared statement or one cursor for all
 calls), and the prepared calls of labbook.workloads take turns against a null server, one client
-in one process each. Client CPU is that of all the client's threads. A ratio is the driver over
-the prepared calls, of one round; the range of n rounds' ratios holds the median ratio with a
+in one process each. Client CPU is that of all the client's threads. A ratio is the prepared calls over
+the driver, of one round; the range of n rounds' ratios holds the median ratio with a
 certainty of 1 - 2^(1-n), whatever the distribution. Both read the same value. Neither root nor a lab.
 """
 
 import argparse
 import json
 import socket
-import statistics
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import shared
+from rounds import Rounds
 
 from labbook.errors import LabError
 
@@ -33,15 +34,12 @@ def main():
         return print(json.dumps(one_client(*asked.one.split(), asked)))
     if asked.short:
         asked.calls, asked.rounds = 100, 1
-    file, samples = shared.log("client_cost"), []
-    print(f"{'':24}{'driver':>19}{'prepared calls':>19}   ratio (range of {asked.rounds} rounds)")
-    for protocol, driver in PROTOCOLS.items():
+    file = shared.log("client_cost")
+    rounds = Rounds("client_cost", asked, {name: version(name) for name in PROTOCOLS.values()},
+                    calls=asked.calls, rows=asked.rows)
+    for protocol in PROTOCOLS:
         for op in ("read", "write"):
-            rounds = compared(protocol, op, asked, file)
-            samples.append({"protocol": protocol, "driver": driver, "op": op, "rounds": rounds})
-            for metric, unit in (("cpu_us", "us CPU"), ("rate_per_s", "1/s")):
-                _report(f"{driver} {op}", metric, unit, rounds)
-    shared.write(asked.json, rows=asked.rows, samples=samples)
+            compared(protocol, op, asked, file, rounds)
 
 
 def _arguments():
@@ -52,15 +50,12 @@ def _arguments():
     return parser.parse_args()
 
 
-def compared(protocol, op, asked, file) -> list:
-    """For each round, what each of the two cost; which of them is first changes."""
+def compared(protocol, op, asked, file, rounds) -> None:
+    """Keep a round after the other: CPU microseconds of a call by prepared calls and by the driver."""
     server, port = null_server(protocol, file)
     try:
-        rounds = []
-        for number in range(asked.rounds):
-            ways = ("driver", "prepared") if number % 2 else ("prepared", "driver")
-            rounds.append({way: _one_process(protocol, op, way, port, asked) for way in ways})
-        return rounds
+        rounds.in_turns(f"{protocol}_{op}", [lambda way=way: _one_process(protocol, op, way, port, asked)["cpu_us"]
+                                             for way in ("prepared", "driver")])
     finally:
         server.kill()
         server.wait()
@@ -189,12 +184,6 @@ def value(row) -> str:
 
 def check(row, found):
     assert found == value(row), found
-
-
-def _report(what, metric, unit, rounds):
-    drivers, ours = ([r[way][metric] for r in rounds] for way in ("driver", "prepared"))
-    print(f"{what:24}{statistics.median(drivers):>12.0f} {unit:6}{statistics.median(ours):>12.0f} "
-          f"{unit:6}   {shared.ratio(drivers, ours)}", flush=True)
 
 
 if __name__ == "__main__":

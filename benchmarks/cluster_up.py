@@ -3,24 +3,20 @@
     .venv/bin/python benchmarks/cluster_up.py [--nodes 6] [--rounds 5] [--short] [--json FILE]
 
 Takes turns: Galera nodes from copies of a seeded data directory, and as many of which the first has it
-and the others join and get it from the cluster (SST), which is what fresh nodes do. Then Keystone's
-part: how long it takes to answer once the cluster does. A ratio is copied over SST, of one round. Root,
-an idle machine.
+and the others join and get it from the cluster (SST), which is what fresh nodes do. At last the whole
+cloud from copies, with Keystone. A ratio is copied over SST, of one round. Root, an idle machine.
 """
 
 import os
-import statistics
-import time
 
 import shared
+from rounds import Rounds, timed
 
 from labbook import paths
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.systems.cluster import in_parallel
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.keystone.stack import KeystoneCloud
-
-COPIED, BY_SST, WHOLE = "nodes, copied", "nodes, by SST", "nodes and Keystone, copied"
 
 
 def main():
@@ -30,14 +26,9 @@ def main():
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
         lab.link("a", "b").shape()
         cloud = KeystoneCloud(hosts(lab, asked.nodes), segments=2).up()  # makes the seed if need be
-        samples = [one_round(cloud, first=number % 2) for number in range(asked.rounds)]
-    for what in (COPIED, BY_SST, WHOLE):
-        seconds = [sample[what] for sample in samples]
-        print(f"{asked.nodes} {what:38} {statistics.median(seconds):6.2f} s "
-              f"({min(seconds):.2f} to {max(seconds):.2f})")
-    ratio = shared.ratio([s[COPIED] for s in samples], [s[BY_SST] for s in samples])
-    print(f"copied / by SST: ratio {ratio}")
-    shared.write(asked.json, nodes=asked.nodes, samples=samples)
+        rounds = Rounds("cluster_up", asked, shared.versions("mariadb-server"), nodes=asked.nodes)
+        rounds.in_turns("galera", [lambda: copied(cloud), lambda: by_sst(cloud)])
+        print(f"{asked.nodes} nodes and Keystone, copied: {timed(cloud.up):.2f} s")
 
 
 def _arguments():
@@ -60,27 +51,24 @@ def _place(lab, host) -> int:
     return [other.name for other in lab.role("db") if other.site == host.site].index(host.name)
 
 
-def one_round(cloud, first: int) -> dict:
-    """Seconds of each way, the one or the other first, and of the whole cloud."""
+def copied(cloud: KeystoneCloud) -> float:
+    """Seconds until the nodes have a copy each and are in sync."""
     cloud.destroy()
-    ways = {COPIED: cloud.galera.up, BY_SST: lambda: by_sst(cloud.galera)}
-    found = {name: timed(ways[name]) for name in sorted(ways, reverse=bool(first))}
-    cloud.galera.destroy()
-    return {**found, WHOLE: timed(cloud.up)}
+    return timed(cloud.galera.up)
 
 
-def by_sst(cluster: Galera) -> None:
+def by_sst(cloud: KeystoneCloud) -> float:
+    """Seconds until the first node has the data, and the others got them from it and are in sync."""
+    cloud.destroy()
+    return timed(lambda: _by_sst(cloud.galera))
+
+
+def _by_sst(cluster: Galera) -> None:
     cluster.destroy()
     front, *others = cluster.nodes
     front.deploy(cluster.data)
     in_parallel(others, lambda node: node.deploy(empty=True))
     cluster.start()
-
-
-def timed(way) -> float:
-    started = time.monotonic()
-    way()
-    return time.monotonic() - started
 
 
 if __name__ == "__main__":

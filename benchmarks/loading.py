@@ -14,15 +14,17 @@ the driver's, of one round. Root, an idle machine.
 import argparse
 import json
 import os
-import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 
 import shared
+from rounds import Rounds
 
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.systems.base import Needs
+from labbook.systems.cassandra.config import VERSIONS
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.null.server import NullServer
 from labbook.targets import key_of
@@ -44,15 +46,17 @@ def main():
         asked.mb, asked.rounds, asked.versions = 4, 1, ["1.0.7"]
     needs = Needs.union(*(Cassandra.needs(version=version) for version in asked.versions))
     shared.check(packages=needs.packages, artifacts=needs.artifacts)
-    rows, samples = int(asked.mb * 1e6) // VALUE_BYTES, []
+    rows = int(asked.mb * 1e6) // VALUE_BYTES
+    rounds = Rounds("loading", asked, {name: version(name) for name in ("thriftpy2", "cassandra-driver")}, mb=asked.mb)
     description = LabDescription.parse({"sites": ["lan"], "hosts": HOSTS})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
-        for name, make in targets(lab, asked.versions):
-            for number in range(asked.rounds):
-                for way in WAYS[::1 if number % 2 else -1]:
-                    samples.append({"target": name, "way": way, **measured(lab, make, way, rows)})
-            report(name, [s for s in samples if s["target"] == name])
-    shared.write(asked.json, samples=samples)
+        for (rate, a_core), make in targets(lab, asked.versions):
+            for number in rounds.left(a_core):
+                found = {way: measured(lab, make, way, rows) for way in WAYS[::1 if number % 2 else -1]}
+                for row, metric in ((rate, "mb_per_s"), (a_core, "mb_per_s_per_client_core")):
+                    if row:
+                        rounds.add(row, found["loader"][metric], found["driver"][metric])
+            rounds.show(*filter(None, (rate, a_core)))
 
 
 def _arguments():
@@ -65,18 +69,19 @@ def _arguments():
 
 
 def targets(lab, versions):
-    """(name, a function that brings a fresh one up)."""
+    """((row of MB/s, row of MB/s a core), a function that brings a fresh one up)."""
     host = lab.host("server")
 
-    def node(version):
-        made = Cassandra(host, version=version, heap_mb=HEAP_MB[version]).up()
+    def node(number):
+        made = Cassandra(host, version=number, heap_mb=HEAP_MB[number]).up()
         made.create_table()
         return made
 
-    for version in versions:
-        yield f"Cassandra {version}", lambda: node(version)
+    for number in versions:
+        protocol = VERSIONS[number]["protocol"]
+        yield (f"{protocol}_mb", f"{protocol}_core"), lambda: node(number)
     for protocol in ("thrift", "cql"):
-        yield f"null server, {protocol}", lambda: NullServer(
+        yield (None, f"null_{protocol}_core"), lambda: NullServer(
             host, protocol=protocol, value_bytes=VALUE_BYTES, values="random").up()
 
 
@@ -157,14 +162,6 @@ def cql(address, port):
 
 def value(row) -> bytes:
     return value_of(key_of(row), VALUE_BYTES, "random")
-
-
-def report(name, samples):
-    print(name)
-    for metric, unit in (("mb_per_s", "MB/s"), ("mb_per_s_per_client_core", "MB/s a core")):
-        given = {way: [s[metric] for s in samples if s["way"] == way] for way in WAYS}
-        rates = "   ".join(f"{way} {statistics.median(given[way]):7.1f}" for way in WAYS)
-        print(f"  {unit:12} {rates}   ratio {shared.ratio(given['loader'], given['driver'])}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.errors import LabbookError, LabError
 
+ROOT = Path(__file__).resolve().parents[1]
 ENDING_S = 60       # a process that was interrupted takes its lab down first
 
 
@@ -23,7 +24,7 @@ def parser(text: str, rounds: int) -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=_rounds, default=rounds, help=f"default: {rounds}")
     made.add_argument("--short", action="store_true",
                       help="seconds: the smallest case, one round; to see that it works")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write the samples there")
+    made.add_argument("--json", type=Path, metavar="FILE", help="keep the rounds or samples there")
     return made
 
 
@@ -55,7 +56,7 @@ def check(*, packages=(), artifacts=(), root=True) -> None:
     missing += [str(one) for one in artifacts if not install.is_here(one)]
     if missing:
         raise LabError(f"{', '.join(missing)}: not installed", remedy="Type: "
-                       f"{Path(sys.executable).with_name('labbook')} install --tests")
+                       f"{Path(sys.executable).with_name('labbook')} install --benchmarks")
     if root:
         try:
             install.as_root()
@@ -64,27 +65,40 @@ def check(*, packages=(), artifacts=(), root=True) -> None:
                            remedy=f"Type: sudo {sys.executable} {' '.join(sys.argv)}") from None
 
 
+def versions(*packages: str) -> dict[str, str]:
+    """Of Debian's packages that are installed."""
+    from labbook.pipeline.setup import install
+
+    return install.versions(packages)
+
+
 def log(name: str) -> Path:
     """The empty file that a benchmark's programs print to; the checkout's owner's, whoever runs it."""
     file = paths.build_dir() / "benchmarks" / f"{name}.log"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"")
-    owner = paths.checkout().stat()
-    if os.geteuid() == 0:
-        for path in (file, file.parent, paths.build_dir()):
-            os.chown(path, owner.st_uid, owner.st_gid)
+    give_to_owner(file, file.parent, paths.build_dir())
     return file
 
 
-def timed(command, file: Path, stop=signal.SIGINT) -> float:
+def give_to_owner(*files: Path) -> None:
+    """To the owner of this checkout, when root has made them."""
+    owner = ROOT.stat()
+    if os.geteuid() == 0:
+        for path in files:
+            os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def timed(command, file: Path, stop=signal.SIGINT, **settings) -> float:
     """Seconds that a command took; it prints to `file`. LabError with the end of that if it failed.
 
-    An interrupt of ours ends it by the signal `stop`, and waits until it has cleaned up.
+    An interrupt of ours ends it by the signal `stop`, and waits until it has cleaned up. `settings`: of its
+    Popen, such as env.
     """
     began, start = time.monotonic(), file.stat().st_size
     with open(file, "ab") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                   start_new_session=True)    # a Ctrl-C reaches it once, by us
+        process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                   start_new_session=True, **settings)    # a Ctrl-C reaches it once, by us
     try:
         code = process.wait()
     except BaseException:

@@ -21,6 +21,7 @@ from packaging.markers import Marker
 from packaging.utils import parse_wheel_filename
 
 from labbook.lab.remote.wheels import CERTIFICATES, HOST_PINS, MACHINES, PACKAGES
+from labbook.pipeline.setup import peers
 from labbook.systems.keystone import server as keystone
 from labbook.systems.openstack import releases as openstack
 from labbook.workloads.keystone import rally
@@ -56,7 +57,7 @@ def main() -> None:
         write(file, f"What {WHAT[extra]} besides constraints.txt", more)
     write(HOST_PINS, "What hosts get for engines and servers, at the versions of constraints.txt",
           resolve(PACKAGES, versions))
-    for system in (keystone.PACKAGES, openstack.PACKAGES, rally.PACKAGES):
+    for system in (keystone.PACKAGES, openstack.PACKAGES, rally.PACKAGES, *peers.PYTHON):
         kept = [] if upgrade else pins(system.pins)
         write(system.pins, f"What {system.name} {system.version} runs with, each package at the version it was "
               "tried with", resolve(system.requirements, kept), system.built)

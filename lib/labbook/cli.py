@@ -270,6 +270,7 @@ def _machine(commands):
                        "install what studies need")
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     install.add_argument("--tests", action="store_true", help="also what `make test` needs")
+    install.add_argument("--benchmarks", action="store_true", help="also what `make benchmarks` needs")
 
 
 def _new(commands):

@@ -7,6 +7,7 @@ from labbook import paths
 TESTS = Path(__file__).parent
 # Tests of what is no module of lib/labbook, and what they test.
 OTHERS = {
+    "test_benchmarks": "benchmarks",
     "test_bootstrap": "lib/bootstrap.sh",
     "test_environment_yml": "environment.yml",
     "test_explore_page": "book/explore.md",

@@ -19,7 +19,7 @@ def doctor(given) -> int:
 def install(given) -> int:
     from labbook.pipeline.setup import install
 
-    return install.main(given.studies, given.tests)
+    return install.main(given.studies, given.tests, given.benchmarks)
 
 
 def up(given) -> int:

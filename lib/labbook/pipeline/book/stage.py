@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import InputError
-from labbook.pipeline.book import bibliography, board, compare_page, disk_models, downloads, front, what_held
+from labbook.pipeline.book import bibliography, board, compare_page, compared, disk_models, downloads, front, what_held
 from labbook.pipeline.book.opening import opening
 from labbook.pipeline.book.page_dress import dressed
 from labbook.pipeline.executing import pages
@@ -51,6 +51,7 @@ def _studies() -> dict:
     found = {study: of_study for study, of_study in rows.items() if of_study}
     tables = {"summary": front.summary(found), "cards": front.cards(found),
               "board": board.board(found, texts), "compare": compare_page.page(found), "disk_models": disk_models.page(),
+              "compared": compared.page(),
               "ran": board.ran(texts), "what_held": what_held.page(found),
               "status": board.status([r for r in status.write() if r["study"] in texts])}
     wanted["book/_assets/js/claims_index.js"] = board.search_index(found).encode()

@@ -10,12 +10,13 @@ from pathlib import Path
 from labbook import paths
 from labbook.errors import LabError
 from labbook.lab.on_host import quiet_apt
+from labbook.pipeline.setup import peers
 from labbook.pipeline.setup.requirements import Need, requirements
 
 
-def main(studies=(), tests=False) -> int:
+def main(studies=(), tests=False, benchmarks=False) -> int:
     """Install what `studies` need (all when empty). LabError names what cannot be installed, and a remedy."""
-    needed = requirements(studies, tests)
+    needed = requirements(studies, tests, benchmarks=benchmarks)
     missing = [need for need, found in installed(needed.packages.values()) if not found]
     if missing or quiet_apt.Machine().left_over():
         packages = [choose(need) for need in missing]
@@ -23,7 +24,19 @@ def main(studies=(), tests=False) -> int:
             _say(f"installing {len(packages)} Debian packages: {' '.join(packages)}")
         _apt(packages)
     fetch_artifacts(needed.artifacts)
+    if benchmarks:
+        fetch_artifacts(peers.NEEDED)
+        _fetch_where_it_goes(peers.WHERE_IT_GOES)
     return 0
+
+
+def _fetch_where_it_goes(artifacts):
+    """Whoever lacks one of these has a row less, which names the reason."""
+    for artifact in artifacts:
+        if not is_here(artifact):
+            _say(f"building {artifact}, which takes minutes")
+            if reason := peers.why_not(artifact):
+                _say(f"going on without {artifact}: {reason}")
 
 
 def _say(text):

@@ -11,6 +11,7 @@ from labbook.pipeline.sources import notebooks
 
 EVERY_LAB = "every study"
 THE_TESTS = "make test"
+THE_BENCHMARKS = "make benchmarks"
 
 
 @dataclass
@@ -62,7 +63,7 @@ def _lab_file(study: str) -> Path:
     return paths.papers(study) / "lab.yml"
 
 
-def requirements(studies=(), tests=False, local=True, profile="quick") -> Requirements:
+def requirements(studies=(), tests=False, local=True, profile="quick", benchmarks=False) -> Requirements:
     """The union over `studies` (all when empty). InputError for a study without a lab.yml.
 
     `local`: labs run on this machine. Otherwise it only drives other hosts, and needs less. `profile`: what
@@ -81,6 +82,8 @@ def requirements(studies=(), tests=False, local=True, profile="quick") -> Requir
                 needed.package(name, why, study)
     for name, why in _listed("packages", "tests") if tests else ():
         needed.package(name, why, THE_TESTS)
+    for name, why in _listed("packages", "benchmarks", "modelled_disks", "artifacts") if benchmarks else ():
+        needed.package(name, why, THE_BENCHMARKS)
     return needed
 
 

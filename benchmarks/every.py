@@ -1,0 +1,92 @@
+"""All benchmarks that set labbook beside something else, one after the other: `make benchmarks`.
+
+    .venv/bin/python benchmarks/every.py [NAME ...] [--rounds N] [--fresh] [--publish]
+
+About an hour on a machine that does nothing else. What is done is kept in build/benchmarks/, so a run that was
+interrupted goes on where it was; --fresh measures all of it anew. --publish then copies the rows that are
+complete to data/benchmarks/, of which the book makes its page: it does so by itself when every row is done.
+Root, or sudo without a password.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import shared
+import yaml
+
+from labbook import atomic_files, paths
+from labbook.errors import InputError
+from labbook.pipeline.setup import install
+
+FOLDER = shared.ROOT / "data" / "benchmarks"
+BUSY = 0.5      # of the machine's load before the first one: what is measured now counts less
+
+
+def main() -> int:
+    listed = yaml.safe_load((FOLDER / "rows.yml").read_text())
+    asked = _arguments(listed)
+    names = asked.names or list(listed)
+    if asked.fresh:
+        for name in names:
+            (paths.build_dir() / "benchmarks" / f"{name}.json").unlink(missing_ok=True)
+    if os.getloadavg()[0] > BUSY:
+        say(f"the machine is not idle (load {os.getloadavg()[0]:.1f}); each round is kept with its load")
+    failed, minutes = [], sum(listed[name]["minutes"] for name in names)
+    for number, name in enumerate(names, 1):
+        say(f"{number} of {len(names)}: {name}, about {listed[name]['minutes']} minutes; {minutes} to go")
+        began = time.monotonic()
+        if subprocess.run(command(name, asked)).returncode:
+            failed.append(name)
+        minutes -= listed[name]["minutes"]
+        say(f"{name} {'failed' if name in failed else 'done'} after {(time.monotonic() - began) / 60:.1f} minutes")
+    if asked.publish or not failed and not asked.names:
+        for name in names:
+            publish(name, listed[name]["rows"])
+    if failed:
+        say(f"failed: {' '.join(failed)}. Type the same again to go on with these")
+    return 1 if failed else 0
+
+
+def _arguments(listed):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a benchmark; default: all")
+    parser.add_argument("--rounds", type=int, help="of each row; default: as each has it")
+    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs measured")
+    parser.add_argument("--publish", action="store_true", help="copy what is complete to data/benchmarks/")
+    asked = parser.parse_args()
+    for name in asked.names:
+        if name not in listed:
+            raise InputError(f"no benchmark {name!r}", key="NAME", allowed=list(listed))
+    return asked
+
+
+def command(name: str, asked) -> list[str]:
+    """Mininet needs root itself; the others call labbook's helper."""
+    before = install.as_root() if name == "lab_up" else []
+    rounds = ["--rounds", str(asked.rounds)] if asked.rounds else []
+    return [*before, sys.executable, str(shared.ROOT / "benchmarks" / f"{name}.py"), *rounds]
+
+
+def publish(name: str, rows: dict) -> None:
+    """Copy what was measured; rows that are not of this run stay as they were published."""
+    measured, published = paths.build_dir() / "benchmarks" / f"{name}.json", FOLDER / f"{name}.json"
+    before = json.loads(published.read_text())["rows"] if published.is_file() else {}
+    now = json.loads(measured.read_text())["rows"] if measured.is_file() else {}
+    found = {row: now.get(row) or before.get(row) for row in rows if row in now or row in before}
+    if found != before:
+        text = json.dumps({"rows": found}, indent=1) + "\n"
+        atomic_files.write_whole(published, lambda file: file.write(text.encode()))
+        shared.give_to_owner(published)
+        say(f"wrote {published.relative_to(shared.ROOT)}")
+
+
+def say(text: str) -> None:
+    print(f"benchmarks: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    shared.run(lambda: sys.exit(main()))

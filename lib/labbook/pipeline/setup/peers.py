@@ -1,0 +1,123 @@
+"""What benchmarks/ runs beside labbook and Debian does not have: programs in Python, each with packages of its
+own, Cassandra as its project ships it (for cassandra-stress), and latte."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from labbook.errors import LabbookError, LabError
+from labbook.lab.cache.build import build_once
+from labbook.lab.python_packages import PythonPackages
+
+PINS = Path(__file__).with_name("peer_pins")
+FETCH_SECONDS, BUILD_SECONDS = 900, 3000
+
+
+@dataclass(frozen=True)
+class Tarball:
+    """A .tar.gz of Maven's repository with its SHA-256; unpacked, without the folder at its top."""
+
+    group: str
+    name: str
+    version: str
+    sha256: str
+
+    tools = "artifacts"     # the tools that fetch it: a group in needs.yml
+
+    def __str__(self):
+        return f"{self.group}:{self.name}:{self.version}:tar.gz:bin"
+
+    @property
+    def folder(self) -> str:
+        return f"{self.name}-{self.version}-bin"
+
+    def fetch(self) -> Path:
+        """Its folder in the cache. LabError when it cannot be fetched, or is not as pinned."""
+        return build_once(self.folder, self._fill)
+
+    def _fill(self, folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="labbook-fetch-") as scratch:
+            run(["mvn", "-q", "-B", "-C", "dependency:copy", f"-DoutputDirectory={scratch}", "-Dartifact="
+                 f"{self.group}:{self.name}:{self.version}:tar.gz:bin"], FETCH_SECONDS, f"cannot fetch {self}")
+            file, = Path(scratch).glob("*.tar.gz")
+            with file.open("rb") as packed:
+                found = hashlib.file_digest(packed, "sha256").hexdigest()
+            if found != self.sha256:
+                raise LabError(f"{self}: what came has SHA-256 {found}, pinned is {self.sha256}")
+            with tarfile.open(file) as tar:
+                tar.extractall(scratch, filter="data")
+            top, = (path for path in Path(scratch).iterdir() if path.is_dir())
+            shutil.copytree(top, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("javadoc", "doc"))
+
+
+@dataclass(frozen=True)
+class Crate:
+    """A program of crates.io, built once by the machine's own cargo from the versions that it was released with."""
+
+    name: str
+    version: str
+    program: str
+
+    tools = "none"
+
+    def __str__(self):
+        return f"{self.name} {self.version}"
+
+    @property
+    def folder(self) -> str:
+        return f"{self.name}-{self.version}-crate"
+
+    def fetch(self) -> Path:
+        """Its folder in the cache, with bin/PROGRAM. LabError without a cargo that can build it."""
+        return build_once(self.folder, self._fill)
+
+    def _fill(self, folder: Path) -> None:
+        if not shutil.which("cargo"):
+            raise LabError(f"{self}: there is no cargo here, which builds it", remedy="Install Rust, 1.75 or newer")
+        with tempfile.TemporaryDirectory(prefix="labbook-build-") as scratch:
+            run(["cargo", "install", "--quiet", "--locked", "--version", self.version, "--root", folder, self.name],
+                BUILD_SECONDS, f"cannot build {self}", CARGO_TARGET_DIR=scratch)
+
+
+def run(words, seconds: float, failure: str, **environment) -> None:
+    """Run a command; LabError with `failure` and the end of its output when it fails or takes too long."""
+    try:
+        done = subprocess.run(list(map(str, words)), text=True, capture_output=True, timeout=seconds,
+                              stdin=subprocess.DEVNULL, env={**os.environ, **environment})
+        said = (done.stderr or done.stdout)[-2000:] if done.returncode else None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    if said is not None:
+        raise LabError(f"{failure}: {said.strip()}")
+
+
+# One version for every Python each, or a second run of lib/pins.py could not keep them.
+ANSIBLE = PythonPackages("ansible-core", "2.19", ("ansible-core<2.20",), PINS / "ansible.txt")
+CCM = PythonPackages("ccm", "3.1.5", ("ccm",), PINS / "ccm.txt", built=("ccm",))
+DVC = PythonPackages("dvc", "3.67", ("dvc", "networkx<3.7"), PINS / "dvc.txt", built=("antlr4-python3-runtime",))
+SNAKEMAKE = PythonPackages("snakemake", "9.27", ("snakemake",), PINS / "snakemake.txt", built=("connection-pool",))
+PYTHON = (ANSIBLE, CCM, DVC, SNAKEMAKE)
+CASSANDRA = Tarball("org.apache.cassandra", "apache-cassandra", "3.11.4",
+                    "5d598e23c3ffc4db0301ec2b313061e3208fae0f9763d4b47888237dd9069987")
+LATTE = Crate("latte-cli", "0.29.0", "latte")
+NEEDED, WHERE_IT_GOES = (*PYTHON, CASSANDRA), (LATTE,)
+
+
+def why_not(peer) -> str:
+    """"" when the peer can be had here, and is fetched then; otherwise the reason why not, as one line."""
+    try:
+        peer.fetch()
+    except LabbookError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def words(packages: PythonPackages, *command: str) -> tuple[list[str], dict]:
+    """(command line, what its environment has besides ours) of a module of a peer in Python."""
+    return [sys.executable, "-S", *command], {"PYTHONPATH": str(packages.fetch()), "PYTHONNOUSERSITE": "1"}
