@@ -3,6 +3,7 @@ own, Cassandra as its project ships it (for cassandra-stress), and latte."""
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,31 @@ from pathlib import Path
 
 from labbook.errors import LabbookError, LabError
 from labbook.lab.cache.build import build_once
-from labbook.lab.python_packages import PythonPackages
+from labbook.lab.python_packages import COMPILE, PythonPackages
+from labbook.lab.remote import wheels
+from labbook.lab.ssh.transfer import say
 
 PINS = Path(__file__).with_name("peer_pins")
 FETCH_SECONDS, BUILD_SECONDS = 900, 3000
+
+
+class Program(PythonPackages):
+    """A program in Python with all that its wheels bring: Ansible has plugins in a folder `test`."""
+
+    @property
+    def folder(self) -> str:
+        return f"peer-{super().folder}"
+
+    def fetch(self, python: dict | None = None) -> Path:
+        """Its folder in the cache, for this machine's Python; `python` is that of a host of this machine."""
+        return build_once(self.folder, self._fill_whole)
+
+    def _fill_whole(self, folder: Path) -> None:
+        say(f"fetching {self}")
+        version, machine = "{}.{}".format(*sys.version_info), platform.machine()
+        wheels.into(folder, self.pins, version, machine, str(self), self.built)
+        subprocess.run([sys.executable, *COMPILE, "-s", folder, folder], timeout=BUILD_SECONDS, capture_output=True,
+                       stdin=subprocess.DEVNULL)
 
 
 @dataclass(frozen=True)
@@ -98,10 +120,10 @@ def run(words, seconds: float, failure: str, **environment) -> None:
 
 
 # One version for every Python each, or a second run of lib/pins.py could not keep them.
-ANSIBLE = PythonPackages("ansible-core", "2.19", ("ansible-core<2.20",), PINS / "ansible.txt")
-CCM = PythonPackages("ccm", "3.1.5", ("ccm",), PINS / "ccm.txt", built=("ccm",))
-DVC = PythonPackages("dvc", "3.67", ("dvc", "networkx<3.7"), PINS / "dvc.txt", built=("antlr4-python3-runtime",))
-SNAKEMAKE = PythonPackages("snakemake", "9.27", ("snakemake",), PINS / "snakemake.txt", built=("connection-pool",))
+ANSIBLE = Program("ansible-core", "2.19", ("ansible-core<2.20",), PINS / "ansible.txt")
+CCM = Program("ccm", "3.1.5", ("ccm",), PINS / "ccm.txt", built=("ccm",))
+DVC = Program("dvc", "3.67", ("dvc", "networkx<3.7"), PINS / "dvc.txt", built=("antlr4-python3-runtime",))
+SNAKEMAKE = Program("snakemake", "9.27", ("snakemake",), PINS / "snakemake.txt", built=("connection-pool",))
 PYTHON = (ANSIBLE, CCM, DVC, SNAKEMAKE)
 CASSANDRA = Tarball("org.apache.cassandra", "apache-cassandra", "3.11.4",
                     "5d598e23c3ffc4db0301ec2b313061e3208fae0f9763d4b47888237dd9069987")
