@@ -5,6 +5,7 @@ This module imports neither pandas nor matplotlib, so that `labbook claims` star
 
 import fcntl
 import json
+from functools import lru_cache
 from pathlib import Path
 
 from labbook import paths
@@ -126,13 +127,28 @@ def store(study: str, *judged: dict) -> None:
     """
     file = verdicts_path(study)
     make_folder(file.parent)
-    order = [claim["id"] for claim in load(study)]
+    order = _ids(study, _state(path(study)))
     with open_lock(file.with_suffix(".lock")) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stored = {v["id"]: v for v in [*verdicts(study), *judged]}
         text = json.dumps([stored[i] for i in order if i in stored], indent=1, ensure_ascii=False,
                           allow_nan=False)
         write_whole(file, lambda out: out.write(text.encode()))
+
+
+@lru_cache
+def _ids(study: str, state) -> tuple[str, ...]:
+    """Ids of the claims, in their order, as long as their file's state is this one."""
+    return tuple(claim["id"] for claim in load(study))
+
+
+def _state(file: Path) -> tuple | None:
+    """Which file it is, and when it was written; None when it is not there."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return str(file), found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def board(study: str) -> list[dict]:

@@ -37,8 +37,18 @@ def measured(experiment):
 
 def _published(experiment):
     """The published rows. They have no value of a parameter that came later."""
-    rows = published.load(experiment.study, experiment.name).drop(columns=published.JSON_COLUMNS)
+    rows = published.joined(_parts(experiment)).drop(columns=published.JSON_COLUMNS)
     return rows.reindex(columns=dict.fromkeys([*rows, *experiment.parameters]))
+
+
+def _parts(experiment) -> list[tuple]:
+    """(machine, DataFrame) of each published set; a page that shows nothing else reads them once."""
+    study = experiment.study
+    if not study.run.published:
+        return published.parts(study, experiment.name)
+    if experiment.name not in study.published_parts:
+        study.published_parts[experiment.name] = published.parts(study, experiment.name)
+    return study.published_parts[experiment.name]
 
 
 def _came_later(experiment) -> bool:
@@ -62,7 +72,7 @@ def conditions(study, experiments) -> dict:
             if _came_later(experiment):
                 continue
             measured += [json.loads(text) | {"stale": ["code"] if stale else []}
-                         for _, arms in published.parts(study, experiment.name)
+                         for _, arms in _parts(experiment)
                          for frame in [arms.drop_duplicates("point") if len(arms) else arms]
                          for text, stale in zip(frame["provenance"], frame["stale"])]
         else:

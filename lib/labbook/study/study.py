@@ -42,7 +42,7 @@ class Study:
         self._watch(given.shell())
         self.claim_entries = claims.load(name)
         self.run = Run(self)
-        self.experiments = {}
+        self.experiments, self.published_parts = {}, {}
         make = bring_up or _bring_up
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
         self._tried = False     # whether somebody had the lab in hand

@@ -71,9 +71,14 @@ def load(study, experiment: str):
     whose fingerprint differs from that of the current code. InputError when the experiment has no
     published summary, or a damaged one.
     """
+    return joined(parts(study, experiment))
+
+
+def joined(parts: list[tuple]):
+    """One DataFrame of all that `parts` found."""
     import pandas as pd
 
-    shown = [frame for _, frame in parts(study, experiment)]
+    shown = [frame for _, frame in parts]
     return pd.concat(shown, ignore_index=True) if len(shown) > 1 else shown[0]
 
 

@@ -67,6 +67,7 @@ def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_o
     study, speed = make()
     assert not speed.summary()["stale"].any() and study.conditions()["stale"] == 0
     file.unlink()
+    study, speed = make()
     assert speed.summary()["stale"].all(), "nothing says for which code they stand"
     with pytest.raises(InputError, match="no study 'other'"):
         publish.carry_over("other", "why")
