@@ -42,17 +42,17 @@ def _rates(head, rules) -> list[str]:
 
 PROMISED = {
     "client_cost": [HEAD, *COST],
-    "cluster_up": [HEAD, rf"nodes in sync / state transfer \(SST\){SIDES}", rf"3 nodes and Keystone, copied: {TIME}"],
+    "cluster_up": [HEAD, rf"Galera nodes in sync / state transfer \(SST\){SIDES}", rf"3 nodes and Keystone, copied: {TIME}"],
     "error_rates": [r"wrong of 20 runs at any look up to 6 repeats; stated: 5%, by chance [0-9.]+%",
                     *_rates("rule", RULED), *_rates("limited", LIMITED)],
-    "lab_up": [HEAD, f"9 hosts / Mininet{SIDES}"],
+    "lab_up": [HEAD, f"9 hosts up and down / Mininet{SIDES}"],
     "link_error": [HEAD, *(f"{what} / asked{SIDES}" for what in (
         "round trip of 1 ms", "round trip of 10 ms", "round trip of 100 ms", "10 Mbit/s", "100 Mbit/s")),
         *(rf"{what} / netem(?:{SIDES}| +not measured: this kernel has no netem)" for what in (
             "throughput with a delay of 10 ms", "error of 10 ms"))],
     "loading": [HEAD, *(f"{what} / {driver}{SIDES}" for what, driver in (
-        (r"into Cassandra 1\.0\.7", "thriftpy2"), (r"for each second of a client core, 1\.0\.7", "thriftpy2"),
-        ("clients alone, Thrift", "thriftpy2"), ("clients alone, CQL", "cassandra-driver")))],
+        (r"loading Cassandra 1\.0\.7", "thriftpy2"), (r"loading 1\.0\.7, a second of a core", "thriftpy2"),
+        ("loaders alone, Thrift", "thriftpy2"), ("loaders alone, CQL", "cassandra-driver")))],
     "modelled_disk": [r" +fio / model   log / model   modelled / own disk   \(1 rounds\)", *[
         rf"hdd_2010 +{kind} +{RATIO}   {RATIO}   {RATIO}   \({NUMBER} ms\)" for kind in (
             "sequential read 128 KB", "random read 128 KB", "random read 4 KB", "sequential write 128 KB",

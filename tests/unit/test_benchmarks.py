@@ -58,7 +58,7 @@ def test_a_run_goes_on_where_the_last_one_ended(rounds, capsys):
     again = rounds(2)
     again.in_turns("hosts_9", [lambda: 1, lambda: 4])
     assert again.of("hosts_9") == [[1, 2], [1, 4]]
-    assert "9 hosts / Mininet" in capsys.readouterr().out
+    assert "9 hosts up and down / Mininet" in capsys.readouterr().out
 
 
 def test_sides_take_turns(rounds):

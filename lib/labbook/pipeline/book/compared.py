@@ -12,14 +12,14 @@ from labbook.pipeline.book.board import raw
 
 FOLDER, ROWS = "benchmarks", "rows.yml"
 HEADS = ("", "labbook", "the other side", "times as good")
-WIDTH, LABELS, LINE, MARGIN = 760, 330, 22, 12
+WIDTH, LABELS, LINE, MARGIN = 760, 390, 22, 12
 TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
 
 
 @dataclass(frozen=True)
 class Row:
     """One line: `labbook` and `other` are medians; `ratio` (`low` to `high`) how many times as good labbook is, of
-    `rounds`; None of all these where it was not measured, and `absent` says why."""
+    `rounds`; None of all these where it was not measured, and `absent` ends the sentence that says so."""
 
     what: str
     against: str
@@ -71,7 +71,7 @@ def row_of(about: dict, measured: dict) -> Row:
                    high=max(ratios), rounds=len(rounds))
     if summary := measured.get("summary"):
         return Row(**own, **about_it, **summary)
-    return Row(**own, absent=measured.get("absent", "not measured yet"))
+    return Row(**own, absent=f", {measured['absent']}" if "absent" in measured else " yet")
 
 
 def as_good(ours: float, other: float, better: str) -> float:
@@ -114,7 +114,7 @@ def _note(row: Row) -> str:
 def _cells(row: Row) -> str:
     what = f'<th scope="row">{_code(row.what)}</th>'
     if row.ratio is None:
-        return f'<tr>{what}<td colspan="3">{_code(row.against)}: not measured, {_code(row.absent)}</td></tr>'
+        return f'<tr>{what}<td colspan="3">{_code(row.against)}: not measured{_code(row.absent)}</td></tr>'
     side = _code(row.against)
     cells = (_number(row.labbook, row.unit), f"{_number(row.other, row.unit)} ({side})",
              f"{_short(row.ratio)} ({_short(row.low)} to {_short(row.high)})")
