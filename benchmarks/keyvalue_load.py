@@ -52,14 +52,13 @@ def main():
         ours = Labbook(Crew.of(lab), node, asked.calls)
         if asked.short:
             return print(f"{ours.calls_a_core_second():.0f} reads a second of a client core")
-        for row, make, peer in (("stress", Stress, peers.CASSANDRA), ("latte", Latte, peers.LATTE)):
-            if any(True for _ in rounds.left(row)):
-                if why := peers.why_not(peer):
-                    rounds.absent(row, why)
-                else:
-                    other = make(lab.host("client"), node, asked.calls)
-                    rounds.in_turns(row, [ours.calls_a_core_second, other.calls_a_core_second])
-            rounds.show(row)
+        if why := peers.LATTE.lacking():
+            rounds.absent("latte", why)
+        for row, make in (("stress", Stress), *(() if why else (("latte", Latte),))):
+            other = make(lab.host("client"), node, asked.calls)
+            rounds.in_turns(row, [ours.calls_a_core_second, other.calls_a_core_second])
+        if why:
+            rounds.show("latte")
 
 
 def _arguments():

@@ -12,8 +12,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from labbook import paths
 from labbook.errors import LabbookError, LabError
-from labbook.lab.cache.build import build_once
+from labbook.lab.cache.build import build_once, is_whole
 from labbook.lab.python_packages import COMPILE, PythonPackages
 from labbook.lab.remote import wheels
 from labbook.lab.ssh.transfer import say
@@ -99,9 +100,15 @@ class Crate:
         """Its folder in the cache, with bin/PROGRAM. LabError without a cargo that can build it."""
         return build_once(self.folder, self._fill)
 
+    def lacking(self) -> str:
+        """Why it is not in the cache; "" when it is."""
+        if is_whole(paths.cache_dir() / "artifacts" / self.folder):
+            return ""
+        return "it has not been built" if shutil.which("cargo") else "there is no cargo here, which builds it"
+
     def _fill(self, folder: Path) -> None:
         if not shutil.which("cargo"):
-            raise LabError(f"{self}: there is no cargo here, which builds it", remedy="Install Rust, 1.75 or newer")
+            raise LabError(f"{self}: {self.lacking()}", remedy="Install Rust, 1.75 or newer")
         with tempfile.TemporaryDirectory(prefix="labbook-build-") as scratch:
             run(["cargo", "install", "--quiet", "--locked", "--version", self.version, "--root", folder, self.name],
                 BUILD_SECONDS, f"cannot build {self}", CARGO_TARGET_DIR=scratch)
@@ -132,7 +139,7 @@ NEEDED, WHERE_IT_GOES = (*PYTHON, CASSANDRA), (LATTE,)
 
 
 def why_not(peer) -> str:
-    """"" when the peer can be had here, and is fetched then; otherwise the reason why not, as one line."""
+    """Fetch a peer: "", or why it cannot be had here, as one line."""
     try:
         peer.fetch()
     except LabbookError as error:
