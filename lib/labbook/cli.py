@@ -117,6 +117,7 @@ def parser() -> argparse.ArgumentParser:
     _book(commands)
     _rows(commands)
     _lab(commands)
+    _live(commands)
     _machine(commands)
     _new(commands)
     _completion(commands)
@@ -254,6 +255,47 @@ def _lab(commands):
     which.add_argument("--all", action="store_true", help="every lab that no running process uses")
 
 
+def _live(commands):
+    """What is done with a lab that is up."""
+    execute = _command(commands, "exec", "live:execute", "run a command on several hosts of a lab at the same time", """
+  labbook exec 'db*' uptime
+  labbook exec --lab wan_keystone '*' 'ss -tn | wc -l'
+Each line begins with its host; the exit code is the highest of all.""")
+    execute.add_argument("pattern", metavar="HOSTS", help="a host's name, or a pattern with *, ? and [...], quoted")
+    execute.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
+    capture = _command(commands, "capture", "live:capture", "write the packets of a lab's host into a pcap file", """
+  labbook capture db1 --seconds 10
+  labbook capture keystone1 --link a-b --filter 'tcp port 4567' -o galera.pcap
+Ctrl-C ends it. A pcap is read by tcpdump -r, tshark and Wireshark.""")
+    capture.add_argument("host", metavar="HOST")
+    capture.add_argument("--link", metavar="A-B", help="only packets over the link between these two sites")
+    capture.add_argument("--filter", dest="expression", metavar="EXPR", help="only what fits, as in pcap-filter(7)")
+    capture.add_argument("--seconds", type=_seconds, metavar="N", help="stop after so long (default: at Ctrl-C)")
+    capture.add_argument("-o", "--output", metavar="FILE", help="default: HOST.pcap in this folder")
+    link = _command(commands, "link", "live:link", "shape a link of a lab, or show and measure it", """
+  labbook link a b                      how it was shaped, and what pings measure
+  labbook link a b --rtt 200 --loss 1   200 ms round trip, 1 % lost each way
+  labbook link a b --rtt 0              as fast as it goes
+What is not named is no longer limited.""")
+    cut = _command(commands, "cut", "live:cut", "drop every packet of a link of a lab, until `labbook heal`", """
+  labbook cut a b""")
+    heal = _command(commands, "heal", "live:heal", "end the cut of a link of a lab; it stays shaped", """
+  labbook heal a b
+  labbook heal       all links that are cut""")
+    for command, optional in ((link, None), (cut, None), (heal, "?")):
+        command.add_argument("site_a", nargs=optional, metavar="A", help="a site of the lab")
+        command.add_argument("site_b", nargs=optional, metavar="B", help="the site at the other end")
+    for option, name, metavar, says in (
+            ("--rtt", "rtt_ms", "MS", "round trip, ms; half of it each way"),
+            ("--jitter", "jitter_ms", "MS", "the round trip lies within rtt ± jitter, ms"),
+            ("--loss", "loss", "PERCENT", "packets lost each way, %%"),
+            ("--rate", "rate_mbit", "MBIT", "limit each way, Mbit/s")):
+        link.add_argument(option, dest=name, type=float, metavar=metavar, help=says)
+    for command in (execute, capture, link, cut, heal):
+        command.add_argument("--lab", metavar="LAB", help="its id or study (default: the one that is up, of several "
+                             "the one of `labbook up`)")
+
+
 def _machine(commands):
     doctor = _command(commands, "doctor", "lab:doctor",
                       "list what this machine or your own hosts lack, and how to fix it", """
@@ -306,6 +348,16 @@ def _duration(text: str) -> float:
         return parse_duration(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 40m or 1h30m") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
 
 
 if __name__ == "__main__":

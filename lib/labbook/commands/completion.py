@@ -56,6 +56,14 @@ def _hosts(_):
     return [name for lab in _standing() for name in lab.hosts]
 
 
+def _sites(_):
+    return {site for lab in _standing() for pair in lab.links for site in pair}
+
+
+def _links(_):
+    return ["-".join(pair) for lab in _standing() for pair in lab.links]
+
+
 def _standing():
     """Labs that are up. The library is imported only where there may be one."""
     if not labs_left():
@@ -101,6 +109,7 @@ def _none(_):
     return []       # and no names of files, which a shell would offer
 
 
-VALUES = {"study": _studies, "studies": _studies, "lab": _labs, "host": _hosts, "experiment": _experiments,
+VALUES = {"study": _studies, "studies": _studies, "lab": _labs, "host": _hosts, "pattern": _hosts,
+          "site_a": _sites, "site_b": _sites, "link": _links, "experiment": _experiments,
           "environment": _environments, "a": _results, "b": _results, "given": _parameters,
           "values": _none}

@@ -106,7 +106,7 @@ def _find_host(labs, name: str):
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
     wanted_lab, _, host = name.rpartition("/")
-    found = _own_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
+    found = own_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
     found = [lab for lab in found if lab.keep] or found
     if len(found) == 1:
         return found[0], host
@@ -116,7 +116,7 @@ def _find_host(labs, name: str):
     raise InputError(problem, key=name, allowed=every)
 
 
-def _own_first(labs: list) -> list:
+def own_first(labs: list) -> list:
     """Those that this checkout brought up if there are any, otherwise all."""
     from labbook import paths
 
@@ -173,7 +173,7 @@ def _labs_down(given) -> int:
 
 def _to_take_down(labs, name):
     """The lab of that id or study; without a name the one that `labbook up` made, None if none."""
-    found = _own_first([lab for lab in labs if (lab.keep if name is None else name in (lab.id, lab.study))])
+    found = own_first([lab for lab in labs if (lab.keep if name is None else name in (lab.id, lab.study))])
     if len(found) == 1:
         return found[0]
     if name is None and not found:

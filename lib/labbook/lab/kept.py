@@ -1,7 +1,13 @@
-"""The lab that `labbook up STUDY` keeps up, for another process to try things in."""
+"""Labs that are up, for another process than the one that brought them up."""
+
+import json
+from contextlib import contextmanager
 
 from labbook import paths
+from labbook.errors import LabError
+from labbook.lab import registry
 from labbook.lab.lab import Lab
+from labbook.lab.ownership import Ownership
 
 
 def find(study: str) -> Lab | None:
@@ -14,3 +20,36 @@ def find(study: str) -> Lab | None:
     lab = Lab.attach(found[-1].id)
     lab._ownership.release()
     return lab
+
+
+@contextmanager
+def held(lab_id: str):
+    """A lab that is up, which no other process uses until the block's end; it stays up. LabError when
+    another process owns it: what that measures must not change under it."""
+    lab = Lab.attach(lab_id)
+    try:
+        yield lab
+    finally:
+        _close(lab)
+        lab._ownership.release()
+
+
+@contextmanager
+def watched(lab_id: str):
+    """A lab that is up, to look at, whoever owns it. LabError when it has gone down meanwhile."""
+    provider = registry.provider_holding(lab_id)
+    folder = provider.state_folder(lab_id)
+    try:
+        made = json.loads((folder / "lab.json").read_text())
+    except FileNotFoundError:
+        raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
+    lab = Lab(lab_id, provider, made, Ownership(folder))
+    try:
+        yield lab
+    finally:
+        _close(lab)
+
+
+def _close(lab):
+    for host in [*lab.hosts.values(), *lab.routers.values()]:
+        host.close()

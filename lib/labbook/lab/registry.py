@@ -32,7 +32,7 @@ def provider_holding(lab_id: str):
 @dataclass(frozen=True)
 class LabRecord:
     """A lab that is up, read from its state folder; it may have no owner. `keep`: `sweep` leaves it.
-    `checkout`: the folder of the checkout that brought it up."""
+    `checkout`: the folder of the checkout that brought it up. `links`: pairs of sites."""
 
     id: str
     study: str
@@ -40,6 +40,7 @@ class LabRecord:
     hosts: tuple[str, ...]
     ssh_config: Path
     checkout: str = ""
+    links: tuple[tuple[str, str], ...] = ()
 
 
 def save(made: dict, folder: Path) -> None:
@@ -89,4 +90,5 @@ def _record(folder) -> LabRecord:
     made = json.loads((folder / "lab.json").read_text())
     names = tuple(h["name"] for h in made["hosts"])
     return LabRecord(folder.name, made["study"], (folder / "keep").exists(), names,
-                     folder / "ssh_config", made.get("checkout", ""))
+                     folder / "ssh_config", made.get("checkout", ""),
+                     tuple(tuple(link["between"]) for link in made.get("links", ())))

@@ -76,15 +76,23 @@ class Host:
         LabError when the host cannot be reached or the time is up and, with `check`, when the exit
         code is not 0: it has the host, the command and the end of the output.
         """
-        line = self.in_root_folder(command, env, apart=root)
-        if root and self.login.user != "root":
-            line = self._by_sudo(line, command)
-        result = self._run(line, command, timeout)
+        result = self._run(self._line(command, env, root), command, timeout)
         if check and result.exit_code != 0:
             output = (result.stderr or result.stdout).strip()[-2000:]
             raise LabError(f"{self.name}: `{_short(command)}` ended with exit code "
                            f"{result.exit_code}: {output}")
         return result
+
+    def open(self, command: str, env=None, root: bool = False):
+        """A channel (paramiko's, like a socket) to a command that runs until the channel is closed or it ends
+        by itself. LabError when the host cannot be reached."""
+        from labbook.lab.ssh import connection as ssh
+
+        return ssh.open_command(self, self._line(command, env, root))
+
+    def _line(self, command, env, root) -> str:
+        line = self.in_root_folder(command, env, apart=root)
+        return self._by_sudo(line, command) if root and self.login.user != "root" else line
 
     def put(self, data, remote, mode: int = 0o644) -> None:
         """Write bytes, text or a local file (a Path) to a file of the host, atomically.

@@ -141,6 +141,17 @@ def run(connection, line: str, timeout: float):
     return done.stdout, done.stderr, done.exited
 
 
+def open_command(host, line: str):
+    """A channel to a shell line that runs on a host. Lost when the connection broke."""
+    try:
+        channel = host.connection().transport.open_session(timeout=CHANNEL_SECONDS)
+        channel.exec_command(line)
+        return channel
+    except LOST as error:
+        host.disconnect()
+        raise Lost(f"{host.name}: no channel for a command: {_message(error)}") from None
+
+
 def dial(host, address: str, port: int, timeout: float):
     """A channel that behaves like a socket connected to `address`:`port`, as the host reaches it."""
     try:
