@@ -72,7 +72,8 @@ class Driver:
             time.sleep(0.002)
 
     def records(self):
-        return {path.stem for path in self.root.glob("data/records/**/[!.]*.parquet")}
+        return {path.stem for path in self.root.glob("data/records/**/[!.]*.parquet")
+                if ".series." not in path.name}
 
     def left_over(self):
         """Everything on this machine that carries the lab's id."""

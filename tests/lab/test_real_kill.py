@@ -54,7 +54,8 @@ class Driver(Checkout):
             time.sleep(0.002)
 
     def records(self):
-        return {path.stem for path in self.folder.glob("data/records/**/[!.]*.parquet")}
+        return {path.stem for path in self.folder.glob("data/records/**/[!.]*.parquet")
+                if ".series." not in path.name}
 
     def killed(self, word, earliest, latest, chance):
         process = self.begin()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 ROUNDS = 3
+starts = []     # when loads began since `anchor`, seconds since the epoch: for drawing, no result has them
 _ahead = time.time() - time.monotonic()     # of the clock over the monotonic one, when last anchored
 
 
@@ -17,6 +18,7 @@ def now() -> float:
 def anchor() -> None:
     """Let `now` follow the machine's clock again; called as a point begins."""
     global _ahead
+    starts.clear()
     _ahead = time.time() - time.monotonic()
 
 

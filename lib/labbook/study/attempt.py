@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, in_words
 from labbook.lab import clock
-from labbook.study import noise, paired
+from labbook.study import noise, paired, watcher
 from labbook.study.experiment import COLUMNS
 from labbook.study.judging import check_metrics
 from labbook.study.records import provenance
@@ -29,7 +29,7 @@ class Attempt:
     def __init__(self, study, point):
         self.study, self.point = study, point
         self._redact = study.redact
-        self._recorded = self._during = self._links_before = self._lab = None
+        self._recorded = self._during = self._links_before = self._lab = self._hosts = None
         self._setups = Counter()     # calls of setup() of each arm
 
     @property
@@ -43,6 +43,7 @@ class Attempt:
                 self.check_links()
             elif self.point.paired:     # its set-up is an earlier point's, and ran beside the first loop
                 self._start["reference_ms"] = self._reference_ms()
+            self.study.watcher.begin(self._lab)
         return self._lab
 
     def setup(self, make, arm=None):
@@ -158,6 +159,7 @@ class Attempt:
 
     def _end_of_measuring(self):
         # Here, so that it excludes the time of writing the record.
+        self._hosts = self.study.watcher.table() if self._lab is not None else None
         self._during = provenance.during(self._start, self._reference_ms)
         if again := self.study.run.noise.again.get(self.point.key):
             self._during["measured_again"] = again
@@ -167,15 +169,16 @@ class Attempt:
             raise LabbookError("record() was called twice in this attempt")
 
     def _tables(self, frame, series) -> dict:
-        """The tables of the rows and of each named series."""
+        """The tables of the rows and of each named series, with what the hosts did as the series `hosts`."""
         import pyarrow as pa
 
-        for name in series or {}:
+        series = ({watcher.NAME: self._hosts} if self._hosts is not None else {}) | (series or {})
+        for name in series:
             if not SERIES_NAME.fullmatch(name):
                 raise InputError(f"{name!r} is not a valid name of a series", allowed="a-z, 0-9 and _")
         return {"table": pa.Table.from_pandas(frame, preserve_index=False),
                 "series": {n: pa.Table.from_pandas(self._redacted(f), preserve_index=False)
-                           for n, f in (series or {}).items()}}
+                           for n, f in series.items()}, "load_starts": list(clock.starts)}
 
     def _redacted(self, frame):
         """The frame without addresses and user names in its text columns."""

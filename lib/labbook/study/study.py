@@ -19,6 +19,7 @@ from labbook.study.records.fingerprint import Fingerprint, fingerprint
 from labbook.study.records.record import Records
 from labbook.study.run import PointsFailed, Run
 from labbook.study.session import Session
+from labbook.study.watcher import Watcher
 
 __all__ = ["PointsFailed", "Study"]
 
@@ -45,6 +46,7 @@ class Study:
         self.experiments, self.published_parts = {}, {}
         make = bring_up or _bring_up
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
+        self.watcher = Watcher()
         self._tried = False     # whether somebody had the lab in hand
 
     def _watch(self, shell) -> None:

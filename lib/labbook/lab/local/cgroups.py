@@ -9,6 +9,7 @@ PERIOD_US = 10_000  # short, so that a host over its quota stalls for millisecon
 LEAST_US = 1_000  # the kernel's minimum quota in a period
 CONTROLLER = {"cores": "cpuset", "quota": "cpu", "memory": "memory", "io": "io",
               "freeze": "freezer"}
+UNIFIED = "unified"     # version 2 beside version 1, without controllers
 
 
 def version(root: Path = ROOT) -> int:
@@ -20,6 +21,14 @@ def folders(lab: str, host: str, wanted: set[str], root: Path = ROOT) -> dict[st
     if version(root) == 2:
         return {limit: root / f"labbook-{lab}" / host for limit in wanted}
     return {limit: root / _v1(CONTROLLER[limit]) / f"labbook-{lab}" / host for limit in wanted}
+
+
+def account(lab: str, host: str, root: Path = ROOT) -> Path | None:
+    """The host's group whose use of processors the kernel counts, without any limit: its group of version 2, in a
+    hierarchy of its own where version 1 has the controllers. None where version 1 is alone."""
+    if version(root) == 2:
+        return root / f"labbook-{lab}" / host
+    return root / UNIFIED / f"labbook-{lab}" / host if (root / UNIFIED / "cgroup.procs").exists() else None
 
 
 def _v1(controller):

@@ -36,6 +36,7 @@ def make(plan: dict, given: list[int], state: Path, journal) -> None:
         places = _limit(plan["lab"], host, host["cores"], program, state, journal)
         places |= _freezer(plan["lab"], host["name"], journal)
         host["freezer"] = freezer.LIMIT in places
+        places |= _account(plan["lab"], host["name"], journal)
         spec = _spec(host, state, host.get("device"))
         job = sandbox.host(spec, files, [str(p) for p in dict.fromkeys(places.values())])
         host["pid"] = made.sandbox(host["name"], job, state / f"{host['name']}.log")
@@ -129,6 +130,20 @@ def _freezer(lab, host, journal) -> dict[str, Path]:
     except OSError:     # a lab without limits needs no control groups otherwise
         return {}
     return {freezer.LIMIT: place} if freezer.works(place) else {}
+
+
+def _account(lab, host, journal) -> dict[str, Path]:
+    """Make the host's group in which its use of processors is counted, where no other group is that; it limits
+    nothing. {} where this machine has none."""
+    place = cgroups.account(lab, host) if cgroups.version() == 1 else None
+    if place is None:
+        return {}
+    journal.write("cgroup", folder=str(place))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:     # nothing that is measured needs it
+        return {}
+    return {cgroups.UNIFIED: place}
 
 
 def _connect(plan, switch, journal):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from labbook.errors import LabbookError
+from labbook.lab import clock
 from labbook.targets import Server
 from labbook.workloads.clients.cpu import server_cpu
 from labbook.workloads.clients.on_host import engine
@@ -45,6 +46,7 @@ class Clients:
         self._run(engine.start, [start + offset for offset in offsets])
         if self.started is None:
             self.started = start
+            clock.starts.append(start)
         return start
 
     def run(self, seconds: float, target: Server | None = None) -> list:
@@ -53,6 +55,7 @@ class Clients:
         offsets, notice = self._clocks()
         before = server_cpu(target) if target is not None else None
         self.started = time.time() + notice
+        clock.starts.append(self.started)
         limit = self.started - time.time() + seconds
         sizes = self._run(engine.run, [self.started + offset for offset in offsets], limit,
                           timeout=limit + ANSWER_SECONDS)
