@@ -236,6 +236,18 @@ Several points: a column in front for each parameter in which they differ.""")
                       help=f"where it was measured: this machine or your own hosts (default: {_LOCAL})")
 
 
+    show = _command(commands, "show", "records:show",
+                    "draw one measured point through time: its operations, and what each host did", """
+  labbook show wan_keystone response rtt_ms=100 concurrency=1 repeat=1
+  labbook show wan_keystone 3f09ab       by the beginning of its id, which the column `point` of summaries has
+One page without other files, and a table of the hosts.""")
+    show.add_argument("study", metavar="STUDY")
+    show.add_argument("point", metavar="POINT", help="an experiment, or the beginning of a point's id")
+    show.add_argument("values", nargs="*", metavar="NAME=VALUE", help="a parameter, or repeat, until it is one point")
+    show.add_argument("-o", "--output", metavar="FILE", help="default: below build/shown")
+    show.add_argument("--environment", metavar="FILE", default=_LOCAL, help=f"where it was measured (default: {_LOCAL})")
+
+
 def _lab(commands):
     up = _command(commands, "up", "lab:up", "bring up a study's hosts and systems to explore them", """
   labbook up cms_scalability

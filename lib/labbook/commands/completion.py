@@ -111,5 +111,6 @@ def _none(_):
 
 VALUES = {"study": _studies, "studies": _studies, "lab": _labs, "host": _hosts, "pattern": _hosts,
           "site_a": _sites, "site_b": _sites, "link": _links, "experiment": _experiments,
+          "point": _experiments,
           "environment": _environments, "a": _results, "b": _results, "given": _parameters,
           "values": _none}

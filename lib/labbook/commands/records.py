@@ -1,6 +1,7 @@
-"""rows: the raw rows of recorded points."""
+"""rows and show: the raw rows of recorded points, and a point through time."""
 
 import sys
+from pathlib import Path
 
 from labbook import paths
 from labbook.checks import did_you_mean
@@ -26,6 +27,46 @@ def rows(given) -> int:
     found = choosing.chosen(metas, wanted, given.experiment)
     choosing.table(records, found, wanted, given.series).to_csv(sys.stdout, index=False)
     return 0
+
+
+def show(given) -> int:
+    """Draw a point through time into a file, and print a table of its hosts."""
+    import labbook.figures  # noqa: F401 (it draws)
+    from labbook.figures.point_series import page
+    from labbook.pipeline.sources import notebooks
+    from labbook.study.explorer import showing
+    from labbook.study.study import Study
+
+    name, = notebooks.selected([given.study])
+    study = Study(name, given.environment)
+    known = {one: study.records(one) for one in _recorded(study)}
+    records, meta = _one_point(study, known, given.point, given.values)
+    view = showing.show(records, meta)
+    file = Path(given.output or paths.build_dir() / "shown" / f"{name}-{meta['experiment']}-{meta['key'][:8]}.html")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(page(view, style()), encoding="utf-8")
+    print(f"{view!r}\n\n{file}")
+    return 0
+
+
+def style() -> str:
+    """The book's style sheet."""
+    return (paths.checkout() / "book/_assets/css/labbook.css").read_text(encoding="utf-8")
+
+
+def _one_point(study, known: dict, word: str, values: list[str]):
+    """(records, metadata) of the point that a command line names."""
+    from labbook.study.explorer import choosing, showing
+
+    if word not in known and showing.PREFIX.fullmatch(word):
+        if values:
+            raise InputError("an id names a point alone", key=" ".join(values), allowed="an id, or an experiment "
+                             "with NAME=VALUE")
+        return showing.by_prefix(known, word)
+    records = known[_experiment(study, word)]
+    metas = choosing.all_of(records)
+    wanted = {one: choosing.from_text(metas, one, text) for one, text in map(_split, values)}
+    return records, choosing.one(metas, wanted, word)
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from labbook.figures.anomalies import anomaly_table
 from labbook.figures.exploring import chart
 from labbook.figures.numbers import measured, name, percent_saved, plural, times, use_names
 from labbook.figures.plots import dot_chart, line_chart, rate_over_clients, time_over_clients
+from labbook.figures.point_series import point_view
 from labbook.figures.stacked_bars import stacked_bars
 from labbook.figures.tables import (
     Table,
@@ -19,9 +20,9 @@ from labbook.figures.tables import (
 )
 from labbook.figures.timeline import timeline
 from labbook.figures.topology import topology
-from labbook.study.explorer import exploring
+from labbook.study.explorer import exploring, showing
 
-exploring.chart = chart
+exploring.chart, showing.draw = chart, point_view
 
 __all__ = ["Table", "anomaly_table", "conditions", "differences", "dot_chart", "evidence_table", "line_chart",
            "measured", "median_table", "name", "outcome_table", "paper_table", "paper_vs_measured",

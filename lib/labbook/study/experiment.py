@@ -187,6 +187,13 @@ class Experiment:
             point, name = None, point
         return self._raw(point, parameters, name)
 
+    def show(self, point=None, /, **parameters):
+        """A point through time: its operations, and what each host of the lab did; chosen as `rows` does.
+        InputError for a point that was measured without such series."""
+        from labbook.study.explorer import showing
+
+        return showing.of_experiment(self, point, parameters)
+
     def _raw(self, point, parameters: dict, series=None):
         from labbook.study.explorer import choosing
 
