@@ -60,6 +60,8 @@ PROMISED = {
         rf"hdd_2010 +random / sequential read: fio {RATIO}, model {NUMBER}, own disk {RATIO}; late {NUMBER} %"],
     "noop_run": [rf"first run: {TIME}", rf"no-op run, studies: 1; {TIME}"],
     "remote_command": [HEAD, f"one command / ssh, control connection{SIDES}", f"one command / Fabric alone{SIDES}"],
+    "sampler": [rf"{NUMBER} % of a core; a sample {NUMBER} ms; {NUMBER} KiB a minute",
+                rf"sampler of 6 hosts, once a second: median {NUMBER} % of a core, {NUMBER} to {NUMBER} % in 1 rounds"],
 }
 
 

@@ -20,7 +20,7 @@ def blocks(language):
 
 
 def commands():
-    inline = re.findall(r"`(labbook (?:up|ssh|run|rows)[^`]*)`", PAGE)
+    inline = re.findall(r"`(labbook (?:up|ssh|run|rows|show|exec|capture|link|cut|heal)[^`]*)`", PAGE)
     return [line for block in blocks("bash") for line in block.splitlines()] + inline
 
 

@@ -4,6 +4,7 @@ page, with the command that makes it again."""
 import functools
 import io
 import json
+from pathlib import Path
 
 from labbook import paths
 from labbook.checks import load_yaml
@@ -22,8 +23,12 @@ def files(study: str, note: dict) -> dict[str, bytes]:
     """
     if note.get("state") != pages.OK or not pages.page(study).is_file():
         return {}
-    staged = paths.build_dir() / "stage" / FOLDER / study
-    mark = paths.build_dir() / "downloads" / f"{study}.json"
+    return remembered(study, note, paths.build_dir() / "stage" / FOLDER / study, lambda: _made(study, note))
+
+
+def remembered(name: str, note: dict, staged: Path, make) -> dict[str, bytes]:
+    """{file name: content} of `make()`; what is in the folder `staged` as long as the page of `note` is the same."""
+    mark = paths.build_dir() / "downloads" / f"{name}.json"
     made_from = {"page": note["page"], "key": note["key"]}
     try:
         known = json.loads(mark.read_text())
@@ -31,11 +36,16 @@ def files(study: str, note: dict) -> dict[str, bytes]:
             return {name: (staged / name).read_bytes() for name in known["files"]}
     except (FileNotFoundError, ValueError, KeyError):
         pass
+    made = make()
+    pages.write_atomically(mark, json.dumps({"of": made_from, "files": list(made)}))
+    return made
+
+
+def _made(study: str, note: dict) -> dict[str, bytes]:
     made = {f"{study}.ipynb": pages.page(study).read_bytes()}
     for experiment, frame in _summaries(study, note).items():
         made[f"{experiment}.csv"] = frame.to_csv(index=False).encode()
         made[f"{experiment}.parquet"] = _parquet(frame)
-    pages.write_atomically(mark, json.dumps({"of": made_from, "files": list(made)}))
     return made
 
 
@@ -68,13 +78,14 @@ def _summaries(study: str, note: dict) -> dict:
     return frames
 
 
-def ending(study: str, note: dict, made: dict) -> str:
-    """Markdown for the end of a page: data, command, time and machine of the run."""
+def ending(study: str, note: dict, made: dict, points: str = "") -> str:
+    """Markdown for the end of a page: data, command, time and machine of the run. points: links to points."""
     parts = ["## Data and command"]
     if made:
         links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
         parts.append("Summaries with a row for each measured point, and this page as an executed notebook:\n\n"
                      + "\n".join(f"- {link}" for link in links))
+    parts.append(points)
     parts.append(f"```bash\n{command(study, note)}\n```")
     facts = [*_needs(study), *_run(note)]
     parts.append("\n".join(f"- {fact}" for fact in facts))

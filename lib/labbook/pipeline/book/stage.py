@@ -9,7 +9,17 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.errors import InputError
-from labbook.pipeline.book import bibliography, board, compare_page, compared, disk_models, downloads, front, what_held
+from labbook.pipeline.book import (
+    bibliography,
+    board,
+    compare_page,
+    compared,
+    disk_models,
+    downloads,
+    front,
+    points,
+    what_held,
+)
 from labbook.pipeline.book.opening import opening
 from labbook.pipeline.book.page_dress import dressed
 from labbook.pipeline.executing import pages
@@ -42,9 +52,12 @@ def _studies() -> dict:
         note = pages.note(study)
         files = downloads.files(study, note)
         wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
+        shown = points.files(study, note)
+        wanted |= {f"{points.FOLDER}/{study}/{name}": data for name, data in shown.items()}
         sets = front.sets_line(study) if note.get("published") else ""
         rows[study] = outcomes.of_study(study)
-        page = dressed(_page(study, note), note, downloads.ending(study, note, files), sets, opening(study, rows[study]))
+        page = dressed(_page(study, note), note, downloads.ending(study, note, files, points.links(study, shown)), sets,
+                       opening(study, rows[study]))
         texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
         wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
         wanted |= _code(study)
