@@ -44,14 +44,9 @@ def show(given) -> int:
     view = showing.show(records, meta)
     file = Path(given.output or paths.build_dir() / "shown" / f"{name}-{meta['experiment']}-{meta['key'][:8]}.html")
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(page(view, style()), encoding="utf-8")
+    file.write_text(page(view), encoding="utf-8")
     print(f"{view!r}\n\n{file}")
     return 0
-
-
-def style() -> str:
-    """The book's style sheet."""
-    return (paths.checkout() / "book/_assets/css/labbook.css").read_text(encoding="utf-8")
 
 
 def _one_point(study, known: dict, word: str, values: list[str]):

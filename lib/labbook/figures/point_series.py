@@ -8,9 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from labbook import paths
 from labbook.figures.canvas import PALETTE, PANEL_INCHES, Picture, head, panel, theme
 from labbook.figures.tables import Table
 from labbook.lab.series.watch import MACHINE
+from labbook.study.explorer.shown import STYLES
 
 DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))    # of hosts beyond the palette
 BINS = 120          # of operations, at most; none shorter than LEAST_BIN_S
@@ -65,8 +67,11 @@ def point_view(meta: dict, hosts: pd.DataFrame, rows: pd.DataFrame) -> PointView
                      Picture(tuple(panels), caption))
 
 
-def page(view: PointView, style: str = "") -> str:
-    """A page of its own, which needs no other file. style: a style sheet."""
+def page(view: PointView, style: str | None = None) -> str:
+    """A page of its own, which needs no other file. style: a style sheet; by default the book's, if it is there."""
+    if style is None:
+        sheet = paths.checkout() / STYLES
+        style = sheet.read_text(encoding="utf-8") if sheet.is_file() else ""
     title = html.escape(view.title)
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'

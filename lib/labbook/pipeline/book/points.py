@@ -14,7 +14,6 @@ from labbook.pipeline.executing import pages
 FOLDER, SERVED = "book/_assets/points", "../_static/points"     # in the stage, and from a study's page in the book
 MOST = 6
 _TITLE = re.compile(r"<title>(.*?)</title>")
-STYLES = "book/_assets/css/labbook.css"
 
 
 def files(study: str, note: dict) -> dict[str, bytes]:
@@ -73,6 +72,6 @@ def _made(study, note) -> dict[str, bytes]:
     for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
         each = map(of.records(grid.parent.name).meta, grid_keys(grid))
         metas[grid.parent.name] = [meta for meta in each if meta]
-    style = (paths.checkout() / STYLES).read_text(encoding="utf-8")
+    found = chosen(claims.load(study), metas)
     return {f"{html.escape(meta['experiment'])}-{meta['key'][:8]}.html": page(
-        showing.show(of.records(meta["experiment"]), meta), style).encode() for meta in chosen(claims.load(study), metas)}
+        showing.show(of.records(meta["experiment"]), meta)).encode() for meta in found}
