@@ -66,8 +66,6 @@ def test_link_cut_and_heal_change_what_ping_sees(lab):
     assert "cut; round trip 60 ms" in labbook(lab, "link", "a", "b")
     assert labbook(lab, "heal") == "a-b: round trip 60 ms\n"
     assert ping(lab).loss == 0
-    assert "not shaped" in labbook(lab, "link", "a", "b", "--rtt", "0")
-    assert "allowed: a b" in labbook(lab, "cut", "a", "c", code=2)
 
 
 def test_a_lab_that_another_process_uses_is_not_changed(lab):
@@ -91,5 +89,4 @@ def test_capture_takes_the_pings_that_the_filter_lets_through(lab, tmp_path):
 def test_capture_from_the_shell_ends_after_its_seconds(lab, tmp_path):
     said = labbook(lab, "capture", "h2", "--seconds", "0.5", "-o", str(tmp_path / "x.pcap"))
     assert "packets in" in said and isinstance(protocols(tmp_path / "x.pcap"), list)
-    assert "did you mean" in labbook(lab, "capture", "othr", code=2)
     assert "filter" in labbook(lab, "capture", "h2", "--filter", "nonsense here", "-o", str(tmp_path / "y"), code=2)

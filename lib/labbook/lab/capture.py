@@ -40,7 +40,7 @@ class Capture:
         if not self.host.may("shape"):
             raise LabError(f"{self.host.name}: packets cannot be captured there: shape is not allowed",
                            remedy="Add shape to the host's `allow` if you agree, and bring the lab up anew")
-        self._out = open(self.file, "wb")
+        self._out = open(self.file, "wb", buffering=0)
         self._channel = self.host.open(PROGRAM.format(address=self.host.address,
                                                       expression=shlex.quote(self.expression)), root=True)
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._copy, self._listen)]
