@@ -1,22 +1,21 @@
 """The engine of a client host: starts the program that runs the host's clients, one at a time.
 
-The program (see runner) is `python -m RUNNER OUT`. It reads its spec as a line of JSON, prints
-"ready" when all of its clients are, starts them at the time it reads next, and stops when its input
-is closed. OUT is the file of its results. These functions are called from the driver (see
-clients.driver.Clients) through the crew.
+The program (see runner) runs as `python -m RUNNER OUT` would; it is forked from a process that has its
+modules (see fork_server). It reads its spec as a line of JSON, prints "ready" when all of its clients
+are, starts them at the time it reads next, and stops when its input is closed. OUT is the file of its
+results. These functions are called from the driver (see clients.driver.Clients) through the crew.
 """
 
 import json
 import os
 import select
-import signal
-import subprocess
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-_running = None  # (process, folder) from `prepare` to `clear`
+from labbook.workloads.clients.on_host import program
+
+_running = None  # (program, folder) from `prepare` to `clear`
 
 
 def prepare(runner: str, spec: dict, seconds: float) -> None:
@@ -29,14 +28,12 @@ def prepare(runner: str, spec: dict, seconds: float) -> None:
     clear()
     folder = Path(tempfile.mkdtemp(prefix="labbook-clients-", dir=os.environ.get("HOME")))
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", runner, str(folder / "out")], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=log, start_new_session=True, bufsize=0)
-    _running = process, folder
+        _running = program.start(runner, folder / "out", log), folder
     _write_line(json.dumps(spec))
-    if not select.select([process.stdout], [], [], seconds)[0]:
+    output = _running[0].output
+    if not select.select([output], [], [], seconds)[0]:
         _fail(f"clients were not ready within {seconds:g} s")
-    if process.stdout.readline() != b"ready\n":
+    if output.readline() != b"ready\n":
         _fail("clients ended before they were ready")
 
 
@@ -50,7 +47,7 @@ def progress(seconds: float) -> tuple[int | None, bool]:
 
     The number is None when nothing was printed.
     """
-    output = _running[0].stdout
+    output = _running[0].output
     if not select.select([output], [], [], seconds)[0]:
         return None, True
     lines = output.read(65536).splitlines()
@@ -62,14 +59,11 @@ def finish(seconds: float) -> int:
 
     RuntimeError when it does not end in time, or fails.
     """
-    process, folder = _running
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
+    clients, folder = _running
+    if not clients.ended(seconds):
         _fail(f"clients did not end within {seconds:g} s")
-    if process.returncode != 0:
-        _kill_group(process)
-        _fail(f"clients ended with exit code {process.returncode}")
+    if clients.code != 0:
+        _fail(f"clients ended with exit code {clients.code}")
     return (folder / "out").stat().st_size
 
 
@@ -94,30 +88,23 @@ def clear() -> None:
     global _running
     if _running is None:
         return
-    process, folder = _running
+    clients, folder = _running
     _running = None
-    if process.returncode is None:  # not waited for, so its number is no other's
-        _kill_group(process)
-        process.wait()
-    for pipe in (process.stdin, process.stdout):
-        pipe.close()
+    clients.kill()
+    clients.close()
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
 
 
-def _kill_group(process) -> None:
-    """The program and its clients, which may live though the program does not."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _write_line(line: str) -> None:
     with suppress(BrokenPipeError):  # it has ended: the next call finds out why
-        _running[0].stdin.write(line.encode() + b"\n")
+        _running[0].input.write(line.encode() + b"\n")
 
 
 def _fail(why: str):
-    log = (_running[1] / "log").read_text()[-2000:]
+    clients, folder = _running
+    clients.kill()
+    log = (folder / "log").read_text()[-2000:]
     clear()
     raise RuntimeError(f"{why}{': ' if log else ''}{log.strip()}")

@@ -8,14 +8,16 @@ import pytest
 import runners
 
 from labbook.workloads.clients.driver import shares
-from labbook.workloads.clients.on_host import engine
+from labbook.workloads.clients.on_host import engine, program
 from labbook.workloads.clients.on_host.runner import results
 
 PROGRAM = """
-import gc, os, sys, time
+import gc, importlib, os, sys, time
 from labbook.workloads.clients.on_host import runner
 from labbook.workloads.clients.on_host.runner import (
     Runner, main, save_part, say, sleep_until, until_input_closes)
+
+HAD = []
 
 class Client:
     def __init__(self, number, part, does):
@@ -24,6 +26,8 @@ class Client:
         self.number, self.part, self.does = number, part, does
 
     def measure(self, start):
+        if self.does == "import":
+            return save_part(self.part, client=self.number, had=HAD)
         zero = sleep_until(start)
         while self.does == "call for ever":
             pass
@@ -41,6 +45,10 @@ class Kind(Runner):
         super().__init__(spec, out)
         if not spec.get("kernel_ends_them", True):
             runner.end_with = lambda parent: None
+        if spec["does"] == "import":
+            HAD[:] = [name for name in (spec["imports"], spec["keeps_out"]) if name in sys.modules]
+            importlib.import_module(spec["imports"])
+            sys.modules[spec["keeps_out"]] = None
 
     def lead(self, forks):
         if self.spec["does"] == "go on":
@@ -48,7 +56,8 @@ class Kind(Runner):
             until_input_closes()
         return forks.wait()
 
-sys.exit(main(Kind))
+if __name__ == "__main__":
+    sys.exit(main(Kind))
 """
 
 
@@ -60,6 +69,7 @@ def prepare(tmp_path, monkeypatch):
     yield lambda does, **more: engine.prepare(
         "kind_of_client", dict(does=does, clients=3, first_client=4) | more, 20)
     engine.clear()
+    program.end_servers()
     assert not list(tmp_path.glob("labbook-clients-*"))
 
 
@@ -97,8 +107,9 @@ def test_clearing_ends_clients_whose_program_has_been_killed(prepare):
     leader = engine._running[0]
     runners.await_work(leader.pid)
     os.kill(leader.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
-    assert len(runners.session(leader.pid)) == 3
+    while str(leader.pid) in (alive := runners.session(leader.pid)):
+        time.sleep(0.01)
+    assert len(alive) == 3
     engine.clear()
     runners.await_end(leader.pid)
 
@@ -109,6 +120,43 @@ def test_a_client_that_dies_fails_its_host(prepare):
     prepare("die", first_client=0)
     with pytest.raises(RuntimeError, match="exit code 1: client 1: ValueError: lost"):
         engine.run(time.time(), 20)
+
+
+def test_programs_are_forked_from_one_process_that_has_what_they_imported(prepare):
+    prepare("measure")
+    engine.run(time.time(), 20)
+    first = program._servers["kind_of_client"].process
+    prepare("measure")
+    heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
+    assert heads and program._servers["kind_of_client"].process is first and first.poll() is None
+
+
+def test_a_program_gets_what_an_earlier_one_imported_or_kept_out(prepare):
+    prepare("import", imports="plistlib", keeps_out="wave")
+    heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
+    assert heads[0]["had"] == []
+    prepare("import", imports="plistlib", keeps_out="wave")
+    heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
+    assert heads[0]["had"] == ["plistlib", "wave"]
+
+
+def test_a_fork_server_that_was_killed_is_replaced(prepare):
+    prepare("measure")
+    engine.clear()
+    killed = program._servers["kind_of_client"].process
+    killed.kill()
+    killed.wait()
+    prepare("measure")
+    assert engine.run(time.time(), 20) > 0
+
+
+def test_a_fork_server_that_is_killed_fails_its_program_and_ends_it(prepare):
+    prepare("call for ever")
+    leader = engine._running[0].pid
+    program._servers["kind_of_client"].process.kill()
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        engine.run(time.time(), 20)
+    runners.await_end(leader)
 
 
 def test_progress_until_the_input_is_closed(prepare):
