@@ -11,7 +11,7 @@ HELPER = b"labbook.lab.local.root"
 def helper_of(pid: int) -> int | None:
     """The helper below a process: Python itself, not sudo before it, nor a host that it has begun."""
     for child in children(pid):
-        program, _, words = _command(child).partition(b"\0")
+        program, _, words = command(child).partition(b"\0")
         if HELPER in words and not program.endswith(b"sudo"):
             return child
         if (found := helper_of(child)) is not None:
@@ -37,7 +37,7 @@ def kill(pid: int) -> bool:
     except ProcessLookupError:
         return False
     try:
-        if HELPER not in _command(pid):     # it has ended, and may have been followed by another
+        if HELPER not in command(pid):     # it has ended, and may have been followed by another
             return False
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     except ProcessLookupError:
@@ -49,7 +49,8 @@ def kill(pid: int) -> bool:
     return True
 
 
-def _command(pid: int) -> bytes:
+def command(pid: int) -> bytes:
+    """The words of a process, b"" when it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

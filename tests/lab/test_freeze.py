@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import helper_kill
 import pytest
 from small_labs import describe, new_id
 
@@ -86,3 +87,25 @@ def test_a_lab_whose_driver_died_with_frozen_hosts_goes_down():
         provider.down(lab)
     assert not provider.state_folder(lab).exists()
     assert not list(Path("/sys/fs/cgroup").glob(f"**/labbook-{lab}"))
+
+
+def test_the_helper_that_freezes_ends_with_its_driver():
+    lab = new_id()
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, lab, os.path.dirname(__file__)],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        assert driver.stdout.readline() == "frozen\n"
+        helper, = (pid for pid in helper_kill.children(driver.pid) if b"root.serve" in helper_kill.command(pid))
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        provider.down(lab)
+    wait_for(lambda: not helper_kill.command(helper))
+
+
+def test_a_host_is_thawed_though_its_helper_was_killed(lab):
+    lab.freeze("h1")
+    helper, = (pid for pid in helper_kill.children(os.getpid()) if b"root.serve" in helper_kill.command(pid))
+    subprocess.run([*(["sudo", "-n"] if os.geteuid() else []), "kill", "-KILL", str(helper)], check=True)
+    lab.thaw("h1")
+    assert moves(lab.host("h1"))

@@ -3,7 +3,7 @@
 `open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `freeze`
 freezes and thaws hosts, `trace` notes a tracing instance, `down` undoes what the journal names, `clear` deletes what is left of labs
 that are down. It runs as root, by `sudo -n` for other users. It ends within SECONDS, whatever the
-kernel does.
+kernel does. As a standing helper (see `serve`) it answers requests until its input is closed.
 """
 
 import json
@@ -35,15 +35,29 @@ EVERY_LAB = "labs"  # the lock under which addresses and cores are given out
 
 def main():
     request = json.load(sys.stdin)
+    _begin()
+    json.dump(_answer(request, DOES), sys.stdout)
+
+
+def serve():
+    """Answer one request a line, a line each, until there is no more: those of STANDING."""
+    _begin()
+    for line in sys.stdin:
+        print(json.dumps(_answer(json.loads(line), {do: DOES[do] for do in STANDING})), flush=True)
+
+
+def _begin():
     os.umask(0o022)  # users and servers in hosts must be able to read what is made
     kernel.find_tools()
+
+
+def _answer(request: dict, does: dict) -> dict:
     do = request.pop("do")
     try:
         with deadline.limit(SECONDS, f"the privileged helper ({do})"):
-            answer = DOES[do](**request)
+            return does[do](**request)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        answer = {"error": str(error)}
-    json.dump(answer, sys.stdout)
+        return {"error": str(error)}
 
 
 def open_state(lab: str, uid: int, gid: int) -> dict:
@@ -231,6 +245,7 @@ def _for(what, asker) -> str:
 
 DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "freeze": freeze, "trace": trace, "down": down,
         "clear": clear}
+STANDING = ("limit", "freeze", "trace")    # what a measurement asks for again and again
 
 if __name__ == "__main__":
     main()
