@@ -13,6 +13,7 @@ from labbook.claims.looks import LOOKS, OUTLYING, interval, look_needed, spent
 from labbook.claims.statistics import LEVEL, Interval, coverage, lies_within, median_interval, middle, share_interval
 
 REPLICATED, NOT_REPLICATED, OPEN = "replicated", "not replicated", "open"
+DECIDED = (REPLICATED, NOT_REPLICATED)
 NOT_TESTABLE, NOT_RUN = "not testable here", "not run"
 BY_SIGHT = ("always", "sometimes")     # rules that use every point, also of incomplete settings
 JUDGED = (REPLICATED, NOT_REPLICATED, OPEN)

@@ -19,11 +19,13 @@ SHAPE = 'JSON such as {"claims": ["id"], "repeats": {"experiment": 6}, "page": f
 @dataclass(frozen=True)
 class Ask:
     """`claims`: ids. `repeats`: {experiment: its repeats in this round}. `page`: nothing is measured any
-    more, the page is made from what there is."""
+    more, the page is made from what there is. `last`: no other claim is open, so once these are decided the
+    round goes on to the page."""
 
     claims: tuple = ()
     repeats: dict = field(default_factory=dict)
     page: bool = False
+    last: bool = False
 
     @classmethod
     def of_environment(cls, study: str, known: list[str]) -> "Ask | None":
@@ -33,7 +35,8 @@ class Ask:
             return None
         try:
             found = json.loads(text)
-            ask = cls(tuple(found["claims"]), dict(found["repeats"]), bool(found.get("page", False)))
+            ask = cls(tuple(found["claims"]), dict(found["repeats"]), bool(found.get("page", False)),
+                      bool(found.get("last", False)))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{text!r} names no claims and repeats", key="LABBOOK_ASK", allowed=SHAPE) from error
         for claim in ask.claims:

@@ -2,8 +2,10 @@
 
 import os
 import time
+from dataclasses import replace
 
 from labbook.atomic_files import make_folder, write_whole
+from labbook.claims.decisions import DECIDED
 from labbook.errors import InputError, LabbookError, Stopped
 from labbook.study import costs
 from labbook.study.ask import Ask, survey
@@ -151,19 +153,22 @@ class Run:
         missing = sum(not self.is_valid(self.study.records(e.name).meta(p.key))
                       for e in self.study.experiments.values() for p in self.wanted(e))
         if not self.makes_page and (self.paused or not missing):
-            self._end_round()
+            self._end_round(missing)
         if missing and self.paused:
             raise Stopped(f"the time limit passed with {missing} points left; run again to continue")
         if missing:
             raise LabbookError(f"{missing} points were not measured, since a loop over remaining() "
                                "ended early; run it again to continue")
 
-    def _end_round(self):
-        """Store the verdicts of the round's claims, report where they stand, and stop."""
+    def _end_round(self, missing: int):
+        """Store the verdicts of the round's claims, report where they stand, and stop; after the last round go
+        on to the page."""
         found, verdicts = survey(self.study)
         self.study.store(verdicts)
         self.progress.survey(found)
-        raise Stopped("the round is over")
+        if missing or not self.ask.last or not all(one["verdict"] in DECIDED for one in verdicts):
+            raise Stopped("the round is over")
+        self.ask = replace(self.ask, page=True)
 
     def write_grids(self) -> None:
         """Write the keys of the points of this profile's complete run, of an ask those that it measured;

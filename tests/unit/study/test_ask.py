@@ -17,8 +17,9 @@ OF_TWO = {**OF_ONE, "id": "slower-too", "rule": {**OF_ONE["rule"], "where": {"cl
 
 @pytest.fixture
 def asking(monkeypatch):
-    def set_to(*ids, page=False, **repeats):
-        monkeypatch.setenv("LABBOOK_ASK", json.dumps({"claims": ids, "repeats": repeats, "page": page}))
+    def set_to(*ids, page=False, last=False, **repeats):
+        monkeypatch.setenv("LABBOOK_ASK", json.dumps({"claims": ids, "repeats": repeats, "page": page,
+                                                     "last": last}))
 
     return set_to
 
@@ -50,6 +51,24 @@ def test_a_round_measures_what_its_claims_lack_of_its_repeats(make, measure, ask
     asking("slower", "slower-too", speed=9)     # the next round goes on where this one ended
     study, speed = make(claims=[OF_ONE, OF_TWO])
     assert len(measure(study, speed, slow_a)) == 2 * 3 + 2 * 9
+
+
+def test_the_last_round_goes_on_to_the_page_once_its_claims_are_decided(make, measure, asking, surveys):
+    asking("slower", "slower-too", last=True, speed=6)
+    study, speed = make(claims=[OF_ONE, OF_TWO])
+    measure(study, speed, slow_a)
+    study.complete()
+    assert {one["verdict"] for one in surveys()[-1]["claims"]} == {"replicated"} and study.judge("slower").n == 6
+    assert len(study.records("speed").keys()) == len(speed.points())
+
+
+def test_the_last_round_ends_there_while_a_claim_is_open(make, measure, asking, surveys):
+    asking("slower", "slower-too", last=True, speed=3)
+    study, speed = make(claims=[OF_ONE, OF_TWO])
+    measure(study, speed, slow_a)
+    with pytest.raises(Stopped, match="round"):
+        study.complete()
+    assert {one["verdict"] for one in surveys()[-1]["claims"]} == {"open"}
 
 
 def test_further_repeats_are_in_every_later_summary_and_a_claim_has_only_its_whole_ones(make, measure, asking,

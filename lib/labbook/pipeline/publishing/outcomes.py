@@ -7,12 +7,12 @@ as such.
 from collections import Counter
 
 from labbook.claims import claims, compared, rules
+from labbook.claims.decisions import DECIDED
 from labbook.claims.verdict import disk_words, ours, tendency_words
 from labbook.pipeline.running.status import aligned
 from labbook.study.publication import machine_kind, published, published_verdicts
 
 WORDS = (*rules.JUDGED, rules.NOT_TESTABLE, rules.NOT_RUN)
-DECIDED = published_verdicts.DECIDED
 NOT_JUDGED = "not judged yet"
 
 

@@ -1,7 +1,8 @@
 """`labbook run --until-decided`: rounds in which a study's claims get repeats until they are decided.
 
 A first execution of the notebook measures nothing and says where the claims stand and what a repeat takes.
-Each round is an execution that ends at `study.complete()`; the last one makes the page.
+Each round is an execution that ends at `study.complete()`. The page is made by a round that decides the last
+open claims, or by an execution of its own.
 """
 
 import json
@@ -137,6 +138,9 @@ class Asking:
                 break
             outcome, story = self._execute(interrupts, following.repeats, claims=following.claims)
         else:
+            if outcome.state == pages.OK and story.survey:     # the last round went on to the page
+                self.survey = _updated(self.survey, story.survey)
+                self.next_round(round_s)
             return self._answer(outcome, story)
         outcome, story = self._execute(interrupts, {}, page=True)
         return self._answer(outcome, story)
@@ -148,7 +152,8 @@ class Asking:
         return following
 
     def _execute(self, interrupts, repeats, claims=None, page=False, **more):
-        given = {**self._variables, **more, **variables(self.asks, repeats, claims, page)}
+        last = bool(repeats) and {one["id"] for one in self.board["open"]} <= set(claims)
+        given = {**self._variables, **more, **variables(self.asks, repeats, claims, page, last)}
         given.pop("LABBOOK_UNTIL", None)
         if repeats and self._stop is not None:
             given["LABBOOK_UNTIL"] = repr(self._stop)
@@ -171,10 +176,10 @@ class Asking:
                                                    "failed": self._failed})
 
 
-def variables(asks: Question, repeats=None, claims=None, page=False) -> dict:
+def variables(asks: Question, repeats=None, claims=None, page=False, last=False) -> dict:
     """Of the kernel, for a round with so many repeats of each experiment; see labbook.study.ask."""
     return {"LABBOOK_ASK": json.dumps({"claims": list(asks.claims if claims is None else claims),
-                                       "repeats": repeats or {}, "page": page})}
+                                       "repeats": repeats or {}, "page": page, "last": last})}
 
 
 @dataclass(frozen=True)

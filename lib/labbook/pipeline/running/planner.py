@@ -7,7 +7,7 @@ round's repeats, and an estimate for each open claim and for all of them.
 import math
 from dataclasses import dataclass
 
-from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, REPLICATED
+from labbook.claims.decisions import DECIDED, NOT_TESTABLE
 
 # The share of claims that take more than the looks before, of 217 claims of the published records whose
 # repeats were simulated: 65 % are decided after 6, 74 % after 12, 78 % after 20, 82 % after 30.
@@ -119,7 +119,7 @@ def next_points(survey: dict, looks) -> int:
 
 
 def is_decided(claim: Claim) -> bool:
-    return claim.verdict in (REPLICATED, NOT_REPLICATED)
+    return claim.verdict in DECIDED
 
 
 def can_be_asked(claim: Claim, looks) -> bool:

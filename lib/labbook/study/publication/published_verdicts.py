@@ -13,12 +13,12 @@ from pathlib import Path
 from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
 from labbook.claims import claims, rules, verdict
+from labbook.claims.decisions import DECIDED
 from labbook.claims.selection import fits, is_tested
 from labbook.study.publication import machine_kind, published
 from labbook.study.records.conditions import combined
 
 RULES = Path(claims.__file__).parent
-DECIDED = (rules.REPLICATED, rules.NOT_REPLICATED)
 
 
 def verdicts(study: str, machine: str) -> list[dict]:

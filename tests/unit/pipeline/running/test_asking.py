@@ -1,6 +1,7 @@
 """Asking claims until they are decided, with made-up values in place of servers."""
 
 import json
+import json
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -40,7 +41,12 @@ def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, cap
     late = pages.note("asked")["board"]["open"]
     assert [one["id"] for one in late if one["late"]] == ["clear", "noisy", "other"]
     assert asked_book.measured(asked) == [] and "longer than the time given" in capsys.readouterr().err
+    executed = []
+    monkeypatch.setattr(asking, "variables", lambda *given, real=asking.variables: executed.append(real(*given)) or
+                        executed[-1])
     assert run.run([], run.Asked(which="all")) == 0
+    last = json.loads(executed[-1]["LABBOOK_ASK"])      # it has made the page, too
+    assert last["last"] and not last["page"] and last["claims"] == ["noisy"]
     assert repeats(asked) == {
         "ceiling: clients=1": 1, "ceiling: clients=9": 1, "disks: store=a": 6, "disks: store=b": 6,
         "speed: store=a clients=1": 6, "speed: store=b clients=1": 6,
