@@ -57,7 +57,7 @@ class Interrupts:
     def _take(self, number, _frame):
         self.count += 1
         self.signal = number
-        message = ("stopping: the lab is being taken down (press again to stop at once)" if self.count == 1
+        message = ("stopping, and taking down what is up (press again to stop at once)" if self.count == 1
                 else "stopping at once")
         os.write(2, f"\nlabbook: {message}\n".encode())  # print is not safe in a signal handler
 
