@@ -13,6 +13,7 @@ import pytest
 from traces_left import instances
 
 HERE = Path(__file__).parent
+BUILDS_THE_BOOK = HERE / "book/test_accessible.py"
 RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
 FOREIGN = Path("/var/tmp/labbook-foreign")   # tests/lab/foreign.py
 ENDING_S = 10   # processes that were killed take a moment to go
@@ -34,8 +35,10 @@ def _privileged() -> bool:
 
 
 def pytest_collection_modifyitems(items):
-    """Files that measure a whole page take minutes, so they come first: else workers wait for the last one."""
-    items.sort(key=lambda item: not (_needs_lab(item) and Path(item.fspath).stem.endswith("_page")))
+    """Files that measure a whole page take minutes, so they come first: else workers wait for the last one. So does
+    the first that builds the book: else those of tests/book that follow at once wait for it."""
+    items.sort(key=lambda item: not (_needs_lab(item) and Path(item.fspath).stem.endswith("_page")
+                                     or Path(item.fspath) == BUILDS_THE_BOOK))
 
 
 def pytest_runtest_setup(item):
