@@ -1,4 +1,4 @@
-"""Boot-time statistics of servers started by one API call. Pure functions.
+"""Servers started by one API call, and statistics of their boot times.
 
 Each server has a dict of moments in epoch seconds: `called` and `returned` (start and end of the
 call), `launched` (by the cloud's clock, if the cloud reports it), `running` (when the API first
@@ -6,10 +6,38 @@ reported it), `answers` (first answer on ssh). Moments that did not occur are ab
 """
 
 import math
+from dataclasses import dataclass
 
 import pandas as pd
 
+UNTIL = ("ssh", "running")
 COLUMNS = {"returned_s": "returned", "launched_s": "launched", "running_s": "running", "ssh_s": "answers"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """`rows` as of boot_rows; `metrics` as of boot_metrics."""
+
+    rows: pd.DataFrame
+    metrics: dict
+
+
+def boot(tested, point) -> Load:
+    """Start `at_once` servers of the point and wait until they run, and answer where `until` is ssh; they are
+    ended then. SystemFailure where none does."""
+    testbed, seconds = tested.bed.testbed, point.seconds_at_most
+    cloud = testbed.cloud
+    servers = cloud.run(point.at_once, cloud.image(f"guest-{point.image_gb:g}gb"), testbed.flavor, testbed.key)
+    cloud.await_running(servers, seconds)
+    if point.until == "ssh":
+        cloud.await_answers([one for one in servers if "running" in one.moments], testbed.dial, seconds)
+    reached = "answers" if point.until == "ssh" else "running"
+    if not any(reached in one.moments for one in servers):      # raise, since the image does not boot
+        cloud.require_running(servers)
+        cloud.require_answers(servers)
+    moments, tested.servers = [one.moments for one in servers], servers
+    cloud.terminate(servers)
+    return Load(boot_rows(moments), boot_metrics(moments, point.at_once, answers=point.until == "ssh"))
 
 
 def boot_rows(moments: list[dict]) -> pd.DataFrame:
@@ -25,8 +53,9 @@ def boot_rows(moments: list[dict]) -> pd.DataFrame:
     } for number, one in enumerate(moments, 1)])
 
 
-def boot_metrics(moments: list[dict], requested: int) -> dict:
-    """Metrics of `requested` servers; the cloud created those in `moments`.
+def boot_metrics(moments: list[dict], requested: int, answers: bool = True) -> dict:
+    """Metrics of `requested` servers; the cloud created those in `moments`. answers: whether they were waited for
+    until they answered; otherwise what tells of that is NaN.
 
     asked: the number of requested servers. failed_to_run, failed_to_answer: numbers of servers.
     returned_s: duration of the call. all_running_s, all_launched_s, all_ssh_s: from the call to the
@@ -35,7 +64,7 @@ def boot_metrics(moments: list[dict], requested: int) -> dict:
     """
     rows = boot_rows(moments)
     metrics = {"asked": requested, "failed_to_run": requested - _count(rows, "running_s"),
-               "failed_to_answer": requested - _count(rows, "ssh_s")}
+               "failed_to_answer": requested - _count(rows, "ssh_s") if answers else math.nan}
     for name in ("running", "launched", "ssh"):
         metrics[f"all_{name}_s"] = (float(rows[f"{name}_s"].max())
                                     if _count(rows, f"{name}_s") == requested else math.nan)

@@ -1,23 +1,27 @@
 """The experiments of the cloud report: functions, boots, and benchmarks on servers of a cloud.
 
 A point's `release` is `older` or `newer`: a system of lab.yml, which is brought up in the lab, or the
-user's cloud of this name in the environment file. Both are used through the same API.
+user's cloud of this name in the environment file. Both are used through the same API. Releases are
+paired: both are up at once, and are measured in turn (turns.py). Points also have `starts` (platforms.py),
+`pairs` (slices of each arm) and, where servers are benchmarked, `pinned` (whether tested ones have cores of
+their own).
 """
 
 import math
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
 from labbook import paths
 from labbook.lab import Environment, LabDescription
-from labbook.papers.cloud_platforms.boot import boot_metrics, boot_rows
+from labbook.papers.cloud_platforms import turns
+from labbook.papers.cloud_platforms.boot import boot
+from labbook.papers.cloud_platforms.pinning import halves
+from labbook.papers.cloud_platforms.platforms import Platforms, host_sets
+from labbook.papers.cloud_platforms.turns import Tested
 from labbook.systems.cloud.model import Flavor
-from labbook.systems.cloud.user_cloud import own_cloud
-from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import cloud_function
-from labbook.workloads.clouds.guests import Guests
-from labbook.workloads.clouds.testbed import Testbed
 from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines import unixbench as style
 from labbook.workloads.machines.bonnie_disk import bonnie_disk
@@ -25,6 +29,9 @@ from labbook.workloads.machines.machine import Machine
 
 FLAVOR_BY_CORES = {1: "m1.small", 2: "m1.large", 4: "c1.xlarge"}    # the report's table 5
 PLATFORM_FACTS = ("platform", "hypervisor", "plumbing", "guest", "volume_way", "client")
+BOTH = ("older", "newer")
+WARM_SHARE = 0.2        # of a pass of Dhrystone, thrown away: the first seconds of load are unlike the others
+FROM_NETWORK = "/mnt"   # where a server has its volume
 
 
 class Experiments:
@@ -40,10 +47,23 @@ class Experiments:
         environment = Environment.load(paths.checkout() / study.environment)
         self.own = {cloud.name for cloud in environment.clouds} & {*releases, "newer"}
         self.programs = environment.programs
+        self.platforms = Platforms(self.description)
         for release in set(releases) - self.own:
             self.description.system(release)    # InputError for an unknown one
 
-    # Points that a grid omits.
+    # What a grid pairs and omits.
+
+    def in_pairs(self, parameter: str, values) -> dict:
+        """Arguments of study.experiment that pair a parameter. Of releases both that lab.yml has are among the
+        values, since an arm alone is no pair; those that are not asked for are to be left out."""
+        values = list(dict.fromkeys([*values, *(BOTH if parameter == "release" else ())]))
+        return {"paired": {parameter: values}, "hosts": host_sets(self.description, values)}
+
+    @staticmethod
+    def others(*releases, but=lambda point: False):
+        """A grid's `leave_out`: arms of releases that one of these lists lacks, and those for which `but` is true."""
+        asked = set.intersection(*map(set, releases))
+        return lambda point: point.release not in asked or but(point)
 
     def has_no_node(self, point) -> bool:
         """Whether the point cannot measure the bare node, which is measured once, with the lab's newer cloud."""
@@ -72,176 +92,198 @@ class Experiments:
         upload_image sends an image of `upload_mib`.
         """
         with tempfile.NamedTemporaryFile(suffix=".raw") as image:
-            for point in experiment.remaining():
+            def prepare(bed, point):
                 image.truncate(point.upload_mib << 20)
-                with self.study.attempt(point) as attempt:
-                    testbed = self._testbed(attempt, point.vm, point.large, point.seconds_at_most)
-                    testbed.file, testbed.fit = Path(image.name), point.fit
-                    load = cloud_function(point.function, testbed)
-                    self._record(attempt, testbed, load.rows, load.metrics)
+                bed.testbed.file, bed.testbed.fit = Path(image.name), point.fit
+                return Tested(bed)
+
+            self._measure(experiment, prepare, at_once(
+                lambda tested, point: cloud_function(point.function, tested.bed.testbed)),
+                types=lambda point: {"vm": point.vm, "large": point.large, "seconds": point.seconds_at_most})
 
     def boot(self, experiment) -> None:
-        """Start `at_once` servers by one call; record when each was launched, ran and answered ssh."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, point.vm)
-                cloud, seconds = testbed.cloud, point.seconds_at_most
-                image = cloud.image(f"guest-{point.image_gb:g}gb")
-                testbed.cached(image)
-                servers = cloud.run(point.at_once, image, testbed.flavor, testbed.key)
-                cloud.await_running(servers, seconds)
-                running = [one for one in servers if "running" in one.moments]
-                cloud.await_answers(running, testbed.dial, seconds)
-                if not any("answers" in one.moments for one in servers):    # raise, since the image does not boot
-                    cloud.require_running(servers)
-                    cloud.require_answers(servers)
-                moments = [one.moments for one in servers]
-                cloud.terminate(servers)
-                self._record(attempt, testbed, boot_rows(moments), boot_metrics(moments, point.at_once),
-                             vcpus=point.at_once, servers=servers)
+        """Start `at_once` servers by one call; record when each was launched, ran and, where `until` is ssh,
+        answered. Where it is running, servers are ended as soon as they run."""
+        def prepare(bed, point):
+            bed.testbed.clear()
+            bed.testbed.cached(bed.testbed.cloud.image(f"guest-{point.image_gb:g}gb"))
+            return Tested(bed)
+
+        self._measure(experiment, prepare, at_once(boot), types=lambda point: {"vm": point.vm},
+                      vcpus=lambda point: point.at_once)
 
     def unixbench(self, experiment) -> None:
-        """Run the twelve tests in one server, or on the bare node."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
-                if point.place == "vm":
-                    flavor = testbed.cloud.flavor(FLAVOR_BY_CORES[point.cores])
-                    tested = testbed.reach(*testbed.only(1, flavor))
-                else:
-                    testbed.clear()
-                    tested = Machine.of(attempt.lab.host("node"))
-                program = self.programs.get("unixbench", "")
-                if not program:
-                    equipped([tested], style, "unixbench/unixbench_style")
-                load = style.unixbench_style(
-                    tested, copies=1 if point.copies == "one" else point.cores, passes=point.passes,
-                    share_of_time=point.share_of_time, programs=program)
-                built = style.facts(tested.via)
-                compiler = {"compiler": built.get("unixbench_compiler", "not reported")}
-                self._record(attempt, testbed, load.rows, load.metrics | compiler, facts=built,
-                             vcpus=point.cores)
+        """Run the twelve tests in one server, or on the bare node. Beside a server of one core of the newer
+        release a second one alike is tested, which shows what differs without the releases."""
+        program = self.programs.get("unixbench", "")
+
+        def prepare(bed, point):
+            if point.place == "node":
+                bed.testbed.clear()
+                return Tested(bed, machines=self._with_suite([Machine.of(bed.lab.host("node"))]))
+            twins = 2 if point.cores == 1 and point.release == "newer" and not program else 1
+            bed.testbed.only(twins, bed.testbed.cloud.flavor(FLAVOR_BY_CORES[point.cores]))
+            tested = of_servers(bed)
+            self._with_suite(tested.machines)
+            if twins == 1:
+                return tested
+            (one, other), (own, others) = tested.servers, tested.machines
+            return Tested(bed, [one], [own], twin=Tested(bed, [other], [others]))
+
+        def copies(point):
+            return 1 if point.copies == "one" else point.cores
+
+        def warm(tested, point):
+            yield from ()
+            style.one_pass(tested.machines[0], style.TESTS[0], copies=copies(point), share_of_time=WARM_SHARE)
+
+        def visit(tested, point):
+            machine, rows, started = tested.machines[0], [], time.time()
+            if program:
+                return style.unixbench_style(machine, copies=copies(point), passes=point.passes, programs=program)
+            for test in style.TESTS:
+                if rows:
+                    yield
+                rows.append(style.one_pass(machine, test, copies=copies(point), share_of_time=point.share_of_time))
+            return style.load_of(rows, started)
+
+        self._measure(experiment, prepare, visit, warm=None if program else warm, vcpus=lambda point: point.cores,
+                      more=lambda tested, point: told(style.facts(tested.machines[0].via), "unixbench"))
 
     def disk(self, experiment) -> None:
         """Run bonnie++ on a server's local disk, on a network volume, or on the node's disk."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, point.vm)
-                tested, folder = self._disk_of(attempt, testbed)
-                load = bonnie_disk(tested, folder, size_mb=point.size_mb, byte_mb=point.byte_mb,
-                                   files=point.files, seconds_at_most=point.seconds_at_most)
-                testbed.clear()
-                version = {"bonnie": load.csv.split(",")[1]}
-                self._record(attempt, testbed, load.rows, load.metrics | version)
+        def prepare(bed, point):
+            if point.volume == "node":
+                node = bed.lab.host("node")
+                return Tested(bed, machines=[Machine.of(node)], folder=str(node.root / "bonnie"))
+            server, = bed.testbed.only(1, bed.testbed.flavor)
+            if point.volume == "network":
+                with_volume(bed, server, -(-2 * point.size_mb // 1024))
+            return of_servers(bed, folder="/var/tmp" if point.volume == "local" else FROM_NETWORK)
+
+        self._measure(experiment, prepare, at_once(lambda tested, point: with_version(bonnie_disk(
+            tested.machines[0], tested.folder, size_mb=point.size_mb, byte_mb=point.byte_mb, files=point.files,
+            seconds_at_most=point.seconds_at_most))), types=lambda point: {"vm": point.vm})
 
     def shapes(self, experiment) -> None:
         """Run a parallel kernel on `ranks` cores, made of servers of `vm_cores` cores each."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, FLAVOR_BY_CORES[point.vm_cores])
-                testbed.only(point.ranks // point.vm_cores, testbed.flavor)
-                self._kernel(attempt, testbed, point.ranks)
+        def prepare(bed, point):
+            return self._with_kernels(bed, point.ranks // point.vm_cores, bed.testbed.flavor)
+
+        self._kernels(experiment, prepare, lambda point: point.ranks,
+                      types=lambda point: {"vm": FLAVOR_BY_CORES[point.vm_cores]})
 
     def scaling(self, experiment) -> None:
         """Run a parallel kernel on `vms` servers of one core and `memory_mb` each."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
-                if not testbed.standing:
-                    testbed.only(point.vms, one_core(testbed, point.memory_mb))
-                self._kernel(attempt, testbed, point.vms)
+        def prepare(bed, point):
+            return self._with_kernels(bed, point.vms, one_core(bed, point.memory_mb))
+
+        self._kernels(experiment, prepare, lambda point: point.vms)
 
     def swapping(self, experiment) -> None:
         """Run MG on servers of one core with an m1.small's memory, or with `enough_mb`."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
-                small = point.memory == "small"
-                flavor = testbed.flavor if small else one_core(testbed, point.enough_mb)
-                testbed.only(point.ranks, flavor)
-                self._kernel(attempt, testbed, point.ranks)
+        def prepare(bed, point):
+            flavor = bed.testbed.flavor if point.memory == "small" else one_core(bed, point.enough_mb)
+            return self._with_kernels(bed, point.ranks, flavor)
+
+        self._kernels(experiment, prepare, lambda point: point.ranks)
 
     def latency(self, experiment) -> None:
         """Send messages back and forth between two servers, or between two hosts of the lab."""
-        for point in experiment.remaining():
-            with self.study.attempt(point) as attempt:
-                testbed = self._testbed(attempt, FLAVOR_BY_CORES[1])
-                if point.between == "servers":
-                    pair = [testbed.reach(one) for one in testbed.only(2, testbed.flavor)]
-                else:
-                    testbed.clear()
-                    one, other, via = (attempt.lab.host(name) for name in ("node", "client", "cloud"))
-                    pair = [Machine.of(one, via), Machine.of(other, via)]
-                load = nas.latency(equipped(pair, nas, "npb/pingpong"), rounds=point.rounds)
-                self._record(attempt, testbed, load.rows, load.metrics, vcpus=2)
+        def prepare(bed, point):
+            if point.between == "servers":
+                bed.testbed.only(2, bed.testbed.flavor)
+                tested = of_servers(bed)
+            else:
+                bed.testbed.clear()
+                tested = Tested(bed, machines=[Machine.of(bed.lab.host(name), bed.via) for name in ("node", "client")])
+            equipped(tested.machines, nas, "npb/pingpong")
+            return tested
+
+        self._measure(experiment, prepare, at_once(
+            lambda tested, point: nas.latency(tested.machines, rounds=point.rounds)), vcpus=lambda point: 2)
 
     # Shared steps.
 
-    def _testbed(self, attempt, vm, large=None, seconds=None):
-        """The Testbed of the point's cloud, whose servers are of type `vm` and are reached by ssh."""
-        point = attempt.point
+    def _measure(self, experiment, prepare, visit, *, warm=None, types=None, vcpus=lambda point: 1,
+                 more=lambda tested, point: ({}, {})) -> None:
+        """Measure each point's arms in turn; see turns.measure. more(tested, point): further metrics and facts."""
+        for point in experiment.remaining():
+            with self.study.attempt(point) as attempt:
+                def after(tested, point):
+                    metrics, facts = platform_metrics(tested, vcpus(point), point.params.get("pinned", False))
+                    further = more(tested, point)
+                    return metrics | further[0], facts | further[1]
 
-        def make(lab):
-            cloud, via = self._cloud(lab, point)
-            path, public = ssh_key(via)
-            limit = {} if seconds is None else {"seconds": seconds}
-            return Testbed(cloud, cloud.image("guest"), cloud.flavor(vm), cloud.make_key(public),
-                          Guests(cloud, via, path).reach, via.dial, large=large and cloud.flavor(large), **limit)
+                slices, found = turns.measure(attempt, self.platforms, types(point) if types else {
+                    "vm": FLAVOR_BY_CORES[1]}, prepare, visit, after, warm)
+                attempt.record_slices(slices, arm_metrics={arm: metrics for arm, (metrics, _) in found.items()},
+                                      facts={str(arm): facts for arm, (_, facts) in found.items()})
 
-        return attempt.setup(make)
+    def _kernels(self, experiment, prepare, processes, types=None) -> None:
+        """Run the point's kernel on all servers, once to warm up and then in each slice."""
+        def run(tested, point):
+            return nas.npb(tested.machines, kernel=point.kernel, size=point.size, ranks=processes(point),
+                           programs=self.programs.get("npb", ""), seconds_at_most=point.seconds_at_most)
 
-    def _cloud(self, lab, point):
-        """The point's cloud, and the lab's host from which its servers are reached."""
-        if point.release in lab.clouds:
-            return own_cloud(lab, point.release), lab.role("client")[0]
-        _, settings = self.description.system(point.release)
-        system = OpenStack(list(lab.hosts.values()), **settings, cache_mode=point.cache_mode)
-        return system.up().cloud, lab.host("cloud")
+        def more(tested, point):
+            via = tested.machines[0].via
+            metrics, facts = told(nas.facts(via), "npb")
+            most = max(servers_by_machine(tested.servers).values(), default=len(tested.servers))
+            return metrics | {"mpi": via.run("mpirun --version | head -1").stdout.strip(),
+                              "most_on_a_machine": float(most)}, facts
 
-    @staticmethod
-    def _disk_of(attempt, testbed):
-        """The machine that the point's disk belongs to, and a folder on that disk."""
-        point = attempt.point
-        if point.volume == "node":
-            node = attempt.lab.host("node")
-            return Machine.of(node), str(node.root / "bonnie")
-        server, = testbed.only(1, testbed.flavor)
-        if point.volume == "local":
-            return testbed.reach(server), "/var/tmp"
-        before = testbed.disks(server)
-        volume = testbed.cloud.create_volume(-(-2 * point.size_mb // 1024))
-        testbed.cloud.attach(server, volume)
-        device = testbed.new_disk(server, before)
-        testbed.ask(server, f"mkfs.ext4 -qF /dev/{device} && mkdir -p /mnt && mount /dev/{device} /mnt",
-                    timeout=300)
-        return testbed.reach(server), "/mnt"
+        self._measure(experiment, prepare, at_once(run), warm=at_once(run), types=types, vcpus=processes, more=more)
 
-    def _kernel(self, attempt, testbed, processes):
-        """Run the point's kernel on all servers of the testbed, and record it."""
-        point, program = attempt.point, self.programs.get("npb", "")
-        machines = [testbed.reach(one) for one in testbed.standing]
-        if not program:
-            equipped(machines, nas, "npb/ep")
-        load = nas.npb(machines, kernel=point.kernel, size=point.size, ranks=processes, programs=program,
-                       seconds_at_most=point.seconds_at_most)
-        via = machines[0].via
-        built, mpi = nas.facts(via), via.run("mpirun --version | head -1").stdout.strip()
-        most = max(servers_by_machine(testbed.standing).values(), default=len(testbed.standing))
-        self._record(attempt, testbed, load.rows, load.metrics | {
-            "compiler": built.get("npb_compiler", "not reported"), "mpi": mpi,
-            "most_on_a_machine": float(most)}, facts=built, vcpus=processes)
+    def _with_suite(self, machines):
+        return machines if "unixbench" in self.programs else equipped(machines, style, "unixbench/unixbench_style")
 
-    @staticmethod
-    def _record(attempt, testbed, rows, metrics, facts=None, vcpus=1, servers=()):
-        known, cloud_facts = platform_metrics(testbed, vcpus, servers)
-        attempt.record(rows, metrics | known, facts=cloud_facts | (facts or {}))
+    def _with_kernels(self, bed, servers: int, flavor) -> Tested:
+        bed.testbed.only(servers, flavor)
+        tested = of_servers(bed)
+        if "npb" not in self.programs:
+            equipped(tested.machines, nas, "npb/ep")
+        return tested
 
 
-def ssh_key(via) -> tuple[str, str]:
-    """Path on `via` of the private key by which it reaches servers (made once), and the public key."""
-    path = via.root / "servers" / "key"
-    via.run(f"mkdir -p {path.parent} && test -f {path} || ssh-keygen -q -t ed25519 -N '' -f {path}")
-    return str(path), via.run(f"cat {path}.pub").stdout
+def at_once(measure):
+    """A visit that is one step: `measure(tested, point)` returns what it measured."""
+    def visit(tested, point):
+        yield from ()
+        return measure(tested, point)
+
+    return visit
+
+
+def of_servers(bed, folder: str = "") -> Tested:
+    """All servers that the bed keeps."""
+    servers = list(bed.testbed.standing)
+    return Tested(bed, servers, [bed.testbed.reach(one) for one in servers], folder)
+
+
+def told(built: dict, name: str) -> tuple[dict, dict]:
+    """(metrics, facts) of what was compiled."""
+    return {"compiler": built.get(f"{name}_compiler", "not reported")}, built
+
+
+def with_version(load):
+    """The Load of a bonnie++, with its version among the metrics."""
+    load.metrics["bonnie"] = load.csv.split(",")[1]
+    return load
+
+
+def with_volume(bed, server, size_gb: int) -> None:
+    """Attach a volume to the server, with a file system, once."""
+    testbed = bed.testbed
+    if bed.mounted == server.id:
+        return
+    before = testbed.disks(server)
+    volume = testbed.cloud.create_volume(size_gb)
+    testbed.cloud.attach(server, volume)
+    device = testbed.new_disk(server, before)
+    testbed.ask(server, f"mkfs.ext4 -qF /dev/{device} && mkdir -p {FROM_NETWORK} && "
+                        f"mount /dev/{device} {FROM_NETWORK}", timeout=300)
+    bed.mounted = server.id
 
 
 def servers_by_machine(servers) -> Counter:
@@ -249,21 +291,24 @@ def servers_by_machine(servers) -> Counter:
     return Counter(one.host for one in servers if one.host)
 
 
-def platform_metrics(testbed, vcpus=1, servers=()) -> tuple[dict, dict]:
+def platform_metrics(tested, vcpus=1, pinned=False) -> tuple[dict, dict]:
     """Metrics of the platform, which claims' `needs` refer to, and the cloud's facts.
 
-    vcpus: processors of all measured servers together. servers: measured servers that the testbed does
-    not hold. Defaults for facts that a cloud does not report: accelerated guests, its own network
+    vcpus: processors of all measured servers together. pinned: whether these had cores of their own, as many as
+    own_cores says. Defaults for facts that a cloud does not report: accelerated guests, its own network
     plumbing, and one core for each vcpu.
     """
-    facts = testbed.cloud.facts()
-    cores = facts.get("cores")
-    machines = max(facts.get("compute_machines", 1), len(servers_by_machine([*testbed.standing, *servers])))
+    bed = tested.bed
+    facts = bed.testbed.cloud.facts()
+    all_cores = facts.get("cores")
+    own = len(halves(bed.hosts[0].cores)[0]) if pinned and bed.hosts and bed.hosts[0].cores else 0
+    cores = own or all_cores
+    machines = max(facts.get("compute_machines", 1), len(servers_by_machine([*bed.testbed.standing, *tested.servers])))
     return {"accelerated": float(facts.get("accelerated", True)),
             "own_plumbing": float(facts.get("own_plumbing", True)),
             "compute_machines": float(machines),
             "cores_per_vcpu": cores / vcpus if cores else 1.0,
-            "machine_cores": float(cores or max(FLAVOR_BY_CORES)),
+            "machine_cores": float(all_cores or max(FLAVOR_BY_CORES)), "own_cores": float(own),
             **{name: str(facts.get(name, "not reported")) for name in PLATFORM_FACTS}}, facts
 
 
@@ -281,9 +326,11 @@ def equipped(machines, benchmark, program):
     return machines
 
 
-def one_core(testbed, memory_mb):
+def one_core(bed, memory_mb):
     """A server type with one core and `memory_mb`; the `scaling` type of the user's cloud, if defined."""
-    own = testbed.cloud.own
-    if own and "scaling" in own.flavors:
-        return testbed.cloud.flavor("scaling")
-    return testbed.cloud.make_flavor(Flavor("", "scaling", 1, memory_mb, testbed.flavor.disk_gb))
+    testbed = bed.testbed
+    if memory_mb not in bed.types:
+        own = testbed.cloud.own
+        bed.types[memory_mb] = testbed.cloud.flavor("scaling") if own and "scaling" in own.flavors else (
+            testbed.cloud.make_flavor(Flavor("", f"scaling-{memory_mb}", 1, memory_mb, testbed.flavor.disk_gb)))
+    return bed.types[memory_mb]

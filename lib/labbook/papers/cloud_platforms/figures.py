@@ -128,6 +128,15 @@ def unixbench_medians(summary: pd.DataFrame):
                  **{f"{one}_index": figures.name(one) for one in _tests(summary)}}, label="indices")
 
 
+def unixbench_twins(summary: pd.DataFrame):
+    """Table of the median ratios of a second server of the same release to the first, tested in the same pairs."""
+    return figures.median_table(
+        summary[summary["place"] == "vm"] if len(summary) else summary, by={"release": "Release"},
+        metrics={f"twin_{one}_ratio": figures.name(one.removesuffix("_index"))
+                 for one in ("index", *(f"{test}_index" for test in _tests(summary)))},
+        label="a server beside one of the same release")
+
+
 def _tests(summary) -> list[str]:
     return [column.removesuffix("_index") for column in summary if column.endswith("_index")]
 

@@ -1,7 +1,9 @@
 """Check the parameters of the cloud report's notebook."""
 
 from labbook.errors import InputError
+from labbook.papers.cloud_platforms.boot import UNTIL
 from labbook.papers.cloud_platforms.experiments import FLAVOR_BY_CORES
+from labbook.papers.cloud_platforms.platforms import STARTS
 from labbook.systems.cloud.model import PAPER_FLAVORS
 from labbook.systems.openstack.guest import SIZES_GB
 from labbook.systems.openstack.lab_cloud import OpenStack
@@ -13,13 +15,14 @@ FLAVORS = [one.name for one in PAPER_FLAVORS]
 CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
 
 
-def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict]) -> None:
+def check(experiments, releases: list, cache_mode: str, starts: str, groups: dict[str, dict]) -> None:
     """InputError for a value that cannot be measured. `groups`: {experiment: its parameters}."""
     _one_of("cache_mode", cache_mode, CACHE_MODES)
+    _one_of("starts", starts, STARTS)
     known = sorted({*releases, "older", "newer"})
     allowed = {
         "functions": {"function": list(FUNCTIONS), "releases": known, "vm": FLAVORS, "large": FLAVORS},
-        "boot": {"vm": FLAVORS, **({} if experiments.own else {"image_gb": list(SIZES_GB)})},
+        "boot": {"vm": FLAVORS, "until": UNTIL, **({} if experiments.own else {"image_gb": list(SIZES_GB)})},
         "unixbench": {"place": ["vm", "node"], "copies": ["one", "all"], "cores": list(FLAVOR_BY_CORES)},
         "disk": {"volume": ["local", "network", "node"], "vm": FLAVORS},
         "caching": {"cache_mode": CACHE_MODES},
@@ -30,9 +33,12 @@ def check(experiments, releases: list, cache_mode: str, groups: dict[str, dict])
     for group, entries in allowed.items():
         for name, values in entries.items():
             _one_of(f"{group}.{name}", groups[group][name], values)
-    if groups["disk"]["files"] < 1:
-        raise InputError(f"{groups['disk']['files']} is less than 1", key="disk.files",
-                         allowed="1 or more, in units of 1024 files")
+    if groups["disk"]["files"] < 0:
+        raise InputError(f"{groups['disk']['files']} is less than 0", key="disk.files",
+                         allowed="0 or more, in units of 1024 files")
+    for group in ("boot", "unixbench", "disk", "shapes"):
+        if groups[group]["pairs"] < 1:
+            raise InputError(f"{groups[group]['pairs']} pairs", key=f"{group}.pairs", allowed="1 or more")
     if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (
             groups["unixbench"]["share_of_time"] != 1):
         raise InputError(f"{groups['unixbench']['share_of_time']} is not 1",

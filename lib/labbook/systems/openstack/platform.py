@@ -123,6 +123,7 @@ class Platform:
             self.database.process.kill()
         self.broker.end_epmd()
         self.hypervisor.down()
+        self.host.run(f"hostname {self.host.name}")
         self.database.destroy()
         for host in self._hosts():
             host.run(f"rm -rf --one-file-system {shlex.quote(str(self._home(host)))} processes/openstack-*",
@@ -148,6 +149,8 @@ class Platform:
 
     def _deployed(self, host) -> config.Layout:
         layout = self._layout(host, python_on(host, self.release, self._home(host)))
+        if host is self.host:       # by which libvirt and so Nova know it, whatever the host's name in the lab
+            host.run(f"hostname {layout.node}")
         put_files(host, self.release, layout, self.secrets)
         return layout
 

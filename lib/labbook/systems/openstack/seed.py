@@ -70,7 +70,7 @@ def databases(platform, guest) -> Seed:
     versions = host.run(f"{MARIADBD} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
                         "grep -E 'nova|keystone|glance|neutron|cinder|placement'; true").stdout
     recipe = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
-            guest.name, platform.secrets.digest, str(platform.layout.home), host.name)
+            guest.name, platform.secrets.digest, str(platform.layout.home))
     digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:10]
     return Seed(build_once(f"openstack-{platform.release.name}-{digest}",
                      lambda folder: _fill(folder, platform, guest)))

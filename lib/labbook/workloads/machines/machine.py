@@ -2,8 +2,8 @@
 
 import shlex
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from labbook.errors import LabbookError, LabError, SystemFailure
@@ -32,7 +32,8 @@ class Machine:
     `key` (a private key) and `known_hosts` are files on `via`. Without known_hosts any host key is
     accepted: only where nobody but the machine can answer, as in a local lab. `data`: its address for messages, where that is not
     `address`. `folder`: where the benchmarks' programs lie, and where they write by default; it must
-    be the same on machines that run one program together.
+    be the same on machines that run one program together. `socket`: file on `via` of a connection that is
+    held open, with %h for the address; without one each command makes its own.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Machine:
     known_hosts: str = ""
     data: str = ""
     folder: str = "/opt/labbook"
+    socket: str = ""
 
     @classmethod
     def of(cls, host: Host, via: Host | None = None) -> "Machine":
@@ -74,7 +76,23 @@ class Machine:
         known = (("StrictHostKeyChecking=yes", f"UserKnownHostsFile={self.known_hosts}")
                  if self.known_hosts else ANY_HOST_KEY)
         words = ["-F", "/dev/null", "-i", self.key, "-l", self.user]
+        words += ["-S", self.socket] if self.socket else []
         return words + [word for option in (*OPTIONS, *known) for word in ("-o", option)]
+
+    @contextmanager
+    def held(self):
+        """A context with the same machine over one connection that stays open: an emulated guest takes a
+        second for each new one. LabError when it cannot be reached."""
+        if self.here:
+            yield self
+            return
+        one = replace(self, socket=f"{self.key}-%h")
+        way = shlex.join([*one.ssh_options(), self.address])
+        self.via.run(f"ssh -M -N -f {way} < /dev/null > /dev/null 2>&1", timeout=ASK_SECONDS)
+        try:
+            yield one
+        finally:
+            self.via.run(f"ssh -O exit {way} 2> /dev/null", check=False)
 
     def line(self, command: str, seconds: float | None = None) -> str:
         """The shell line for `via` that runs a shell command on the machine. After `seconds` ssh is

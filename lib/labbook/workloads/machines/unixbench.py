@@ -31,6 +31,7 @@ PACKAGES = ("gcc", "libc6-dev")
 MOST_COPIES, MOST_PASSES = 64, 10
 OTHER_SECONDS = 300     # for what is not measured: files, the scripts' last rounds on emulated guests
 SLOWDOWN = 1.5          # how much longer than their nominal time all tests may take
+COLUMNS = ["test", "number", "score", "took_s"]
 NUMBER = r"\s+([0-9]+(?:\.[0-9]+)?)"
 
 
@@ -114,8 +115,29 @@ def unixbench_style(machine, *, copies: int, passes: int = 10, share_of_time: fl
         rows = passes_of(output, passes)
         scores = {test.name: score([row["score"] for row in rows if row["test"] == test.name])
                   for test in TESTS}
-    rows = pd.DataFrame(rows, columns=["test", "number", "score", "took_s"])
+    rows = pd.DataFrame(rows, columns=COLUMNS)
     return Load(rows, metrics(scores) | {"suite": UPSTREAM if programs else STYLE}, started)
+
+
+def one_pass(machine, test: Test, *, copies: int, share_of_time: float) -> dict:
+    """A row of `Load.rows`: one pass of one test, in seconds; for machines that are tested in turn. See
+    `unixbench_style`."""
+    _check(copies, 1, share_of_time, "")
+    line = shlex.join([str(PurePosixPath(machine.folder) / FOLDER / PROGRAM), test.name,
+                       f"{test.seconds * share_of_time:g}", str(copies)])
+    scratch = str(PurePosixPath(machine.folder) / FOLDER / "scratch")
+    output = machine.run(f"export LC_ALL=C; mkdir -p {scratch} && cd {scratch} && {line}",
+                         timeout=OTHER_SECONDS + SLOWDOWN * test.seconds).stdout
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    if not lines:
+        raise SystemFailure(f"{STYLE}: no pass of {test.name}", log=output[-2000:])
+    return _row(test, 0, json.loads(lines[-1]))
+
+
+def load_of(rows: list[dict], started: float) -> Load:
+    """The Load of one pass of each test."""
+    scores = {row["test"]: row["score"] for row in rows}
+    return Load(pd.DataFrame(rows, columns=COLUMNS), metrics(scores) | {"suite": STYLE}, started)
 
 
 def command(program: str, copies: int, passes: int, share: float) -> str:
@@ -142,9 +164,12 @@ def passes_of(output: str, passes: int) -> list[dict]:
         mine = [each for each in results if each["test"] == test.name]
         if len(mine) != test.passes(passes):
             raise SystemFailure(f"{STYLE}: {len(mine)} passes of {test.name}", log=output[-2000:])
-        rows += [{"test": test.name, "number": number, "score": test.rate(each),
-                  "took_s": max(each["took_s"])} for number, each in enumerate(mine)]
+        rows += [_row(test, number, each) for number, each in enumerate(mine)]
     return rows
+
+
+def _row(test, number, result) -> dict:
+    return {"test": test.name, "number": number, "score": test.rate(result), "took_s": max(result["took_s"])}
 
 
 def _check(copies, passes, share, programs):

@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from copy import deepcopy
 from types import SimpleNamespace
 
@@ -9,14 +10,16 @@ from labbook import paths
 from labbook.errors import InputError
 from labbook.papers.cloud_platforms import experiments, figures, parameters
 from labbook.papers.cloud_platforms.experiments import Experiments
+from labbook.papers.cloud_platforms.platforms import Bed
+from labbook.papers.cloud_platforms.turns import Tested
 
 GROUPS = {
     "functions": dict(function=["quota"], releases=["newer"], vm="m1.small", large="m1.large"),
-    "boot": dict(vm="m1.small", image_gb=[0.5]),
-    "unixbench": dict(repeats=1, place=["vm", "node"], cores=[1, 4], copies=["one", "all"], share_of_time=0.1),
-    "disk": dict(volume=["local"], vm="m1.small", files=1),
+    "boot": dict(vm="m1.small", image_gb=[0.5], until="ssh", pairs=1),
+    "unixbench": dict(repeats=1, pairs=2, place=["vm", "node"], cores=[1, 4], copies=["one", "all"], share_of_time=0.1),
+    "disk": dict(volume=["local"], vm="m1.small", files=1, pairs=1),
     "caching": dict(cache_mode=["none"]),
-    "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2),
+    "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2),
     "swapping": dict(size="A"),
 }
 
@@ -44,8 +47,12 @@ class Cloud:
         return self._facts
 
 
-def bed_of(cloud, *machines):
-    return SimpleNamespace(cloud=cloud, standing=[SimpleNamespace(host=name) for name in machines])
+def servers_on(cloud, *machines, cores=None):
+    """A Tested of servers on these machines of the cloud, whose platform is on a host with these cores."""
+    servers = [SimpleNamespace(host=name, id=f"id-{i}") for i, name in enumerate(machines)]
+    hosts = [SimpleNamespace(name="cloud", cores=cores)] if cores else []
+    bed = Bed(SimpleNamespace(cloud=cloud, standing=servers, clear=lambda: None), None, None, hosts)
+    return Tested(bed, servers)
 
 
 def test_an_unknown_release_is_refused_before_a_lab():
@@ -59,7 +66,9 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("functions", dict(function=["quota", "fly"]), "functions.function"),
     ("boot", dict(image_gb=[3]), "boot.image_gb"),
     ("unixbench", dict(cores=[3]), "unixbench.cores"),
-    ("disk", dict(files=0), "disk.files"),
+    ("disk", dict(files=-1), "disk.files"),
+    ("boot", dict(until="login"), "boot.until"),
+    ("shapes", dict(pairs=0), "shapes.pairs"),
     ("caching", dict(cache_mode=["sometimes"]), "caching.cache_mode"),
     ("shapes", dict(kernel=["lu"]), "shapes.kernel"),       # in NASA's build only
     ("shapes", dict(vm_cores=[1, 4], ranks=2), "shapes.ranks"),
@@ -67,16 +76,16 @@ def test_an_unknown_release_is_refused_before_a_lab():
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):
     with pytest.raises(InputError) as refused:
-        parameters.check(measure, ["older", "newer"], "none", changed(group, **entries))
+        parameters.check(measure, ["older", "newer"], "none", "one", changed(group, **entries))
     assert refused.value.key == key
 
 
 def test_the_users_own_builds_have_more_kernels_and_their_own_time(measure):
     measure.programs = {"npb": "/opt/npb", "unixbench": "/opt/unixbench"}
-    parameters.check(measure, ["newer"], "none", changed("shapes", kernel=["lu"]) | {
+    parameters.check(measure, ["newer"], "none", "one", changed("shapes", kernel=["lu"]) | {
         "unixbench": GROUPS["unixbench"] | dict(share_of_time=1)})
     with pytest.raises(InputError) as refused:
-        parameters.check(measure, ["newer"], "none", GROUPS)
+        parameters.check(measure, ["newer"], "none", "one", GROUPS)
     assert refused.value.key == "unixbench.share_of_time"
 
 
@@ -103,7 +112,7 @@ def test_sp_and_bt_take_square_numbers_of_processes(kernel, processes, impossibl
 
 def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
     cloud = Cloud(cores=2, accelerated=False, own_plumbing=False, platform="OpenStack")
-    metrics, facts = experiments.platform_metrics(bed_of(cloud, "a", "b", "a"), vcpus=4)
+    metrics, facts = experiments.platform_metrics(servers_on(cloud, "a", "b", "a"), vcpus=4)
     assert (metrics["accelerated"], metrics["own_plumbing"]) == (0.0, 0.0)
     assert (metrics["cores_per_vcpu"], metrics["compute_machines"]) == (0.5, 2.0)
     assert metrics["platform"] == "OpenStack" and metrics["guest"] == "not reported"
@@ -111,37 +120,74 @@ def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
 
 
 def test_a_cloud_that_does_not_tell_is_taken_to_have_what_claims_need_but_machines():
-    metrics, _ = experiments.platform_metrics(bed_of(Cloud()), vcpus=4)
+    metrics, _ = experiments.platform_metrics(servers_on(Cloud()), vcpus=4)
     assert (metrics["accelerated"], metrics["cores_per_vcpu"], metrics["compute_machines"]) == (1, 1, 1)
+
+
+def test_pinned_servers_have_the_cores_that_they_are_pinned_to():
+    tested = servers_on(Cloud(cores=2), "a", cores=[4, 5])
+    for pinned, own, each in ((True, 1.0, 0.5), (False, 0.0, 1.0)):
+        metrics, _ = experiments.platform_metrics(tested, vcpus=2, pinned=pinned)
+        assert (metrics["own_cores"], metrics["cores_per_vcpu"], metrics["machine_cores"]) == (own, each, 2.0)
 
 
 def test_one_core_servers_are_of_the_clouds_own_type_where_it_names_one():
     made = []
     cloud = SimpleNamespace(own=None, make_flavor=lambda flavor: made.append(flavor) or "made",
                             flavor=lambda name: name)
-    bed = SimpleNamespace(cloud=cloud, flavor=SimpleNamespace(disk_gb=2))
-    assert experiments.one_core(bed, 1800) == "made"
-    assert (made[0].cores, made[0].memory_mb, made[0].disk_gb) == (1, 1800, 2)
+    testbed = SimpleNamespace(cloud=cloud, flavor=SimpleNamespace(disk_gb=2))
+    bed = Bed(testbed, None, None, [])
+    assert experiments.one_core(bed, 1800) == experiments.one_core(bed, 1800) == "made"
+    assert [(one.cores, one.memory_mb, one.disk_gb) for one in made] == [(1, 1800, 2)]     # made once
     cloud.own = SimpleNamespace(flavors={"scaling": "t.tiny"})
-    assert experiments.one_core(bed, 1800) == "scaling"
+    assert experiments.one_core(Bed(testbed, None, None, []), 1800) == "scaling"
 
 
-def test_a_kernel_is_recorded_with_where_it_ran(measure, monkeypatch):
-    machine = SimpleNamespace(via=SimpleNamespace(run=lambda words: SimpleNamespace(stdout="mpirun 4.1\n")))
-    bed = bed_of(Cloud(cores=2), "a", "a")
-    bed.reach, bed.only, bed.flavor = (lambda server: machine), (lambda n, flavor: None), "m1.small"
-    monkeypatch.setattr(measure, "_testbed", lambda attempt, vm: bed)
+def test_releases_that_are_not_asked_for_are_arms_that_are_left_out(measure):
+    pair = measure.in_pairs("release", ["newer"])
+    assert pair["paired"] == {"release": ["newer", "older"]}
+    hosts = pair["hosts"].values()
+    assert [len(names) for names in hosts] == [2, 2] and not set.intersection(*map(set, hosts))
+    left_out = measure.others(["older", "newer"], ["newer"], but=lambda one: one.kernel == "sp")
+    found = [left_out(point(release=release, kernel=kernel)) for release, kernel in (
+        ("older", "cg"), ("newer", "cg"), ("newer", "sp"))]
+    assert found == [True, False, True]
+
+
+def test_a_kernel_is_recorded_of_both_releases_with_where_it_ran(measure, monkeypatch):
+    via = SimpleNamespace(run=lambda words: SimpleNamespace(stdout="mpirun 4.1\n"))
+    arms, ran = {release: servers_on(Cloud(cores=2, platform=release), "a", "a") for release in ("older", "newer")}, []
+    for tested in arms.values():
+        bed = tested.bed.testbed
+        bed.reach, bed.only, bed.flavor = (lambda server: Held(via)), (lambda n, flavor: None), "m1.small"
+    measure.platforms = SimpleNamespace(beds=lambda attempt, names, **types: {
+        name: arms[name].bed for name in names if types == {"vm": "m1.small"}})
     monkeypatch.setattr(experiments, "equipped", lambda machines, benchmark, program: machines)
     monkeypatch.setattr(experiments.nas, "facts", lambda via: {"npb_compiler": "gcc 12"})
-    ran = []
     monkeypatch.setattr(experiments.nas, "npb", lambda machines, **how: ran.append(how) or SimpleNamespace(
-        rows=pd.DataFrame({"seconds": [1.0]}), metrics={"seconds": 1.0, "verified": 1}))
-    one = point("shapes", release="newer", vm_cores=1, ranks=2, kernel="cg", size="S", seconds_at_most=60)
+        rows=pd.DataFrame({"seconds": [1.0]}), metrics={"seconds": float(len(ran)), "verified": 1}))
+    one = point("shapes", paired={"release": ["older", "newer"]}, vm_cores=1, ranks=2, kernel="cg", size="S",
+                seconds_at_most=60, pairs=2, pinned=False, starts="one", cache_mode="none")
+    measure.study.hosts = {"older": ["cloud"], "newer": ["cloud2"]}
     measure.shapes(measure.study.experiment(one))
     recorded, = measure.study.recorded
-    assert ran == [dict(kernel="cg", size="S", ranks=2, programs="", seconds_at_most=60)]
-    assert recorded["metrics"]["most_on_a_machine"] == 2 and recorded["metrics"]["cores_per_vcpu"] == 1
-    assert (recorded["metrics"]["mpi"], recorded["facts"]["npb_compiler"]) == ("mpirun 4.1", "gcc 12")
+    assert ran == [dict(kernel="cg", size="S", ranks=2, programs="", seconds_at_most=60)] * 6     # two to warm up
+    assert sorted(one.metrics["seconds"] for one in recorded["slices"]) == [3, 4, 5, 6]
+    for release, metrics in recorded["arm_metrics"].items():
+        assert metrics["most_on_a_machine"] == 2 and metrics["cores_per_vcpu"] == 1
+        assert (metrics["platform"], metrics["mpi"], metrics["compiler"]) == (release, "mpirun 4.1", "gcc 12")
+    assert recorded["facts"]["newer"]["npb_compiler"] == "gcc 12"
+
+
+class Held:
+    """A machine whose connection can be held open."""
+
+    def __init__(self, via):
+        self.via = via
+
+    @contextmanager
+    def held(self):
+        yield self
 
 
 def test_facts_are_each_named_once_by_release():

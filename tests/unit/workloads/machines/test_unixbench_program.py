@@ -144,9 +144,9 @@ def test_processes_are_made_as_often_as_reported(counted, test, at_once):
     assert max(call["forks"] for call in calls) == at_once * told["counts"][0]
 
 
-def test_a_system_call_is_one(counted):
+def test_five_system_calls_count_as_one(counted):
     told, _, calls = counted("syscall")
-    assert max(call["calls"] for call in calls) == told["counts"][0]
+    assert 0 <= max(call["calls"] for call in calls) - 5 * told["counts"][0] < 5
 
 
 @pytest.mark.parametrize("test, size, blocks", [

@@ -1,5 +1,6 @@
 /* A message to and fro between the first process and the last one, the others waiting: latency by one of a
    byte, bandwidth by one of a mebibyte. Each round trip is timed, since a median says more than a mean. */
+#define SPINS                               /* while it waits: a sleep would be longer than a message */
 #include "common.h"
 
 #define LONG (1 << 20)

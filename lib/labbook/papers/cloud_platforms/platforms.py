@@ -1,0 +1,117 @@
+"""Which platforms are up: one for each arm, on hosts of its own, for one repeat or for all of a study.
+
+An arm is a release, or a cache mode of one release. `starts` of a point says how long its platform lives:
+`each` repeat has one that has just come up, or `one` start serves all repeats and experiments of a lab.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from labbook.lab import LabDescription
+from labbook.systems.cloud.user_cloud import own_cloud
+from labbook.systems.cluster import in_parallel
+from labbook.systems.openstack.lab_cloud import OpenStack
+from labbook.workloads.clouds.guests import Guests
+from labbook.workloads.clouds.testbed import Testbed
+
+STARTS = ("one", "each")
+HOSTED = "cloud"        # the role of a host that runs a platform
+
+
+@dataclass
+class Bed:
+    """The testbed of one platform in a `lab`. `via`: the host from which its servers are reached; `hosts`: the
+    lab's hosts that run it, none of a user's own cloud. A `kept` one outlives the block that asked for it.
+    `mounted`: the id of the server that has a volume; `types`: server types that were made, by MB of memory."""
+
+    testbed: Testbed
+    lab: Any
+    via: Any
+    hosts: list
+    config: tuple = ()
+    kept: bool = False
+    mounted: str = ""
+    types: dict = field(default_factory=dict)
+
+    def destroy(self) -> None:
+        if not self.kept:
+            self.testbed.destroy()
+
+
+def host_sets(description: LabDescription, arms: list) -> dict:
+    """{arm: names of the hosts of its platform}, in turn those of the systems in lab.yml."""
+    sets = [list(system["hosts"]) for system in description.systems]
+    return {arm: sets[i % len(sets)] for i, arm in enumerate(arms)}
+
+
+class Platforms:
+    """The platforms of a study's lab. description: of lab.yml, which has the releases' settings."""
+
+    def __init__(self, description: LabDescription):
+        self._description, self._lab, self._kept, self._lock = description, None, [], threading.Lock()
+
+    def beds(self, attempt, arms, **types) -> dict:
+        """{arm: its Bed} of arms of the attempt's point that are to be up at once; `types` as of `bed`."""
+        point, hosts = attempt.point, {arm: attempt.hosts(arm) for arm in arms}
+
+        def make(lab, arm):
+            return self.bed(lab, point.of(arm), hosts[arm], alone=not attempt.at_once, **types)
+
+        if attempt.at_once:
+            return dict(zip(arms, attempt.setup(lambda lab: in_parallel(arms, lambda arm: make(lab, arm)))))
+        return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm), arm=arm) for arm in arms}
+
+    def bed(self, lab, point, hosts: list[str], *, alone: bool = False, **types) -> Bed:
+        """The bed of the point's release, cache mode and memory: one that is kept, or a new one on these hosts.
+
+        alone: no other platform is up beside it. types: see `_set`.
+        """
+        config = (point.release, point.cache_mode, point.params.get("memory"))
+        for other in self._to_end(lab, config, hosts, alone, fresh=point.starts == "each"):
+            other.testbed.destroy()
+        found = next((bed for bed in self._kept if bed.config == config), None)
+        if found is None:
+            found = self._made(lab, point, hosts, config)
+            if found.kept:
+                with self._lock:
+                    self._kept.append(found)
+        return _set(found, **types)
+
+    def _to_end(self, lab, config, hosts, alone, fresh) -> list[Bed]:
+        """The kept beds that are in the way of this one; they are kept no longer."""
+        with self._lock:
+            if lab is not self._lab:        # the former lab took its platforms with it
+                self._lab, self._kept = lab, []
+            in_the_way = [bed for bed in self._kept if (fresh or bed.config != config) and (
+                alone or {host.name for host in bed.hosts} & set(hosts))]
+            self._kept = [bed for bed in self._kept if bed not in in_the_way]
+            return in_the_way
+
+    def _made(self, lab, point, hosts, config) -> Bed:
+        if point.release in lab.clouds:
+            cloud, via, its = own_cloud(lab, point.release), lab.role("client")[0], []
+        else:
+            its = [lab.host(name) for name in hosts]
+            _, settings = self._description.system(point.release)
+            cloud = OpenStack(its, **settings, cache_mode=point.cache_mode).up().cloud
+            via = next(host for host in its if host.role == HOSTED)
+        path, public = ssh_key(via)
+        testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public), Guests(cloud, via, path).reach, via.dial)
+        return Bed(testbed, lab, via, its, config, kept=point.starts == "one")
+
+
+def _set(bed: Bed, vm: str, large: str | None = None, seconds: float | None = None) -> Bed:
+    """The bed, whose servers are from now on of the type `vm`, or `large`, and may take so long to boot."""
+    testbed = bed.testbed
+    testbed.flavor = testbed.cloud.flavor(vm)
+    testbed.large = large and testbed.cloud.flavor(large)
+    testbed.seconds = Testbed.seconds if seconds is None else seconds
+    return bed
+
+
+def ssh_key(via) -> tuple[str, str]:
+    """Path on `via` of the private key by which it reaches servers (made once), and the public key."""
+    path = via.root / "servers" / "key"
+    via.run(f"mkdir -p {path.parent} && test -f {path} || ssh-keygen -q -t ed25519 -N '' -f {path}")
+    return str(path), via.run(f"cat {path}.pub").stdout
