@@ -76,17 +76,21 @@ def boot_times(summary: pd.DataFrame):
 
 
 def boot_parts(summary: pd.DataFrame):
-    """Stacked bars of each setting's time: the call, until all run, until all answer on ssh."""
+    """Stacked bars of each setting's time: the call, until the hypervisor has started all (disks are copied and
+    plugged until then), until all are reported as running, until all answer on ssh (as far as that was waited for)."""
     parts = summary.copy()
     if len(parts):
-        parts["to_running_s"] = parts["all_running_s"] - parts["returned_s"]
+        parts["to_launched_s"] = (parts["all_launched_s"] - parts["returned_s"]).clip(lower=0).fillna(0)
+        parts["to_running_s"] = parts["all_running_s"] - parts["returned_s"] - parts["to_launched_s"]
         parts["to_ssh_s"] = parts["all_ssh_s"] - parts["all_running_s"]
         parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" for r, gb, n in
                         zip(parts["release"], parts["image_gb"], parts["at_once"])]
+    shown = {"returned_s": "the call", "to_launched_s": "until started", "to_running_s": "until reported",
+             "to_ssh_s": "until ssh"}
+    if len(parts) and parts["to_ssh_s"].isna().all():
+        del shown["to_ssh_s"]
     return figures.stacked_bars(parts, y="arm", label="time from the call, s",
-                              note="By release, image and number at once",
-                              parts={"returned_s": "the call", "to_running_s": "until running",
-                                     "to_ssh_s": "until ssh"})
+                              note="By release, image and number at once", parts=shown)
 
 
 def boot_medians(summary: pd.DataFrame):
@@ -148,6 +152,16 @@ def disk_table(printed: pd.DataFrame, fields: list[str], summary: pd.DataFrame):
     ours = summary.melt(["release", "volume", "repeat"], fields, "what", "rate") if len(summary) else summary
     return figures.paper_vs_measured(theirs, ours, by={"volume": "Disk", "what": "Measured"}, arm="release",
                           metric="rate", unit="a second", label="table 10 beside ours")
+
+
+def disk_cpu(summary: pd.DataFrame):
+    """Table of medians of the share of a processor that each test of the disk took: bonnie++'s %CP."""
+    phases = [column.removesuffix("_cpu_percent") for column in summary if column.endswith("_cpu_percent")]
+    titles = {phase: f"{phase}_kib_per_s" if f"{phase}_kib_per_s" in summary else f"{phase}_per_s" for phase in phases}
+    return figures.median_table(
+        summary, by={"volume": "Disk", "release": "Release"},
+        metrics={f"{phase}_cpu_percent": figures.name(titles[phase]) for phase in phases},
+        label="the processor's share, %CP", caption="Percent of a processor (%CP): medians of the repeats.")
 
 
 def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], servers: str):
