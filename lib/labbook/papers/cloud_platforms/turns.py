@@ -32,19 +32,29 @@ def measure(attempt, platforms, types: dict, prepare, visit, after, warm=None):
     """(slices with their rows and metrics, {arm: what `after(tested, point)` returned}) of the attempt's point.
 
     types: as of Platforms.bed. prepare(bed, point) -> Tested, of each arm at the same time, before the first
-    visit. visit(tested, point): see above. warm: the same, once of each arm before all, and thrown away.
+    visit. visit(tested, point): see above. warm: the same, of each arm before all, and thrown away; once, where
+    the same servers are tested in later repeats, too.
     """
     point, slices, found = attempt.point, attempt.slices(attempt.point.pairs), {}
     for arms, of_group in grouped(slices, attempt.at_once):
         beds = platforms.beds(attempt, arms, **types)
         own = dict(zip(arms, in_parallel(arms, lambda arm: prepare(beds[arm], point.of(arm)))))
         with pinning(point, beds) as pin, held(own):
-            if warm is not None:
+            if warm is not None and _are_new(beds, own):
                 in_turn({arm: warm(own[arm], point.of(arm)) for arm in arms}, lambda arm: pin(own[arm]))
             for _, pair in groupby(of_group, key=lambda one: one.number):
                 _pair(list(pair), own, visit, pin)
         found |= {arm: after(own[arm], point.of(arm)) for arm in arms}
     return slices, found
+
+
+def _are_new(beds, tested) -> bool:
+    """Whether the servers of any arm are others than those that were tested last on its bed."""
+    ids = {arm: [server.id for server in one.servers] for arm, one in tested.items()}
+    are_new = any(not ids[arm] or bed.warm != ids[arm] for arm, bed in beds.items())
+    for arm, bed in beds.items():
+        bed.warm = ids[arm]
+    return are_new
 
 
 def grouped(slices, at_once: bool):

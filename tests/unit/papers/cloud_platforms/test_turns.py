@@ -78,6 +78,17 @@ def test_what_warms_up_is_in_no_slice():
     assert sorted(one.metrics["index"] for one in slices) == [1, 2, 3, 4]
 
 
+def test_servers_that_were_tested_before_are_warm():
+    beds = {arm: Bed(None, None, None, []) for arm in RELEASES}
+
+    def are_new(older, newer):
+        return turns._are_new(beds, {arm: Tested(servers=[SimpleNamespace(id=one) for one in ids])
+                                     for arm, ids in (("older", older), ("newer", newer))})
+
+    assert [are_new("a", "b"), are_new("a", "b"), are_new("a", "c"), are_new("a", "c")] == [True, False, True, False]
+    assert are_new("", "c")      # machines that are no servers
+
+
 def test_a_twin_has_its_own_visits_and_is_told_beside_its_arm_only():
     visit = Steps(3)
     slices, *_ = measured(visit, pairs=1, twin=True)
