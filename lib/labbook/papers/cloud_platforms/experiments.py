@@ -208,6 +208,7 @@ class Experiments:
     def _measure(self, experiment, prepare, visit, *, warm=None, types=None, vcpus=lambda point: 1,
                  more=lambda tested, point: ({}, {})) -> None:
         """Measure each point's arms in turn; see turns.measure. more(tested, point): further metrics and facts."""
+        everyone = list(dict.fromkeys(arm for point in experiment.points() for arm in point.arm_values))
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 def after(tested, point):
@@ -215,7 +216,7 @@ class Experiments:
                     further = more(tested, point)
                     return metrics | further[0], facts | further[1]
 
-                slices, found = turns.measure(attempt, self.platforms, types(point) if types else {
+                slices, found = turns.measure(attempt, self.platforms, everyone, types(point) if types else {
                     "vm": FLAVOR_BY_CORES[1]}, prepare, visit, after, warm)
                 attempt.record_slices(slices, arm_metrics={arm: metrics for arm, (metrics, _) in found.items()},
                                       facts={str(arm): facts for arm, (_, facts) in found.items()})

@@ -53,15 +53,18 @@ class Platforms:
     def __init__(self, description: LabDescription):
         self._description, self._lab, self._kept, self._lock = description, None, [], threading.Lock()
 
-    def beds(self, attempt, arms, **types) -> dict:
-        """{arm: its Bed} of arms of the attempt's point that are to be up at once; `types` as of `bed`."""
-        point, hosts = attempt.point, {arm: attempt.hosts(arm) for arm in arms}
+    def beds(self, attempt, arms, everyone, **types) -> dict:
+        """{arm: its Bed} of arms of the attempt's point that are to be up at once; `types` as of `bed`.
 
+        everyone: all arms of the experiment, which are brought up together, since other points of the block
+        may have arms that this one leaves out.
+        """
         def make(lab, arm):
-            return self.bed(lab, point.of(arm), hosts[arm], alone=not attempt.at_once, **types)
+            return self.bed(lab, attempt.point.of(arm), attempt.hosts(arm), alone=not attempt.at_once, **types)
 
         if attempt.at_once:
-            return dict(zip(arms, attempt.setup(lambda lab: in_parallel(arms, lambda arm: make(lab, arm)))))
+            made = attempt.setup(lambda lab: in_parallel(everyone, lambda arm: make(lab, arm)))
+            return {arm: bed for arm, bed in zip(everyone, made) if arm in arms}
         return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm), arm=arm) for arm in arms}
 
     def bed(self, lab, point, hosts: list[str], *, alone: bool = False, **types) -> Bed:
@@ -99,7 +102,8 @@ class Platforms:
             cloud = OpenStack(its, **settings, cache_mode=point.cache_mode).up().cloud
             via = next(host for host in its if host.role == HOSTED)
         path, public = ssh_key(via)
-        testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public), Guests(cloud, via, path).reach, via.dial)
+        testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public),
+                          Guests(cloud, via, path).reach, via.dial)
         return Bed(testbed, lab, via, its, config, kept=point.starts == "one")
 
 

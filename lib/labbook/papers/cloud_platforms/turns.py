@@ -28,16 +28,16 @@ class Tested:
     __test__ = False    # no test of pytest's
 
 
-def measure(attempt, platforms, types: dict, prepare, visit, after, warm=None):
+def measure(attempt, platforms, everyone, types: dict, prepare, visit, after, warm=None):
     """(slices with their rows and metrics, {arm: what `after(tested, point)` returned}) of the attempt's point.
 
-    types: as of Platforms.bed. prepare(bed, point) -> Tested, of each arm at the same time, before the first
+    everyone, types: as of Platforms.beds. prepare(bed, point) -> Tested, of each arm at the same time, before the first
     visit. visit(tested, point): see above. warm: the same, of each arm before all, and thrown away; once, where
     the same servers are tested in later repeats, too.
     """
     point, slices, found = attempt.point, attempt.slices(attempt.point.pairs), {}
     for arms, of_group in grouped(slices, attempt.at_once):
-        beds = platforms.beds(attempt, arms, **types)
+        beds = platforms.beds(attempt, arms, everyone, **types)
         own = dict(zip(arms, in_parallel(arms, lambda arm: prepare(beds[arm], point.of(arm)))))
         with pinning(point, beds) as pin, held(own):
             if warm is not None and _are_new(beds, own):

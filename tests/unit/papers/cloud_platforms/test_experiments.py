@@ -160,7 +160,7 @@ def test_a_kernel_is_recorded_of_both_releases_with_where_it_ran(measure, monkey
     for tested in arms.values():
         bed = tested.bed.testbed
         bed.reach, bed.only, bed.flavor = (lambda server: Held(via)), (lambda n, flavor: None), "m1.small"
-    measure.platforms = SimpleNamespace(beds=lambda attempt, names, **types: {
+    measure.platforms = SimpleNamespace(beds=lambda attempt, names, everyone, **types: {
         name: arms[name].bed for name in names if types == {"vm": "m1.small"}})
     monkeypatch.setattr(experiments, "equipped", lambda machines, benchmark, program: machines)
     monkeypatch.setattr(experiments.nas, "facts", lambda via: {"npb_compiler": "gcc 12"})

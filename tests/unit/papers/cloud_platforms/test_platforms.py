@@ -109,7 +109,17 @@ def test_all_arms_that_are_asked_for_are_up(several, did, at_once):
     with study.attempt(one) as attempt:
         attempt.hosts = HOSTS.get
         for arms in (["older", "newer"],) if at_once else (["older"], ["newer"]):
-            beds = several.beds(attempt, arms, vm="m1.small")
+            beds = several.beds(attempt, arms, ["older", "newer"], vm="m1.small")
             assert list(beds) == arms
     assert {(verb, release) for verb, release, *_ in did} == {("up", "zed"), ("up", "2026.2")} | (
         set() if at_once else {("end", "zed")})
+
+
+def test_a_point_of_one_arm_has_that_arms_platform(several, did):
+    """Such as the bare node's, which is measured beside the newer release only."""
+    study = StandIn(Lab(), hosts=HOSTS)
+    one = point(paired={"release": ["newer"]}, starts="one", cache_mode="none")
+    with study.attempt(one) as attempt:
+        attempt.hosts = HOSTS.get
+        bed, = several.beds(attempt, ["newer"], ["older", "newer"], vm="m1.small").values()
+    assert bed.config[0] == "newer" and {release for _, release, *_ in did} == {"zed", "2026.2"}

@@ -44,7 +44,7 @@ def test_each_step_is_announced_before():
 def measured(visit, *, warm=None, at_once=True, pairs=2, twin=False, repeat=1):
     """(slices, what `after` returned, the order in which arms were made up) of a point of both releases."""
     study, made = StandIn("lab", hosts={"older": ["cloud"], "newer": ["cloud2"]}, at_once=at_once), []
-    platforms = SimpleNamespace(beds=lambda attempt, arms, **types: made.append((arms, types)) or {
+    platforms = SimpleNamespace(beds=lambda attempt, arms, everyone, **types: made.append((arms, types)) or {
         arm: Bed(None, None, None, []) for arm in arms})
 
     def prepare(bed, point):
@@ -55,7 +55,7 @@ def measured(visit, *, warm=None, at_once=True, pairs=2, twin=False, repeat=1):
         if not at_once:
             attempt.slices = lambda rounds: [SimpleNamespace(arm=arm, number=number, point=one.of(arm))
                                              for arm in RELEASES for number in range(1, rounds + 1)]
-        slices, found = turns.measure(attempt, platforms, {"vm": "m1.small"}, prepare, visit,
+        slices, found = turns.measure(attempt, platforms, RELEASES, {"vm": "m1.small"}, prepare, visit,
                                       lambda tested, point: point.release, warm)
     return slices, found, made
 
@@ -109,7 +109,8 @@ def test_slices_are_grouped_by_what_is_up():
     assert [(arms, len(group)) for arms, group in grouped(slices, True)] == [(["A", "B"], 4)]
 
 
-@pytest.mark.parametrize("others, found", [(None, {}), ({"index": 3.0, "suite": "x", "gone": 0.0}, {"twin_index_ratio": 1.5})])
+@pytest.mark.parametrize("others, found", [
+    (None, {}), ({"index": 3.0, "suite": "x", "gone": 0.0}, {"twin_index_ratio": 1.5})])
 def test_twins_are_compared_by_numbers_above_0(others, found):
     assert twin_ratios({"index": 2.0, "suite": "x", "gone": 1.0, "none": 0.0}, others) == found
 
@@ -137,7 +138,8 @@ def test_the_tested_servers_of_all_hosts_of_the_platforms_are_pinned(monkeypatch
 
     monkeypatch.setattr(turns, "pinned", pinned)
     hosts = {name: SimpleNamespace(name=name, cores=[0, 1]) for name in ("cloud", "store", "cloud2")}
-    beds = {"older": Bed(None, None, None, [hosts["cloud"], hosts["store"]]), "newer": Bed(None, None, None, [hosts["cloud2"]])}
+    beds = {arm: Bed(None, None, None, [hosts[name] for name in names])
+            for arm, names in (("older", ["cloud", "store"]), ("newer", ["cloud2"]))}
     with turns.pinning(point(pinned=True), beds) as pin:
         pin(Tested(servers=[SimpleNamespace(id="a"), SimpleNamespace(id="b")]))
     assert seen == [(["cloud", "store", "cloud2"], ["a", "b"])]
