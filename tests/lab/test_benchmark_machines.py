@@ -46,6 +46,18 @@ def test_what_takes_too_long_is_ended_in_the_guest(lab, guest):
     assert not left
 
 
+def test_a_connection_is_held_open_until_the_end(lab, guest):
+    masters = "pgrep -fx 'ssh .* -M .*|ssh -M .*' || true"
+    with guest.held() as held:
+        assert held.run("hostname").stdout.strip() == "node"
+        row = unixbench.one_pass(held, TESTS[0], copies=1, share_of_time=0.002)
+        assert row["score"] > 0 and lab.host("client").run(masters).stdout
+    until = time.monotonic() + 20
+    while (left := lab.host("client").run(masters).stdout) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left
+
+
 def test_a_guest_that_has_gone_is_an_error(guest):
     away = Machine("away", guest.via, "198.18.255.254", key=guest.key)
     with pytest.raises(LabError, match="away .* cannot be reached from client"):
