@@ -52,10 +52,13 @@ def _arguments():
 
 def compared(protocol, op, asked, file, rounds) -> None:
     """Keep a round after the other: CPU microseconds of a call by prepared calls and by the driver."""
+    row = f"{protocol}_{op}"
+    if not rounds.wanted(row):
+        return rounds.show(row)
     server, port = null_server(protocol, file)
     try:
-        rounds.in_turns(f"{protocol}_{op}", [lambda way=way: _one_process(protocol, op, way, port, asked)["cpu_us"]
-                                             for way in ("prepared", "driver")])
+        rounds.in_turns(row, [lambda way=way: _one_process(protocol, op, way, port, asked)["cpu_us"]
+                              for way in ("prepared", "driver")])
     finally:
         server.kill()
         server.wait()

@@ -28,6 +28,7 @@ def main():
         cloud = KeystoneCloud(hosts(lab, asked.nodes), segments=2).up()  # makes the seed if need be
         rounds = Rounds("cluster_up", asked, shared.versions("mariadb-server"), nodes=asked.nodes)
         rounds.in_turns("galera", [lambda: copied(cloud), lambda: by_sst(cloud)])
+        cloud.destroy()
         print(f"{asked.nodes} nodes and Keystone, copied: {timed(cloud.up):.2f} s")
 
 

@@ -54,7 +54,8 @@ def main():
             print(f"no-op run, studies: {len(names)}; {(again_s := timed(ours.run)):.2f} s")
             return shared.write(asked.json, first_s=first_s, again_s=again_s)
         for other in (Dvc(book, file), Snakemake(book, file)):
-            other.make()
+            if rounds.wanted(f"noop_{other.name}", f"resume_{other.name}"):
+                other.make()
             rounds.in_turns(f"noop_{other.name}", [lambda: timed(ours.run), lambda: timed(other.run)])
             rounds.in_turns(f"resume_{other.name}", [ours.resume, other.resume])
 

@@ -47,6 +47,10 @@ class Rounds:
         self._check(row)
         yield from range(len(self.of(row)), self.count)
 
+    def wanted(self, *rows: str) -> bool:
+        """Whether a round of any of these is still to be measured."""
+        return any(len(self.of(row)) < self.count for row in rows)
+
     def of(self, row: str) -> list:
         """The rounds that there are: [labbook's, the other's] each."""
         return self._rows.get(row, {}).get("rounds", [])

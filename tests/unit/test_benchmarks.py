@@ -55,6 +55,7 @@ def test_a_run_goes_on_where_the_last_one_ended(rounds, capsys):
     first = rounds()
     first.add("hosts_9", 1, 2)
     assert [*rounds().left("hosts_9")] == [1, 2]
+    assert rounds().wanted("hosts_9") and not rounds(1).wanted("hosts_9")
     again = rounds(2)
     again.in_turns("hosts_9", [lambda: 1, lambda: 4])
     assert again.of("hosts_9") == [[1, 2], [1, 4]]
