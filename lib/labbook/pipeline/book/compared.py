@@ -11,7 +11,7 @@ from labbook.checks import load_yaml
 from labbook.pipeline.book.board import raw
 
 FOLDER, ROWS = "benchmarks", "rows.yml"
-HEADS = ("", "labbook", "the other side", "times as good")
+HEADS = ("what is measured", "labbook", "the other side", "times as good")
 WIDTH, LABELS, LINE, MARGIN = 760, 390, 22, 12
 TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
 
