@@ -136,6 +136,10 @@ def _run(commands):
     run.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     run.add_argument("--environment", metavar="FILE", help="where labs run: this machine or your own hosts "
                      "(default: the notebook's, environments/local.yml)")
+    run.add_argument("--fleet", metavar="FILE", help="measure on the machines of this file at once, each in local labs "
+                     "of its own: the book's page Many machines")
+    run.add_argument("--cluster", metavar="PROFILE",
+                     help="the same on the engines of an ipyparallel cluster that is running")
     run.add_argument("--profile", default="quick", choices=("quick", "full"),
                      help="quick: minutes; full: data/papers/STUDY/full.yml (default: quick)")
     run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], dest="given",
@@ -316,6 +320,7 @@ def _machine(commands):
     doctor.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     doctor.add_argument("--environment", metavar="FILE", default=_LOCAL,
                         help=f"where labs would run (default: {_LOCAL})")
+    doctor.add_argument("--fleet", metavar="FILE", help="look at all machines of this fleet at once")
     doctor.add_argument("--profile", choices=("quick", "full"), default="quick",
                         help="whose data must find room on the disk (default: quick)")
     doctor.add_argument("-v", "--verbose", action="store_true", help="all that was looked at, and why")
@@ -323,6 +328,7 @@ def _machine(commands):
     install = _command(commands, "install", "lab:install",
                        "install what studies need")
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
+    install.add_argument("--fleet", metavar="FILE", help="prepare the machines of this fleet that allow it")
     install.add_argument("--tests", action="store_true", help="also what `make test` needs")
     install.add_argument("--benchmarks", action="store_true", help="also what `make benchmarks` needs")
 

@@ -28,9 +28,10 @@ PYTHON = "/usr/bin/python3"   # root's part needs nothing but Debian's
 
 
 @contextmanager
-def foreign_hosts(names, jump=None, sudo=True):
-    """Hosts, each reachable from the others on the data network, with one account, `op`."""
-    place = Place(list(names), jump, sudo)
+def foreign_hosts(names, jump=None, sudo=True, lent=()):
+    """Hosts, each reachable from the others on the data network, with one account, `op`. lent: folders of this
+    machine that they may read."""
+    place = Place(list(names), jump, sudo, lent)
     try:
         yield place
     finally:
@@ -40,7 +41,7 @@ def foreign_hosts(names, jump=None, sudo=True):
 class Place:
     """`addresses[host]`: {"control" or "inner": where its sshd is, "data": where it serves}."""
 
-    def __init__(self, names, jump, sudo):
+    def __init__(self, names, jump, sudo, lent=()):
         if not Path("/usr/bin/sudo").exists():
             pytest.fail("foreign hosts need the package sudo (labbook install --tests)")
         self.names, self.jump, self.user, self._pids = names, jump, USER, {}
@@ -51,7 +52,7 @@ class Place:
         self._keeper = subprocess.Popen([*SUDO, PYTHON, str(HERE / "foreign_keeper.py")],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
-            made = self._ask("make", hosts=nets, user=USER, sudo=sudo)
+            made = self._ask("make", hosts=nets, user=USER, sudo=sudo, lent=[str(path) for path in lent])
         except BaseException:
             self.close()
             raise

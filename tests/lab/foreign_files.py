@@ -1,5 +1,6 @@
 """What lies on a foreign host's disk before it boots, and its place in the control groups."""
 
+import contextlib
 import shutil
 import subprocess
 import uuid
@@ -156,6 +157,16 @@ def settle_cgroups(place: str, host: str) -> None:
 def _enable(folder: Path):
     given = (CGROUPS / "cgroup.controllers").read_text().split()
     (folder / "cgroup.subtree_control").write_text(" ".join(f"+{c}" for c in given))
+
+
+def thaw(place: str) -> None:
+    """A lab that was frozen when its host was killed: frozen processes do not end."""
+    for pattern in (f"*/foreign-{place}", f"foreign-{place}"):
+        for top in CGROUPS.glob(pattern):
+            for name, word in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+                for file in top.rglob(name):
+                    with contextlib.suppress(OSError):
+                        file.write_text(word)
 
 
 def remove_cgroups(place: str) -> bool:

@@ -1,8 +1,10 @@
-# Makes the place it runs in a host, and becomes its sshd: sh foreign_init.sh ROOT NAME
+# Makes the place it runs in a host, and becomes its sshd: sh foreign_init.sh ROOT NAME [FOLDER ...]
+# FOLDERs of this machine are lent to it, for reading only.
 # Its maker has it in namespaces of its own, plugs in its networks after "here", and says "go".
 set -e
 root=$1
 hostname "$2"
+shift 2
 mount --make-rprivate /
 mount --bind "$root" "$root"
 cd "$root"
@@ -21,6 +23,12 @@ over /var/lib/dpkg var/lib/dpkg
 mkdir -p "$root.over/local"
 mount --bind "$root.over/local" usr/local   # what this machine's user put there is not Debian's
 rm -f usr/sbin/policy-rc.d                  # nor is a rule that no package may start its service
+
+for lent in "$@"; do
+    mkdir -p "./$lent"
+    mount --bind "$lent" "./$lent"
+    mount -o remount,bind,ro "./$lent"
+done
 
 mount -t tmpfs -o mode=755,nosuid,nodev tmpfs run
 mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs tmp

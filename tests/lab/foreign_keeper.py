@@ -46,8 +46,10 @@ class Keeper:
     def __init__(self):
         self.booted, self.specs = {}, {}
 
-    def make(self, hosts: dict, user: str, sudo: bool) -> dict:
-        """`hosts`: the nets that each has an address in. Gives addresses and the driver's files."""
+    def make(self, hosts: dict, user: str, sudo: bool, lent=()) -> dict:
+        """`hosts`: the nets that each has an address in; `lent`: folders of this machine that they may read. Gives
+        addresses and the driver's files."""
+        self.lent = list(lent)
         STATE.mkdir(mode=0o700, exist_ok=True)
         with cleared_by_one():
             clear_leftovers()
@@ -99,7 +101,7 @@ class Keeper:
             spec["root"].with_suffix(".boot_id").write_text(files.new_boot_id())
             join = "".join(f"echo 0 > {place}/cgroup.procs; " for place in cgroups)
             apart = ("unshare --net --mount --uts --ipc --pid --cgroup --fork --kill-child=KILL "
-                     f"sh {INIT} {spec['root']} {name}")
+                     f"sh {INIT} {spec['root']} {name} {' '.join(self.lent)}")
             log = open(self.folder / f"{name}.log", "a")
             self.booted[name] = dying_with_us(
                 "sh", "-c", f"{join} exec {apart}", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -135,7 +137,7 @@ class Keeper:
     def halt(self, names: list[str]) -> dict:
         """As if their power was cut."""
         for name in names:
-            end(first_process(self.booted[name].pid))
+            end(first_process(self.booted[name].pid), self.id)
             self.booted.pop(name).wait(SECONDS)
         return {"pids": self.pids()}
 
@@ -188,7 +190,7 @@ def clear_leftovers():
             for line in pids.read_text().splitlines() if pids.exists() else ():
                 pid, started = map(int, line.split())
                 if start_time(pid) == started:
-                    end(pid)
+                    end(pid, folder.name)
             clear(folder)
 
 
@@ -210,9 +212,12 @@ def detach_disks(folder: Path):
             run("losetup", "--detach", loop["name"])
 
 
-def end(pid: int | None):
+def end(pid: int | None, place: str | None = None):
+    """Kill a process; of a host of a place, its labs may be frozen."""
     if pid is not None and (started := start_time(pid)):
         os.kill(pid, 9)
+        if place:
+            files.thaw(place)
         until(lambda: start_time(pid) != started, f"the end of {pid}")
 
 

@@ -17,11 +17,24 @@ def run(given) -> int:
         given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
         given.remeasure, _published(), given.seconds and time.time() + given.seconds,
         (given.claims or "all") if given.until_decided else None)
+    if given.fleet or given.cluster:
+        return _run_fleet(given, asked)
     if given.dry_run:
         from labbook.pipeline.running.plan import plan
 
         return plan(given.studies, asked, given.verbose)
     return run.run(given.studies, asked)
+
+
+def _run_fleet(given, asked) -> int:
+    from labbook.pipeline.fleet import run
+
+    if given.fleet and given.cluster:
+        raise InputError("goes not together with --fleet", key="--cluster", allowed="one of both")
+    if given.dry_run:
+        raise InputError("there is no dry run of a fleet", key="--dry-run", allowed=(
+            "without --fleet: what one machine would take; `labbook doctor --fleet FILE` looks at the machines"))
+    return run.run_fleet(given.studies, asked, given.fleet, given.cluster)
 
 
 def _check_asking(given) -> None:
@@ -59,9 +72,11 @@ def status(given) -> int:
     rows = status.write()
     labs, clouds = _labs(), _clouds()
     if given.json:
-        print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds}, indent=1, ensure_ascii=False))
+        print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds, "fleet": status.fleet()}, indent=1, ensure_ascii=False))
         return 0
     print(colour.words(status.table(rows), sys.stdout))
+    if fleet := status.fleet():
+        print(f"\n{status.fleet_table(fleet)}")
     for row in rows:
         if given.verbose and row["board"]:
             print(f"\n{row['study']}: " + "\n  ".join(asking.lines(row["board"])))

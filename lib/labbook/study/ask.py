@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from labbook.claims.selection import can_be_compared, is_tested, needs_point
 from labbook.errors import InputError
-from labbook.study import costs
+from labbook.study import costs, fleet
 from labbook.study.costs import MOST_REPEATS
 
 SHAPE = 'JSON such as {"claims": ["id"], "repeats": {"experiment": 6}, "page": false}'
@@ -85,12 +85,18 @@ def further(experiment, valid) -> list:
 
 
 def whole_repeats(experiment, entry: dict, rows: list[dict]) -> set:
-    """The repeats of which all points that a claim needs are among the rows of a summary."""
+    """The repeats of which all points that a claim needs are among the rows of a summary; of a fleet those that were
+    measured on one machine."""
     there = {row["point"] for row in rows}
     repeats = {row["repeat"] for row in rows}
     lacking = {point.repeat for point in experiment.planned(max(repeats, default=0))
                if point.key not in there and needs(entry, point)}
-    return repeats - lacking
+    return {one for one in repeats - lacking if not experiment.study.run.fleet or _of_one_machine(experiment, entry, one)}
+
+
+def _of_one_machine(experiment, entry, repeat: int) -> bool:
+    keys = [point.key for point in experiment.planned(repeat) if point.repeat == repeat and needs(entry, point)]
+    return fleet.of_one_machine(experiment.study, experiment, keys)
 
 
 def survey(study) -> dict:

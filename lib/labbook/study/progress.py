@@ -41,6 +41,10 @@ class Progress:
         self.counts[experiment] = [total - len(todo), total]
         self._report("plan", experiment, seconds=seconds, points=[p.label for p in todo])
 
+    def hand_out(self, experiment: str, found: dict) -> None:
+        """Report what of an experiment a fleet may measure; see labbook.study.fleet.to_hand_out."""
+        self._report("hand_out", experiment, hand_out=found)
+
     def arms(self, experiment: str, words: str) -> None:
         """Report how the paired arms of an experiment will be up."""
         self._report("arms", experiment, arms=words)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from labbook.atomic_files import make_folder, write_whole
 from labbook.claims.decisions import DECIDED
 from labbook.errors import InputError, LabbookError, Stopped
-from labbook.study import costs
+from labbook.study import costs, fleet
 from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
 from labbook.study.noise import Noise
@@ -30,7 +30,8 @@ class Run:
     Options are environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE (measure
     stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (list the
     remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing), LABBOOK_ASK
-    (measure a round of what claims need; see labbook.study.ask).
+    (measure a round of what claims need; see labbook.study.ask), LABBOOK_POINTS and LABBOOK_FLEET (of a machine
+    of a fleet and of who drives it; see labbook.study.fleet).
     """
 
     def __init__(self, study):
@@ -44,6 +45,7 @@ class Run:
         self.until = _epoch("LABBOOK_UNTIL")
         self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
         self.ask = Ask.of_environment(study.name, [entry["id"] for entry in study.claim_entries])
+        self.fleet, self.only = fleet.folder_of_environment(), fleet.points_of_environment()
         self.progress = Progress(study.name)
         self.paused, self.noise = False, Noise()
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
@@ -71,22 +73,29 @@ class Run:
         todo = [p for p in wanted if not self.is_valid(metas[p.key])]
         self._planned |= {p.key for p in todo}
         self.progress.plan(experiment.name, todo, len(wanted), self._seconds(experiment, todo, metas))
+        if self.fleet and self.plan_only:
+            self.progress.hand_out(experiment.name, fleet.to_hand_out(self.study, experiment, todo))
         if self.plan_only and todo and experiment.is_paired:
             self.progress.arms(experiment.name, experiment.arm_hosts.words())
-        return [] if self.plan_only else todo
+        if self.fleet and todo:
+            self.time_is_up(experiment)     # who drives a fleet measures nothing, so the loop does not ask
+        return [] if self.plan_only or self.fleet else todo
 
     def _seconds(self, experiment, todo, metas) -> float | None:
         """Estimated seconds of the remaining points; None if unknown."""
         return costs.of_points(self.study, experiment, todo, metas) if todo else 0.0
 
     def wanted(self, experiment) -> list:
-        """The points of an experiment that this run is to have: the declared ones, or a round's."""
+        """The points of an experiment that this run is to have: the declared ones, a round's, or those of a machine
+        of a fleet."""
+        if self.only is not None:
+            return fleet.chosen(experiment, self.only)
         return self.ask.wanted(experiment, self.study.claim_entries) if self.ask else experiment.declared()
 
     @property
     def makes_page(self) -> bool:
-        """Whether the notebook goes on after study.complete(): not in a plan or a round."""
-        return not self.plan_only and (self.ask is None or self.ask.page)
+        """Whether the notebook goes on after study.complete(): not in a plan, a round, or on a machine of a fleet."""
+        return not self.plan_only and self.only is None and (self.ask is None or self.ask.page)
 
     def is_valid(self, meta) -> bool:
         """Whether a record's metadata, or None, spare this run its measurement."""
@@ -157,12 +166,15 @@ class Run:
         if missing and self.paused:
             raise Stopped(f"the time limit passed with {missing} points left; run again to continue")
         if missing:
-            raise LabbookError(f"{missing} points were not measured, since a loop over remaining() "
-                               "ended early; run it again to continue")
+            why = ("no machine of the fleet has measured them" if self.fleet
+                   else "a loop over remaining() ended early")
+            raise LabbookError(f"{missing} points were not measured, since {why}; run it again to continue")
 
     def _end_round(self, missing: int):
         """Store the verdicts of the round's claims, report where they stand, and stop; after the last round go
         on to the page."""
+        if self.only is not None:
+            raise Stopped("the points are measured")
         found, verdicts = survey(self.study)
         self.study.store(verdicts)
         self.progress.survey(found)

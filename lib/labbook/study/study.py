@@ -200,8 +200,8 @@ class Study:
 
     @cached_property
     def place(self) -> str:
-        """Id of the machine or hosts that are measured on, which is a folder of the records."""
-        return provenance.place(self.environment_file())
+        """Id of the machine or hosts that are measured on, or a fleet, which is a folder of the records."""
+        return self.run.fleet or provenance.place(self.environment_file())
 
     @cached_property
     def redact(self):

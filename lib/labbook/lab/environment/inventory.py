@@ -81,13 +81,26 @@ def parse(data: dict, file, keys: bool = True) -> tuple[tuple[RealHost, ...], tu
     return hosts, jumps
 
 
-class _Entries:
-    """Entries of the file, with defaults filled in and jump hosts resolved."""
+def logins(data: dict, file, part: str, defaults) -> tuple[tuple[Jump, ...], tuple[Jump, ...]]:
+    """(places, jumps): how SSH reaches the entries of data[part], of a file that was checked by its own schema, which
+    has `defaults` for them. InputError as `parse` raises it, for files of keys and known hosts, too."""
+    _refuse_secrets(data, file)
+    entries = _Entries(data, file, part, defaults)
+    jumps = tuple(entries.jump(name) for name in data.get("jumps", {}))
+    places = tuple(entries.jump(name) for name in data[part])
+    for place in (*jumps, *places):
+        check_files(place, file, entries.at)
+    return places, jumps
 
-    def __init__(self, data, file):
-        self.file, self.top = file, {k: data[k] for k in DEFAULTS if k in data}
-        self.hosts, self.jumps = data["hosts"], data.get("jumps", {})
-        for part, entries in (("hosts", self.hosts), ("jumps", self.jumps)):
+
+class _Entries:
+    """Entries of the file, with defaults filled in and jump hosts resolved; `part`: the key of those that are no
+    jumps."""
+
+    def __init__(self, data, file, part="hosts", defaults=DEFAULTS):
+        self.file, self.part, self.top = file, part, {k: data[k] for k in defaults if k in data}
+        self.hosts, self.jumps = data[part], data.get("jumps", {})
+        for part, entries in ((self.part, self.hosts), ("jumps", self.jumps)):
             for name in entries:
                 self._check_name(part, name)
 
@@ -106,9 +119,11 @@ class _Entries:
 
     def at(self, name, what) -> str:
         """The key that errors name: in the host's own entry, or at the top when the default applies."""
-        part = "jumps" if name in self.jumps else "hosts"
-        own = what in getattr(self, part)[name] or what not in self.top
-        return f"{part}.{name}.{what}" if own else what
+        own = what in (self.jumps if name in self.jumps else self.hosts)[name] or what not in self.top
+        return f"{self._entry(name)}.{what}" if own else what
+
+    def _entry(self, name) -> str:
+        return f"jumps.{name}" if name in self.jumps else f"{self.part}.{name}"
 
     def _full(self, name) -> dict:
         if name in self.jumps:
@@ -120,12 +135,11 @@ class _Entries:
         return full
 
     def _login(self, name, entry, through=()) -> dict:
-        part = "jumps" if name in self.jumps else "hosts"
-        user, key = (self._needed(entry, what, f"{part}.{name}") for what in ("user", "key"))
+        user, key = (self._needed(entry, what, self._entry(name)) for what in ("user", "key"))
         return {"name": name, "address": entry["address"], "port": entry["port"], "user": user,
                 "key": _expanded(key), "known_hosts": _expanded(entry["known_hosts"]),
                 "jump": self._jump(name, entry["jump"], (*through, name)),
-                "entry": f"{part}.{name}"}
+                "entry": self._entry(name)}
 
     def _jump(self, name, jump, through) -> Jump | None:
         if jump is None:

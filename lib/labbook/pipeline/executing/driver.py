@@ -113,7 +113,7 @@ class Driver:
                    str(os.getpid())]
         inherited = {k: v for k, v in os.environ.items()
                 if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL",
-                             "LABBOOK_PLAN", "LABBOOK_PROFILE", "LABBOOK_ASK")}
+                             "LABBOOK_PLAN", "LABBOOK_PROFILE", "LABBOOK_ASK", "LABBOOK_POINTS", "LABBOOK_FLEET")}
         environment = {**inherited, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
                        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
                        "TMPDIR": str(self._scratch)}    # a killed kernel's are found and removed

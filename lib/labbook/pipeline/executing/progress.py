@@ -3,7 +3,8 @@
 The driver begins the file with {event: begin, at_s, profile, plan, board (see
 labbook.pipeline.running.asking), totals (see labbook.pipeline.running.totals)}. The kernel, to which
 LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | arms | start | done | failed | paused |
-complete | note | warning | survey, text, experiment, point, done, total, seconds, message, found}.
+complete | note | warning | survey | hand_out, text, experiment, point, done, total, seconds, message, found,
+hand_out}.
 """
 
 import json

@@ -148,7 +148,7 @@ class Asking:
     def next_round(self, round_s: float) -> planner.Round:
         """The next round, by the last survey; the board shows it."""
         self._stop = None if self._until is None else self._until - PAGE_ROUNDS * round_s
-        following, self.board = _next(self.study, self.asks, self.survey, self._stop, round_s)
+        following, self.board = next_round(self.study, self.asks, self.survey, self._stop, round_s)
         return following
 
     def _execute(self, interrupts, repeats, claims=None, page=False, **more):
@@ -210,7 +210,7 @@ def expected(study: str, asks: Question, survey: dict, until: float | None, roun
     Where time is short, the last point begins before the time is up and is half done then.
     """
     until = _earliest(until, asks.seconds)
-    following, board = _next(study, asks, survey, until and until - PAGE_ROUNDS * round_s, round_s)
+    following, board = next_round(study, asks, survey, until and until - PAGE_ROUNDS * round_s, round_s)
     most = until and max(until - time.time(), 0.0)
     seconds = board["seconds"] + round_s
     if most is not None and seconds > most:
@@ -233,7 +233,7 @@ def _open_briefly(board) -> list[str]:
         ("open", soon), ("open, and would take longer than the time given", late), ("left out", closed)) if names]
 
 
-def _next(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
+def next_round(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
     """The next round and the board; stop: when its last point may start, epoch s, or None."""
     left = math.inf if stop is None else max(stop - time.time(), 0.0)
     following = planner.plan(survey, LOOKS, left, round_s=round_s, default_s=_default(asks, survey))

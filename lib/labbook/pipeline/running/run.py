@@ -24,7 +24,8 @@ _OF_A_STOP = ("state", "started", "seconds", "points", "board")
 @dataclass(frozen=True)
 class Asked:
     """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds, `which`
-    the claims that are asked until they are decided ("headline", "paper", "all")."""
+    the claims that are asked until they are decided ("headline", "paper", "all"), `fleet` the folder of the
+    records of a fleet that measures."""
 
     profile: str = "quick"
     given: tuple = ()
@@ -34,6 +35,7 @@ class Asked:
     published: bool = False
     until: float | None = None
     which: str | None = None
+    fleet: str | None = None
 
 
 def run(names, asked: Asked) -> int:
@@ -61,7 +63,7 @@ def run(names, asked: Asked) -> int:
     status.write()
     if current:
         print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
-    return _exit_code(states, interrupts)
+    return exit_code(states, interrupts)
 
 
 def chosen_studies(names, asked) -> list[str]:
@@ -76,13 +78,14 @@ def chosen_studies(names, asked) -> list[str]:
 def is_current(study, chosen, asked) -> bool:
     """Whether a study's page is what this run would make: of the same inputs and records, with its claims
     asked, or its experiments measured as declared."""
-    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)):
+    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)) or (
+            pages.note(study).get("fleet") != asked.fleet):
         return False
     board, asks = pages.note(study).get("board") or {}, asking.question(study, asked)
     return asks.is_answered(board) if asks else not board
 
 
-def _exit_code(states, interrupts) -> int:
+def exit_code(states, interrupts) -> int:
     if interrupts.count:
         return 128 + interrupts.signal
     if pages.FAILED in states:
@@ -193,19 +196,19 @@ def _run_or_pause(study, chosen, asked, interrupts) -> str:
         return run_one(study, chosen, asked, interrupts, partial)
 
 
-def run_one(study, chosen, asked, interrupts, partial) -> str:
-    """Execute one notebook and store its page; the state in which it ended."""
+def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -> str:
+    """Execute one notebook and store its page; the state in which it ended. execute: in the place of _execute."""
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
     parts = keys.parts(study, chosen)   # before the run: a later edit makes the page out of date
-    bar, asks = Bar(study), asking.question(study, asked)
+    bar, asks = bar or Bar(study), asking.question(study, asked)
     try:
-        outcome, story, points, board = _execute(study, chosen, asked, asks, interrupts, partial, bar)
+        outcome, story, points, board = (execute or _execute)(study, chosen, asked, asks, interrupts, partial, bar)
     except totals.Refused as refused:       # nothing was started, so the page of before stays
         bar.end(f"not started: {refused}")
         return pages.REFUSED
     redact = _redactor(study, chosen)
     pages.rewrite(partial, redact)
-    if not asked.published:
+    if not asked.published and not asked.fleet:
         sweep_labs()
     about = {
         "study": study, "state": outcome.state, "error": redact(outcome.error),
@@ -214,7 +217,7 @@ def run_one(study, chosen, asked, interrupts, partial) -> str:
         "environment": _environment_name(study, chosen),
         "started": moment.isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - started, 1),
-        "points": points, "board": board, "machine": provenance.machine(),
+        "points": points, "board": board, "machine": provenance.machine(), "fleet": asked.fleet,
         **provenance.code(),
     }
     _keep(study, outcome, partial, about)
@@ -277,6 +280,8 @@ def variables(study, asked: Asked) -> dict:
         found["LABBOOK_REMEASURE"] = "1"
     if asked.until is not None:
         found["LABBOOK_UNTIL"] = repr(asked.until)
+    if asked.fleet:
+        found["LABBOOK_FLEET"] = asked.fleet
     return found
 
 

@@ -72,6 +72,32 @@ def write() -> list[dict]:
     return current
 
 
+FLEET_S = 10        # after which what a fleet's driver wrote is of one that has ended
+
+
+def write_fleet(place: str, machines: list[dict], seconds_left: float | None) -> None:
+    """Write build/fleet.json: what a fleet does now."""
+    pages.write_atomically(paths.build_dir() / "fleet.json", json.dumps(
+        {"fleet": place, "at_s": time.time(), "seconds_left": seconds_left, "machines": machines}) + "\n")
+
+
+def fleet() -> dict | None:
+    """What a fleet does that this checkout drives now, None without one."""
+    try:
+        found = json.loads((paths.build_dir() / "fleet.json").read_text())
+        return found if time.time() - found["at_s"] < FLEET_S else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def fleet_table(found: dict) -> str:
+    """For a terminal: a line a machine."""
+    left = f", about {duration(found['seconds_left'])} left" if found["seconds_left"] is not None else ""
+    lines = [(one["machine"], one["state"], one["job"] or "", f"{one['done']}/{one['total']}" if one["total"] else "",
+              f"{one['points']} points measured") for one in found["machines"]]
+    return f"{found['fleet']}{left}\n" + aligned([("machine", "state", "measures", "points", "in all"), *lines])
+
+
 def table(found: list[dict]) -> str:
     """For a terminal: one line a study."""
     lines = [("study", "state", "profile", "claims", "points", "took", "when")]

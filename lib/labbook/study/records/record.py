@@ -149,6 +149,34 @@ class Records:
             raise InputError("no such record on this machine", file=self.path(key))
         return meta
 
+    def files(self, key: str) -> dict[str, bytes] | None:
+        """{name: content} of the files of a point, its record last; None without a valid record."""
+        meta = self.meta(key)
+        if meta is None:
+            return None
+        series = [self._series_path(key, name, digest) for name, digest in meta.get("series", {}).items()]
+        return {path.name: path.read_bytes() for path in (*series, self.path(key))}
+
+    def take(self, key: str, files: dict[str, bytes]) -> None:
+        """Write the `files` of a point that another machine measured: whole, or not at all. Damaged, and nothing is
+        written, for a record that is not as it was made; LabError when the disk is full."""
+        digests = _of_files(key, files)
+        for name, digest in digests.items():
+            series = self._series_path(key, name, digest)
+            write_whole(series, lambda file, content=files[series.name]: file.write(content))
+        path = self.path(key)
+        write_whole(path, lambda file: file.write(files[path.name]), lambda: self._move_to_superseded(path))
+        self._remove_other_series(key, digests)
+        self.remove_failure(key)
+
+    def failure_files(self, key: str) -> dict | None:
+        """{failure, trace} of a point's failure record, None without one."""
+        failure = self.failure(key)
+        try:
+            return failure and {"failure": failure, "trace": self._trace_path(key).read_text()}
+        except FileNotFoundError:
+            return {"failure": failure, "trace": ""}
+
     def failure(self, key: str) -> dict | None:
         """A point's failure record, or None."""
         try:
@@ -180,6 +208,21 @@ class Records:
         remove_unfinished(self.folder.glob(f"{UNFINISHED}*"))
 
 
+def _of_files(key: str, files: dict[str, bytes]) -> dict:
+    """{series: digest} of a point whose files are all there, as they were made; Damaged otherwise."""
+    here = Records(Path())
+    try:
+        meta = _meta_of(*sealed.checked(files[here.path(key).name]))
+        if meta["key"] != key:
+            raise Damaged(f"it contains point {meta['key']}")
+        for name, digest in meta.get("series", {}).items():
+            if sealed.checked(files[here._series_path(key, name, digest).name])[1] != digest:
+                raise Damaged(f"its series {name} is of another record")
+    except KeyError as error:
+        raise Damaged(f"its file {error} is missing") from error
+    return meta.get("series", {})
+
+
 def _frame(path: Path):
     try:
         return sealed.frame(sealed.read(path)[0])
@@ -202,7 +245,10 @@ def _file_digest(path: Path, _identity) -> str | None:
 
 def read_meta(path: Path) -> dict:
     """The metadata of a record's file. FileNotFoundError, or Damaged if there is none."""
-    _, metadata, digest = sealed.read(path)
+    return _meta_of(*sealed.read(path)[1:])
+
+
+def _meta_of(metadata: dict, digest: str | None) -> dict:
     try:
         meta = json.loads(metadata[META])
         if not isinstance(meta["key"], str):

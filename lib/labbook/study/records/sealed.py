@@ -49,11 +49,16 @@ def read(path: Path) -> tuple[bytes, dict, str | None]:
     and OSError with an errno where the disk reports an error.
     """
     data = Path(path).read_bytes()
+    return data, *checked(data)
+
+
+def checked(data: bytes) -> tuple[dict, str | None]:
+    """The metadata and the digest in the bytes of a file; Damaged as `read` raises it."""
     digest = _verified(data)    # before a parser sees the bytes
     metadata = _metadata(data)
     if digest is None and FIELD in metadata:
         raise Damaged("its digest is not readable")
-    return data, metadata, digest
+    return metadata, digest
 
 
 def frame(data: bytes):

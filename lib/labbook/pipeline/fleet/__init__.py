@@ -1,0 +1,1 @@
+"""A fleet: several machines, each with labs of its own, that measure studies together."""

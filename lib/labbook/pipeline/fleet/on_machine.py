@@ -1,0 +1,225 @@
+"""What an engine does on a machine of a fleet: say what is there, start a job, hand over what it has measured.
+
+A job is measured by a process of its own (see worker.py), so an engine answers at once, and may die and come
+back meanwhile. Each call is a sign of life of whoever drives the fleet: without one for a while the job stops.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from labbook import paths
+from labbook.atomic_files import write_whole
+from labbook.errors import InputError, LabbookError
+
+NAME = "LABBOOK_MACHINE"            # in an engine's environment: the machine's name in the fleet
+BATCH_BYTES = 8 * 2**20             # of records an answer, or one record
+JOB_ID = re.compile(r"[0-9a-f]{16}")
+KEPT = 3                            # folders of jobs that have ended
+RUNNING, ENDED, UNKNOWN = "running", "ended", "unknown"
+_workers = {}                       # job -> process, of this engine
+
+
+def who() -> dict:
+    """{name (None on an engine of a cluster that is not ours), id, host, pid, checkout}."""
+    from labbook.study.records import provenance
+
+    return {"name": os.environ.get(NAME), "id": provenance.machine_id(), "host": platform.node(), "pid": os.getpid(),
+            "checkout": str(paths.checkout())}
+
+
+def about(studies) -> dict:
+    """{machine (see provenance.machine), free_bytes (for records), studies: {name: {code, versions} or {error}}}."""
+    from labbook.pipeline.executing import pages    # noqa: F401  on a busy machine it takes long to import, and
+    from labbook.study.records import provenance, record  # noqa: F401  a job's first answer should not
+    from labbook.study.records.fingerprint import fingerprint
+
+    found = {}
+    for study in studies:
+        try:
+            of = fingerprint(study)
+            found[study] = {"code": of.code, "versions": of.versions}
+        except (LabbookError, OSError) as error:
+            found[study] = {"error": str(error)}
+    return {"machine": provenance.machine(), "studies": found, "free_bytes": shutil.disk_usage(_place()).free}
+
+
+def start(job: dict) -> str | None:
+    """Begin a job (see worker.py) in a process of its own; None, or why not: another one is under way here.
+
+    The same job again, after a lost answer, is one job.
+    """
+    folder = _folder(job["id"])
+    if folder.is_dir():
+        beat(job["id"])
+        return None
+    if other := _under_way():
+        return f"it measures {other} still"
+    _forget_old()
+    folder.mkdir(parents=True)
+    beat(job["id"])
+    write_whole(folder / "job.json", lambda file: file.write(json.dumps(job).encode()))
+    with open(folder / "log", "w") as log:
+        _workers[job["id"]] = subprocess.Popen(
+            [sys.executable, "-m", "labbook.pipeline.fleet.worker", str(folder)], stdin=subprocess.DEVNULL, stdout=log,
+            stderr=subprocess.STDOUT, start_new_session=True, cwd=paths.checkout())
+    return None
+
+
+def poll(id: str, have: dict) -> dict:
+    """How a job is going, with what it has measured since: {state (running, ended, unknown), error (None: it ended
+    well), point, done, total, left_s, records: [{experiment, key, at (its identity), files: {name: bytes}}],
+    failures: [{experiment, key, failure, trace}], more: whether there are more records}.
+
+    have: {key: identity} of the records that are home.
+    """
+    folder = _folder(id)
+    if not folder.is_dir():
+        return {"state": UNKNOWN, "records": [], "failures": [], "more": False}
+    beat(id)
+    running = _is_alive(id)         # first: what it measured last is there once it has ended
+    job = json.loads((folder / "job.json").read_text())
+    records, more = _records(job, have)
+    ended = not running
+    return {"state": ENDED if ended else RUNNING, "error": _error(folder) if ended else None, "records": records,
+            "more": more, "failures": _failures(job) if ended and not more else [], **_progress(job)}
+
+
+def stop(id: str) -> None:
+    """Have a job end: its lab is taken down, the point under way is lost."""
+    folder = _folder(id)
+    if folder.is_dir():
+        (folder / "stop").touch()
+        beat(id)
+
+
+def beat(id: str) -> None:
+    """Note a sign of life of the driver."""
+    (_folder(id) / "heartbeat").touch()
+
+
+def clean() -> list[str]:
+    """Take down what killed runs left on this machine, unless a job is under way; lines of what was said."""
+    if _under_way():
+        return []
+    done = subprocess.run([sys.executable, "-m", "labbook.cli", "down", "--all"], text=True, capture_output=True,
+                          stdin=subprocess.DEVNULL, cwd=paths.checkout())
+    return (done.stdout + (done.stderr if done.returncode else "")).splitlines()
+
+
+def _place() -> Path:
+    folder = paths.records_dir()
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
+
+
+def _fleet() -> Path:
+    return paths.build_dir() / "fleet"
+
+
+def _folder(id: str) -> Path:
+    if not JOB_ID.fullmatch(id):
+        raise InputError(f"{id!r} is no id of a job", allowed="16 hex digits")
+    return _fleet() / id
+
+
+def _under_way() -> str | None:
+    """Id of the job that this machine measures, whoever gave it."""
+    return next((folder.name for folder in _jobs() if _is_alive(folder.name)), None)
+
+
+def _jobs() -> list[Path]:
+    return sorted((path for path in _fleet().glob("*") if JOB_ID.fullmatch(path.name)),
+                  key=lambda path: path.stat().st_mtime)
+
+
+def _forget_old():
+    for folder in _jobs()[:-KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(id: str) -> bool:
+    """Whether the job's process runs: it holds a lock, which its first moments have a process for."""
+    worker = _workers.get(id)
+    if worker is not None and worker.poll() is None:
+        return True
+    try:
+        with open(_folder(id) / "lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+
+
+def _error(folder: Path) -> str | None:
+    try:
+        return json.loads((folder / "state.json").read_text())["error"]
+    except (OSError, ValueError):
+        tail = (folder / "log").read_text(errors="replace")[-500:].strip() if (folder / "log").exists() else ""
+        return f"its process was killed{': ' if tail else ''}{tail}"
+
+
+def _progress(job) -> dict:
+    from labbook.pipeline.executing import pages
+    from labbook.pipeline.executing.progress import RunState, beside
+
+    story = RunState(beside(pages.partial(job["study"])))
+    story.read_on()
+    return {"point": story.point, "done": story.done, "total": story.total, "left_s": story.seconds_left(),
+            "note": story.note}
+
+
+def _each(job):
+    """(experiment, key, its Records) of each point of a job."""
+    from labbook.study.records import provenance
+    from labbook.study.records.record import Records
+
+    place = provenance.place(paths.checkout() / job["environment"])
+    for experiment, keys in job["points"].items():
+        records = Records(paths.records_dir() / place / job["study"] / experiment)
+        for key in keys:
+            yield experiment, key, records
+
+
+def _records(job, have) -> tuple[list, bool]:
+    found, size = [], 0
+    for experiment, key, records in _each(job):
+        at = _identity(records.path(key))
+        if at is None or at == have.get(key):
+            continue
+        if size > BATCH_BYTES:
+            return found, True
+        files = records.files(key)
+        if files and at == _identity(records.path(key)):
+            size += sum(map(len, files.values()))
+            found.append({"experiment": experiment, "key": key, "at": at, "files": files})
+    return found, False
+
+
+def _identity(path: Path) -> list | None:
+    try:
+        found = path.stat()
+        return [found.st_ino, found.st_size, found.st_mtime_ns]
+    except FileNotFoundError:
+        return None
+
+
+def _failures(job) -> list:
+    return [{"experiment": experiment, "key": key, **failure} for experiment, key, records in _each(job)
+            if (failure := records.failure_files(key)) and not records.path(key).exists()]
+
+
+def seconds_since_beat(folder: Path) -> float:
+    """Since the driver's last sign of life."""
+    try:
+        return time.time() - (folder / "heartbeat").stat().st_mtime
+    except OSError:
+        return float("inf")

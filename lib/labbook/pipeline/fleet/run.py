@@ -1,0 +1,278 @@
+"""`labbook run --fleet FILE` and `--cluster PROFILE`: studies measured by many machines at once.
+
+Each study has a thread: it has its notebook executed to see what there is to measure, submits that, waits until
+the records are home, and has the notebook executed again, which finds all of them. One pool serves all studies.
+"""
+
+import contextlib
+import io
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+
+from labbook.errors import InputError, LabbookError, LabError
+from labbook.lab.local.cores import SHARE
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import CLEAN_UP_SECONDS, Driver, Interrupts, Outcome
+from labbook.pipeline.executing.progress import Bar
+from labbook.pipeline.fleet import plans, shown
+from labbook.pipeline.fleet.file import LOCAL, LOST_AFTER_S, Fleet
+from labbook.pipeline.fleet.fitness import Fitness
+from labbook.pipeline.fleet.home import Home
+from labbook.pipeline.fleet.pool import Batch, Needs, Pool
+from labbook.pipeline.running import asking, run, status, totals
+
+FIRST_SECONDS = 90      # for the first machine to answer
+STEP_S = 0.1
+EXECUTIONS = threading.Semaphore(2)     # of notebooks here at a time
+
+
+def run_fleet(names, asked: run.Asked, file=None, profile=None) -> int:
+    """Measure on the machines of a fleet file, or of a running ipyparallel cluster; exit codes as run.run's."""
+    fleet = Fleet.load(file) if file else None
+    place = fleet.folder if fleet else _cluster_folder(profile)
+    _check(asked)
+    asked = replace(asked, fleet=place)
+    jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
+    todo = {study: chosen for study, chosen in jobs.items()
+            if asked.force or asked.remeasure or not run.is_current(study, chosen, asked)}
+    run.check_files(todo)
+    todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
+    for study, chosen in todo.items():
+        _check_local(study, chosen)
+    states = _Run(todo, asked, fleet, profile).all() if todo else []
+    status.write()
+    if current := [study for study in jobs if study not in todo]:
+        print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
+    return states if isinstance(states, int) else run.exit_code(states, _NoInterrupt)
+
+
+class _NoInterrupt:
+    count = 0
+
+
+def _check(asked) -> None:
+    if asked.published:
+        raise InputError("published results are measured by no fleet", key="--fleet",
+                         allowed="without LABBOOK_PUBLISHED")
+    if asked.environment:
+        raise InputError("a fleet's machines have environments of their own", key="--environment",
+                         allowed="`environment` in the fleet file")
+
+
+def _check_local(study, chosen) -> None:
+    environment = run.environment_of(study, chosen)
+    if environment and environment.provider != "namespaces":
+        raise InputError("a fleet's machines bring up local labs", key=f"{study}: environment", allowed=LOCAL)
+
+
+def _cluster_folder(profile: str) -> str:
+    from labbook.study import fleet
+
+    name = f"cluster-{profile}"
+    if not fleet.NAME.fullmatch(name):
+        raise InputError(f"{profile!r} is no name of a profile", key="--cluster", allowed="letters, digits and . _ -")
+    return name
+
+
+class _Run:
+    """One run: `todo` is {study: parameters}."""
+
+    def __init__(self, todo, asked, fleet, profile):
+        self._todo, self._asked, self._fleet, self._profile = todo, asked, fleet, profile
+        self._shown = shown.Shown()
+        self._states, self._broken = {}, None
+        self._pool = None
+
+    def all(self):
+        """States of the studies, or 128 + signal after an interruption. Ends with nothing of it running anywhere."""
+        restricted = {one.name: one.studies for one in self._fleet.machines} if self._fleet else {}
+        self._fitness = Fitness(self._todo, restricted)
+        engines = self._engines()
+        try:
+            with Interrupts() as interrupts:
+                self._pool = Pool(engines, Home(self._asked.fleet), self._environment_of, self._shown.say, self._patience_s,
+                                  self._todo, by_repeat=self._asked.until is not None)
+                self._wait_for_first(engines, interrupts)
+                self._drive(interrupts)
+                if self._broken:
+                    raise self._broken
+                return 128 + interrupts.signal if interrupts.count else list(self._states.values())
+        finally:
+            engines.close()
+            self._shown.end()
+
+    def _engines(self):
+        if self._fleet:
+            from labbook.pipeline.fleet.own_cluster import OwnCluster
+
+            return OwnCluster(self._fleet)
+        from labbook.pipeline.fleet.engines import Profile
+
+        engines = Profile(self._profile)
+        if not engines.is_encrypted:
+            self._shown.say(f"warning: the cluster {self._profile} is not encrypted: start it with --enable-curve")
+        engines.wait()
+        return engines
+
+    @property
+    def _patience_s(self) -> float:
+        return self._fleet.lost_after_s if self._fleet else LOST_AFTER_S
+
+    def _environment_of(self, machine: str) -> str:
+        own = {one.name: one.environment for one in self._fleet.machines} if self._fleet else {}
+        return own.get(machine, LOCAL)
+
+    def _wait_for_first(self, engines, interrupts):
+        until = time.monotonic() + FIRST_SECONDS
+        while not engines.look() and not interrupts.count:
+            if time.monotonic() > until:
+                why = "; ".join(f"{one.name}: {engines.why_not(one.name)}" for one in self._fleet.machines)
+                raise LabError(f"no machine of the fleet answers: {why}",
+                               remedy=f"labbook doctor --fleet {self._fleet.file} says what each lacks")
+            time.sleep(STEP_S)
+
+    def _drive(self, interrupts):
+        """Step the pool while any study's thread is there; after an interrupt until no lab is up."""
+        threads = [threading.Thread(target=self._study, args=(study, chosen, interrupts), daemon=True)
+                   for study, chosen in self._todo.items()]
+        for thread in threads:
+            thread.start()
+        stopped = None
+        while any(thread.is_alive() for thread in threads) or (stopped and self._pool.at_work()):
+            self._step()
+            if stopped is None and (interrupts.count or self._broken):
+                stopped = time.monotonic()
+                self._pool.stop()
+            if interrupts.count > 1 or (stopped and time.monotonic() - stopped > CLEAN_UP_SECONDS):
+                return
+            self._shown.show(self._pool)
+            time.sleep(STEP_S)
+        with contextlib.suppress(LabbookError):     # a last look: what was measured meanwhile comes home
+            self._pool.step()
+
+    def _step(self):
+        try:
+            self._pool.step()
+        except LabbookError as error:       # nothing can be written here any more
+            self._broken = self._broken or error
+        _write_state(self._asked.fleet, self._pool)
+
+    def _study(self, study, chosen, interrupts):
+        try:
+            with pages.only_me(study) as partial:
+                self._states[study] = run.run_one(study, chosen, self._asked, interrupts, partial, self._execute,
+                                                  Bar(study, _Lines(sys.stderr)))
+        except Exception as error:
+            self._broken = self._broken or (error if isinstance(error, LabbookError) else LabbookError(
+                f"{study}: unexpected {type(error).__name__}: {error}"))
+
+    def _execute(self, study, chosen, asked, asks, interrupts, partial, bar):
+        """As run._execute, with what is left measured by the fleet first."""
+        given = run.variables(study, asked)
+        if asks:
+            answer = _Asking(self, study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
+            return answer.outcome, answer.story, answer.points, answer.board
+        outcome, story = self._plan(study, chosen, partial, given, interrupts)
+        if outcome.state != pages.PAUSED:
+            totals.check_input(outcome)
+            return outcome, story, story.points(), None
+        self.measure(study, chosen, given, story, asked.until)
+        driver = Driver(study, chosen, partial, given)
+        with EXECUTIONS:
+            outcome = driver.run(interrupts, bar.show)
+        if interrupts.count or self._broken:
+            outcome = Outcome(pages.INTERRUPTED)
+        points = driver.story.points() | {"measured": self._pool.measured.get(study, 0)}
+        return outcome, driver.story, points, None
+
+    def _plan(self, study, chosen, partial, given, interrupts):
+        driver = Driver(study, chosen, partial, given | {"LABBOOK_PLAN": "1"})
+        with EXECUTIONS:
+            outcome = driver.run(interrupts)
+        partial.unlink(missing_ok=True)
+        return outcome, driver.story
+
+    def measure(self, study, chosen, given, story, until) -> int:
+        """Have what a plan has left measured, and wait for it; the number of records that came."""
+        before = self._pool.measured.get(study, 0)
+        jobs, own = plans.jobs(study, story)
+        points = plans.needed(jobs)
+        if jobs and not self._broken:
+            self._shown.say(f"{study}: {points} points in {len(jobs)} jobs to measure")
+            needs = Needs(chosen, _for_machines(given), lambda name, about: self._fitness.why_not(name, study, about), until)
+            batch = self._pool.submit(Batch(study, jobs, own, needs))
+            while not batch.done.wait(STEP_S) and not self._broken:
+                pass
+            for job, why in batch.failed:
+                self._shown.say(f"{job.name} was not measured: {why.splitlines()[0]}")
+        return self._pool.measured.get(study, 0) - before
+
+    @property
+    def workers(self) -> int:
+        """Machines that are there, 1 at least."""
+        return max(sum(not one.lost and not one.aside for one in list(self._pool.scheduler.machines.values())), 1)
+
+
+class _Asking(asking.Asking):
+    """The rounds of a study whose repeats a fleet measures."""
+
+    def __init__(self, of: _Run, study, chosen, partial, variables, asks, until, bar):
+        super().__init__(study, chosen, partial, variables, asks, until, bar)
+        self._of = of
+
+    def next_round(self, round_s):
+        """As on one machine, but in the same time a fleet measures so many times as much."""
+        workers, until = self._of.workers, self._until
+        self._stop = None if until is None else until - asking.PAGE_ROUNDS * round_s
+        stop = self._stop and time.time() + max(self._stop - time.time(), 0) * workers
+        following, board = asking.next_round(self.study, self.asks, self.survey, stop, round_s)
+        shorter = {"seconds": round(board["seconds"] / workers, 1),
+                   "open": [one | {"seconds": round(one["seconds"] / workers, 1)} for one in board["open"]]}
+        self.board = board | shorter
+        return following
+
+    def _execute(self, interrupts, repeats, claims=None, page=False, **more):
+        if repeats and not interrupts.count:
+            given = {**self._variables, **asking.variables(self.asks, repeats, claims)}
+            outcome, story = self._of._plan(self.study, self._chosen, self._partial, given, interrupts)
+            if outcome.state == pages.PAUSED:
+                self._measured += self._of.measure(self.study, self._chosen, given, story, self._stop)
+        with EXECUTIONS:
+            outcome, story = super()._execute(interrupts, repeats, claims, page, **more)
+        return (Outcome(pages.INTERRUPTED) if self._of._broken else outcome), story
+
+
+class _Lines(io.TextIOBase):
+    """A stream that is no terminal, since several studies write to it."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def write(self, text):
+        return self._stream.write(text)
+
+    def flush(self):
+        self._stream.flush()
+
+    def isatty(self):
+        return False
+
+
+def _for_machines(given: dict) -> dict:
+    """Variables of a kernel on a machine: it measures points, whatever they are for."""
+    kept = {name: value for name, value in given.items() if name in ("LABBOOK_PROFILE", "LABBOOK_REMEASURE")}
+    return kept | ({SHARE: os.environ[SHARE]} if os.environ.get(SHARE) else {})
+
+
+_written = [0.0]
+
+
+def _write_state(place: str, pool) -> None:
+    """build/fleet.json, which `labbook status` shows while it is fresh."""
+    if time.monotonic() - _written[0] >= 1:
+        _written[0] = time.monotonic()
+        with contextlib.suppress(LabbookError):
+            status.write_fleet(place, shown.rows(pool), shown.left_s(pool))

@@ -1,0 +1,165 @@
+"""A pool at work with machines that are lost, slow, full or of other code: every point comes home once."""
+
+from collections import Counter
+
+import pytest
+from fake_machines import Clock, Engines, Machine
+
+from labbook.pipeline.fleet.home import Home
+from labbook.pipeline.fleet.pool import Batch, Needs, Pool
+from labbook.pipeline.fleet.scheduler import Job, Point
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABBOOK_RECORDS", str(tmp_path / "records"))
+    return tmp_path
+
+
+def key(repeat, number):
+    return f"{repeat:010x}{number:010x}"
+
+
+def jobs(repeats=4, points=3):
+    return [Job("s", "e", repeat, tuple(Point(key(repeat, i), str(i), 0.0, 10.0) for i in range(points)))
+            for repeat in range(1, repeats + 1)]
+
+
+class Run:
+    """A pool over machines, stepped a second at a time."""
+
+    def __init__(self, folder, machines, given=None, own=(), until=None, clock=None):
+        self.clock, self.said = clock or Clock(), []
+        self.machines = {name: Machine(self.clock, folder, name, **more) for name, more in machines.items()}
+        self.home = Home("fleet-test")
+        self.pool = Pool(Engines(self.machines.values()), self.home, lambda name: "environments/local.yml",
+                         self.said.append, PATIENCE_S, ["s"], clock=self.clock)
+        fits = lambda name, about: None if about["studies"]["s"]["code"] == "same" else "other code"  # noqa: E731
+        self.batch = self.pool.submit(Batch("s", given or jobs(), list(own), Needs({}, {}, fits, until)))
+
+    def on(self, seconds=2000, until=lambda: False):
+        for _ in range(seconds):
+            self.pool.step()
+            if self.batch.done.is_set() or until():
+                break
+            self.clock.now += 1
+        return self
+
+    def home_keys(self, experiment="e"):
+        return self.home.records("s", experiment).keys()
+
+    def machines_of_repeats(self):
+        records = self.home.records("s", "e")
+        found = {}
+        for name in records.keys():
+            found.setdefault(name[:10], set()).add(records.meta(name)["provenance"]["machine"]["id"])
+        return found
+
+
+ALL = {key(repeat, number) for repeat in range(1, 5) for number in range(3)}
+
+
+def test_every_point_comes_home_once_and_each_repeat_from_one_machine(records):
+    run = Run(records, {"a": {}, "b": {}}).on()
+    assert run.batch.done.is_set() and not run.batch.failed
+    assert run.home_keys() == ALL
+    measured = Counter(run.machines["a"].measured + run.machines["b"].measured)
+    assert set(measured.values()) == {1}
+    assert all(len(each) == 1 for each in run.machines_of_repeats().values())
+
+
+def test_a_slow_machine_measures_less(records):
+    run = Run(records, {"a": {"takes_s": 5.0}, "b": {"takes_s": 40.0}}).on()
+    assert run.home_keys() == ALL
+    assert len(run.machines["b"].measured) == 3 and len(run.machines["a"].measured) == 9
+
+
+def test_a_machine_that_is_lost_and_back_goes_on_and_its_lab_was_cleaned(records):
+    run = Run(records, {"a": {}, "b": {"takes_s": 100.0}})
+    run.on(until=lambda: len(run.machines["a"].measured) == 1)
+    run.machines["a"].up = False
+    run.on(until=lambda: run.pool.scheduler.machines["a"].lost)
+    run.machines["a"].up = True
+    run.on()
+    assert run.home_keys() == ALL and run.machines["a"].cleaned == 2
+    assert set(Counter(run.machines["a"].measured).values()) == {1}, "what it had measured is not measured again"
+    assert all(len(each) == 1 for each in run.machines_of_repeats().values())
+    assert any("a is lost" in line for line in run.said) and "a is back" in run.said
+
+
+def test_what_a_machine_had_begun_that_never_comes_back_is_measured_whole_by_another(records):
+    run = Run(records, {"a": {}, "b": {}})
+    run.on(until=lambda: len(run.machines["a"].measured) == 2)
+    run.machines["a"].up = False
+    run.on()
+    assert run.home_keys() == ALL and not run.batch.failed
+    assert set(run.machines_of_repeats()) and all(each == {"id-b"} for each in run.machines_of_repeats().values())
+
+
+def test_a_short_cut_of_the_network_loses_nothing(records):
+    run = Run(records, {"a": {}})
+    run.on(until=lambda: len(run.machines["a"].measured) == 1)
+    run.machines["a"].up = False
+    run.on(seconds=30)
+    run.machines["a"].up = True
+    run.on()
+    assert set(Counter(run.machines["a"].measured).values()) == {1} and run.home_keys() == ALL
+    assert not any("lost" in line for line in run.said)
+
+
+def test_a_machine_whose_disk_fills_is_set_aside_and_another_measures_its_job(records):
+    run = Run(records, {"a": {"full_after": 1}, "b": {}}).on()
+    assert run.home_keys() == ALL and not run.batch.failed
+    assert any(line.startswith("a gets nothing more to measure: the disk is full") for line in run.said)
+
+
+def test_a_damaged_record_is_refused_and_measured_again(records):
+    run = Run(records, {"a": {"broken": True}}).on()
+    assert any("came damaged" in line for line in run.said)
+    assert not list((records / "records").rglob("*.tmp*"))
+    assert run.home_keys() == ALL
+
+
+def test_a_machine_of_other_code_measures_nothing(records):
+    run = Run(records, {"a": {"code": "other"}, "b": {}}).on()
+    assert run.machines["a"].measured == [] and run.home_keys() == ALL
+    assert "a does not measure s: other code" in run.said
+
+
+def test_where_no_machine_may_measure_it_the_study_does_not_wait_for_ever(records):
+    run = Run(records, {"a": {"code": "other"}}).on()
+    assert run.batch.done.is_set() and len(run.batch.failed) == 4
+
+
+def test_each_machine_measures_its_ceilings_and_one_of_them_comes_home(records):
+    ceiling = Point("f" * 20, "c", 0.0, 10.0)
+    run = Run(records, {"a": {}, "b": {}}, own=[("ceilings", ceiling)]).on()
+    assert all(one.measured.count(ceiling.key) == 1 for one in run.machines.values())
+    assert run.home_keys("ceilings") == {ceiling.key} and run.home_keys() == ALL
+
+
+def test_a_stop_ends_the_jobs_and_keeps_what_is_home(records):
+    run = Run(records, {"a": {}, "b": {}})
+    run.on(until=lambda: len(run.home_keys()) == 3)
+    run.pool.stop()
+    run.on(seconds=20)
+    assert run.batch.done.is_set() and run.pool.at_work() == []
+    assert len(run.home_keys()) >= 3 and not run.batch.failed
+    late = run.pool.submit(Batch("s", jobs(), [], run.batch.needs))
+    run.pool.step()
+    assert late.done.is_set(), "a study that asks later is not kept waiting"
+
+
+def test_no_job_begins_when_the_time_is_up(records):
+    clock = Clock()
+    run = Run(records, {"a": {}}, until=clock.now + 45, clock=clock).on()
+    assert run.batch.done.is_set() and 3 <= len(run.home_keys()) < len(ALL) and not run.batch.failed
+
+
+def test_two_names_for_one_machine_measure_one_thing_at_a_time(records):
+    run = Run(records, {"a": {}, "b": {}})
+    run.machines["b"].who = lambda: run.machines["a"].who() | {"name": "b"}
+    run.on()
+    assert not run.machines["b"].measured and run.home_keys() == ALL
