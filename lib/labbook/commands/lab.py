@@ -12,6 +12,10 @@ def doctor(given) -> int:
     from labbook.pipeline.running.run import environment_file
     from labbook.pipeline.setup import doctor
 
+    if given.fleet:
+        from labbook.pipeline.fleet import machines
+
+        return machines.doctor(given.studies, given.fleet, given.json, given.profile)
     return doctor.main(given.studies, given.json, environment_file(given.environment), given.profile,
                        given.verbose)
 
@@ -19,6 +23,10 @@ def doctor(given) -> int:
 def install(given) -> int:
     from labbook.pipeline.setup import install
 
+    if given.fleet:
+        from labbook.pipeline.fleet import machines
+
+        return machines.install(given.studies, given.fleet)
     return install.main(given.studies, given.tests, given.benchmarks)
 
 

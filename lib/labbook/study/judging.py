@@ -14,7 +14,7 @@ from labbook.checks import did_you_mean
 from labbook.claims import claims
 from labbook.claims.selection import fits, is_tested, needs_point
 from labbook.errors import InputError
-from labbook.study import ask
+from labbook.study import ask, machines_apart
 from labbook.study.parameters import adding
 from labbook.study.parameters.notebook import declared
 
@@ -40,12 +40,21 @@ def judge(study, claim: dict, read: dict | None = None):
             rows = [row for row in rows if not (row["stale"] and study.run.ask and study.run.remeasure)]
             whole = ask.whole_repeats(experiment, claim, rows)
             rows = [row for row in rows if row["repeat"] in whole]
-    judged = verdict.judge(
-        claim, rows, parameters, study=study.name, file=claims.path(study.name),
-        profile=conditions.get("profile", study.run.profile), conditions=conditions,
-        environment=conditions.get("environment", str(study.environment)),
-        known=known_words(study.name), run="published" if study.run.published else study.run.profile)
-    return replace(judged, reason=_reason(study, claim, judged), published=_stands(study, judged))
+    def of(chosen):
+        return verdict.judge(
+            claim, chosen, parameters, study=study.name, file=claims.path(study.name),
+            profile=conditions.get("profile", study.run.profile), conditions=conditions,
+            environment=conditions.get("environment", str(study.environment)),
+            known=known_words(study.name), run="published" if study.run.published else study.run.profile)
+
+    judged = of(rows)
+    reason = _reason(study, claim, judged)
+    if study.run.fleet and rows:
+        records = study.records(claim["experiment"])
+        apart = machines_apart.words(
+            judged, rows, lambda row: records.meta(row["point"])["provenance"]["machine"], of)
+        reason = "; ".join(filter(None, (reason, apart)))
+    return replace(judged, reason=reason, published=_stands(study, judged))
 
 
 def _reason(study, claim: dict, judged) -> str:

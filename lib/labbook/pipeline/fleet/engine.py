@@ -16,7 +16,6 @@ OPTIONS = ("--IPEngine.enable_nanny=False", "--IPEngine.max_heartbeat_misses=300
 
 
 def main() -> None:
-    import faulthandler; faulthandler.dump_traceback_later(30, repeat=True)
     stdin = sys.stdin       # a kernel may put another one in its place
     connection = stdin.readline()
     with tempfile.TemporaryDirectory(prefix="labbook-engine-") as folder:     # mode 0700

@@ -62,7 +62,7 @@ class Profile(Engines):
             client = ipyparallel.Client(profile=profile, timeout=CONNECT_SECONDS)
         except (OSError, ipyparallel.error.TimeoutError) as error:
             raise LabError(f"the cluster {profile!r} cannot be reached: {error}", remedy=(
-                f"Start it: ipcluster start --profile={profile} --enable-curve ...; "
+                f"Start it: IPP_ENABLE_CURVE=1 ipcluster start --profile={profile}; "
                 "the book's page Many machines has examples")) from None
         super().__init__(client)
 

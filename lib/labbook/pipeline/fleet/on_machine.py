@@ -13,17 +13,19 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from labbook import paths
 from labbook.atomic_files import write_whole
 from labbook.errors import InputError, LabbookError
 
+LOCAL = "environments/local.yml"
 NAME = "LABBOOK_MACHINE"            # in an engine's environment: the machine's name in the fleet
 BATCH_BYTES = 8 * 2**20             # of records an answer, or one record
 JOB_ID = re.compile(r"[0-9a-f]{16}")
 KEPT = 3                            # folders of jobs that have ended
-RUNNING, ENDED, UNKNOWN = "running", "ended", "unknown"
+RUNNING, ENDED, KILLED, UNKNOWN = "running", "ended", "killed", "unknown"
 _workers = {}                       # job -> process, of this engine
 
 
@@ -37,10 +39,10 @@ def who() -> dict:
 
 def about(studies) -> dict:
     """{machine (see provenance.machine), free_bytes (for records), studies: {name: {code, versions} or {error}}}."""
-    from labbook.pipeline.executing import pages    # noqa: F401  on a busy machine it takes long to import, and
-    from labbook.study.records import provenance, record  # noqa: F401  a job's first answer should not
+    from labbook.study.records import provenance
     from labbook.study.records.fingerprint import fingerprint
 
+    _import_all()
     found = {}
     for study in studies:
         try:
@@ -49,6 +51,16 @@ def about(studies) -> dict:
         except (LabbookError, OSError) as error:
             found[study] = {"error": str(error)}
     return {"machine": provenance.machine(), "studies": found, "free_bytes": shutil.disk_usage(_place()).free}
+
+
+def _import_all() -> None:
+    """All that answers about a job need: on a busy machine it takes long to import, and a job's first answer must
+    not."""
+    from labbook.pipeline.executing import progress         # noqa: F401
+    from labbook.study.records import provenance, record
+
+    with suppress(LabbookError):
+        record.Records(paths.records_dir() / provenance.place(paths.checkout() / LOCAL)).files("0" * 20)
 
 
 def start(job: dict) -> str | None:
@@ -74,8 +86,8 @@ def start(job: dict) -> str | None:
 
 
 def poll(id: str, have: dict) -> dict:
-    """How a job is going, with what it has measured since: {state (running, ended, unknown), error (None: it ended
-    well), point, done, total, left_s, records: [{experiment, key, at (its identity), files: {name: bytes}}],
+    """How a job is going, with what it has measured since: {state (running, ended, killed, unknown), outcome (of
+    the notebook, see pages), error (None: it ended well), point, done, total, left_s, records: [{experiment, key, at (its identity), files: {name: bytes}}],
     failures: [{experiment, key, failure, trace}], more: whether there are more records}.
 
     have: {key: identity} of the records that are home.
@@ -87,9 +99,9 @@ def poll(id: str, have: dict) -> dict:
     running = _is_alive(id)         # first: what it measured last is there once it has ended
     job = json.loads((folder / "job.json").read_text())
     records, more = _records(job, have)
-    ended = not running
-    return {"state": ENDED if ended else RUNNING, "error": _error(folder) if ended else None, "records": records,
-            "more": more, "failures": _failures(job) if ended and not more else [], **_progress(job)}
+    found = {"state": RUNNING, "outcome": None, "error": None} if running else _ending(folder)
+    return {**found, "records": records, "more": more,
+            "failures": [] if running or more else _failures(job), **_progress(job, folder)}
 
 
 def stop(id: str) -> None:
@@ -120,7 +132,9 @@ def _place() -> Path:
 
 
 def _fleet() -> Path:
-    return paths.build_dir() / "fleet"
+    from labbook.study.records import provenance
+
+    return paths.build_dir() / "fleet" / provenance.machine_id()
 
 
 def _folder(id: str) -> Path:
@@ -159,19 +173,25 @@ def _is_alive(id: str) -> bool:
         return False
 
 
-def _error(folder: Path) -> str | None:
+def _ending(folder: Path) -> dict:
+    """State, outcome and error of a job whose process has ended."""
     try:
-        return json.loads((folder / "state.json").read_text())["error"]
+        ending = json.loads((folder / "state.json").read_text())
+        return {"state": ENDED, "outcome": ending["state"], "error": ending["error"]}
     except (OSError, ValueError):
         tail = (folder / "log").read_text(errors="replace")[-500:].strip() if (folder / "log").exists() else ""
-        return f"its process was killed{': ' if tail else ''}{tail}"
+        return {"state": KILLED, "outcome": None, "error": f"its process was killed{': ' if tail else ''}{tail}"}
 
 
-def _progress(job) -> dict:
-    from labbook.pipeline.executing import pages
+def partial(folder: Path, study: str) -> Path:
+    """Where a job writes its notebook: checkouts on a shared disk serve several machines, so it is the job's own."""
+    return folder / f".{study}.partial.ipynb"
+
+
+def _progress(job, folder) -> dict:
     from labbook.pipeline.executing.progress import RunState, beside
 
-    story = RunState(beside(pages.partial(job["study"])))
+    story = RunState(beside(partial(folder, job["study"])))
     story.read_on()
     return {"point": story.point, "done": story.done, "total": story.total, "left_s": story.seconds_left(),
             "note": story.note}

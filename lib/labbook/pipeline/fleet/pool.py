@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from labbook.errors import LabbookError
+from labbook.pipeline.executing import pages
 from labbook.pipeline.fleet import on_machine
 from labbook.pipeline.fleet.scheduler import Scheduler
 
@@ -274,12 +275,13 @@ class Pool:
             self.scheduler.give_back(name, now)
             return
         error = said.get("error")
-        left = self.scheduler.ended(name, error, now)
+        cut_short = said["state"] == on_machine.KILLED or said.get("outcome") == pages.INTERRUPTED
+        left = (self.scheduler.killed if cut_short else self.scheduler.ended)(name, error, now)
         for one in said.get("failures", ()) if left else ():
             self._home.take_failure(job.study, one["experiment"], one["key"], one["failure"], one["trace"])
         if left is not None:
             again = "" if any(left is failed for failed, _ in self.scheduler.failed) else "; it is tried again"
-            self._say(f"{name}: {left.name} failed{again}: {(error or 'records are missing').splitlines()[0]}")
+            self._say(f"{name}: {left.name} {'was cut short' if cut_short else 'failed'}{again}: {(error or 'records are missing').splitlines()[0]}")
         if error and FULL in error and self._machine(name).aside is None:
             self.scheduler.put_aside(name, error.splitlines()[0])
         if self._machine(name).aside:

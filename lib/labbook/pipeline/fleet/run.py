@@ -113,7 +113,7 @@ class _Run:
 
         engines = Profile(self._profile)
         if not engines.is_encrypted:
-            self._shown.say(f"warning: the cluster {self._profile} is not encrypted: start it with --enable-curve")
+            self._shown.say(f"warning: the cluster {self._profile} is not encrypted: start it with IPP_ENABLE_CURVE=1")
         engines.wait()
         return engines
 

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 TRIES = 2           # of a job, on different machines where there are several
+KILLS = 3           # of a job's process, after which the job is to blame
 IN_A_ROW = 2        # failed jobs, after which a machine gets no more while others are there
 
 
@@ -92,6 +93,7 @@ class Scheduler:
         self.machines, self.waiting, self.failed, self.by_repeat = {}, [], [], by_repeat
         self._own = {}          # study -> points that each machine measures for itself
         self._tried = {}        # name of a job -> ids of the machines that failed at it
+        self._kills = Counter()     # of each job's process
 
     def add(self, jobs, own=None) -> None:
         """More jobs. own: {study: [(experiment, Point)] that each machine measures for itself before its first
@@ -216,6 +218,17 @@ class Scheduler:
             self._wait_again(job)
         else:
             self.failed.append((job, error or "it ended without all of its records"))
+        return job
+
+    def killed(self, name: str, error: str, now: float = 0.0) -> Job | None:
+        """A machine's job was cut short, by a reboot or without contact: it goes on there. See `ended`."""
+        job = self.machines[name].job
+        if job is None:
+            return None
+        self._kills[job.name] += 1
+        if self._kills[job.name] >= KILLS:
+            return self.ended(name, error, now)
+        self.give_back(name, now)
         return job
 
     def give_back(self, name: str, now: float = 0.0) -> None:

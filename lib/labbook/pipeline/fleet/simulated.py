@@ -69,6 +69,7 @@ def _copied(of):
     for machine in copied.machines.values():
         machine.own = dict(machine.own)
     copied.waiting, copied.failed = list(of.waiting), list(of.failed)
+    copied._kills = of._kills.copy()
     copied._tried = {name: list(tried) for name, tried in of._tried.items()}
     return copied
 

@@ -71,11 +71,11 @@ def _measure(job: dict, orders: Orders) -> tuple[str, str | None]:
     if job.get("seconds") is not None:
         variables["LABBOOK_UNTIL"] = repr(time.time() + job["seconds"])
     try:
-        with pages.only_me(job["study"]) as partial:
-            sweep_labs()        # what an earlier job or run left when this machine was lost
-            outcome = Driver(job["study"], job["parameters"], partial, variables).run(orders)
-            partial.unlink(missing_ok=True)
-            sweep_labs()
+        sweep_labs()            # what an earlier job or run left when this machine was lost
+        partial = on_machine.partial(orders.folder, job["study"])
+        outcome = Driver(job["study"], job["parameters"], partial, variables).run(orders)
+        partial.unlink(missing_ok=True)
+        sweep_labs()
     except LabbookError as error:
         return pages.FAILED, str(error)
     if outcome.state == pages.PAUSED:       # study.complete() stops there once all points are measured

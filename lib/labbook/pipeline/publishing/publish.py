@@ -27,7 +27,9 @@ def publish(study: str, profile: str = "full", replace=(), tell=lambda line: Non
     study, = notebooks.selected([study])
     values = _of_last_run(study, profile)
     environment = [values["environment"]] if values.get("environment") else []
-    return export(Study(study, *environment), profile, values, replace, tell)
+    of = Study(study, *environment)
+    of.run.fleet = pages.note(study).get("fleet")
+    return export(of, profile, values, replace, tell)
 
 
 def carry_over(study: str, why: str) -> list:

@@ -197,3 +197,15 @@ def test_simulated_ceilings_are_measured_on_each_machine_again():
     jobs = [job(repeat=n, points=1, setup_s=0) for n in range(4)]
     found = simulate(scheduler(jobs, "ab", own=own))
     assert (found.seconds, found.own_s) == (pytest.approx(27), pytest.approx(14))
+
+
+def test_a_job_that_a_reboot_cut_short_goes_on_where_it_was_and_not_for_ever():
+    of = scheduler([job(points=2)])
+    of.next("a")
+    measure(of, "a", 1)
+    assert of.killed("a", "killed") and not of.failed
+    assert of.next("b") is None and len(of.next("a").left("id-a")) == 1
+    of.killed("a", "killed")
+    of.next("a")
+    of.killed("a", "killed")
+    assert of.next("b") is not None, "its process is killed again and again there"

@@ -1,0 +1,200 @@
+"""`labbook doctor --fleet` and `labbook install --fleet`: look at all machines of a fleet at once, and prepare them."""
+
+import json
+import shlex
+import subprocess
+import sys
+import tarfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from labbook import colour, paths
+from labbook.errors import LabbookError, LabError
+from labbook.lab.ssh import connection as ssh
+from labbook.pipeline.fleet import fitness
+from labbook.pipeline.fleet.file import Fleet
+from labbook.pipeline.setup.requirements import EVERY_LAB
+from labbook.pipeline.sources import notebooks
+
+AT_ONCE = 16
+LOOK_SECONDS, DOCTOR_SECONDS, INSTALL_SECONDS = 60, 300, 3600
+CHUNK = 1 << 18
+ABOUT = "import json, sys; from labbook.pipeline.fleet import on_machine; print(json.dumps(on_machine.about(sys.argv[1:])))"
+NO_PYTHON = 127
+
+
+@dataclass
+class Seen:
+    """What was found of a machine. problem: why nothing more was; studies: {name: what it lacks, [] for nothing}."""
+
+    name: str
+    problem: str | None = None
+    remedy: str = ""
+    about: dict = field(default_factory=dict)
+    studies: dict = field(default_factory=dict)
+
+
+def doctor(studies, file, as_json=False, profile="quick") -> int:
+    """Print what each machine of a fleet lacks; 1 if any study finds no machine, or a machine cannot be used."""
+    fleet, studies = Fleet.load(file), notebooks.selected(studies)
+    compare = fitness.Fitness(studies, {one.name: one.studies for one in fleet.machines})
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        seen = list(pool.map(lambda machine: _look(machine, studies, profile), fleet.machines))
+    for one in seen:
+        _judge(one, compare, studies)
+    if as_json:
+        print(json.dumps({"fleet": fleet.name, "machines": [vars(one) for one in seen]}, indent=1))
+    else:
+        print(colour.words("\n".join(_lines(seen, studies)), sys.stdout))
+    measured = {study for one in seen for study, lacks in one.studies.items() if not lacks}
+    return int(any(one.problem for one in seen) or measured != set(studies))
+
+
+def _look(machine, studies, profile) -> Seen:
+    seen = Seen(machine.name)
+    try:
+        connection = ssh.connect(machine.name, machine.login)
+    except LabError as error:
+        seen.problem, seen.remedy = error.message, "Check address, user, key and known_hosts in the fleet file"
+        return seen
+    try:
+        code, said, complaint = _run(connection, machine, f".venv/bin/python -c {shlex.quote(ABOUT)} {' '.join(studies)}",
+                                     LOOK_SECONDS)
+        if code:
+            seen.problem = _last(complaint) or f"its checkout does not answer (code {code})"
+            seen.remedy = f"Type: labbook install --fleet FILE, with `allow: [code]` for {machine.name}"
+            return seen
+        seen.about = json.loads(said.strip().splitlines()[-1])
+        code, said, complaint = _run(connection, machine, f".venv/bin/python -m labbook.cli doctor --json --profile {profile} "
+                                     f"--environment {machine.environment} {' '.join(studies)}", DOCTOR_SECONDS)
+        findings = json.loads(said)["findings"] if said.strip().startswith("{") else None
+        if findings is None:
+            seen.problem = _last(complaint) or "its `labbook doctor` failed"
+        else:
+            seen.studies = {study: [one["name"] for one in findings if not one["ok"] and (
+                {study, EVERY_LAB} & set(one["studies"]) or not one["studies"])] for study in studies}
+    except (ssh.TimedOut, *ssh.LOST, ValueError) as error:
+        seen.problem = f"no answer: {str(error) or type(error).__name__}"
+    finally:
+        ssh.close(connection)
+    return seen
+
+
+def _judge(seen: Seen, compare, studies) -> None:
+    """Add why its code or versions do not do, to what each study lacks."""
+    for study in studies if seen.about and not seen.problem else ():
+        if why := compare.why_not(seen.name, study, seen.about):
+            seen.studies[study] = [why, *seen.studies.get(study, [])]
+
+
+def _lines(seen, studies):
+    width = max(map(len, studies), default=0)
+    for one in seen:
+        if one.problem:
+            yield f"{one.name}: MISSING: {one.problem}\n{'':9}-> {one.remedy}"
+            continue
+        of = one.about["machine"]
+        yield f"{one.name}: {of['cores']} × {of['cpu']}, {of['memory_gib']} GiB, Linux {of['kernel']}, {of['system']}"
+        for study in studies:
+            lacks = one.studies.get(study, [])
+            yield f"  {study:<{width}}  " + (f"MISSING: {'; '.join(lacks)}" if lacks else "ready")
+    kinds = {(one.about["machine"]["cpu"], one.about["machine"]["cores"]) for one in seen if one.about}
+    if len(kinds) > 1:
+        yield f"\nMachines of {len(kinds)} kinds: what differs between them is told beside each verdict."
+
+
+def install(studies, file) -> int:
+    """Prepare the machines that allow it; 1 if one of them could not be, with its reason."""
+    fleet, studies = Fleet.load(file), notebooks.selected(studies)
+    began = time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        problems = [one for one in pool.map(lambda machine: _prepare(machine, studies), fleet.machines) if one]
+    for problem in problems:
+        print(f"labbook: {problem}", file=sys.stderr)
+    if not problems:
+        print(f"{len(fleet.machines)} machines in {time.monotonic() - began:.0f} s; "
+              f"labbook doctor --fleet {file} looks at them", file=sys.stderr)
+    return int(bool(problems))
+
+
+def _prepare(machine, studies) -> str | None:
+    """Why a machine could not be prepared, or None."""
+    if not machine.allow:
+        print(f"{machine.name}: the fleet file allows nothing there", file=sys.stderr)
+        return None
+    try:
+        connection = ssh.connect(machine.name, machine.login)
+    except LabError as error:
+        return error.message
+    try:
+        if machine.may("code"):
+            _say(machine, "copying this checkout and making its Python environment")
+            _send_checkout(connection, machine)
+            _must(connection, machine, "lib/bootstrap.sh", "making its Python environment")
+        if machine.may("packages"):
+            _say(machine, "installing what studies need")
+            _must(connection, machine, f".venv/bin/python -m labbook.cli install {' '.join(_allowed(machine, studies))}",
+                  "installing")
+    except (LabbookError, ssh.TimedOut, *ssh.LOST) as error:
+        return f"{machine.name}: {str(error) or 'no answer in time'}"
+    finally:
+        ssh.close(connection)
+    return None
+
+
+def _say(machine, what):
+    print(f"{machine.name}: {what}", file=sys.stderr, flush=True)
+
+
+def _allowed(machine, studies) -> list:
+    return [study for study in studies if machine.studies is None or study in machine.studies]
+
+
+def _must(connection, machine, command, what) -> None:
+    code, said, complaint = _run(connection, machine, command, INSTALL_SECONDS)
+    if code:
+        raise LabError(f"{what} ended with {code}: {_last(complaint) or _last(said)}")
+
+
+def _run(connection, machine, command: str, seconds: float):
+    """(code, stdout, stderr) of a command in the machine's checkout."""
+    folder = shlex.quote(str(machine.checkout))
+    line = f"cd {folder} && export LABBOOK_ROOT={folder} PATH=$PATH:/usr/sbin:/sbin && {command}"
+    out, complaint, code = ssh.run(connection, line, seconds)
+    return code, out, complaint
+
+
+def _send_checkout(connection, machine) -> None:
+    """All that git knows here, as it is now, and what it does not know of studies' data is left alone there."""
+    files = _tracked()
+    folder = shlex.quote(str(machine.checkout))
+    out, complaint, code = ssh.run(connection, f"mkdir -p {folder} && cd {folder} && ls -A | head -n 50", LOOK_SECONDS)
+    there = set(out.split())
+    if there and "_toc.yml" not in there:
+        raise LabError(f"{machine.checkout} is there, and is no checkout of labbook", remedy="Name another `checkout`")
+    channel = connection.transport.open_session(timeout=LOOK_SECONDS)
+    channel.settimeout(LOOK_SECONDS)
+    # the library is replaced whole: a module that is gone here would change its fingerprint there
+    channel.exec_command(f"cd {folder} && rm -rf lib/labbook notebooks data/papers && tar -xzf - --no-same-owner")
+    with channel.makefile("wb") as sink, tarfile.open(fileobj=sink, mode="w|gz", bufsize=CHUNK) as tar:
+        for name in files:
+            tar.add(paths.checkout() / name, arcname=name)
+    channel.shutdown_write()
+    if (code := channel.recv_exit_status()) != 0:
+        raise LabError(f"copying the checkout ended with {code}: its disk may be full")
+
+
+def _tracked() -> list[str]:
+    """Files of this checkout, from git; without git all but what is made here."""
+    done = subprocess.run(["git", "-C", str(paths.checkout()), "ls-files", "-z", "--cached", "--others",
+                           "--exclude-standard"], text=True, capture_output=True)
+    if done.returncode:
+        raise LabError("this checkout is in no git repository, so its own files are not known",
+                       remedy="Copy it to the machines yourself")
+    return [name for name in done.stdout.split("\0") if name and (paths.checkout() / name).is_file()]
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""

@@ -1,0 +1,83 @@
+"""Machines that are hosts with labs of their own measure a study together; one is slow and reboots in the middle,
+one is full. An ipyparallel cluster that is there already is interrupted, and goes on."""
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+
+import ipyparallel
+import pytest
+from fleet_machines import Driver, install, left, lent, measured, write_book, write_fleet
+from foreign import foreign_hosts
+
+from labbook.claims import claims
+from labbook.pipeline.executing import pages
+from labbook.study.records.record import read_meta
+
+SECONDS = 600       # at most
+BOOK = "/home/op/book"
+
+
+def wait_for(true, driver, process):
+    until = time.monotonic() + SECONDS
+    while not true():
+        assert process.poll() is None and time.monotonic() < until, driver.said()
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def machines(tmp_path):
+    """Three of them, of which the last is full, with the driver of a run."""
+    book = write_book(tmp_path / "book")
+    with foreign_hosts(["m1", "m2", "m3"], lent=lent()) as place:
+        for name in place.names:
+            install(place, name, book)
+        place.inside("m2", f"echo 1 > {BOOK}/slow")
+        place.inside("m3", f"mkdir -p {BOOK}/data/records && mount -t tmpfs -o size=1m full {BOOK}/data/records")
+        yield place, Driver(book, write_fleet(place, tmp_path / "fleet.yml"))
+
+
+def test_a_reboot_in_the_middle_and_a_full_disk_lose_nothing_and_nothing_is_measured_twice(machines, monkeypatch):
+    place, driver = machines
+    process = driver.start()
+    wait_for(lambda: len(measured(place, "m2")) > 1, driver, process)     # its ceiling, and one more has begun
+    place.reboot("m2")
+    assert process.wait(SECONDS) == 0, driver.said()
+    assert "m3 does not measure tiny: its disk is full" in driver.said() and not measured(place, "m3")
+    times = Counter([*measured(place, "m1"), *measured(place, "m2")])
+    records = {meta["label"]: meta["provenance"]["machine"]["id"] for meta in map(read_meta, driver.records())}
+    assert len(records) == 8, "two repeats of four points"
+    assert sum(times[label] for label in records) <= 8 + 1, "but for the point that the reboot cut short"
+    by_repeat = {repeat: {machine for label, machine in records.items() if label.endswith(f"repeat {repeat}")}
+                 for repeat in (1, 2)}
+    assert all(len(each) == 1 for each in by_repeat.values()), by_repeat
+    assert times["ceilings: clients=1 repeat 1"] == 2, "a ceiling is each machine's own"
+    assert not any("labbook" in left(place, name) for name in place.names)
+    monkeypatch.setenv("LABBOOK_ROOT", str(driver.root))
+    assert len(claims.verdicts("tiny")) == 1 and pages.note("tiny")["state"] == "ok"
+
+
+def test_a_cluster_of_a_profile_is_interrupted_and_goes_on(tmp_path, monkeypatch):
+    driver = Driver(write_book(tmp_path / "book", repeats=1), tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("LABBOOK_ROOT", str(driver.root))
+    monkeypatch.setenv("LABBOOK_SHARE_CORES", "1")
+    (driver.root / "slow").write_text("0.5")
+    log = driver.root / "measured.log"
+    with ipyparallel.Cluster(profile="rack", cluster_id="", n=2, log_level=40,
+                             controller_args=["--IPController.enable_curve=True"]):     # two engines of one machine
+        process = driver.start("--cluster", "rack")
+        wait_for(lambda: log.exists() and len(log.read_text().splitlines()) > 2, driver, process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130, driver.said()
+        done = {read_meta(path)["label"] for path in driver.records()}
+        began = log.read_text().splitlines()
+        assert driver.start("--cluster", "rack").wait(SECONDS) == 0, driver.said()
+    again = log.read_text().splitlines()[len(began):]
+    assert done and not done & set(again), "a finished point was measured twice"
+    assert len(driver.records()) == 4 and "not encrypted" not in driver.said()
+    assert json.loads(pages.page("tiny").with_suffix(".json").read_text())["fleet"] == "cluster-rack"
+    assert not os.listdir("/run/labbook") or all(name.startswith(".") or "tiny" not in name
+                                                 for name in os.listdir("/run/labbook"))
