@@ -71,7 +71,8 @@ def run(found: dict, size: int):
 
 
 def print_plans(found) -> None:
-    print(f"{'study':<24}{'repeats':>9}{'points':>9}{'one machine':>16}{'longest repeat':>18}{'each machine, itself':>24}")
+    print(f"{'study':<24}{'repeats':>9}{'points':>9}{'one machine':>16}{'longest repeat':>18}"
+          f"{'each machine, itself':>24}")
     for study, (jobs, own) in found.items():
         longest = max(jobs, key=lambda job: job.seconds(""), default=None)
         print(f"{study:<24}{len(jobs):>9}{sum(len(job.points) for job in jobs):>9}"
@@ -92,6 +93,7 @@ def print_sizes(rows) -> None:
 def figure(rows) -> str:
     """Time by the number of machines, both logarithmic, beside what it would be if no machine ever waited."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, NullLocator
 
     from labbook.figures.canvas import PALETTE, Picture, entitle, entry, head, panel, theme
 
@@ -106,10 +108,10 @@ def figure(rows) -> str:
         axes.plot(sizes, hours, color=PALETTE[0])
         marks = axes.scatter(sizes, hours, color=PALETTE[0], zorder=3)
         entitle(marks, [f"{size} machines: {hour:.1f} h" for size, hour in zip(sizes, hours)])
-        for axis, ticks in ((axes.xaxis, sizes), (axes.yaxis, [5, 10, 20, 50, 100, 150])):
-            axis.set_ticks([tick for tick in ticks if axis is axes.xaxis or min(longest, min(hours)) / 2 < tick < 2 * hours[0]])
+        for axis, ticks in ((axes.xaxis, sizes), (axes.yaxis, [1, 2, 5, 10, 20, 50, 100, 200])):
+            axis.set_major_locator(FixedLocator(ticks))
             axis.set_major_formatter(lambda value, _: f"{value:g}")
-            axis.set_minor_locator(__import__("matplotlib").ticker.NullLocator())
+            axis.set_minor_locator(NullLocator())
         head(drawn, "Full profiles of five studies", [
             entry("simulated", PALETTE[0], "o"), entry("if no machine ever waited", PALETTE[1], None),
             entry("the longest repeat", PALETTE[2], None)])

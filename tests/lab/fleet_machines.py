@@ -33,7 +33,7 @@ for experiment in (ceilings, sleeps):
             with open(root / "measured.log", "a") as log:
                 print(point.label, file=log)
             time.sleep(float((root / "slow").read_text()) if (root / "slow").exists() else 0)
-            seconds = 0.2 if point.params.get("long") else 0.1     # as it says: how long it took is the machine's affair
+            seconds = 0.2 if point.params.get("long") else 0.1     # as told: how long it took is the machine's affair
             said = attempt.lab.host("h1").run("hostname").stdout.split()[0]
             attempt.record([{"started_s": 0, "seconds": seconds, "ok": True}], metrics={"on": socket.gethostname()})
 study.complete()
@@ -54,9 +54,10 @@ def write_book(root: Path, repeats=2) -> Path:
     for folder in (paper, root / "notebooks", root / "environments"):
         folder.mkdir(parents=True)
     (root / "_toc.yml").touch()
-    cells = [{"cell_type": "code", "id": "p", "metadata": {"tags": ["parameters"]}, "outputs": [], "execution_count": None,
+    code = {"cell_type": "code", "outputs": [], "execution_count": None}
+    cells = [{**code, "id": "p", "metadata": {"tags": ["parameters"]},
               "source": f'environment = "environments/local.yml"\nrepeats = {repeats}\n'},
-             {"cell_type": "code", "id": "c", "metadata": {}, "outputs": [], "execution_count": None, "source": NOTEBOOK}]
+             {**code, "id": "c", "metadata": {}, "source": NOTEBOOK}]
     (root / "notebooks/tiny.ipynb").write_text(json.dumps(
         {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     (paper / "claims.yml").write_text(yaml.safe_dump([CLAIM]))
@@ -113,7 +114,7 @@ def measured(place, name: str) -> list[str]:
     return place.inside(name, f"cat {BOOK}/measured.log 2>/dev/null || true").splitlines()
 
 
-def left(place, name: str) -> str:
-    """What of a fleet or its labs is on a machine: processes and labs."""
-    return place.inside(name, "pgrep -af 'labbook|ipyparallel' || true; ls -A /run/labbook /var/lib/labbook 2>/dev/null"
-                              " | grep -v '^/\\|^$\\|^[.]' || true")
+def left(place, name: str) -> list[str]:
+    """What of a fleet or its labs is on a machine: processes, and folders of labs."""
+    processes = place.inside(name, "ps -eo args= | grep -E '[l]abbook.pipeline|[i]pyparallel' || true").splitlines()
+    return processes + place.inside(name, "ls /run/labbook /var/lib/labbook 2>/dev/null | grep -v '^/' || true").split()

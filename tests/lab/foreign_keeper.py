@@ -124,6 +124,9 @@ class Keeper:
     def _plug(self, spec, pid):
         for net, address in spec["nets"].items():
             port = f"{net[:3]}{spec['number']}"
+            # its cable to a host that was halted, which goes with the last of the namespaces over there
+            subprocess.run(["nsenter", "-t", str(self.switch.pid), "--net", "ip", "link", "delete", port],
+                           capture_output=True)
             self._in_switch("ip", "link", "add", port, "type", "veth", "peer", "name", net,
                             "netns", pid)
             self._in_switch("ip", "link", "set", port, "master", net, "up")

@@ -18,8 +18,8 @@ def table():
 
 def measured_on(study, point, machine):
     study.records(point.experiment).write(point.key, table(), {
-        "key": point.key, "fingerprint": study.fingerprint.code, "block": point.block, "took_s": 4.0, "repeat": point.repeat,
-        "provenance": {"machine": {"id": machine}, "versions": {}}}, {})
+        "key": point.key, "fingerprint": study.fingerprint.code, "block": point.block, "took_s": 4.0,
+        "repeat": point.repeat, "provenance": {"machine": {"id": machine}, "versions": {}}}, {})
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from labbook.pipeline.sources import notebooks
 AT_ONCE = 16
 LOOK_SECONDS, DOCTOR_SECONDS, INSTALL_SECONDS = 60, 300, 3600
 CHUNK = 1 << 18
-ABOUT = "import json, sys; from labbook.pipeline.fleet import on_machine; print(json.dumps(on_machine.about(sys.argv[1:])))"
-NO_PYTHON = 127
+ABOUT = ("import json, sys; from labbook.pipeline.fleet import on_machine; "
+         "print(json.dumps(on_machine.about(sys.argv[1:])))")
 
 
 @dataclass
@@ -59,15 +59,16 @@ def _look(machine, studies, profile) -> Seen:
         seen.problem, seen.remedy = error.message, "Check address, user, key and known_hosts in the fleet file"
         return seen
     try:
-        code, said, complaint = _run(connection, machine, f".venv/bin/python -c {shlex.quote(ABOUT)} {' '.join(studies)}",
-                                     LOOK_SECONDS)
+        code, said, complaint = _run(
+            connection, machine, f".venv/bin/python -c {shlex.quote(ABOUT)} {' '.join(studies)}", DOCTOR_SECONDS)
         if code:
             seen.problem = _last(complaint) or f"its checkout does not answer (code {code})"
             seen.remedy = f"Type: labbook install --fleet FILE, with `allow: [code]` for {machine.name}"
             return seen
         seen.about = json.loads(said.strip().splitlines()[-1])
-        code, said, complaint = _run(connection, machine, f".venv/bin/python -m labbook.cli doctor --json --profile {profile} "
-                                     f"--environment {machine.environment} {' '.join(studies)}", DOCTOR_SECONDS)
+        code, said, complaint = _run(
+            connection, machine, f".venv/bin/python -m labbook.cli doctor --json --profile {profile} "
+            f"--environment {machine.environment} {' '.join(studies)}", DOCTOR_SECONDS)
         findings = json.loads(said)["findings"] if said.strip().startswith("{") else None
         if findings is None:
             seen.problem = _last(complaint) or "its `labbook doctor` failed"
@@ -134,8 +135,8 @@ def _prepare(machine, studies) -> str | None:
             _must(connection, machine, "lib/bootstrap.sh", "making its Python environment")
         if machine.may("packages"):
             _say(machine, "installing what studies need")
-            _must(connection, machine, f".venv/bin/python -m labbook.cli install {' '.join(_allowed(machine, studies))}",
-                  "installing")
+            _must(connection, machine, ".venv/bin/python -m labbook.cli install "
+                  + " ".join(_allowed(machine, studies)), "installing")
     except (LabbookError, ssh.TimedOut, *ssh.LOST) as error:
         return f"{machine.name}: {str(error) or 'no answer in time'}"
     finally:

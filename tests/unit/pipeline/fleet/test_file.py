@@ -17,7 +17,8 @@ def written(tmp_path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     (tmp_path / "known").touch()
     return {"user": "op", "key": str(key), "known_hosts": str(tmp_path / "known"), "checkout": "/home/op/labbook",
-            "machines": {"rack1": {"address": "192.0.2.11"}, "desk": {"address": "192.0.2.12", "user": "me", "port": 2222}}}
+            "machines": {"rack1": {"address": "192.0.2.11"},
+                         "desk": {"address": "192.0.2.12", "user": "me", "port": 2222}}}
 
 
 def test_defaults_at_the_top_and_at_a_machine(written):
@@ -45,7 +46,8 @@ def test_defaults_at_the_top_and_at_a_machine(written):
     ({"provider": "ssh"}, "provider", "--environment"),
     ({"password": "x"}, "password", "key"),
     ({"studies": ["nothing"]}, "machines.rack1.studies", "cms_scalability"),
-    ({"machines": {name: {"address": "192.0.2.11"} for name in ("a", "b")}}, "machines.b.address", "one entry a machine"),
+    ({"machines": {name: {"address": "192.0.2.11"} for name in ("a", "b")}}, "machines.b.address",
+     "one entry a machine"),
     ({"key": "/no/such/key"}, "key", "private key"),
 ])
 def test_mistakes_are_named(written, change, key, allowed):

@@ -1,0 +1,41 @@
+"""Who measures what, in lines for a user."""
+
+import io
+from types import SimpleNamespace
+
+from labbook.pipeline.fleet import shown
+from labbook.pipeline.fleet.scheduler import Job, Point, Scheduler
+
+
+def pool():
+    of = Scheduler()
+    of.add([Job("s", "e", repeat, (Point(f"p{repeat}", "u", 0.0, 60.0),)) for repeat in (1, 2, 3)])
+    for name in ("a", "b", "c"):
+        of.join(name, name)
+    of.next("a")
+    of.put_aside("c", "its disk is full")
+    of.lose("b")
+    said = {"done": 2, "total": 5, "left_s": 90.0}
+    return SimpleNamespace(scheduler=of, talks={name: SimpleNamespace(said=said if name == "a" else {}) for name in "abc"})
+
+
+def test_each_machine_has_a_line():
+    assert shown.machines(pool()) == ["a: s: e repeat 1, 2 of 5 points, about 1 min 30 s", "b: lost",
+                                      "c: set aside: its disk is full"]
+
+
+def test_the_state_is_one_line_with_the_time_left():
+    assert shown.state(pool()).startswith("1 of 3 machines measure, 1 lost, 1 set aside  2 jobs wait  about ")
+
+
+def test_programs_get_the_same():
+    assert [(row["machine"], row["state"], row["done"]) for row in shown.rows(pool())] == [
+        ("a", "measures", 2), ("b", "lost", None), ("c", "aside", None)]
+
+
+def test_where_there_is_no_terminal_a_state_is_shown_once_a_minute():
+    now, stream = [0.0], io.StringIO()
+    one = shown.Shown(stream, lambda: now[0])
+    for now[0] in (1.0, 61.0, 62.0):
+        one.show(pool())
+    assert stream.getvalue().count("machines measure") == 1

@@ -1,0 +1,40 @@
+"""When a job on a machine ends before it is measured."""
+
+import os
+import time
+
+import pytest
+
+from labbook.pipeline.fleet.worker import Orders
+
+
+@pytest.fixture
+def orders(tmp_path):
+    (tmp_path / "heartbeat").touch()
+    return Orders(tmp_path, 60)
+
+
+def test_it_goes_on_while_the_driver_is_heard_of(orders):
+    assert orders.count == 0 and orders.why is None
+
+
+def test_it_ends_when_it_is_told_to(orders):
+    (orders.folder / "stop").touch()
+    assert orders.count == 1 and orders.why == "stopped"
+
+
+@pytest.mark.parametrize("silence", ["long", "never"])
+def test_it_ends_without_its_driver(orders, silence):
+    heartbeat = orders.folder / "heartbeat"
+    if silence == "long":
+        os.utime(heartbeat, (time.time() - 61,) * 2)
+    else:
+        heartbeat.unlink()
+    assert orders.count == 1 and orders.why == "the driver was not heard of for 60 s"
+
+
+def test_a_second_signal_ends_it_at_once(orders):
+    orders._take()
+    assert orders.count == 1
+    orders._take()
+    assert orders.count == 2
