@@ -30,7 +30,7 @@ class Engines:
                 self._known[engine] = _answer(known) or {}
         found = {}
         for engine in sorted(engine for engine, known in self._known.items() if isinstance(known, dict) and known):
-            found[self._name(self._known[engine])] = self._known[engine] | {"engine": engine}    # the newest goes before
+            found[self._name(self._known[engine])] = self._known[engine] | {"engine": engine}     # the newest
         return found
 
     @staticmethod

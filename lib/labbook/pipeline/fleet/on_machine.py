@@ -25,6 +25,7 @@ NAME = "LABBOOK_MACHINE"            # in an engine's environment: the machine's 
 BATCH_BYTES = 8 * 2**20             # of records an answer, or one record
 JOB_ID = re.compile(r"[0-9a-f]{16}")
 KEPT = 3                            # folders of jobs that have ended
+SWEEP = "from labbook.pipeline.executing.driver import sweep_labs; sweep_labs()"
 RUNNING, ENDED, KILLED, UNKNOWN = "running", "ended", "killed", "unknown"
 _workers = {}                       # job -> process, of this engine
 
@@ -87,8 +88,8 @@ def start(job: dict) -> str | None:
 
 def poll(id: str, have: dict) -> dict:
     """How a job is going, with what it has measured since: {state (running, ended, killed, unknown), outcome (of
-    the notebook, see pages), error (None: it ended well), point, done, total, left_s, records: [{experiment, key, at (its identity), files: {name: bytes}}],
-    failures: [{experiment, key, failure, trace}], more: whether there are more records}.
+    the notebook, see pages), error (None: it ended well), point, done, total, left_s,
+    note, records: [{experiment, key, at (its identity), files: {name: bytes}}], failures: [{experiment, key, failure, trace}], more: whether there are more records}.
 
     have: {key: identity} of the records that are home.
     """
@@ -118,12 +119,13 @@ def beat(id: str) -> None:
 
 
 def clean() -> list[str]:
-    """Take down what killed runs left on this machine, unless a job is under way; lines of what was said."""
+    """Take down what killed runs left on this machine, unless a job is under way; lines of what was said. A lab that
+    `labbook up` keeps stays."""
     if _under_way():
         return []
-    done = subprocess.run([sys.executable, "-m", "labbook.cli", "down", "--all"], text=True, capture_output=True,
-                          stdin=subprocess.DEVNULL, cwd=paths.checkout())
-    return (done.stdout + (done.stderr if done.returncode else "")).splitlines()
+    done = subprocess.run([sys.executable, "-c", SWEEP], text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                          cwd=paths.checkout())
+    return [line for line in done.stderr.splitlines() if line.strip()]
 
 
 def _place() -> Path:

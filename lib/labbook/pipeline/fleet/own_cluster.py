@@ -48,7 +48,8 @@ class OwnCluster(Engines):
             self._controller = self._start_controller()
             super().__init__(self._connect(json.loads(files[connection.FILES.format("client")])))
             engine = json.loads(files[connection.FILES.format("engine")])
-            self._sessions = {one.name: _Session(one, engine, self._folder, fleet.lost_after_s) for one in fleet.machines}
+            self._sessions = {one.name: _Session(one, engine, self._folder, fleet.lost_after_s)
+                              for one in fleet.machines}
         except BaseException:
             self.close()
             raise

@@ -281,7 +281,8 @@ class Pool:
             self._home.take_failure(job.study, one["experiment"], one["key"], one["failure"], one["trace"])
         if left is not None:
             again = "" if any(left is failed for failed, _ in self.scheduler.failed) else "; it is tried again"
-            self._say(f"{name}: {left.name} {'was cut short' if cut_short else 'failed'}{again}: {(error or 'records are missing').splitlines()[0]}")
+            why = (error or "records are missing").splitlines()[0]
+            self._say(f"{name}: {left.name} {'was cut short' if cut_short else 'failed'}{again}: {why}")
         if error and FULL in error and self._machine(name).aside is None:
             self.scheduler.put_aside(name, error.splitlines()[0])
         if self._machine(name).aside:

@@ -93,8 +93,8 @@ class _Run:
         engines = self._engines()
         try:
             with Interrupts() as interrupts:
-                self._pool = Pool(engines, Home(self._asked.fleet), self._environment_of, self._shown.say, self._patience_s,
-                                  self._todo, by_repeat=self._asked.until is not None)
+                self._pool = Pool(engines, Home(self._asked.fleet), self._environment_of, self._shown.say,
+                                  self._patience_s, self._todo, by_repeat=self._asked.until is not None)
                 self._wait_for_first(engines, interrupts)
                 self._drive(interrupts)
                 if self._broken:
@@ -202,7 +202,8 @@ class _Run:
         points = plans.needed(jobs)
         if jobs and not self._broken:
             self._shown.say(f"{study}: {points} points in {len(jobs)} jobs to measure")
-            needs = Needs(chosen, _for_machines(given), lambda name, about: self._fitness.why_not(name, study, about), until)
+            needs = Needs(chosen, _for_machines(given),
+                          lambda name, about: self._fitness.why_not(name, study, about), until)
             batch = self._pool.submit(Batch(study, jobs, own, needs))
             while not batch.done.wait(STEP_S) and not self._broken:
                 pass

@@ -1,8 +1,8 @@
 """A job on a machine of a fleet, as a process of its own: `python -m labbook.pipeline.fleet.worker FOLDER`.
 
 FOLDER/job.json: {id, study, parameters, environment, variables (of the kernel), points: {experiment: [keys]},
-seconds (in which it may begin points, or None), patience_s (without a sign of life of the driver, which has crashed then,
-or is cut off)}. The notebook is executed as by `labbook run`, but for these
+seconds (in which it may begin points, or None), patience_s (without a sign of life of the driver, which has
+crashed then, or is cut off)}. The notebook is executed as by `labbook run`, but for these
 points alone. FOLDER/state.json says at the end how it went: {state, error}.
 """
 
