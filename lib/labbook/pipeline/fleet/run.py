@@ -179,14 +179,14 @@ class _Run:
         if outcome.state != pages.PAUSED:
             totals.check_input(outcome)
             return outcome, story, story.points(), None
-        self.measure(study, chosen, given, story, asked.until)
+        came = self.measure(study, chosen, given, story, asked.until)
+        if interrupts.count or self._broken:
+            points = story.points()
+            return Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came}, None
         driver = Driver(study, chosen, partial, given)
         with EXECUTIONS:
             outcome = driver.run(interrupts, bar.show)
-        if interrupts.count or self._broken:
-            outcome = Outcome(pages.INTERRUPTED)
-        points = driver.story.points() | {"measured": self._pool.measured.get(study, 0)}
-        return outcome, driver.story, points, None
+        return outcome, driver.story, driver.story.points() | {"measured": came}, None
 
     def _plan(self, study, chosen, partial, given, interrupts):
         driver = Driver(study, chosen, partial, given | {"LABBOOK_PLAN": "1"})

@@ -52,7 +52,9 @@ def state(pool) -> str:
     waiting = len(pool.scheduler.waiting)
     parts.append(f"{waiting} job{'s' * (waiting != 1)} wait{'s' * (waiting == 1)}")
     seconds = left_s(pool)
-    return "  ".join(parts + [f"about {duration(seconds)} left"] * (seconds is not None))
+    if seconds is not None:
+        parts.append(f"about {duration(seconds)} left")
+    return "  ".join(parts)
 
 
 def left_s(pool) -> float | None:

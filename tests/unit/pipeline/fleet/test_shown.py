@@ -28,6 +28,12 @@ def test_the_state_is_one_line_with_the_time_left():
     assert shown.state(pool()).startswith("1 of 3 machines measure, 1 lost, 1 set aside  2 jobs wait  about ")
 
 
+def test_without_a_machine_no_time_is_said():
+    of = pool()
+    of.scheduler.lose("a")
+    assert shown.state(of) == "0 of 3 machines measure, 2 lost, 1 set aside  3 jobs wait"
+
+
 def test_programs_get_the_same():
     assert [(row["machine"], row["state"], row["done"]) for row in shown.rows(pool())] == [
         ("a", "measures", 2), ("b", "lost", None), ("c", "aside", None)]
