@@ -90,10 +90,10 @@ def write_fleet(place, path: Path, **more) -> Path:
 
 
 class Driver:
-    """`labbook run --fleet` of a checkout here, as a process."""
+    """`labbook run --fleet` of a checkout here, as a process. place: the folder of the records that come home."""
 
-    def __init__(self, root: Path, fleet: Path):
-        self.root, self.fleet, self.log = root, fleet, root / "said.log"
+    def __init__(self, root: Path, fleet: Path, place="fleet-fleet"):
+        self.root, self.fleet, self.place, self.log = root, fleet, place, root / "said.log"
 
     def start(self, *words):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LABBOOK_")}
@@ -106,7 +106,8 @@ class Driver:
         return self.log.read_text()
 
     def records(self, experiment="sleeps") -> list[Path]:
-        return sorted(self.root.glob(f"data/records/*/tiny/{experiment}/[!.]*.parquet"))
+        found = self.root.glob(f"data/records/{self.place}/tiny/{experiment}/[!.]*.parquet")
+        return sorted(path for path in found if ".series." not in path.name)
 
 
 def measured(place, name: str) -> list[str]:

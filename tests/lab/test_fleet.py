@@ -62,7 +62,7 @@ def test_a_reboot_in_the_middle_and_a_full_disk_lose_nothing_and_nothing_is_meas
 
 
 def test_a_cluster_of_a_profile_is_interrupted_and_goes_on(tmp_path, monkeypatch):
-    driver = Driver(write_book(tmp_path / "book", repeats=1), tmp_path)
+    driver = Driver(write_book(tmp_path / "book", repeats=1), tmp_path, "cluster-rack")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("LABBOOK_ROOT", str(driver.root))
     monkeypatch.setenv("LABBOOK_SHARE_CORES", "1")
