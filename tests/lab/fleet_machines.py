@@ -116,6 +116,6 @@ def measured(place, name: str) -> list[str]:
 
 
 def left(place, name: str) -> list[str]:
-    """What of a fleet or its labs is on a machine: processes, and folders of labs."""
+    """What of a fleet or its labs is on a machine: processes, and labs."""
     processes = place.inside(name, "ps -eo args= | grep -E '[l]abbook.pipeline|[i]pyparallel' || true").splitlines()
-    return processes + place.inside(name, "ls /run/labbook /var/lib/labbook 2>/dev/null | grep -v '^/' || true").split()
+    return processes + place.inside(name, "ls /run/labbook 2>/dev/null || true").split()
