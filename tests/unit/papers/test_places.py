@@ -14,7 +14,7 @@ MENTIONS = {
     "lib/labbook/pipeline/sources/new.py": "an example in a message",
     "lib/labbook/systems/cloud/model.py": "the source of the VM types",
     "benchmarks/cluster_up.py": "measures with that study's hosts",
-    "benchmarks/noop_run.py": "runs all studies",
+    "benchmarks/scratch_book.py": "runs all studies",
     "benchmarks/kills.py": "kills runs of all studies",
     "benchmarks/killing/phases.py": "says by what each study's phases are known",
     "benchmarks/killing/studies.py": "the smallest points of each study",

@@ -7,7 +7,7 @@ from study_stand_ins import CLAIMS
 
 from labbook.claims import claims
 from labbook.errors import InputError, Stopped
-from labbook.study import ask
+from labbook.study import ask, results
 from labbook.study.publication import published
 from labbook.study.records.fingerprint import Fingerprint
 
@@ -110,7 +110,7 @@ def test_an_ask_does_not_take_a_claim_as_decided_by_records_that_it_measures_aga
 def test_the_page_needs_no_further_point_and_shows_published_ones_where_none_was_measured(
         make, measure, asking, monkeypatch):
     monkeypatch.setattr(published, "has", lambda study, experiment: experiment == "disks")
-    monkeypatch.setattr(published, "load", lambda study, experiment: published_rows())
+    monkeypatch.setattr(results, "_published", lambda experiment: published_rows())
     asking("slower", page=True)
     study, speed = make(claims=[OF_ONE])
     disks = study.experiment("disks", setup={"system": ["a", "b"]})
