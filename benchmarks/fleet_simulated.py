@@ -1,16 +1,15 @@
 """How long full profiles take on a fleet of one to a hundred machines, and where that stops to scale.
 
-    .venv/bin/python benchmarks/fleet_simulated.py [--profile full] [--figure FILE] [--short] [--json FILE] [STUDY ...]
+    .venv/bin/python benchmarks/fleet_simulated.py [--profile full] [--short] [--json data/benchmarks/fleet_simulated.json] [STUDY ...]
 
 Each notebook is executed once without measuring, which says what there is to measure and what its points and
 set-ups took in published runs; points of which nothing is known share the minutes of the profile in lab.yml. The
 jobs then go through the scheduler that `labbook run --fleet` uses, and time is added up instead of waited for.
-It needs no lab and no root.
+The book's page "Many machines" has the file that --json names here. It needs no lab and no root.
 """
 
 import os
 import tempfile
-from pathlib import Path
 
 import shared
 
@@ -32,7 +31,6 @@ def main():
     made = shared.parser(__doc__, rounds=1)
     made.add_argument("studies", nargs="*", metavar="STUDY", help="default: all")
     made.add_argument("--profile", default="full", choices=parameters.PROFILES)
-    made.add_argument("--figure", type=Path, metavar="FILE", help="write the figure of the book's page there, as HTML")
     asked = made.parse_args()
     sizes = (1, 2, 10) if asked.short else SIZES
     studies = notebooks.selected(asked.studies)[:1 if asked.short and not asked.studies else None]
@@ -40,8 +38,6 @@ def main():
     rows = {size: run(found, size) for size in sizes}
     print_plans(found)
     print_sizes(rows)
-    if asked.figure:
-        asked.figure.write_text(figure(rows) + "\n")
     shared.write(asked.json, sizes={size: vars(one) for size, one in rows.items()})
 
 
@@ -88,36 +84,6 @@ def print_sizes(rows) -> None:
               f"{each.own_s / each.busy_s:>21.0%}")
     print(f"\nThe longest repeat takes {duration(max(each.longest_s for each in rows.values()))}: "
           "no number of machines is faster.")
-
-
-def figure(rows) -> str:
-    """Time by the number of machines, both logarithmic, beside what it would be if no machine ever waited."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    from labbook.figures.canvas import PALETTE, Picture, entitle, entry, head, panel, theme
-
-    sizes, hours = list(rows), [each.seconds / 3600 for each in rows.values()]
-    longest = max(each.longest_s for each in rows.values()) / 3600
-    with theme():
-        drawn = Figure(figsize=(6.4, 3.8), layout="constrained")
-        axes = drawn.subplots()
-        axes.set(xscale="log", yscale="log", xlabel="machines", ylabel="hours until all is measured")
-        axes.plot(sizes, [hours[0] / size for size in sizes], color=PALETTE[1], linestyle="--")
-        axes.axhline(longest, color=PALETTE[2], linestyle=":")
-        axes.plot(sizes, hours, color=PALETTE[0])
-        marks = axes.scatter(sizes, hours, color=PALETTE[0], zorder=3)
-        entitle(marks, [f"{size} machines: {hour:.1f} h" for size, hour in zip(sizes, hours)])
-        for axis, ticks in ((axes.xaxis, sizes), (axes.yaxis, [1, 2, 5, 10, 20, 50, 100, 200])):
-            axis.set_major_locator(FixedLocator(ticks))
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
-            axis.set_minor_locator(NullLocator())
-        head(drawn, "Full profiles of five studies", [
-            entry("simulated", PALETTE[0], "o"), entry("if no machine ever waited", PALETTE[1], None),
-            entry("the longest repeat", PALETTE[2], None)])
-        alt = "Hours until all is measured, by machines: " + ", ".join(
-            f"{size}: {hour:.1f} h" for size, hour in zip(sizes, hours))
-        return Picture((panel(drawn, alt),), "")._repr_html_()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""The table and the figure of the page "Many machines", from what was simulated."""
+
+import json
+
+import pytest
+
+from labbook import paths
+from labbook.pipeline.book import fleet_sizes
+
+ONE = {"seconds": 36000.0, "busy_s": 36000.0, "own_s": 3600.0, "longest_s": 7200.0}
+TEN = {"seconds": 7200.0, "busy_s": 54000.0, "own_s": 27000.0, "longest_s": 7200.0}
+
+
+@pytest.fixture
+def simulated(book):
+    folder = paths.checkout() / "data/benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "fleet_simulated.json").write_text(json.dumps({"sizes": {"1": ONE, "10": TEN}}))
+
+
+def test_the_table_has_a_row_a_size_and_the_figure_its_values(simulated):
+    page = fleet_sizes.page()
+    assert "<td>10</td><td>2.0 h</td><td>5.0</td><td>75%</td><td>50%</td>" in page
+    assert "<title>10 machines: 2.0 h</title>" in page and "is 50% of what 10 machines measure" in page
+    assert "the longest repeat takes 2.0 h" in page and "Beyond 1 machine," in page
+
+
+def test_a_checkout_in_which_nothing_was_simulated_says_so(book):
+    assert "Nothing was simulated" in fleet_sizes.page()
