@@ -184,6 +184,9 @@ def _book(commands):
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
     kept.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and let it stand for today's code")
+    publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
+                         help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
+                              "be repeated (default: all)")
     kept.add_argument("--judge", action="store_true",
                       help="keep what is published, and judge it by today's rules")
     _archive(commands)

@@ -154,7 +154,7 @@ def publish(given) -> int:
     if given.judge:
         files = publish.judge(given.study)
     elif given.carry_over:
-        files = publish.carry_over(given.study, given.carry_over)
+        files = publish.carry_over(given.study, given.carry_over, given.set)
     else:
         files = publish.publish(given.study, given.profile, given.replace, lambda line: print(line, file=sys.stderr))
     for path in files:

@@ -32,18 +32,23 @@ def publish(study: str, profile: str = "full", replace=(), tell=lambda line: Non
     return export(of, profile, values, replace, tell)
 
 
-def carry_over(study: str, why: str) -> list:
+def carry_over(study: str, why: str, machines=()) -> list:
     """Let the published summaries of a study stand for today's code and versions without measuring
     again, and write down why. For changes that do not change what is measured.
 
-    Points that were published as stale stay stale. InputError when nothing is published.
+    `machines`: the sets for which that holds; all by default. A set of still earlier code is none of them.
+    Points that were published as stale stay stale. InputError when nothing is published, or no such set.
     """
     from labbook.study.publication import published
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
-    of = Study(study)
-    return [published.stamp(of, machine, why) for machine in _sets(study)] + judge(study)
+    of, sets = Study(study), _sets(study)
+    for machine in machines:
+        if machine not in sets:
+            raise InputError(f"no published set {machine!r} of {study}{did_you_mean(machine, sets)}", key="--set",
+                             allowed=sets)
+    return [published.stamp(of, machine, why) for machine in machines or sets] + judge(study)
 
 
 def judge(study: str) -> list:

@@ -1,6 +1,7 @@
 """Published summaries give the same figures and verdicts without a lab."""
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -71,6 +72,18 @@ def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_o
     assert speed.summary()["stale"].all(), "nothing says for which code they stand"
     with pytest.raises(InputError, match="no study 'other'"):
         publish.carry_over("other", "why")
+
+
+def test_only_the_named_sets_are_carried_over(full, root):
+    publish.export(full[0])
+    folder, = (root / "data/published/demo").iterdir()
+    stamp = folder.with_name("other-machine") / "fingerprint.json"
+    shutil.copytree(folder, stamp.parent)
+    before = stamp.read_text()
+    publish.carry_over("demo", "moved, not changed", [folder.name])
+    assert stamp.read_text() == before and "moved" in (folder / "fingerprint.json").read_text()
+    with pytest.raises(InputError, match="no published set 'other'.*--set|--set.*no published set 'other'"):
+        publish.carry_over("demo", "why", ["other"])
 
 
 def test_only_what_the_profile_stood_on_is_published(full):
