@@ -80,6 +80,8 @@ def status(given) -> int:
     for row in rows:
         if given.verbose and row["board"]:
             print(f"\n{row['study']}: " + "\n  ".join(asking.lines(row["board"])))
+        if given.verbose and (words := status.lab_time_words(row)):
+            print(f"{row['study']}: {words}")
         if row["error"]:
             print(f"\n{row['study']}: {in_words(row['error']['name'], row['error']['message'])}\n"
                   f"  log: {row['error']['log']}")

@@ -2,7 +2,7 @@
 
 import traceback
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, in_words
 from labbook.lab import clock
@@ -31,17 +31,19 @@ class Attempt:
         self._redact = study.redact
         self._recorded = self._during = self._links_before = self._lab = self._hosts = None
         self._setups = Counter()     # calls of setup() of each arm
+        self._set_up_s = 0.0         # of the point's time that of its lab and its set-up
 
     @property
     def lab(self):
         """The study's lab; brought up on first use."""
         session = self.study.session
         if self._lab is None:
-            new_block = session.enter(self.point)
-            self._lab = self.study.lab_up()
-            if new_block:
-                self.check_links()
-            elif self.point.paired:     # its set-up is an earlier point's, and ran beside the first loop
+            with self._setting_up():
+                new_block = session.enter(self.point)
+                self._lab = self.study.lab_up()
+                if new_block:
+                    self.check_links()
+            if not new_block and self.point.paired:     # its set-up is an earlier point's, and ran beside the first loop
                 self._start["reference_ms"] = self._reference_ms()
             self.study.watcher.begin(self._lab)
         return self._lab
@@ -58,7 +60,17 @@ class Attempt:
         if arm is not None and not self.at_once:
             session.destroy_others(arm)
         self._setups[arm] += 1
-        return session.create_once(self._setups[arm], lambda: self._made(make(lab)), arm)
+        with self._setting_up():
+            return session.create_once(self._setups[arm], lambda: self._made(make(lab)), arm)
+
+    @contextmanager
+    def _setting_up(self):
+        """Count the block's time as that of the set-up."""
+        began = clock.now()
+        try:
+            yield
+        finally:
+            self._set_up_s += clock.now() - began
 
     def _made(self, result):
         """Note the machine's speed anew: the time of a set-up is no part of what is measured."""
@@ -219,7 +231,7 @@ class Attempt:
         point, recorded = self.point, self._recorded
         self.study.records(point.experiment).write(point.key, recorded["table"], meta,
                                                    recorded["series"])
-        self.study.run.succeeded(point, meta["took_s"])
+        self.study.run.succeeded(point, meta["took_s"], self._set_up_s)
         self.study.run.noise.note(point.key, meta["provenance"]["during"])
         for params, arm in zip(point.arms, meta.get("arms") or [{"summary": {}}]):
             check_metrics(self.study, point, meta["summary"] | arm["summary"], params)

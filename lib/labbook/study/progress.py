@@ -53,11 +53,11 @@ class Progress:
         self._report("start", point.experiment, point)
         self._show(point)
 
-    def done(self, point, seconds: float, new: bool) -> None:
-        """`seconds`: duration of the attempt; `new`: the point was not counted before."""
+    def done(self, point, seconds: float, new: bool, set_up_s: float = 0.0) -> None:
+        """`seconds`: duration of the attempt, set_up_s of its set-up; `new`: the point was not counted before."""
         self.counts.setdefault(point.experiment, [0, 1])[0] += new
         self._count(seconds)
-        self._report("done", point.experiment, point, seconds=seconds)
+        self._report("done", point.experiment, point, seconds=seconds, set_up_s=set_up_s)
         self._show(point)
 
     def fail(self, point, seconds: float, message: str) -> None:

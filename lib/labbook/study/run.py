@@ -122,12 +122,13 @@ class Run:
         """Whether this run's latest attempt at the point failed."""
         return self._outcomes.get(point.key) == "failed"
 
-    def succeeded(self, point, seconds: float) -> None:
-        """Count a point whose record was written; `seconds`: duration of its attempt."""
+    def succeeded(self, point, seconds: float, set_up_s: float = 0.0) -> None:
+        """Count a point whose record was written; `seconds`: duration of its attempt; set_up_s: of that for the
+        lab and the set-up."""
         self._outcomes[point.key] = "done"
         self._messages = []
         self._recorded.add(point.experiment)
-        self.progress.done(point, seconds, new=point.key in self._planned)
+        self.progress.done(point, seconds, new=point.key in self._planned, set_up_s=set_up_s)
         self._planned.discard(point.key)
 
     def failed(self, point, seconds: float, message: str) -> None:

@@ -416,6 +416,20 @@ def test_a_setup_is_made_once_a_block_and_destroyed_before_the_next(make, labs):
     assert len(labs.made) == 1
 
 
+def test_the_time_of_a_set_up_is_told_apart_from_the_points(make, labs, monkeypatch, tmp_path):
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(tmp_path / "progress"))
+    now = [0.0]
+    monkeypatch.setattr("labbook.study.attempt.clock.now", lambda: now[0])
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            attempt.setup(lambda lab: now.__setitem__(0, now[0] + 100))
+            attempt.record([])
+    events = [json.loads(line) for line in (tmp_path / "progress").read_text().splitlines()]
+    done = [event["set_up_s"] for event in events if event["event"] == "done"]
+    assert done == [100, 0, 100, 0]     # two points a block
+
+
 def test_a_setup_is_made_anew_after_a_failure(make, labs):
     study, speed = make()
     Server.log = []

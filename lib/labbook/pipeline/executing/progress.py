@@ -3,8 +3,8 @@
 The driver begins the file with {event: begin, at_s, profile, plan, board (see
 labbook.pipeline.running.asking), totals (see labbook.pipeline.running.totals)}. The kernel, to which
 LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | arms | start | done | failed | paused |
-complete | note | warning | survey | hand_out, text, experiment, point, done, total, seconds, message, found,
-hand_out}.
+complete | note | warning | survey | hand_out, text, experiment, point, done, total, seconds, set_up_s, message,
+found, hand_out}.
 """
 
 import json
@@ -47,6 +47,7 @@ class RunState:
         self.failures = []      # (point, message), of this run
         self.warnings = []
         self.measured = 0
+        self.points_s = self.set_up_s = 0.0     # of the points that this run measured; of that for set-ups
         self._tried = {}        # experiment -> [points, seconds] of this run
 
     def read_on(self) -> bool:
@@ -88,6 +89,9 @@ class RunState:
             self.point, self.note = event.get("point"), None
         elif kind in ("done", "failed"):
             self.measured += kind == "done"
+            if kind == "done":
+                self.points_s += event.get("seconds") or 0
+                self.set_up_s += event.get("set_up_s") or 0
             if kind == "failed":
                 self.failures.append((event.get("point"), event.get("message")))
             tried = self._tried.setdefault(experiment, [0, 0.0])
@@ -105,6 +109,10 @@ class RunState:
 
     def points(self) -> dict:
         return {"done": self.done, "total": self.total, "measured": self.measured, "failed": self.failed}
+
+    def lab_time(self) -> dict:
+        """What the points of this run took: {points_s, set_up_s of it}."""
+        return {"points_s": round(self.points_s, 1), "set_up_s": round(self.set_up_s, 1)}
 
     @property
     def done(self) -> int:

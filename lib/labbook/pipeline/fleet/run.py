@@ -174,19 +174,19 @@ class _Run:
         given = run.variables(study, asked)
         if asks:
             answer = _Asking(self, study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
-            return answer.outcome, answer.story, answer.points, answer.board
+            return answer.outcome, answer.story, answer.points, answer.board, answer.lab_time
         outcome, story = self._plan(study, chosen, partial, given, interrupts)
         if outcome.state != pages.PAUSED:
             totals.check_input(outcome)
-            return outcome, story, story.points(), None
+            return outcome, story, story.points(), None, {}
         came = self.measure(study, chosen, given, story, asked.until)
         if interrupts.count or self._broken:
             points = story.points()
-            return Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came}, None
+            return Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came}, None, {}
         driver = Driver(study, chosen, partial, given)
         with EXECUTIONS:
             outcome = driver.run(interrupts, bar.show)
-        return outcome, driver.story, driver.story.points() | {"measured": came}, None
+        return outcome, driver.story, driver.story.points() | {"measured": came}, None, {}
 
     def _plan(self, study, chosen, partial, given, interrupts):
         driver = Driver(study, chosen, partial, given | {"LABBOOK_PLAN": "1"})

@@ -106,12 +106,13 @@ def ids(study: str, which: str) -> tuple:
 
 @dataclass(frozen=True)
 class Answer:
-    """How an ask ended. story: of its last execution. board: see `_board`. points: of all executions."""
+    """How an ask ended. story: of its last execution. board: see `_board`. points, lab_time: of all executions."""
 
     outcome: object
     story: object
     board: dict
     points: dict
+    lab_time: dict
 
 
 class Asking:
@@ -121,6 +122,7 @@ class Asking:
         self.study, self._chosen, self._partial, self._variables = study, chosen, partial, variables
         self.asks, self._until, self._bar = asks, _earliest(until, asks.seconds), bar
         self._measured = self._failed = 0
+        self._lab_time = {}
         self._stop = None
         self.board, self.survey = {}, None
 
@@ -161,6 +163,8 @@ class Asking:
         outcome = driver.run(interrupts, self._bar.show if self._bar else lambda story: None)
         self._measured += driver.story.measured
         self._failed += driver.story.failed
+        for name, seconds in driver.story.lab_time().items():
+            self._lab_time[name] = round(self._lab_time.get(name, 0.0) + seconds, 1)
         return outcome, driver.story
 
     def _answer(self, outcome, story) -> Answer:
@@ -173,7 +177,7 @@ class Asking:
             recorded += story.measured
         total = recorded if outcome.state == pages.OK else recorded + max(story.total - story.done, 0)
         return Answer(outcome, story, self.board, {"done": recorded, "total": total, "measured": self._measured,
-                                                   "failed": self._failed})
+                                                   "failed": self._failed}, self._lab_time)
 
 
 def variables(asks: Question, repeats=None, claims=None, page=False, last=False) -> dict:

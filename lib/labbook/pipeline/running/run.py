@@ -202,7 +202,7 @@ def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -
     parts = keys.parts(study, chosen)   # before the run: a later edit makes the page out of date
     bar, asks = bar or Bar(study), asking.question(study, asked)
     try:
-        outcome, story, points, board = (execute or _execute)(study, chosen, asked, asks, interrupts, partial, bar)
+        outcome, story, points, board, lab_time = (execute or _execute)(study, chosen, asked, asks, interrupts, partial, bar)
     except totals.Refused as refused:       # nothing was started, so the page of before stays
         bar.end(f"not started: {refused}")
         return pages.REFUSED
@@ -217,7 +217,7 @@ def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -
         "environment": _environment_name(study, chosen),
         "started": moment.isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - started, 1),
-        "points": points, "board": board, "machine": provenance.machine(), "fleet": asked.fleet,
+        "points": points, "board": board, "lab_time": lab_time, "machine": provenance.machine(), "fleet": asked.fleet,
         **provenance.code(),
     }
     _keep(study, outcome, partial, about)
@@ -229,16 +229,16 @@ def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -
 
 
 def _execute(study, chosen, asked, asks, interrupts, partial, bar):
-    """(outcome, story, points, board) of running a notebook once, or in rounds."""
+    """(outcome, story, points, board, lab_time) of running a notebook once, or in rounds."""
     given = variables(study, asked)
     if asks is None:
         known = totals.before(study, chosen, given, partial, interrupts)
         driver = Driver(study, chosen, partial, given, totals=known)
         outcome = driver.run(interrupts, bar.show)
         totals.keep(study, chosen, given, driver.story)
-        return outcome, driver.story, driver.story.points(), None
+        return outcome, driver.story, driver.story.points(), None, driver.story.lab_time()
     answer = asking.Asking(study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
-    return answer.outcome, answer.story, answer.points, answer.board
+    return answer.outcome, answer.story, answer.points, answer.board, answer.lab_time
 
 
 def _redactor(study, chosen):

@@ -12,7 +12,7 @@ from labbook.pipeline.sources import keys, notebooks, parameters
 
 NEVER, OLD, RUNNING = "never run", "out of date", "running"
 FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environment", "machine",
-          "commit", "published", "error", "seconds_left", "board", "why")
+          "commit", "published", "error", "seconds_left", "board", "lab_time", "why")
 
 
 def rows() -> list[dict]:
@@ -110,6 +110,16 @@ def table(found: list[dict]) -> str:
                       _took(row),
                       (row["started"] or "")[:16].replace("T", " ")))
     return aligned(lines)
+
+
+def lab_time_words(row: dict) -> str | None:
+    """How much of a run's lab time was measuring, in words; None of a run that measured nothing."""
+    found = row.get("lab_time") or {}
+    if not found.get("points_s"):
+        return None
+    measuring = found["points_s"] - found["set_up_s"]
+    return (f"measuring took {duration(measuring)} of the lab's {duration(found['points_s'])} "
+            f"({measuring / found['points_s']:.0%}), set-ups the rest")
 
 
 def state_words(row: dict) -> str:

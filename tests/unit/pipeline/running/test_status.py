@@ -220,3 +220,11 @@ def test_a_page_that_is_out_of_date_says_why(book):
     assert (rows["b"]["state"], rows["b"]["why"]) == ("ok", [])
     book.study("b", "2")
     assert status.state_words(status.rows()[1]) == "out of date: the notebook changed"
+
+
+def test_how_much_of_the_labs_time_was_measuring_is_said():
+    row = {"lab_time": {"points_s": 200.0, "set_up_s": 50.0}}
+    assert status.lab_time_words(row) == (
+        "measuring took 2 min 30 s of the lab's 3 min 20 s (75%), set-ups the rest")
+    assert status.lab_time_words({"lab_time": {"points_s": 0.0, "set_up_s": 0.0}}) is None
+    assert status.lab_time_words({}) is None
