@@ -16,9 +16,9 @@ from labbook.claims.schema import RULES
 from labbook.pipeline.setup import install
 
 FOLDER, LOGS = CHECKOUT / "benchmarks", CHECKOUT / "build" / "benchmarks"
-NO_BENCHMARK = {"shared", "rounds", "scratch_book", "every"}
+NO_BENCHMARK = {"shared", "rounds", "scratch_book", "every", "ccm_ring"}
 # Of these tests/unit/test_benchmarks.py reads what the other side prints, since a run takes too long here.
-ELSEWHERE = {"kills", "ceph_up", "files_load", "keyvalue_load", "notebook", "ring_up"}
+ELSEWHERE = {"kills", "ceph_up", "files_load", "keyvalue_load", "notebook", "ring_up", "fleet_simulated"}
 SECONDS = 300       # at most
 NUMBER = r"\d+(?:\.\d+)?"
 RATIO = rf"{NUMBER} \({NUMBER} to {NUMBER}\)"

@@ -19,13 +19,17 @@ from contextlib import suppress
 
 NUMBER = struct.Struct("<q")
 PATH_BYTES = 4096
+PIPE_BYTES = 65536      # what a pipe takes without a reader
 
 
 def serve(channel: socket.socket, runner: str) -> None:
     """Fork programs of the module `runner`, one after the other, until the channel is closed."""
     importlib.import_module(runner)
+    pid = None
     while True:
         path, given, *_ = socket.recv_fds(channel, PATH_BYTES, 3)
+        if pid is not None:     # not before: meanwhile its number is no other's, for whoever kills its clients
+            os.waitpid(pid, 0)
         if not path:
             return
         told, tell = os.pipe()
@@ -36,11 +40,22 @@ def serve(channel: socket.socket, runner: str) -> None:
         for descriptor in (*given, tell):
             os.close(descriptor)
         channel.sendall(NUMBER.pack(pid))
-        with open(told) as imported:
-            names = imported.read()
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        _import(json.loads(names or "{}"))
+        code = _code_of(pid)
+        _import(_read(told))
         channel.sendall(NUMBER.pack(code))
+
+
+def _code_of(pid: int) -> int:
+    """Wait for the program's end: its exit code. Clients that wait for the kernel may outlive it."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def _read(told: int) -> dict:
+    """What the program said of its imports; {} if it did not get so far."""
+    os.set_blocking(told, False)
+    with open(told, "rb", buffering=0) as imported:
+        return json.loads(imported.read(PIPE_BYTES) or "{}")
 
 
 def _be_the_program(channel, runner, path, given, tell):
@@ -55,8 +70,9 @@ def _be_the_program(channel, runner, path, given, tell):
         sys.argv = [runner, path]
         before = set(sys.modules)
         code = _run(runner)
-        with open(tell, "w") as out:
-            json.dump({name: module is not None for name, module in sys.modules.items() if name not in before}, out)
+        imported = {name: module is not None for name, module in sys.modules.items() if name not in before}
+        if len(said := json.dumps(imported).encode()) <= PIPE_BYTES:    # the server reads it after our end
+            os.write(tell, said)
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:

@@ -96,8 +96,9 @@ class Program:
         """End it and its clients, which may live though the program does not."""
         if self.code is None:   # not waited for, so its number is no other's
             self._kill_group()
-            if not self._has_ended(KILLED_SECONDS):
+            if not self._has_ended(KILLED_SECONDS):     # it waits for the kernel: nobody waits for it
                 self.forget()
+                self.code = -signal.SIGKILL
 
     def close(self) -> None:
         for pipe in (self.input, self.output):

@@ -159,6 +159,17 @@ def test_a_fork_server_that_is_killed_fails_its_program_and_ends_it(prepare):
     runners.await_end(leader)
 
 
+def test_a_program_that_does_not_even_end_when_killed_is_left_behind(prepare, monkeypatch):
+    monkeypatch.setattr(program, "KILLED_SECONDS", 0.2)
+    prepare("call for ever")
+    server = program._servers["kind_of_client"].process
+    server.send_signal(signal.SIGSTOP)          # so that nobody says that the program has ended
+    with pytest.raises(RuntimeError, match="did not end within 0.2 s"):
+        engine.run(time.time(), 0.2)
+    prepare("measure")
+    assert program._servers["kind_of_client"].process is not server and engine.run(time.time(), 20) > 0
+
+
 def test_progress_until_the_input_is_closed(prepare):
     prepare("go on")
     engine.start(time.time())
