@@ -1,6 +1,6 @@
 """How long full profiles take on a fleet of one to a hundred machines, and where that stops to scale.
 
-    .venv/bin/python benchmarks/fleet_simulated.py [--profile full] [--short] [--json data/benchmarks/fleet_simulated.json] [STUDY ...]
+    .venv/bin/python benchmarks/fleet_simulated.py [--profile full] [--short] [--json data/benchmarks/simulated/fleet.json] [STUDY ...]
 
 Each notebook is executed once without measuring, which says what there is to measure and what its points and
 set-ups took in published runs; points of which nothing is known share the minutes of the profile in lab.yml. The

@@ -1,5 +1,5 @@
 """How long the full profiles take by the number of machines, on the book's page "Many machines": from
-data/benchmarks/fleet_simulated.json, which benchmarks/fleet_simulated.py writes."""
+data/benchmarks/simulated/fleet.json, which benchmarks/fleet_simulated.py writes."""
 
 import html
 import json
@@ -15,7 +15,7 @@ LIMIT = 0.8     # from here on machines wait for more than a fifth of their time
 
 def read() -> dict[int, Simulated]:
     """{machines: how the simulated run went}; {} where nothing was simulated."""
-    file = paths.checkout() / "data" / "benchmarks" / "fleet_simulated.json"
+    file = paths.checkout() / "data" / "benchmarks" / "simulated" / "fleet.json"
     if not file.is_file():
         return {}
     return {int(size): Simulated(**one) for size, one in json.loads(file.read_text())["sizes"].items()}

@@ -13,9 +13,9 @@ TEN = {"seconds": 7200.0, "busy_s": 54000.0, "own_s": 27000.0, "longest_s": 7200
 
 @pytest.fixture
 def simulated(book):
-    folder = paths.checkout() / "data/benchmarks"
+    folder = paths.checkout() / "data/benchmarks/simulated"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "fleet_simulated.json").write_text(json.dumps({"sizes": {"1": ONE, "10": TEN}}))
+    (folder / "fleet.json").write_text(json.dumps({"sizes": {"1": ONE, "10": TEN}}))
 
 
 def test_the_table_has_a_row_a_size_and_the_figure_its_values(simulated):
