@@ -1,6 +1,6 @@
 """A privileged helper that stands by while a lab is measured.
 
-A request takes it some 15 ms, and 100 ms one that is started for it, or more with sudo. It has no more
+A request takes it some 13 ms, and 66 ms one that is started for it, or more with sudo. It has no more
 rights than these: it answers what this process writes into its pipe, and ends when the pipe is closed, so
 also when this process is killed.
 """
