@@ -81,7 +81,7 @@ class Tarball:
 
 @dataclass(frozen=True)
 class Crate:
-    """A program of crates.io, built once by the machine's own cargo from the versions that it was released with."""
+    """A program in Rust, built once by the machine's own cargo from the versions that it was released with."""
 
     name: str
     version: str
