@@ -8,6 +8,7 @@ CURVE besides: other users of either machine can neither read nor send. A sessio
 import contextlib
 import ctypes
 import json
+import os
 import random
 import shlex
 import shutil
@@ -70,7 +71,8 @@ class OwnCluster(Engines):
             with contextlib.suppress(Exception):
                 super().close()
         if self._controller:
-            self._controller.kill()
+            with contextlib.suppress(ProcessLookupError):   # with the process that it has forked
+                os.killpg(self._controller.pid, signal.SIGKILL)
             self._controller.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -80,7 +82,7 @@ class OwnCluster(Engines):
                    f"--IPController.client_ip={connection.LOOPBACK}"]
         with open(self._folder / "controller.log", "w") as log:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                    start_new_session=True, preexec_fn=_die_with_us)
+                                    start_new_session=True, preexec_fn=lambda: _die_with_us(signal.SIGTERM))
 
     def _connect(self, client: dict):
         import ipyparallel
@@ -156,9 +158,10 @@ def _command(machine) -> str:
             "PATH=$PATH:/usr/sbin:/sbin && exec .venv/bin/python -m labbook.pipeline.fleet.engine")
 
 
-def _die_with_us():
-    """The kernel kills it when the driver is killed (Linux)."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def _die_with_us(number=signal.SIGKILL):
+    """The kernel sends it this signal when the driver is killed (Linux); upon SIGTERM a controller ends the
+    process that it has forked, too."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def _free_ports() -> list[int]:
