@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import helper_kill
@@ -75,31 +76,31 @@ def test_a_lab_with_frozen_hosts_goes_down(lab):
     assert not list(Path("/sys/fs/cgroup").glob(f"**/labbook-{lab.id}"))
 
 
-def test_a_lab_whose_driver_died_with_frozen_hosts_goes_down():
-    lab = new_id()
+@contextmanager
+def frozen_by_another(lab: str):
+    """A driver that has brought up a lab and frozen its hosts; it is killed at the end, and the lab taken down."""
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, lab, os.path.dirname(__file__)],
                               stdout=subprocess.PIPE, text=True)
     try:
         assert driver.stdout.readline() == "frozen\n"
+        yield driver
     finally:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
         provider.down(lab)
+
+
+def test_a_lab_whose_driver_died_with_frozen_hosts_goes_down():
+    lab = new_id()
+    with frozen_by_another(lab):
+        pass
     assert not provider.state_folder(lab).exists()
     assert not list(Path("/sys/fs/cgroup").glob(f"**/labbook-{lab}"))
 
 
 def test_the_helper_that_freezes_ends_with_its_driver():
-    lab = new_id()
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, lab, os.path.dirname(__file__)],
-                              stdout=subprocess.PIPE, text=True)
-    try:
-        assert driver.stdout.readline() == "frozen\n"
+    with frozen_by_another(new_id()) as driver:
         helper, = (pid for pid in helper_kill.children(driver.pid) if b"root.serve" in helper_kill.command(pid))
-    finally:
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-        provider.down(lab)
     wait_for(lambda: not helper_kill.command(helper))
 
 
