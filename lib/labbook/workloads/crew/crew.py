@@ -2,9 +2,9 @@
 
 The controller runs inside the first client host, so that it ends with the lab. The driver writes
 its connection files (ports and key) before anything starts: so controller and engines start side by
-side, and a restarted kernel finds them again. What they say is encrypted (CURVE). On a local lab's hosts all meet at the control
-address; on a user's hosts engines connect to the first one's data address, and the driver connects
-through SSH.
+side, and a restarted kernel finds them again. What they say is encrypted (CURVE). On a local lab's
+hosts all meet at the control address; on a user's hosts engines connect to the first one's data
+address, and the driver connects through SSH.
 """
 
 import time
@@ -25,6 +25,7 @@ from labbook.workloads.crew.connection import (
 from labbook.workloads.crew.on_host import engine as on_host
 
 BACK_SECONDS = 60  # for a lost SSH connection to come back
+ASK_SECONDS = 5  # after which a new client asks for the engines
 CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks drift by up to 50 µs a second
 ENGINE = "crew-engine"
 # Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
@@ -174,7 +175,14 @@ class Crew:
         self._engines = [dict(zip(names, engines))[host.name] for host in self.hosts]
 
     def _connect(self, until):
+        """Until all engines are there.
+
+        The controller tells a client of the engines that are there when it connects, and then of
+        each that registers. It does not tell one whose subscription has not yet arrived, so a
+        client that lacks engines is replaced now and then.
+        """
         self._connection.open()
+        asked = time.monotonic()
         try:
             while (there := len(self._connection.client.ids)) < len(self.hosts):
                 for host in self.hosts:
@@ -183,6 +191,10 @@ class Crew:
                     log = self.hosts[0].process(CONTROLLER).log_tail()
                     raise SystemFailure(f"only {there} of {len(self.hosts)} engines connected to "
                                         "the controller", log=log)
+                if time.monotonic() - asked > ASK_SECONDS:
+                    self.close()
+                    self._connection.open()
+                    asked = time.monotonic()
                 time.sleep(0.02)
         except BaseException:
             self.close()

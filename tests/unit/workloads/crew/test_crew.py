@@ -58,6 +58,23 @@ def test_a_new_kernel_finds_the_engines_of_the_old_one(lab):
     again.close()
 
 
+def test_a_client_that_is_not_told_of_an_engine_is_replaced(lab, monkeypatch):
+    monkeypatch.setattr("labbook.workloads.crew.crew.ASK_SECONDS", 0.05)
+    before = Crew.of(lab).run(place)
+    crew = Crew(lab)
+    opened, open_ = [], crew._connection.open
+
+    def deaf_at_first():
+        opened.append(1)
+        open_()
+        if len(opened) == 1:
+            crew._connection.client.close(linger=0)
+            crew._connection.client = SimpleNamespace(ids=[], close=lambda linger: None)
+    crew._connection.open = deaf_at_first
+    assert crew.run(place) == before and len(opened) == 2
+    crew.close()
+
+
 def test_its_files_are_the_users_alone(lab):
     Crew.of(lab).run(place)
     root = lab.clients[0].root
