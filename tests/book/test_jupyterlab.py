@@ -1,6 +1,8 @@
 """The notebooks in a real JupyterLab, from published summaries: every cell runs, verdicts have their colours,
 and study.explore() draws."""
 
+import re
+
 import lab_in_browser
 import pytest
 
@@ -30,6 +32,16 @@ def test_all_cells_run(opened):
 def test_nothing_asks_for_news(opened):
     notebook, _ = opened
     assert notebook.driver.execute_script("return document.body.innerText.includes('Jupyter news')") is False
+
+
+def test_the_text_has_its_numbers_and_figures(opened):
+    notebook, _ = opened
+    first = notebook.show("span.labbook-glued").find_element("xpath", "./ancestor::*[contains(@class, 'jp-MarkdownCell')]")
+    notebook.wait("return ![...document.querySelectorAll('.labbook-glued')].some(one => !one.shown)")
+    values = [one.text for one in first.find_elements("css selector", "span.labbook-glued")]
+    assert re.match(r"-?[\d.]+ %", values[0]) and not [value for value in values if "not measured" in value], values
+    assert "{glue" not in first.text
+    assert notebook.show("div.labbook-glued svg, div.labbook-glued table").is_displayed()
 
 
 def test_objects_say_what_they_are(opened):
