@@ -69,6 +69,9 @@ CASES = [   # rule, true values, the wrong verdicts
     (rule("greater", **AB, symmetric=True, margin=1.3), of_a(1.3), BOTH),
     (rule("greater", **AB, margin=1.3), of_a(1), {rules.REPLICATED}),
     (rule("greater", **AB, margin=1.3), of_a(1.3), BOTH),
+    (rule("greater", **AB, refuted_below=1.3), of_a(1), {rules.REPLICATED}),
+    (rule("greater", **AB, refuted_below=1.3), of_a(1.3), {rules.NOT_REPLICATED}),
+    (rule("greater", **AB, refuted_below=1.3, symmetric=True), of_a(1.3), {rules.NOT_REPLICATED}),
     (rule("equal_within", **AB, margin=1.5), of_a(1), {rules.NOT_REPLICATED}),
     (rule("equal_within", **AB, margin=1.5), of_a(1.5), BOTH),
     (rule("equal_within", **AB, margin=1.5), of_a(1 / 1.5), BOTH),
@@ -96,6 +99,8 @@ CASES = [   # rule, true values, the wrong verdicts
     (rule("grows_alike", along="x", **AB, margin=1.5), growing(1.5), BOTH),
     (rule("grows_less", along="x", **AB), growing(1), BOTH),
     (rule("grows_less", along="x", **AB, margin=1.25), growing(0.8), BOTH),
+    (rule("grows_less", along="x", **AB, refuted_above=0.8), growing(1), {rules.REPLICATED}),
+    (rule("grows_less", along="x", **AB, refuted_above=0.8), growing(0.8), {rules.NOT_REPLICATED}),
     (rule("grows_slower", along="x", **AB), power(1), BOTH),
     (rule("grows_slower", along="x", **AB), of_a(1), {rules.REPLICATED}),     # nothing grows
     (rule("crosses_near", along="x", **AB, at=3, within=1), of_a(1), {rules.REPLICATED}),

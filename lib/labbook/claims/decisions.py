@@ -35,26 +35,32 @@ class Outcome:
     repeats_needed: int | None = None
 
 
-def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUTLYING) -> Outcome:
+def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUTLYING, refuted=None) -> Outcome:
     """Where the median of the numbers, one a repeat in their order, lies: between low and high or not.
 
     bounds: see labbook.claims.bounds, one a number; empty: all are exact. outlying: the looks' table.
+    refuted: the bounds beyond which the claim is refuted, where these are not low and high.
     """
     found = interval(numbers, symmetric, outlying, bounds)
     shown = found or _between(numbers, bounds, median_interval(numbers).level)
-    within = None if found is None else lies_within(shown.low, shown.high, low, high)
+    within = None if found is None else lies_within(shown.low, shown.high, low, high, refuted)
     if within is not None:
         words = (f"the whole interval lies {where(low, high, unit)}" if within else
-                 f"the claim needs a value {where(low, high, unit)}; the whole interval lies {_beyond(shown, low, high)}")
+                 f"the claim needs a value {where(low, high, unit)}; the whole interval lies "
+                 f"{_beyond(shown, low, high, unit, refuted)}")
         by_ranks = ", by signed ranks: log ratios are taken to be symmetric" if symmetric else ""
         return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words}{by_ranks}", shown, unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
-    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds),
-                   look_needed(numbers, low, high, symmetric, bounds, outlying))
+    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds, refuted),
+                   look_needed(numbers, low, high, symmetric, bounds, outlying, refuted))
 
 
-def _beyond(shown, low, high) -> str:
+def _beyond(shown, low, high, unit, refuted) -> str:
     """On which side of the bounds an interval lies of which no part is between them."""
+    if refuted and lies_within(shown.low, shown.high, low, high) is None:
+        low, high = refuted
+        return (f"below {low:.4g} {unit}" if high == math.inf else f"above {high:.4g} {unit}") + (
+            ", so a difference as large as the paper's least is not there")
     return "above it" if low == -math.inf else "below it" if high == math.inf else (
         "below these" if shown.high <= low else "above these")
 
@@ -77,14 +83,14 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
     return replace(found, reason=words[found.verdict])
 
 
-def tendency(numbers, low, high, bounds=()) -> dict | None:
+def tendency(numbers, low, high, bounds=(), refuted=None) -> dict | None:
     """The verdict to which the numbers point, and the highest level at which the interval between two of
     them decides, 95 % at most; None below 75 %, which three of three repeats have."""
     n = len(numbers)
     for inward in range((n + 1) // 2):
         level = coverage(n, inward)
         at = _between(numbers, bounds, level, inward)
-        within = lies_within(at.low, at.high, low, high)
+        within = lies_within(at.low, at.high, low, high, refuted)
         if level >= LEAST_TENDENCY and within is not None:
             return {"verdict": REPLICATED if within else NOT_REPLICATED, "level": min(level, LEVEL)}
     return None

@@ -78,13 +78,14 @@ def _ordered(numbers, symmetric) -> list[float]:
 
 
 def look_needed(numbers, low: float, high: float, symmetric: bool = False, bounds=(),
-                outlying=OUTLYING) -> int | None:
+                outlying=OUTLYING, refuted=None) -> int | None:
     """The look at which the numbers' interval is expected to lie within (low, high) or outside, if further
     repeats vary as these do; None where no look is, and for fewer than two numbers.
 
     Numbers above 0 are taken by their logarithms. The expected places of the interval's bounds are those
     of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bounds:
-    see labbook.claims.bounds; further repeats are taken to be bounds as often as these.
+    see labbook.claims.bounds; further repeats are taken to be bounds as often as these. refuted: as of
+    statistics.lies_within.
     """
     if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
         return None
@@ -93,6 +94,7 @@ def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound
     if min(numbers) > 0 and (low > 0 or low == -math.inf) and high > 0:
         numbers = list(map(math.log, numbers))
         low, high, least, most = map(_log, (low, high, least, most))
+        refuted = refuted and tuple(map(_log, refuted))
     at, spread = middle(sorted(numbers)), stdev(numbers)
     below, above = (sum(bound in kinds for bound in bounds) / len(numbers)
                     for kinds in ((AT_MOST, UNKNOWN), (AT_LEAST, UNKNOWN)))
@@ -100,7 +102,7 @@ def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound
         reach = spread * _reach(look, symmetric, outlying)
         least = max(least, at - reach) if _allows(look, below, symmetric, outlying) else least
         most = min(most, at + reach) if _allows(look, above, symmetric, outlying) else most
-        if look > len(numbers) and lies_within(least, most, low, high) is not None:
+        if look > len(numbers) and lies_within(least, most, low, high, refuted) is not None:
             return look
     return None
 

@@ -132,6 +132,13 @@ def bounds(rule, low="low", high="high") -> tuple[float, float]:
     return rule.get(low, -math.inf), rule.get(high, math.inf)
 
 
+def refuting(rule, low, high) -> tuple[float, float] | None:
+    """The bounds beyond which a claim is refuted, where they are not those within which it is confirmed."""
+    if not {"refuted_below", "refuted_above"} & set(rule):
+        return None
+    return rule.get("refuted_below", low), rule.get("refuted_above", high)
+
+
 def _crosses_near(rule, compared):
     along, at, within = rule["along"], rule["at"], rule["within"]
     curves = compared.curves(along)

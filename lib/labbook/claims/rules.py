@@ -42,6 +42,12 @@ sometimes      the metric of some point is from `low` to `high`. For claims that
                `always` takes refute it. Use it for counts and for metrics that are 0 or 1: with
                enough points, noise alone puts some point of a continuous metric anywhere
 
+A claim that one arm is greater, or grows more or less, may also say from where on it is refuted:
+`refuted_below`, or for grows_less and grows_slower `refuted_above`, which is the least difference that the
+paper reports. Without it, two arms that are equal leave the claim open with any number of repeats, as no
+interval then lies on one side of 1. An interval between the two bounds on the claim's own side of 1
+confirms it: the difference is there, though a smaller one than the paper's.
+
 A rule of ratios may say `symmetric: true`: that log ratios are symmetric about their median. Signed ranks
 then decide, with fewer repeats.
 
@@ -88,7 +94,7 @@ from labbook.claims.decisions import (
     where,
 )
 from labbook.claims.looks import LOOKS, OUTLYING_LEANING
-from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences
+from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences, refuting
 from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
 
@@ -163,7 +169,8 @@ def _compare(rule, compared):
 
 def _decide_by_median(rule, compared, by=by_median):
     each, (low, high), unit, bounds = _compare(rule, compared)
-    return _with_bounds(by(each, low, high, unit, rule.get("symmetric", False), bounds), bounds)
+    more = {"refuted": refuted} if (refuted := refuting(rule, low, high)) else {}
+    return _with_bounds(by(each, low, high, unit, rule.get("symmetric", False), bounds, **more), bounds)
 
 
 def _decide_equality(rule, compared):

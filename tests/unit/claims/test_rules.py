@@ -43,11 +43,19 @@ def noisy(s, c, r):
     return c * ((1.5, 0.7, 1.4)[r % 3] if s == "a" else 1.0)
 
 
+def around_one(s, c, r):
+    return c * ((0.99, 1.01)[r % 2] if s == "a" else 1.0)
+
+
 @pytest.mark.parametrize("rule, time, verdict", [
     ({"name": "greater", "margin": 1.05}, factor(2), REPLICATED),
     ({"name": "greater", "margin": 1.05}, factor(1.0), NOT_REPLICATED),
     ({"name": "greater", "margin": 1.05}, factor(0.5), NOT_REPLICATED),
     ({"name": "greater"}, noisy, OPEN),
+    ({"name": "greater"}, around_one, OPEN),
+    ({"name": "greater", "refuted_below": 1.02}, around_one, NOT_REPLICATED),
+    ({"name": "greater", "refuted_below": 1.02}, factor(1.01), REPLICATED),     # smaller than claimed, and there
+    ({"name": "greater", "refuted_below": 1.005}, around_one, OPEN),
     ({"name": "equal_within", "margin": 1.2}, factor(1.1), REPLICATED),
     ({"name": "equal_within", "margin": 1.2}, factor(1.3), NOT_REPLICATED),
     ({"name": "equal_within", "margin": 1.2}, factor(0.7), NOT_REPLICATED),
@@ -61,6 +69,7 @@ def noisy(s, c, r):
     ({"name": "grows_less", "along": "clients"}, growing(0.2, 1), REPLICATED),
     ({"name": "grows_less", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
     ({"name": "grows_less", "along": "clients", "margin": 1.2}, growing(0.9, 1), NOT_REPLICATED),
+    ({"name": "grows_less", "along": "clients", "refuted_above": 0.9}, around_one, NOT_REPLICATED),
     ({"name": "grows_slower", "along": "clients"}, growing(0.2, 1), REPLICATED),
     ({"name": "grows_slower", "along": "clients"}, growing(1, 0.2), NOT_REPLICATED),
     ({"name": "grows_slower", "along": "clients", "margin": 2}, growing(0.8, 1), NOT_REPLICATED),
@@ -74,6 +83,15 @@ def noisy(s, c, r):
 ])
 def test_two_arms(rule, time, verdict):
     assert judged(rule | AB, rows(time)).verdict == verdict
+
+
+def test_what_refutes_a_claim_of_two_equal_arms_is_said():
+    found = judged({"name": "greater", "refuted_below": 1.02} | AB, rows(around_one))
+    assert "the whole interval lies below 1.02 times, so a difference as large as the paper's least" in found.reason
+    three = judged({"name": "greater", "refuted_below": 1.05} | AB, rows(around_one, 3))
+    assert three.tendency["verdict"] == NOT_REPLICATED and three.repeats_needed == 6
+    open_ = judged({"name": "greater"} | AB, rows(around_one, 3))
+    assert open_.tendency is None and open_.repeats_needed == 30     # its median is not quite 1
 
 
 @pytest.mark.parametrize("of, than, verdict", [
