@@ -182,6 +182,8 @@ def _book(commands):
     kept = publish.add_mutually_exclusive_group()
     kept.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
+    kept.add_argument("--add", action="store_true",
+                      help="add the run's repeats to those that are published of the same code and parameters")
     kept.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and let it stand for today's code")
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",

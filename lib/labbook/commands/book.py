@@ -158,7 +158,8 @@ def publish(given) -> int:
     elif given.carry_over:
         files = publish.carry_over(given.study, given.carry_over, given.set)
     else:
-        files = publish.publish(given.study, given.profile, given.replace, lambda line: print(line, file=sys.stderr))
+        files = publish.publish(given.study, given.profile, given.replace, lambda line: print(line, file=sys.stderr),
+                                given.add)
     for path in files:
         print(path)
     return 0

@@ -9,18 +9,20 @@ from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
-from labbook.pipeline.publishing import keeping
+from labbook.pipeline.publishing import adding, keeping
 from labbook.pipeline.sources import notebooks, parameters
 
 
-def publish(study: str, profile: str = "full", replace=(), tell=lambda line: None) -> list:
+def publish(study: str, profile: str = "full", replace=(), tell=lambda line: None, add: bool = False) -> list:
     """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
     claims.json, in place of what it had. An experiment of which the run has fewer repeats than are
     published keeps its file, unless it is one to `replace`; `tell` is given a line for each.
 
+    add: the run's repeats go behind those that are published (see labbook.pipeline.publishing.adding).
+
     Records that a machine of another kind left here go into that machine's set. Returns the paths of
     the files, none where nothing changes. InputError when this machine has no complete run of that
-    profile.
+    profile, and with `add` when what is published is of other code or parameters.
     """
     from labbook.study.study import Study
 
@@ -29,7 +31,7 @@ def publish(study: str, profile: str = "full", replace=(), tell=lambda line: Non
     environment = [values["environment"]] if values.get("environment") else []
     of = Study(study, *environment)
     of.run.fleet = pages.note(study).get("fleet")
-    return export(of, profile, values, replace, tell)
+    return export(of, profile, values, replace, tell, add)
 
 
 def carry_over(study: str, why: str, machines=()) -> list:
@@ -67,7 +69,8 @@ def _sets(study: str) -> list[str]:
     return published.sets(study)
 
 
-def export(study, profile: str = "full", values: dict | None = None, replace=(), tell=lambda line: None) -> list:
+def export(study, profile: str = "full", values: dict | None = None, replace=(), tell=lambda line: None,
+           add: bool = False) -> list:
     """Write the records that the last complete run of a profile stood on, of all experiments of a
     Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
     a record is lost, or the run has no experiment to `replace`."""
@@ -83,11 +86,16 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
     kinds = {machine_kind.slug(kind): kind for rows in tables.values()
              for kind in (machine_kind.of_point(row["provenance"]) for row in rows["rows"])}
     main = machine_kind.slug(here) if machine_kind.slug(here) in kinds or not kinds else next(iter(kinds))
+    of_kinds = {machine: {name: [row for row in table["rows"]
+                                 if machine_kind.slug(machine_kind.of_point(row["provenance"])) == machine]
+                          for name, table in tables.items()} for machine in kinds or {main: here}}
+    if add:
+        of_kinds = {machine: adding.joined(study, machine, {name: tables[name] | {"rows": rows} for name, rows in
+                                                            of_kind.items()}, tell)
+                    for machine, of_kind in of_kinds.items()}
     files = []
     for machine, kind in (kinds or {main: here}).items():
-        of_kind = {name: [row for row in table["rows"]
-                          if machine_kind.slug(machine_kind.of_point(row["provenance"])) == machine]
-                   for name, table in tables.items()}
+        of_kind = of_kinds[machine]
         kept = keeping.kept(study, machine, of_kind, replace, tell)
         # an experiment that the profile leaves out is a file without rows
         chosen = {name: rows for name, rows in of_kind.items() if name not in kept and (

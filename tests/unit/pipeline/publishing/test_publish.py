@@ -167,6 +167,44 @@ def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full
     assert told == [] and published.points("demo", HERE) == 18
 
 
+def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make, measure, root, monkeypatch):
+    publish.export(full[0])
+    before = published.rows("demo", HERE, "speed")
+    assert len(publish.export(full[0], add=True)) and len(published.rows("demo", HERE, "speed")) == len(before), "nothing new"
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed, lambda p: 0.03 if p.system == "a" else 0.01)
+    study.complete()
+    said = []
+    publish.export(study, add=True, tell=said.append)
+    after = published.rows("demo", HERE, "speed")
+    assert said == ["speed: repeats 1 to 3 as published, 4 to 5 added"]
+    assert sorted(set(after["repeat"])) == [1, 2, 3, 4, 5] and after["point"].is_unique
+    shared = [name for name in before if name not in ("over", "facts")]
+    pd.testing.assert_frame_equal(after[:12][shared], before[shared], check_dtype=False)
+    assert published.read_run("demo")["experiments"]["speed"]["points"] == 20
+    slower, = published_verdicts.verdicts("demo", HERE)
+    assert slower["n"] == 5
+    publish.export(study, add=True, tell=said.append)
+    assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda make, patch: patch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {})), "other code"),
+    (lambda make, patch: None, "speed is published with other parameters")])
+def test_repeats_of_other_code_or_parameters_are_not_added(full, make, measure, root, monkeypatch, change, words):
+    publish.export(full[0])
+    before = published.rows("demo", HERE, "speed")
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    change(make, monkeypatch)
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70], "further": [1]})
+    measure(study, speed)
+    study.complete()
+    with pytest.raises(InputError, match=words):
+        publish.export(study, add=True)
+    pd.testing.assert_frame_equal(published.rows("demo", HERE, "speed"), before)
+
+
 def test_an_unknown_experiment_to_replace_is_said(full):
     with pytest.raises(InputError, match="no experiment 'sped' in this run.*speed"):
         publish.export(full[0], replace=["sped"])
