@@ -13,40 +13,49 @@ from labbook.study.publication import published
 
 
 def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
-    """{experiment: rows} of the published rows of a Study's set, and behind them those of a run that are not there.
+    """Of each experiment the published rows of a Study's set, and behind them those of a run that are not there.
 
-    tables: {experiment: {"parameters": names, "rows": rows of the run on this machine}}. tell: is given a line for
-    each experiment that gets repeats. InputError, before anything is written, where the set is of other code, or has
-    other parameters than the run.
+    tables: {experiment: {"parameters": names, "rows": rows of the run on this machine}}, as it returns them. An experiment that the run
+    measured with other parameters, or at settings that are not published, stays as it is. tell: is given a line for
+    each. InputError, before anything is written, where the set is of other code.
     """
     if machine not in published.sets(study.name):
-        return {name: table["rows"] for name, table in tables.items()}
+        return tables
     if published.changed(study, machine):
         raise InputError("what is published was measured by other code than today's", key="--add",
                          file=published.folder(study.name, machine), allowed=(
                              "publish without --add, or with --carry-over first, if the change does not change what is measured"))
     there = published.read_run(study.name, machine)["experiments"]
-    return {name: _joined(study, machine, name, table, tell) if there.get(name, {}).get("points") else table["rows"]
-            for name, table in tables.items()}
+    return {name: _joined(study, machine, name, table, tell) if table["rows"] and there.get(name, {}).get("points")
+            else table for name, table in tables.items()}
 
 
-def _joined(study, machine, name, table, tell) -> list[dict]:
-    if not table["rows"]:
-        return []
+def _joined(study, machine, name, table, tell) -> dict:
     names = published.parameters(study.name, machine, name)
-    if set(names) != set(table["parameters"]):
-        raise InputError(f"{name} is published with other parameters", key="--add",
-                         file=published.file(study.name, machine, name), allowed=sorted(names))
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
                for row in published.rows(study.name, machine, name).to_dict("records")]
     known = {_began(row) for row in earlier}
     new = [row for row in table["rows"] if _began(row) not in known]
+    if other := _other_design(earlier, new, names, table["parameters"]):
+        tell(f"{name}: kept as it is published, since this run has {other}")
+        return {"parameters": names, "rows": earlier}
     last = max(row["repeat"] for row in earlier)
     numbers = {repeat: last + number for number, repeat in enumerate(sorted({row["repeat"] for row in new}), 1)}
     if new:
         tell(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(numbers.values())} added")
-    return earlier + [row | {"repeat": numbers[row["repeat"]], "point": digest([row["point"], numbers[row["repeat"]]])}
-                      for row in new]
+    return {"parameters": names, "rows": earlier + [
+        row | {"repeat": numbers[row["repeat"]], "point": digest([row["point"], numbers[row["repeat"]]])} for row in new]}
+
+
+def _other_design(earlier, new, names, names_now) -> str:
+    """What of new rows is not as in the earlier ones, in words; empty if all is."""
+    if odd := sorted(set(names) ^ set(names_now)):
+        return f"other parameters ({', '.join(odd)})"
+    there = {published.setting(row, names) for row in earlier}
+    odd = [row for row in new if published.setting(row, names) not in there]
+    values = {name: {repr(row[name]) for row in earlier} for name in names}
+    named = sorted({f"{name} {row[name]}" for row in odd for name in names if repr(row[name]) not in values[name]})
+    return f"settings that are not published ({', '.join(named) or 'combined otherwise'})" if odd else ""
 
 
 def _began(row) -> tuple:

@@ -86,26 +86,24 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
     kinds = {machine_kind.slug(kind): kind for rows in tables.values()
              for kind in (machine_kind.of_point(row["provenance"]) for row in rows["rows"])}
     main = machine_kind.slug(here) if machine_kind.slug(here) in kinds or not kinds else next(iter(kinds))
-    of_kinds = {machine: {name: [row for row in table["rows"]
-                                 if machine_kind.slug(machine_kind.of_point(row["provenance"])) == machine]
-                          for name, table in tables.items()} for machine in kinds or {main: here}}
+    of_kinds = {machine: {name: table | {"rows": [row for row in table["rows"] if machine_kind.slug(
+        machine_kind.of_point(row["provenance"])) == machine]} for name, table in tables.items()}
+        for machine in kinds or {main: here}}
     if add:
-        of_kinds = {machine: adding.joined(study, machine, {name: tables[name] | {"rows": rows} for name, rows in
-                                                            of_kind.items()}, tell)
-                    for machine, of_kind in of_kinds.items()}
+        of_kinds = {machine: adding.joined(study, machine, of_kind, tell) for machine, of_kind in of_kinds.items()}
     files = []
     for machine, kind in (kinds or {main: here}).items():
         of_kind = of_kinds[machine]
-        kept = keeping.kept(study, machine, of_kind, replace, tell)
+        kept = keeping.kept(study, machine, {name: table["rows"] for name, table in of_kind.items()}, replace, tell)
         # an experiment that the profile leaves out is a file without rows
-        chosen = {name: rows for name, rows in of_kind.items() if name not in kept and (
-            rows or not tables[name]["rows"] and machine == main)}
+        chosen = {name: table for name, table in of_kind.items() if name not in kept and (
+            table["rows"] or not tables[name]["rows"] and machine == main)}
         if not chosen:
             continue
         run = {"profile": profile, "machine": kind, "parameters": _with_kept(study.name, machine, values, kept),
                "experiments": kept | {
-                   name: {"points": len({row["point"] for row in rows}), "parameters": tables[name]["parameters"]}
-                   for name, rows in chosen.items()}}
+                   name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
+                   for name, table in chosen.items()}}
         files += _write(study, machine, run, chosen, kept)
     return files
 
@@ -127,7 +125,7 @@ def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
         if old.stem not in run["experiments"]:
             old.unlink()
     files = keeping.mark_stale(study, machine, list(kept))
-    files += [_table(published.file(study.name, machine, name), rows) for name, rows in tables.items()]
+    files += [_table(published.file(study.name, machine, name), table["rows"]) for name, table in tables.items()]
     about = folder / "run.json"
     pages.write_atomically(about, json.dumps(run, indent=1, ensure_ascii=False) + "\n")
     stamp = published.stamp(study, machine, "published from the records of a run")
