@@ -14,12 +14,11 @@ import tempfile
 import shared
 
 from labbook import paths
-from labbook.checks import load_yaml
 from labbook.errors import LabError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Driver, Interrupts
 from labbook.pipeline.executing.progress import duration
-from labbook.pipeline.fleet import plans
+from labbook.pipeline.fleet.plan import unmeasured
 from labbook.pipeline.fleet.scheduler import Scheduler, seconds
 from labbook.pipeline.fleet.simulated import simulate
 from labbook.pipeline.sources import notebooks, parameters
@@ -51,9 +50,7 @@ def plan(study: str, profile: str):
         partial.unlink(missing_ok=True)
     if outcome.state != pages.PAUSED:
         raise LabError(f"{study}: no plan: {outcome.message() if outcome.error else outcome.state}")
-    minutes = load_yaml(paths.papers(study) / "lab.yml").get("needs", {}).get("minutes", {}).get(profile)
-    share = 60 * minutes / driver.story.total if minutes and driver.story.total else None
-    return plans.jobs(study, driver.story, share)
+    return unmeasured(study, driver.story, profile)
 
 
 def run(found: dict, size: int):

@@ -31,9 +31,13 @@ def _run_fleet(given, asked) -> int:
 
     if given.fleet and given.cluster:
         raise InputError("goes not together with --fleet", key="--cluster", allowed="one of both")
+    if given.dry_run and given.cluster:
+        raise InputError("how many machines a cluster has is not known before", key="--dry-run",
+                         allowed="with --fleet FILE, or without both: what one machine would take")
     if given.dry_run:
-        raise InputError("there is no dry run of a fleet", key="--dry-run", allowed=(
-            "without --fleet: what one machine would take; `labbook doctor --fleet FILE` looks at the machines"))
+        from labbook.pipeline.fleet.plan import plan
+
+        return plan(given.studies, asked, given.fleet)
     return run.run_fleet(given.studies, asked, given.fleet, given.cluster)
 
 

@@ -116,7 +116,8 @@ def _published(study, experiment, index) -> list[list[dict]]:
         if "point" not in frame or not len(frame):
             continue
         if keys is None:
-            keys = {point.key: index[json.dumps(point.params)] for point in experiment.planned(MOST_REPEATS)}
+            keys = {point.key: place for point in experiment.planned(MOST_REPEATS)
+                    if (place := index.get(json.dumps(point.params))) is not None}     # none of 0 repeats
         for row in frame.drop_duplicates("point").to_dict("records"):
             if row["point"] in keys:
                 during = json.loads(row["provenance"])["during"]

@@ -40,6 +40,15 @@ def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
     assert costs.left(study, speed, speed.declared()) == {"left": 12, "declared": 12, "seconds": 12 * (2.0 + 48.0 * 2 / 4)}
 
 
+def test_an_experiment_of_no_repeats_takes_nothing_whatever_is_published(make, monkeypatch):
+    """A fleet's plan of a quick profile had failed with a KeyError."""
+    frame = pd.DataFrame([{"point": point.key, "block": point.block, "provenance": "{}"} for point in make()[1].points()])
+    monkeypatch.setattr(published, "has", lambda study, experiment: True)
+    monkeypatch.setattr(published, "parts", lambda study, experiment: [("here", frame)])
+    study, speed = make(repeats=0)
+    assert not costs.of_repeats(study, speed)["point_s"]
+
+
 def test_points_take_what_those_of_the_same_place_and_set_up_took(make, monkeypatch):
     study, speed = make(repeats=3)
     points = speed.points()

@@ -33,7 +33,7 @@ def run_fleet(names, asked: run.Asked, file=None, profile=None) -> int:
     """Measure on the machines of a fleet file, or of a running ipyparallel cluster; exit codes as run.run's."""
     fleet = Fleet.load(file) if file else None
     place = fleet.folder if fleet else _cluster_folder(profile)
-    _check(asked)
+    check_asked(asked)
     asked = replace(asked, fleet=place)
     jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
     todo = {study: chosen for study, chosen in jobs.items()
@@ -41,7 +41,7 @@ def run_fleet(names, asked: run.Asked, file=None, profile=None) -> int:
     run.check_files(todo)
     todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
     for study, chosen in todo.items():
-        _check_local(study, chosen)
+        check_local(study, chosen)
     states = _Run(todo, asked, fleet, profile).all() if todo else []
     status.write()
     if current := [study for study in jobs if study not in todo]:
@@ -53,7 +53,8 @@ class _NoInterrupt:
     count = 0
 
 
-def _check(asked) -> None:
+def check_asked(asked) -> None:
+    """InputError for options that a fleet does not have."""
     if asked.published:
         raise InputError("published results are measured by no fleet", key="--fleet",
                          allowed="without LABBOOK_PUBLISHED")
@@ -62,7 +63,8 @@ def _check(asked) -> None:
                          allowed="`environment` in the fleet file")
 
 
-def _check_local(study, chosen) -> None:
+def check_local(study, chosen) -> None:
+    """InputError for a study whose environment is no local one."""
     environment = run.environment_of(study, chosen)
     if environment and environment.provider != "namespaces":
         raise InputError("a fleet's machines bring up local labs", key=f"{study}: environment", allowed=LOCAL)

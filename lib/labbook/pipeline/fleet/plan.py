@@ -1,0 +1,104 @@
+"""`labbook run --fleet FILE --dry-run`: what a fleet has to measure, and how long it takes, without a word to a machine.
+
+Each notebook is executed once without measuring. The jobs then go through the scheduler of a real run, whose
+machines are as fast as this one; time is added up instead of waited for.
+"""
+
+import sys
+from dataclasses import replace
+
+from labbook import paths
+from labbook.checks import load_yaml
+from labbook.errors import InputError
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import Driver, Interrupts
+from labbook.pipeline.executing.progress import duration
+from labbook.pipeline.fleet import plans
+from labbook.pipeline.fleet.file import Fleet
+from labbook.pipeline.fleet.run import check_asked, check_local
+from labbook.pipeline.fleet.scheduler import Scheduler, seconds
+from labbook.pipeline.fleet.simulated import simulate
+from labbook.pipeline.running import run
+
+
+def plan(names, asked: run.Asked, file) -> int:
+    """Print it; 1 if a notebook fails before its plan is complete, 128 + signal after an interruption. InputError for
+    options that have no such plan."""
+    if asked.which:
+        raise InputError("how many repeats decide a claim is not known before", key="--dry-run",
+                         allowed="without --until-decided, or without --fleet: the estimate for one machine")
+    fleet = Fleet.load(file)
+    check_asked(asked)
+    asked = replace(asked, fleet=fleet.folder)
+    jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
+    run.check_files(jobs)
+    found, failed = {}, False
+    with Interrupts() as interrupts:
+        for study, chosen in jobs.items():
+            check_local(study, chosen)
+            print(f"{study}: looking what there is to measure", file=sys.stderr, flush=True)
+            found[study], why = _of_study(study, chosen, asked, interrupts)
+            if interrupts.count:
+                return 128 + interrupts.signal
+            if why:
+                failed = True
+                print(f"{study}: no plan: {why}", file=sys.stderr)
+    print("\n".join(lines(fleet, found)))
+    return int(failed)
+
+
+def _of_study(study, chosen, asked, interrupts) -> tuple[tuple[list, list], str]:
+    """((jobs, what each machine measures for itself), why there is no plan or "")."""
+    variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"}
+    with pages.only_me(study) as partial:
+        driver = Driver(study, chosen, partial, variables)
+        outcome = driver.run(interrupts)
+        partial.unlink(missing_ok=True)
+    if outcome.state != pages.PAUSED:
+        return ([], []), outcome.message() if outcome.error else "study.complete() was not reached"
+    return unmeasured(study, driver.story, asked.profile), ""
+
+
+def unmeasured(study: str, story, profile: str) -> tuple[list, list]:
+    """As plans.jobs, without the points that some machine has measured. Points of which nothing is known share the
+    minutes of the profile in lab.yml."""
+    minutes = load_yaml(paths.papers(study) / "lab.yml").get("needs", {}).get("minutes", {}).get(profile)
+    jobs, own = plans.jobs(study, story, 60 * minutes / story.total if minutes and story.total else None)
+    left = [replace(job, points=tuple(point for point in job.points if not point.machine)) for job in jobs]
+    return [job for job in left if job.points], own
+
+
+def lines(fleet: Fleet, found: dict):
+    """The plan in words: all together, then a line a study, then the machines. found: {study: (jobs, own)}."""
+    scheduler, alone = Scheduler(), Scheduler()
+    for of in (scheduler, alone):
+        for study, (jobs, own) in found.items():
+            of.add(jobs, {study: own})
+    for machine in fleet.machines:
+        scheduler.join(machine.name, machine.name, machine.studies)
+    alone.join("one", "one")
+    expected, one = simulate(scheduler), simulate(alone)
+    jobs = [job for jobs, _ in found.values() for job in jobs]
+    unfit = sorted({job.study for job in jobs if not any(each.fits(job.study) for each in scheduler.machines.values())})
+    yield (f"{fleet.file}: {_count(len(fleet.machines), 'machine')}, "
+           f"{_count(sum(len(job.points) for job in jobs), 'point')} in {_count(len(jobs), 'job')} to measure, about "
+           f"{duration(expected.seconds)} (one machine: {duration(one.seconds)})")
+    for study, (of_study, own) in found.items():
+        yield f"  {study}: {_of_study_in_words(of_study, [point for _, point in own] if of_study else [])}"
+    if jobs:
+        longest = max(jobs, key=lambda job: job.seconds(""))
+        yield f"  longest job: {longest.name}, {duration(longest.seconds(''))}; no number of machines is faster"
+    for study in unfit:
+        yield f"  {study}: no machine of the file may measure it (`studies`)"
+    yield "  machines are taken to be as fast as this one; `labbook doctor --fleet` looks at them"
+
+
+def _of_study_in_words(jobs, own) -> str:
+    alone = sum(job.seconds("") for job in jobs) + seconds(own)
+    itself = f", and each machine {_count(len(own), 'point')} for itself first" if own else ""
+    return (f"{_count(sum(len(job.points) for job in jobs), 'point')} in {_count(len(jobs), 'job')}, {duration(alone)} of "
+            f"one machine{itself}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
