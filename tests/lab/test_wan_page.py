@@ -9,7 +9,7 @@ import pytest
 from small_clouds import SMALL
 from tiny_page import TinyPage
 
-STUDY, RTT_MS, TIMES = "wan_keystone", 40, 10
+STUDY, RTT_MS, TIMES = "wan_keystone", 40, 20
 CALLING_S = 5.0
 SCENARIOS = ("create_user", "create_and_list_users")
 NOTHING_ELSE = {f"{name}.repeats": 0 for name in (

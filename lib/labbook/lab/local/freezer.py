@@ -12,7 +12,7 @@ from pathlib import Path
 from labbook.lab.local import cgroups
 
 LIMIT = "freeze"            # the key of cgroups.CONTROLLER
-SECONDS = 10                # for all processes to stop; those that wait for a disk stop later
+SECONDS = 25                # for all processes to stop; those that wait for a disk stop later
 STATE, SWITCH = "freezer.state", "cgroup.freeze"    # of version 1 and of version 2
 
 
