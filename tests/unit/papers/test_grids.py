@@ -8,6 +8,7 @@ from labbook.claims import claims
 from labbook.claims.comparison import matches
 from labbook.errors import Stopped
 from labbook.pipeline.sources import notebooks, parameters
+from labbook.study.progress import Progress
 
 
 @pytest.fixture(params=PAGES)
@@ -18,8 +19,8 @@ def study(request, monkeypatch):
     return request.param
 
 
-def planned(study: str) -> dict:
-    """The notebook's names, once its cells have run in the full profile up to where a plan ends: its
+def planned(study: str, profile: str = "full") -> dict:
+    """The notebook's names, once its cells have run in this profile up to where a plan ends: its
     experiments are among them, and nothing is measured."""
     names = {}
     for cell in notebooks.read(paths.notebook(study))["cells"]:
@@ -30,7 +31,7 @@ def planned(study: str) -> dict:
         except Stopped:
             return names
         if "parameters" in notebooks.tags(cell):
-            names |= parameters.chosen(study, "full")
+            names |= parameters.chosen(study, profile)
     raise AssertionError(f"{study} does not complete")
 
 
@@ -77,3 +78,13 @@ def test_what_is_not_measured_is_told():
         "{'size': {'at_least': 2}, 'load': 'none'}"]
     assert not_measured(two | {"along": "size"}, points) == ["two values of size"]
     assert not_measured({"where": {"load": "write"}}, points) == ["{'load': 'write'}"]
+
+
+def test_a_fleet_has_a_plan_of_the_quick_profile(study, monkeypatch, tmp_path):
+    monkeypatch.setenv("LABBOOK_PROFILE", "quick")
+    monkeypatch.setenv("LABBOOK_FLEET", "fleet-planned")
+    monkeypatch.setenv("LABBOOK_RECORDS", str(tmp_path))
+    handed = {}
+    monkeypatch.setattr(Progress, "hand_out", lambda self, experiment, found: handed.update({experiment: found}))
+    planned(study, "quick")
+    assert any(one["read"] and one["repeats"] for one in handed.values())
