@@ -157,9 +157,9 @@ def _run(commands):
     run.add_argument("--until-decided", action="store_true",
                      help="repeat experiments until their claims have a verdict, or until --for is over, which "
                      "several studies share")
-    run.add_argument("--claims", choices=("headline", "paper", "all"),
-                     help="which claims --until-decided is for: those of the paper's abstract, the paper's, or "
-                     "all (default: all)")
+    run.add_argument("--claims", metavar="WHICH",
+                     help="which claims --until-decided is for: headline (those of the paper's abstract), paper (the "
+                     "paper's), all, or ids such as create-faster,list-faster (default: all)")
 
 
 def _book(commands):

@@ -105,6 +105,13 @@ def _parameters(given):
     return [value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))]
 
 
+def _claims(given):
+    """Kinds of claims, and the ids of those of the line's studies, or of all."""
+    from labbook.pipeline.running.asking import WHICH, ids
+
+    return [*WHICH, *(name for study in given.studies or notebooks.studies() for name in ids(study, "all"))]
+
+
 def _none(_):
     return []       # and no names of files, which a shell would offer
 
@@ -112,5 +119,5 @@ def _none(_):
 VALUES = {"study": _studies, "studies": _studies, "lab": _labs, "host": _hosts, "pattern": _hosts,
           "site_a": _sites, "site_b": _sites, "link": _links, "experiment": _experiments,
           "point": _experiments,
-          "environment": _environments, "a": _results, "b": _results, "given": _parameters,
+          "environment": _environments, "a": _results, "b": _results, "given": _parameters, "claims": _claims,
           "values": _none}

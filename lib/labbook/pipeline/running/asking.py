@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from labbook import paths
-from labbook.checks import load_yaml
+from labbook.checks import did_you_mean, load_yaml
 from labbook.claims import claims
 from labbook.claims.looks import LOOKS
 from labbook.claims.selection import is_tested
@@ -31,8 +31,8 @@ PAGE_ROUNDS = 2     # what making the page takes, in executions that only plan
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a study: `which` of its claims; seconds: at most, or None. quick: it is lab.yml that
-    asks, so the run is over when its time is. profile: in which they are asked."""
+    """What is asked of a study: `which` of its claims, one of WHICH or ids with commas between; seconds: at most, or
+    None. quick: it is lab.yml that asks, so the run is over when its time is. profile: in which they are asked."""
 
     study: str
     which: str
@@ -70,7 +70,8 @@ def question(study: str, asked) -> Question | None:
 
 def with_claims(studies: list[str], asked, named: bool) -> list[str]:
     """The studies that have claims of the kind that is asked. InputError for one without that a user
-    `named` or whose lab.yml asks."""
+    `named` or whose lab.yml asks, and for an id that no study has."""
+    _check_ids(studies, asked.which)
     found = []
     for study in studies:
         asks = question(study, asked)
@@ -81,11 +82,24 @@ def with_claims(studies: list[str], asked, named: bool) -> list[str]:
                              file=paths.papers(study) / "lab.yml", key="quick.claims",
                              allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
         elif named:
-            raise InputError(f"no {asks.which} claim that measurements decide", file=claims.path(study), key="--claims",
+            raise InputError(f"no {kind(asks.which)} claim that measurements decide", file=claims.path(study), key="--claims",
                              allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
         else:
-            print(f"{study}: no {asks.which} claim that measurements decide", file=sys.stderr)
+            print(f"{study}: no {kind(asks.which)} claim that measurements decide", file=sys.stderr)
     return found
+
+
+def _check_ids(studies, which) -> None:
+    known = [name for study in studies for name in ids(study, "all")]
+    for name in which.split(",") if which and which not in WHICH else ():
+        if name not in known:
+            raise InputError(f"no claim {name!r} that measurements decide{did_you_mean(name, [*WHICH, *known])}",
+                             key="--claims", allowed=f"{', '.join(WHICH)}, or ids of claims with commas between")
+
+
+def kind(which: str) -> str:
+    """A word for the claims that are asked."""
+    return which if which in WHICH else "named"
 
 
 def share(asked, studies: int):
@@ -97,10 +111,12 @@ def share(asked, studies: int):
 
 
 def ids(study: str, which: str) -> tuple:
-    """Ids of the claims that are headline, the paper's own, or all, but for those that no measurement
+    """Ids of the claims that are headline, the paper's own, all, or named, but for those that no measurement
     decides."""
+    named = which.split(",")
     chosen = {"headline": lambda one: one.get("headline", False),
-              "paper": lambda one: one.get("owner", "paper") == "paper", "all": lambda one: True}[which]
+              "paper": lambda one: one.get("owner", "paper") == "paper", "all": lambda one: True}.get(
+                  which, lambda one: one["id"] in named)
     return tuple(one["id"] for one in claims.load(study) if is_tested(one) and chosen(one))
 
 
@@ -201,8 +217,8 @@ class Expected:
         """How many claims have a verdict, what each experiment takes, and which claims are open: a line each
         if verbose."""
         board = self.board
-        kind = "" if board["which"] == "all" else f"{board['which']} "
-        found = [f"repeats until {board['asked']} {kind}claims have a verdict; {board['decided']} have one"]
+        of_kind = "" if board["which"] == "all" else f"{kind(board['which'])} "
+        found = [f"repeats until {board['asked']} {of_kind}claims have a verdict; {board['decided']} have one"]
         each = [f"{name} {duration(seconds)}" for name, seconds in self.experiments.items() if seconds]
         found += [f"until all have one: {', '.join(each)}"] if each else []
         return [f"  {line}" for line in [*found, *(open_lines(board) if verbose else _open_briefly(board))]]
@@ -315,7 +331,7 @@ def is_finished(board: dict) -> bool:
 
 def headline(board: dict) -> str:
     """The state of an ask in a few words."""
-    return f"{board['decided']} of {board['asked']} {board['which'].replace('all', '')} claims decided".replace("  ", " ")
+    return f"{board['decided']} of {board['asked']} {kind(board['which']).replace('all', '')} claims decided".replace("  ", " ")
 
 
 def lines(board: dict) -> list[str]:

@@ -113,6 +113,17 @@ def test_claims_that_there_are_not_are_refused_before_anything_starts(book, caps
     assert "asked: no headline claim that measurements decide" in capsys.readouterr().err
 
 
+def test_claims_are_asked_by_their_ids(asked, capsys):
+    for wrong in ("cleer", "clear,headline"):
+        with pytest.raises(InputError, match="--claims: no claim '(cleer|headline)'.*ids of claims"):
+            run.run([], run.Asked(which=wrong))
+    assert run.run([], run.Asked(which="other,clear")) == 0
+    assert repeats(asked) == {
+        "ceiling: clients=1": 1, "ceiling: clients=9": 1, "disks: store=a": 6, "disks: store=b": 6,
+        "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
+    assert "2 of 2 named claims decided" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("quick, said", [
     ("{claims: mine, seconds: 180}", "quick.claims.*headline, paper, all"), ("{claims: all}", "quick.*seconds"),
     ("{claims: all, seconds: 0}", "quick.seconds.*above 0"), ("{claims: all, seconds: 9, hours: 1}", "quick.*hours")])
