@@ -42,7 +42,7 @@ def store(lab, request):
     system.destroy()
 
 
-@pytest.mark.parametrize("op", ["read", "write", "update"])
+@pytest.mark.parametrize("op", ["read", "write", "update", "insert"])
 def test_all_calls_are_rows_and_right(lab, store, op):
     if op not in protocols.protocol(store.protocol).OPS:
         pytest.skip("no such call")
@@ -65,10 +65,25 @@ def test_the_server_counts_the_same_calls(lab, store):
         return int(dict(store.query(f"SHOW GLOBAL STATUS LIKE '{kind}'"))[kind])
 
     for op, kind in (("read", "Com_select"), ("write", "Com_replace"),
-                     ("update", "Handler_update")):  # which counts rows that were changed
+                     ("insert", "Com_insert"), ("update", "Handler_update")):  # which counts rows that were changed
         before = count(kind)
         keyvalue(Crew.of(lab), store, op=op, **LOAD)
         assert count(kind) - before == 7 * (40 + 5)
+
+
+def test_inserted_rows_are_taken_out_again(lab, store):
+    if store.protocol != "mysql":
+        pytest.skip("no such call")
+
+    def rows():
+        return store.query("SELECT NAME, VALUE FROM pairs ORDER BY NAME", "labbook")
+
+    before = rows()
+    for _ in range(2):      # the same clients and seed: no key comes again
+        assert keyvalue(Crew.of(lab), store, op="insert", **LOAD).rows.ok.all()
+        assert rows() == before
+    tables = store.query("SHOW TABLES", "labbook"), store.query("SHOW CREATE TABLE pairs", "labbook")
+    assert tables[0] == (("pairs",),) and "UNIQUE KEY `NAME` (`NAME`)" in tables[1][0][1]
 
 
 def test_a_filled_row_can_be_read_and_holds_its_value(lab, store):

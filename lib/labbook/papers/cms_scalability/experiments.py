@@ -33,7 +33,7 @@ LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
 WITH_CEILING = ("clients", "nodes", "placed", "levels", "writes", "wiki")    # experiments with many clients
-WRITTEN = {"update": "write"}           # the operation of the ceiling for another one
+WRITTEN = dict.fromkeys(["update", "insert"], "write")  # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
 
 

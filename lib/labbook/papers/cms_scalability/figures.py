@@ -23,11 +23,15 @@ def write_causes(summary: pd.DataFrame, *, few: int, many: int) -> Table:
     """
     few, many = dict(rows=few), dict(rows=many)
     flushed, not_flushed = dict(durability="commit"), dict(durability="periodic")
-    write, update = dict(op="write"), dict(op="update")
+    write, update, insert = (dict(op=op) for op in ("write", "update", "insert"))
     mysql, cassandra = dict(store="mysql"), dict(store="cassandra")
     return ratios(summary, "mean_ms", [
         ("MySQL, REPLACE against UPDATE (few rows, flushed)", write, update,
          mysql | few | flushed),
+        ("MySQL, REPLACE against INSERT (few rows, flushed)", write, insert,
+         mysql | few | flushed),
+        ("MySQL, REPLACE against INSERT (many rows, not flushed)", write, insert,
+         mysql | many | not_flushed),
         ("MySQL, few rows against many (flushed)", few, many, mysql | write | flushed),
         ("MySQL, few rows against many (not flushed)", few, many, mysql | write | not_flushed),
         ("MySQL, flushed against not (few rows)", flushed, not_flushed, mysql | write | few),

@@ -12,7 +12,8 @@ from labbook.workloads.clients.rows import (
     rate_metrics,
     together,
 )
-from labbook.workloads.keyvalue.on_host import callers
+from labbook.workloads.keyvalue import protocols
+from labbook.workloads.keyvalue.on_host import callers, contents
 from labbook.workloads.keyvalue.spec import CALL_SECONDS, check_load, spec_of
 
 __all__ = ["CALL_SECONDS", "Load", "Stream", "begin_pairs", "check_load", "keyvalue"]
@@ -31,7 +32,8 @@ def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, row
     is made. `target` has a protocol, a port and an address or several `addresses`, which the
     clients take in turn; where the servers' CPU is to be known, a `process` or several `processes`.
     `consistency`: one of the protocol's levels, ignored where it has none. `values` "random", which
-    no store can compress, need a protocol whose values may be any bytes.
+    no store can compress, need a protocol whose values may be any bytes. Rows that the clients add, as by
+    the op "insert", are taken out again afterwards.
 
     Rows: client, host, started_s (since the common start), seconds, ok, error. Metrics: those of
     `call_metrics`, in µs, and truncated (1 when the time limit ended the load).
@@ -41,6 +43,7 @@ def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, row
                    warmup_requests=warmup_requests, seed=seed, seconds_at_most=seconds_at_most)
     ready = _prepare(crew, spec)
     found = ready.run(seconds_at_most + LAST_SECONDS + 10, target)
+    _remove_added(crew, spec)
     rows, made = _tables(ready, found)
     return Load(rows, made | {"truncated": float(len(rows) < clients * requests)}, ready.started)
 
@@ -64,6 +67,7 @@ def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, valu
 
     def finish(truncated: float) -> Load:
         rows, made = _tables(ready, ready.finish(LAST_SECONDS + 60), rate_per_s)
+        _remove_added(crew, spec)
         return Load(rows, made | {"truncated": truncated}, ready.started)
 
     return Stream(ready, seconds_at_most, finish)
@@ -72,6 +76,11 @@ def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, valu
 def _prepare(crew, spec: dict) -> Clients:
     return Clients(crew, callers, shares(spec, len(crew.hosts)),
                    CONNECT_SECONDS + spec["seconds_at_most"] + CALL_SECONDS)
+
+
+def _remove_added(crew, spec: dict) -> None:
+    if spec["op"] in protocols.protocol(spec["protocol"]).ADDS:
+        crew.run(contents.remove_added, [spec], timeout=2 * contents.REMOVE_SECONDS)
 
 
 def _tables(clients: Clients, found, rate_per_s=None) -> tuple[pd.DataFrame, dict]:

@@ -193,7 +193,7 @@ def test_a_ceiling_serves_the_claims_whose_points_are_held_against_it():
             for op in ("read", "write") for clients in (20, 70))
             if experiments.serves(one, {"experiment": claim, "rule": rule})]
     assert serves("clients", op="read", clients={"at_least": 70}) == [("thrift", "read", 70)]
-    assert serves("writes", op="update") == [("thrift", "write", 20), ("thrift", "write", 70)]
+    assert serves("writes", op="insert") == serves("writes", op="update") == [("thrift", "write", 20), ("thrift", "write", 70)]
     assert serves("clients", op="read", clients=1) == serves("warmth") == serves("histories") == []
     assert len(serves("wiki")) == len(serves("nodes")) == 4
 

@@ -163,6 +163,7 @@ def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypa
     ("thrift", {"op": "update"}, "op"),
     ("cql", {"op": "update"}, "op"),
     ("http", {"op": "update"}, "op"),
+    ("thrift", {"op": "insert"}, "op"),
     ("cql", {"consistency": "TWO"}, "consistency"),
     ("thrift", {"consistency": "ANY"}, "consistency"),  # a read
     ("mysql", {"value_bytes": 3}, "value_bytes"),
@@ -190,7 +191,8 @@ def test_a_write_may_be_at_any_and_mysql_updates(crew, null_server):  # noqa: F8
     for protocol in ("thrift", "cql"):
         load = keyvalue(crew, null_server(protocol), **few | {"op": "write", "consistency": "ANY"})
         assert load.rows.ok.all()
-    assert keyvalue(crew, null_server("mysql"), **few | {"op": "update"}).rows.ok.all()
+    for op in ("update", "insert"):
+        assert keyvalue(crew, null_server("mysql"), **few | {"op": op}).rows.ok.all()
 
 
 def test_clients_go_round_over_the_servers(crew, null_server):  # noqa: F811

@@ -113,6 +113,17 @@ def test_mysql_is_sent_whole_statements(wired, op, statement):
         assert 0 <= time.time_ns() // 1000 - int(found[1]) < 10_000_000
 
 
+def test_mysql_inserts_a_new_row_each_time(wired):
+    pattern = (r"INSERT INTO pairs \(NAME, VALUE, TIMEUUID\) VALUES "
+               rf"\('{key_of(7).decode()}(\d{{16}}012)', '{re.escape(VALUE.decode())}', (\d{{19}})\)")
+    calls, message = sent_for_row_7(wired, "mysql", "insert", client=12)
+    sent = []
+    calls._send = lambda data: sent.append(bytes(data)) or calls._socket.sendall(data)
+    calls.insert(7)
+    found = [re.fullmatch(pattern, one[5:].decode()) for one in (message, sent[-1])]
+    assert all(one[1] == one[2] for one in found) and found[0][1] < found[1][1]
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_for_another_row_is_a_wrong_value(wired, protocol):
     calls, _ = wired(protocol)

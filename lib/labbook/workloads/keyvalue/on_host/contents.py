@@ -14,6 +14,7 @@ from labbook.workloads.keyvalue.wire.pairs import WrongValue
 CONNECTIONS = 8     # that fill or read a table
 TRIES = 3           # of a call that a store is too slow for
 SAMPLE = 200        # rows that are read back after loading, beside the first and the last
+REMOVE_SECONDS = 120    # for a statement that takes out what was added
 PAGE_SECONDS = 10   # for one call to a web server
 
 
@@ -38,6 +39,16 @@ def visit(spec: dict, op: str, rows, number: int = 0) -> None:
         calls.connect()
         for row in rows:
             _insist(calls, op, row)
+    finally:
+        calls.close()
+
+
+def remove_added(spec: dict) -> None:
+    """Take out the rows that clients of this spec's operation added."""
+    calls = protocols.calls(protocols.of_client(dict(spec, call_seconds=REMOVE_SECONDS), 0))
+    try:
+        calls.connect()
+        calls.remove_added()
     finally:
         calls.close()
 

@@ -6,7 +6,7 @@ import time
 
 from labbook.targets import DATABASE, TABLE, USER, key_of
 from labbook.workloads.keyvalue.wire.pairs import WrongValue, check_value, value_of
-from labbook.workloads.keyvalue.wire.prepared import PreparedCalls, Template, limit_waits
+from labbook.workloads.keyvalue.wire.prepared import MOST_BYTES, PreparedCalls, Template, limit_waits
 
 QUERY = b"\x03"  # COM_QUERY
 STAMP = b"%016d%03d"  # microseconds and the client's number: no two writes have the same
@@ -14,13 +14,24 @@ STATEMENTS = {
     "read": "SELECT VALUE FROM {table} WHERE NAME='{key}'",
     "write": "REPLACE INTO {table} (NAME, VALUE, TIMEUUID) VALUES ('{key}', '{value}', {time})",
     "update": "UPDATE {table} SET VALUE='{value}', TIMEUUID={time} WHERE NAME='{key}'",
+    "insert": "INSERT INTO {table} (NAME, VALUE, TIMEUUID) VALUES ('{key}{time}', '{value}', {time})",
 }
+# A table of the old rows takes the place of the one with the new rows: deleted rows would have to be purged
+# while later calls are measured.
+WITHOUT_NEW = (
+    "CREATE TABLE {table}_old LIKE {table}",
+    "INSERT INTO {table}_old SELECT * FROM {table} WHERE LENGTH(NAME) = {key_bytes}",
+    "DROP TABLE {table}",
+    "RENAME TABLE {table}_old TO {table}",
+)
 
 
 class Calls(PreparedCalls):
-    """A write is the paper's REPLACE; an update has to find its row and to change it."""
+    """A write is the paper's REPLACE; an update has to find its row and to change it. An insert adds a row each
+    time: its key is that of a row, and after it the time and the client's number."""
 
-    OPS = (*PreparedCalls.OPS, "update")
+    OPS = (*PreparedCalls.OPS, "update", "insert")
+    ADDS = ("insert",)
     NULL_SERVER = "mysql"
 
     def __init__(self, spec: dict):
@@ -29,6 +40,7 @@ class Calls(PreparedCalls):
         super().__init__(spec)
         self._connect, self._connection = pymysql.connect, None
         self._requests = {op: self._request(op, 0) for op in STATEMENTS}
+        self._new_key = self._requests["insert"].first_time
 
     def connect(self) -> None:
         seconds = self.spec["call_seconds"]
@@ -49,6 +61,19 @@ class Calls(PreparedCalls):
 
     def update(self, row: int) -> None:
         self._store("update", row)
+
+    def insert(self, row: int) -> None:
+        request, now = self._requests["insert"], self._now()
+        request.of(row)
+        message = request.at_time(now)
+        message[self._new_key] = now
+        self._send(message)
+        self._acknowledge("insert", self._receive(MOST_BYTES))
+
+    def remove_added(self) -> None:
+        with self._connection.cursor() as cursor:
+            for statement in WITHOUT_NEW:
+                cursor.execute(statement.format(table=TABLE, key_bytes=len(key_of(0))))
 
     @staticmethod
     def keeps_connection(error: Exception) -> bool:

@@ -27,6 +27,7 @@ class PreparedCalls:
     """
 
     OPS = ("read", "write", "both")     # what a client can do
+    ADDS = ()                   # those of OPS that add rows, which `remove_added` takes out again
     LEVELS = {}                 # {op: consistency levels}; {}: there are none
     LEVEL = STRONGEST = None    # the level where none is asked for; that of all copies
     ANY_BYTES = False           # whether values may be any bytes, not text alone
@@ -75,6 +76,10 @@ class PreparedCalls:
         """The value of a row, None without one; of protocols with REGISTERS."""
         raise NotImplementedError
 
+    def remove_added(self) -> None:
+        """Take out all rows that the operations of ADDS added."""
+        raise NotImplementedError
+
     @staticmethod
     def keeps_connection(error: Exception) -> bool:
         """Whether the error is an answer, after which the connection can be used again."""
@@ -118,13 +123,15 @@ class PreparedCalls:
 class Template:
     """Bytes encoded for one row, from which those of every other row are made.
 
-    `time`: the time in them, as bytes; `noise`: how many bytes of noise follow the last key.
+    `time`: the time in them, as bytes, of which `at_time` replaces the last one; `first_time`: the place of the
+    first one. `noise`: how many bytes of noise follow the last key.
     """
 
     def __init__(self, made: bytes, row: int, time: bytes = b"", noise: int = 0):
         self._bytes, self._row = bytearray(made), row
         self._keys = _positions(made, key_of(row))
-        self._time = _positions(made, time)[-1] if time else None
+        times = _positions(made, time) if time else [None]
+        self.first_time, self._time = times[0], times[-1]
         self._noise = slice(self._keys[-1].stop, self._keys[-1].stop + noise) if noise else None
 
     def of(self, row: int) -> bytearray:

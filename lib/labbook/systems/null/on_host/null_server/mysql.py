@@ -14,7 +14,7 @@ def answers(value_of):
     ok, replaced = changed(0), changed(2)
     updated = changed(1, b"(Rows matched: 1  Changed: 1  Warnings: 0")
     logged_in = packet(2, ok[4:])
-    writes = {b"REPLAC": replaced, b"UPDATE": updated}
+    writes = {b"REPLAC": replaced, b"UPDATE": updated, b"INSERT": changed(1)}
 
     def answer(message: bytes) -> bytes:
         verb = message[5:11]
