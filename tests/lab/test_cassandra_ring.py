@@ -7,6 +7,7 @@ from small_labs import describe, new_id
 
 from labbook.errors import SystemFailure
 from labbook.lab import Environment, Lab
+from labbook.systems.cassandra.config import VERSIONS
 from labbook.systems.cassandra.on_host.idl import idl
 from labbook.systems.cassandra.ring import Ring
 from labbook.targets import key_of
@@ -62,6 +63,9 @@ def logged(node) -> set[int]:
 @pytest.mark.parametrize("version, placement", [("0.7.0", "ordered"), ("1.0.7", "hash")])
 def test_rows_lie_on_the_nodes_that_the_cluster_names(hosts, version, placement):
     three = ring(hosts, version=version, placement=placement)
+    with three.front.client() as client:
+        shipped = client.describe_keyspace("labbook").cf_defs[0].read_repair_chance
+    assert shipped == VERSIONS[version]["read_repair"]
     assert all(set(node.admin.members()) == set(three.addresses) for node in three.nodes)
     check_listeners(hosts, "cassandra_ring")
     for row in range(ROWS):
@@ -80,8 +84,10 @@ def test_rows_lie_on_the_nodes_that_the_cluster_names(hosts, version, placement)
 
 
 def test_three_copies_at_every_level_and_with_a_node_dead(hosts):
-    three = ring(hosts, replication=3)
+    three = ring(hosts, replication=3, read_repair=0)
     first, second, third = three.nodes
+    with first.client() as client:
+        assert client.describe_keyspace("labbook").cf_defs[0].read_repair_chance == 0
     for row, level in enumerate(("ONE", "QUORUM", "ALL", "ANY")):
         write(first, row, level)
     for level in ("ONE", "QUORUM", "ALL"):

@@ -32,7 +32,7 @@ WARM = ("clients", "requests", "seconds", "within", "in_a_row")     # of fill_an
 LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
-WITH_CEILING = ("clients", "nodes", "placed", "levels", "writes", "wiki")    # experiments with many clients
+WITH_CEILING = ("clients", "nodes", "placed", "levels", "repair", "writes", "wiki")     # experiments with many clients
 WRITTEN = dict.fromkeys(["update", "insert"], "write")  # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
 
@@ -126,6 +126,7 @@ def measure_store(study, experiment, ceiling) -> None:
 def measure_ring(study, experiment, ceiling) -> None:
     """Measure Cassandra on the point's number of nodes."""
     testbed = Layout.of(study)
+    check_rings(experiment)
     _measure(study, experiment, ceiling, lambda lab, point: warm_ring(lab, point, testbed))
 
 
@@ -154,6 +155,12 @@ def check_stores(experiment, testbed: Layout) -> None:
     for point in (arm for paired in experiment.points() for arm in arms(paired)):
         name, settings = store_of(point, testbed)
         find(name).checked(settings)
+
+
+def check_rings(experiment) -> None:
+    """InputError for settings that a point's nodes do not allow, before a lab is brought up."""
+    for point in experiment.points():
+        Ring.checked(ring_settings(point))
 
 
 def arms(point) -> list:
@@ -290,10 +297,16 @@ def new_store(lab, point, testbed: Layout, host: str, **other):
 
 def new_ring(lab, point, hosts: list[str]) -> Ring:
     """Cassandra on these nodes, up, with an empty table."""
-    ring = Ring([lab.host(host) for host in hosts], version=point.version, rows=point.table_rows,
-                replication=point.replication, placement=point.placement).up()
+    ring = Ring([lab.host(host) for host in hosts], **ring_settings(point)).up()
     ring.create_table()
     return ring
+
+
+def ring_settings(point) -> dict:
+    """The settings of a point's Cassandra nodes."""
+    repair = {name: value for name, value in point.params.items() if name == "read_repair"}
+    return dict(version=point.version, rows=point.table_rows, replication=point.replication,
+                placement=point.placement) | repair
 
 
 def size_of(point) -> str:

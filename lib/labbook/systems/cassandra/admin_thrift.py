@@ -45,9 +45,9 @@ class ThriftAdmin:
         return {"version": said.split("Cassandra version:")[1].strip(), "thrift_api": api}
 
     def create_table(self, keyspace: str, table: str, replication: int,
-                     compression: bool | None = None) -> None:
+                     compression: bool | None = None, read_repair: float | None = None) -> None:
         made = keyspace_definition(self.node.settings.version, keyspace, table, replication,
-                                   compression)
+                                   compression, read_repair)
         with self.client() as client:
             client.system_add_keyspace(made)
 
@@ -130,16 +130,18 @@ class ThriftAdmin:
 
 
 def keyspace_definition(version: str, keyspace: str, table: str, replication: int,
-                        compression: bool | None = None):
+                        compression: bool | None = None, read_repair: float | None = None):
     """A KsDef with one column family of bytes."""
     types = idl()
     compressor = VERSIONS[version].get("compressor")
     if compression and not compressor:
         raise InputError(f"Cassandra {version} has none", file=FILE, key="compression",
                          allowed="false")
-    packed = {"compression_options": {"sstable_compression": compressor}} if compression else {}
+    options = {"compression_options": {"sstable_compression": compressor}} if compression else {}
+    if read_repair is not None:
+        options["read_repair_chance"] = float(read_repair)
     copies = {"replication_factor": replication}
     if VERSIONS[version]["replication"] == "option":
         copies = {"strategy_options": {"replication_factor": str(replication)}}
     return types.KsDef(name=keyspace, strategy_class="org.apache.cassandra.locator.SimpleStrategy",
-                       cf_defs=[types.CfDef(keyspace=keyspace, name=table, **packed)], **copies)
+                       cf_defs=[types.CfDef(keyspace=keyspace, name=table, **options)], **copies)

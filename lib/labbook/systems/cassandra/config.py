@@ -54,6 +54,13 @@ def check_sampling(version: str, nodetool: bool, stage_samples_ms) -> None:
                          key="stage_samples_ms", allowed="null with nodetool")
 
 
+def check_read_repair(version: str, chance: float | None) -> None:
+    """InputError for a chance of read repair in a version that has none."""
+    if chance is not None and "read_repair" not in VERSIONS[version]:
+        raise InputError(f"Cassandra {version} has no chance of read repair", file=FILE, key="read_repair",
+                         allowed="null (as shipped)")
+
+
 def sync_ms(version: str, durability: str, asked: int | None) -> int:
     """The period of syncs of the commit log, ms; InputError where each commit is synced."""
     usual = VERSIONS[version]["sync_ms"][durability]

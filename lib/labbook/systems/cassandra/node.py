@@ -150,12 +150,15 @@ class Cassandra(System):
         return self.admin.client(timeout)
 
     def create_table(self, keyspace=DATABASE, table=TABLE, replication=1,
-                     compression: bool | None = None) -> None:
+                     compression: bool | None = None, read_repair: float | None = None) -> None:
         """Create the keyspace with one table of bytes; return when all nodes have the schema.
 
-        compression: None is as shipped, which is no compression in the papers' versions.
+        compression: None is as shipped, which is no compression in the papers' versions. read_repair: the chance,
+        0 to 1, that a read compares and repairs all copies of its row; None is as shipped.
         """
-        self.admin.create_table(keyspace, table, replication, compression)
+        config.check_read_repair(self.settings.version, read_repair)
+        chance = {} if read_repair is None else {"read_repair": read_repair}
+        self.admin.create_table(keyspace, table, replication, compression, **chance)
         self.await_agreed(f"all nodes to know keyspace {keyspace}")
 
     def await_agreed(self, what: str) -> None:

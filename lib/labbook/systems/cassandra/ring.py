@@ -4,7 +4,7 @@ from bisect import bisect_left
 
 from labbook.errors import InputError
 from labbook.systems.base import Needs
-from labbook.systems.cassandra.config import FILE, VERSIONS
+from labbook.systems.cassandra.config import FILE, VERSIONS, check_read_repair
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.cluster import Cluster, in_parallel, poll
 from labbook.targets import DATABASE, MAX_ROWS, TABLE, key_of
@@ -17,15 +17,17 @@ GIVEN_BY_RING = ("token", "seeds")
 class Ring(Cluster):
     """Each of `hosts` has a node; the first one is the seed, which the others ask who is there.
 
-    replication: copies of each row. placement hash: the nodes own equal parts of the hash's range.
-    ordered: row i of `rows` lies on node i * n // rows, and its copies on the nodes after it. All
-    other settings are those of a node.
+    replication: copies of each row. read_repair: the chance, 0 to 1, that a read compares all of them and
+    repairs those that differ (None: as shipped; 5.0.8 has no such chance). placement hash: the nodes own
+    equal parts of the hash's range. ordered: row i of `rows` lies on node i * n // rows, and its copies on
+    the nodes after it. All other settings are those of a node.
     """
 
     NAME = "cassandra_ring"
     SETTINGS = {
         "replication": {"type": "integer", "minimum": 1, "default": 1},
         "rows": {"type": "integer", "minimum": 1, "default": 1000},
+        "read_repair": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
         **{key: rule for key, rule in Cassandra.SETTINGS.items() if key not in GIVEN_BY_RING},
     }
     NEEDS = Cassandra.NEEDS
@@ -34,7 +36,9 @@ class Ring(Cluster):
     def checked(cls, settings: dict) -> dict:
         for key in set(GIVEN_BY_RING) & set(settings):
             raise InputError("is set by the ring", file=FILE, key=key)
-        return super().checked(settings)
+        settings = super().checked(settings)
+        check_read_repair(settings["version"], settings["read_repair"])
+        return settings
 
     @classmethod
     def needs(cls, **settings) -> Needs:
@@ -63,14 +67,14 @@ class Ring(Cluster):
 
     def create_table(self, keyspace=DATABASE, table=TABLE) -> None:
         """Make the table; return when each node reports the ranges as they are meant to be."""
-        self.front.create_table(keyspace, table, self.settings.replication)
+        self.front.create_table(keyspace, table, self.settings.replication, read_repair=self.settings.read_repair)
         twice = self.addresses * 2
         ranges = sorted((node.range_end, twice[i:i + self.settings.replication])
                         for i, node in enumerate(self.nodes))
         self._await_all(lambda node: node.admin.ranges(keyspace), ranges, "know who holds what")
 
     def report(self) -> dict:
-        return {"replication": self.settings.replication, "rows": self.settings.rows}
+        return {key: vars(self.settings)[key] for key in ("replication", "rows", "read_repair")}
 
     def owners(self, keyspace=DATABASE) -> dict[str, int | bytes]:
         """{name of the host: token at which its range ends}, as the first node knows them."""

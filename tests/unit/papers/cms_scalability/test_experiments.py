@@ -62,10 +62,13 @@ def log(monkeypatch):
             "__init__": lambda self, host, **settings: Server.__init__(
                 self, done, name, host, find(name).speaks(**settings), **settings)})
 
+    def ring(hosts, **settings):
+        return Server(done, "ring", hosts, "thrift", **settings)
+
+    ring.checked = experiments.Ring.checked
     monkeypatch.setattr(experiments.Crew, "of", lambda lab: "crew")
     monkeypatch.setattr(experiments, "find", store)
-    monkeypatch.setattr(experiments, "Ring", lambda hosts, **settings: Server(
-        done, "ring", hosts, "thrift", **settings))
+    monkeypatch.setattr(experiments, "Ring", ring)
     monkeypatch.setattr(experiments, "NullServer", lambda host, **settings: Server(
         done, "null", host, **settings))
     monkeypatch.setattr(experiments, "Wiki", SimpleNamespace(over=lambda host, store: Server(
@@ -193,7 +196,8 @@ def test_a_ceiling_serves_the_claims_whose_points_are_held_against_it():
             for op in ("read", "write") for clients in (20, 70))
             if experiments.serves(one, {"experiment": claim, "rule": rule})]
     assert serves("clients", op="read", clients={"at_least": 70}) == [("thrift", "read", 70)]
-    assert serves("writes", op="insert") == serves("writes", op="update") == [("thrift", "write", 20), ("thrift", "write", 70)]
+    assert serves("writes", op="update") == [("thrift", "write", 20), ("thrift", "write", 70)]
+    assert serves("writes", op="insert") == serves("writes", op="update")
     assert serves("clients", op="read", clients=1) == serves("warmth") == serves("histories") == []
     assert len(serves("wiki")) == len(serves("nodes")) == 4
 
@@ -239,14 +243,30 @@ def test_a_cold_server_is_only_filled(study, log):
     assert log[4] == ("warm", WARM | {"rounds": 0})
 
 
+NODES = dict(nodes=2, placement="hash", replication=1, version="0.7.0", node_share=0.16, table_rows=1000,
+            warm_rounds=2, warm_clients=16, warm_requests=50, warm_seconds=1, warm_within=0.05, warm_in_a_row=2)
+
+
 def test_a_ring_has_as_many_nodes_as_the_point_says(study, log):
-    measured = point(**LOAD, nodes=2, placement="hash", replication=1, version="0.7.0", node_share=0.16,
-                     table_rows=1000, warm_rounds=2, warm_clients=16, warm_requests=50, warm_seconds=1, warm_within=0.05, warm_in_a_row=2)
+    measured = point(**LOAD | NODES)
     experiments.measure_ring(study, study.experiment(measured), study.experiment(summary=CEILING))
     assert log[:2] == [("limit", "node1", None), ("limit", "node2", None)]
     assert log[2] == ("ring", ["node1", "node2"], dict(version="0.7.0", rows=1000, replication=1,
                                                        placement="hash"))
     assert log[-3:-1] == [("limit", "node1", 0.16), ("limit", "node2", 0.16)]
+
+
+def test_a_rings_table_has_the_points_chance_of_read_repair(study, log):
+    measured = point(**LOAD | NODES | dict(read_repair=0))
+    experiments.measure_ring(study, study.experiment(measured), study.experiment(summary=CEILING))
+    assert log[2][2]["read_repair"] == 0
+
+
+def test_read_repair_that_the_version_has_not_is_refused_before_a_lab(study, log):
+    todays = point(**LOAD | NODES | dict(read_repair=1, version="5.0.8"))
+    with pytest.raises(InputError, match="read_repair"):
+        experiments.measure_ring(study, study.experiment(todays), study.experiment(summary=CEILING))
+    assert not log
 
 
 def paired(study, measure, parameter, hosts, **params):

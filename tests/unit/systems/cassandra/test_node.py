@@ -209,10 +209,13 @@ def test_placement_is_the_partitioner_and_the_token_the_ranges_end(version, part
     assert bytes.fromhex(made["initial_token"]) == b"row000499"
 
 
-def test_compression_where_the_version_has_it():
+def test_compression_and_read_repair_where_the_version_has_them():
     assert keyspace_definition("1.0.7", "k", "t", 1).cf_defs[0].compression_options is None
     packed = keyspace_definition("1.0.7", "k", "t", 1, compression=True).cf_defs[0]
     assert packed.compression_options == {"sstable_compression": "DeflateCompressor"}
+    repaired, = keyspace_definition("0.7.0", "k", "t", 3, read_repair=0).cf_defs
+    assert repaired.read_repair_chance == 0 and repaired.compression_options is None
+    assert keyspace_definition("0.7.0", "k", "t", 3).cf_defs[0].read_repair_chance is None
     with pytest.raises(InputError, match="compression: Cassandra 0.7.0 has none"):
         keyspace_definition("0.7.0", "k", "t", 1, compression=True)
 

@@ -57,6 +57,8 @@ def test_a_rings_nodes():
     (2, {"placement": "ordered", "rows": 10**6 + 1}, "rows"),
     (2, {"token": 5}, "token: is set by the ring"),
     (2, {"seeds": ["198.18.0.9"]}, "seeds: is set by the ring"),
+    (2, {"read_repair": 2}, "read_repair"),
+    (2, {"version": "5.0.8", "read_repair": 0}, "read_repair: Cassandra 5.0.8 has no chance of read repair"),
     (2, {"version": "0.6.3"}, "version: '0.6.3' is not allowed"),
     (2, {"heap": 5}, "did you mean 'heap_mb'"),
     (2, {"placement": "random"}, "placement: 'random' is not allowed"),

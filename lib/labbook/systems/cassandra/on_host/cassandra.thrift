@@ -22,6 +22,7 @@ struct KeySlice { 1: required binary key, 2: required list<ColumnOrSuperColumn> 
 struct CfDef {
     1: required string keyspace,
     2: required string name,
+    12: optional double read_repair_chance,
     16: optional i32 id,
     17: optional i32 min_compaction_threshold,
     18: optional i32 max_compaction_threshold,
