@@ -154,7 +154,7 @@ class Cassandra(System):
         """Create the keyspace with one table of bytes; return when all nodes have the schema.
 
         compression: None is as shipped, which is no compression in the papers' versions. read_repair: the chance,
-        0 to 1, that a read compares and repairs all copies of its row; None is as shipped.
+        0 to 1, that a read at ONE has all copies compared and repaired; None is as shipped.
         """
         config.check_read_repair(self.settings.version, read_repair)
         chance = {} if read_repair is None else {"read_repair": read_repair}

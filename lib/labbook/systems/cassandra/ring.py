@@ -17,8 +17,8 @@ GIVEN_BY_RING = ("token", "seeds")
 class Ring(Cluster):
     """Each of `hosts` has a node; the first one is the seed, which the others ask who is there.
 
-    replication: copies of each row. read_repair: the chance, 0 to 1, that a read compares all of them and
-    repairs those that differ (None: as shipped; 5.0.8 has no such chance). placement hash: the nodes own
+    replication: copies of each row. read_repair: the chance, 0 to 1, that a read at ONE has all of them compared and
+    those that differ repaired (None: as shipped; 5.0.8 has no such chance). placement hash: the nodes own
     equal parts of the hash's range. ordered: row i of `rows` lies on node i * n // rows, and its copies on
     the nodes after it. All other settings are those of a node.
     """
