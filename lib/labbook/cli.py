@@ -334,6 +334,8 @@ def _machine(commands):
                        "install what studies need")
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     install.add_argument("--fleet", metavar="FILE", help="prepare the machines of this fleet that allow it")
+    install.add_argument("--profile", choices=("quick", "full"), default="quick",
+                         help="also what only the full profile needs (default: quick)")
     install.add_argument("--tests", action="store_true", help="also what `make test` needs")
     install.add_argument("--benchmarks", action="store_true", help="also what `make benchmarks` needs")
 

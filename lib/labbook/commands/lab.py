@@ -27,7 +27,7 @@ def install(given) -> int:
         from labbook.pipeline.fleet import machines
 
         return machines.install(given.studies, given.fleet)
-    return install.main(given.studies, given.tests, given.benchmarks)
+    return install.main(given.studies, given.tests, given.benchmarks, given.profile)
 
 
 def up(given) -> int:
@@ -39,7 +39,7 @@ def up(given) -> int:
     requirements.check_lab(study)
     file = run.environment_file(given.environment)
     environment = Environment.load(paths.checkout() / file)
-    description = LabDescription.load(paths.papers(study) / "lab.yml")
+    description = LabDescription.load(paths.papers(study) / "lab.yml").of()
     jobs = {study: {"environment": file}}
     run.check_files(jobs)
     run.sweep_labs()    # what killed runs left may have the cores

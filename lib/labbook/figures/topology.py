@@ -68,6 +68,8 @@ def _lines(description, host) -> tuple[str, ...]:
         lines.append(f"time of {limits['quota']:g} cores in all")
     if "memory" in limits:
         lines.append(f"{size_text(limits['memory'])} memory")
+    if host.experiments:
+        lines.append(f"for {', '.join(host.experiments)} alone")
     if disk:
         speed = f", {disk['iops']} IOPS" if "iops" in disk else ""
         lines.append(f"disk {size_text(disk['size'])}{speed}{', modelled' * ('model' in disk)}")

@@ -1,7 +1,7 @@
 """A lab's description, as written in data/papers/NAME/lab.yml: hosts, sites, links, limits, needs."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labbook.checks import check, load_yaml
@@ -51,6 +51,8 @@ HOST = {
         "site": {"type": "string"},
         "role": {"type": "string", "pattern": NAME},
         "limits": LIMITS,
+        # where the host is of these experiments alone; otherwise it is of all
+        "experiments": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
     },
 }
 LINK = {
@@ -107,12 +109,14 @@ SCHEMA = {
 @dataclass(frozen=True)
 class HostPlan:
     """A host as described. `limits` as in lab.yml, with sizes (`memory`, `disk.size`) in bytes and
-    `cores_of` as a list; a modelled disk also has its `order` and the `figures` of its model."""
+    `cores_of` as a list; a modelled disk also has its `order` and the `figures` of its model. `experiments`: for
+    which the host is there; none stands for all."""
 
     name: str
     site: str
     role: str
     limits: dict = field(default_factory=dict)
+    experiments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,11 +144,15 @@ class LabDescription:
         hosts = tuple(_hosts(data, file))
         _check_links(data, hosts, file)
         _check_shared_cores(hosts, file)
-        systems = tuple(_systems(data, {h.name for h in hosts}, file))
+        systems = tuple(_systems(data, {h.name for h in hosts if not h.experiments}, file))
         needs = {k: _sizes(v, file, f"needs.{k}") if k in ("memory", "disk") else v
                  for k, v in data.get("needs", {}).items()}
         return cls(name, tuple(data["sites"]), hosts, tuple(data.get("links", ())),
                    systems, needs, data.get("quick"))
+
+    def of(self, experiment: str | None = None) -> "LabDescription":
+        """The lab while this experiment is measured: without the hosts of other ones."""
+        return replace(self, hosts=tuple(h for h in self.hosts if not h.experiments or experiment in h.experiments))
 
     def disk_bytes(self, profile: str = "quick") -> int:
         """Bytes of disk that a profile needs, by `needs.disk`; 0 where nothing is said."""
@@ -183,7 +191,8 @@ def _hosts(data, file):
                 raise InputError("routers come with the links", file=file,
                                  key=f"hosts.{pattern}", allowed="any other name and role")
             yield HostPlan(name, entry["site"], entry["role"],
-                           _limits(entry.get("limits", {}), file, f"hosts.{pattern}.limits"))
+                           _limits(entry.get("limits", {}), file, f"hosts.{pattern}.limits"),
+                           tuple(entry.get("experiments", ())))
     if len(seen) > MOST_HOSTS:
         raise InputError(f"{len(seen)} hosts", file=file, key="hosts", allowed=f"1 to {MOST_HOSTS}")
 
@@ -239,7 +248,7 @@ def _sizes(value, file, key) -> int | dict[str, int]:
 
 
 def _check_shared_cores(hosts, file):
-    owners = [h.name for h in hosts if "cores" in h.limits]
+    owners = [h.name for h in hosts if "cores" in h.limits and not h.experiments]
     for host in hosts:
         for other in host.limits.get("cores_of", ()):
             if other not in owners:

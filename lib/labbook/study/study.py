@@ -44,7 +44,7 @@ class Study:
         self.claim_entries = claims.load(name)
         self.run = Run(self)
         self.experiments, self.published_parts = {}, {}
-        make = bring_up or _bring_up
+        make = bring_up or self._bring_up
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
         self.watcher = Watcher()
         self._tried = False     # whether somebody had the lab in hand
@@ -159,6 +159,22 @@ class Study:
         """The study's lab; brought up on first use, taken down by `close()`."""
         return self.session.up()
 
+    def with_own_hosts(self, experiment: str) -> str | None:
+        """The experiment, if lab.yml has hosts of it alone."""
+        return experiment if experiment in self._experiments_with_hosts else None
+
+    @cached_property
+    def _experiments_with_hosts(self) -> set[str]:
+        from labbook.lab import LabDescription
+
+        file = self.folder / "lab.yml"
+        return {one for host in LabDescription.load(file).hosts for one in host.experiments} if file.exists() else set()
+
+    def _bring_up(self, lab_yml: Path, environment: Path):
+        from labbook.lab import Environment, Lab, LabDescription
+
+        return Lab.up(LabDescription.load(lab_yml).of(self.session.hosts_of), Environment.load(environment))
+
     def lab(self):
         """A Lab to try things in by hand: run a command on a host, shape a link, call a workload. It is the one
         that `labbook up` keeps up, or else brought up here until `close()`. Nothing enters a record."""
@@ -235,9 +251,3 @@ def _no_study(name: str, folder: Path) -> InputError:
         return InputError(f"this study has a notebook, but no folder {folder}",
                           key=name, allowed=known)
     return InputError(f"no such study{did_you_mean(name, known)}", key=name, allowed=known)
-
-
-def _bring_up(lab_yml: Path, environment: Path):
-    from labbook.lab import Environment, Lab, LabDescription
-
-    return Lab.up(LabDescription.load(lab_yml), Environment.load(environment))

@@ -24,6 +24,14 @@ def test_reads_hosts_with_sizes_in_bytes():
     assert lab.cores == 1
 
 
+def test_a_host_of_one_experiment_is_there_for_that_alone():
+    lab = LabDescription.parse(changed(hosts={**GOOD["hosts"], "disk": {
+        "site": "a", "role": "db", "experiments": ["flush", "fill"]}}))
+    names = {one: [host.name for host in lab.of(one).hosts] for one in (None, "speed", "flush", "fill")}
+    assert names[None] == names["speed"] == ["db1", "db2", "db3", "client"]
+    assert names["flush"] == names["fill"] == [*names[None], "disk"] == [host.name for host in lab.hosts]
+
+
 def test_a_profile_may_need_more_disk_than_another():
     one, two, other = (LabDescription.parse(changed(needs={"disk": disk})) for disk in (
         "1G", {"quick": "1G", "full": "30G"}, {"quick": "2G"}))
@@ -43,6 +51,13 @@ def test_ranges_expand():
 HOST = {"site": "a", "role": "db"}
 WRONG = {
     "unknown key": (changed(host={}), "host", "hosts"),
+    "experiments that are no list": (changed(hosts={"x": {**HOST, "experiments": "flush"}}), "hosts.x.experiments", "array"),
+    "system on a host of one experiment": (changed(systems=[{"name": "mysql", "host": "x"}], hosts={
+        **GOOD["hosts"], "x": {**HOST, "experiments": ["flush"]}}), "systems.0.host", "db1"),
+    "cores of a host of one experiment": (changed(hosts={
+        "x": {**HOST, "limits": {"cores_of": "y"}},
+        "y": {"site": "b", "role": "db", "limits": {"cores": 1}, "experiments": ["flush"]}}),
+        "hosts.x.limits.cores_of", "'y' has no cores"),
     "no sites": ({"hosts": GOOD["hosts"]}, "sites", "sites"),
     "unknown site": (changed(hosts={"x": {"site": "c", "role": "db"}}), "hosts.x.site", "a, b"),
     "misspelt host key": (changed(hosts={"x": {**HOST, "limit": {}}}), "hosts.x.limit", "limits"),

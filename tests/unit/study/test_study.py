@@ -9,7 +9,7 @@ import time
 
 import pandas as pd
 import pytest
-from study_stand_ins import checkout
+from study_stand_ins import FakeLab, checkout
 
 from labbook.errors import InputError, LabbookError, LabError, Stopped, SystemFailure
 from labbook.study import PointsFailed, Study
@@ -28,6 +28,24 @@ def test_a_run_measures_everything_once_and_a_second_nothing(make, measure, labs
     again.complete()
     assert len(labs.made) == 1, "with every record there, no lab is needed"
     assert len(speed.summary()) == 8
+
+
+def test_the_lab_has_the_hosts_of_an_experiment_while_it_is_measured(root, make, measure, monkeypatch):
+    ups = []
+
+    class Lab(FakeLab):
+        @classmethod
+        def up(cls, description, environment):
+            ups.append([host.name for host in description.hosts])
+            return cls()
+
+    monkeypatch.setattr("labbook.lab.Lab", Lab)
+    (root / "data/papers/demo/lab.yml").write_text(
+        "sites: [lan]\nhosts:\n  server: {site: lan, role: db}\n  spindle: {site: lan, role: db, experiments: [flush]}\n")
+    with Study("demo") as study:
+        for name in ("speed", "more", "flush", "last"):
+            measure(study, study.experiment(name, {"system": ["a", "b"]}))
+        assert ups == [["server"], ["server", "spindle"], ["server"]]
 
 
 def test_a_summary_has_a_row_a_point(make, measure):

@@ -32,7 +32,7 @@ WARM = ("clients", "requests", "seconds", "within", "in_a_row")     # of fill_an
 LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
-WITH_CEILING = ("clients", "nodes", "placed", "levels", "repair", "writes", "wiki")     # experiments with many clients
+WITH_CEILING = ("clients", "nodes", "placed", "levels", "repair", "writes", "flush", "wiki")    # experiments with many clients
 WRITTEN = dict.fromkeys(["update", "insert"], "write")  # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
 
@@ -87,6 +87,11 @@ class Layout:
     def protocols(self, eras) -> list[str]:
         """The protocols of the eras' stores, and the wiki's."""
         return sorted({self.protocol(era, store) for era in eras for store in STORES} | {"http"})
+
+    @property
+    def spindles(self) -> dict:
+        """{store: its small server with a modelled disk}."""
+        return {store: [name] for store, name in zip(STORES, self._of_role("spindle"))}
 
     @property
     def servers(self) -> dict:

@@ -90,7 +90,7 @@ def _try(study, chosen, asked, interrupts):
 
 def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bool) -> Plan:
     """round_s: what this execution of the notebook took, of which a run needs some more."""
-    lab = LabDescription.load(paths.papers(study) / "lab.yml")
+    lab = LabDescription.load(paths.papers(study) / "lab.yml").of()
     asks = asking.question(study, asked)
     current = run.is_current(study, chosen, asked)
     if asks and story.survey:

@@ -120,7 +120,7 @@ def examine(studies=(), environment=LOCAL, profile=QUICK) -> list[Finding]:
         return [*_driver(studies), *_hosts(studies, place), *_clouds(studies, place)]
     needed = requirements(studies, profile=profile)
     privilege = _privilege()
-    return [privilege, *_packages(needed), *_artifacts(needed),
+    return [privilege, *_packages(needed, profile), *_artifacts(needed),
             *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment),
             *_clouds(studies, place)]
 
@@ -164,24 +164,24 @@ def _privilege() -> Finding:
     return Finding("", "root or sudo", bool(found), why, found, remedy, (EVERY_LAB,))
 
 
-def _packages(needed):
+def _packages(needed, profile):
     for need, found in install.installed(needed.packages.values()):
         yield Finding("", need.name, bool(found), need.why, found.split()[1] if found else "",
-                      "" if found else _how_to_get(need), _whom(need))
+                      "" if found else _how_to_get(need, profile), _whom(need))
 
 
 def _whom(need) -> tuple[str, ...]:
     return (EVERY_LAB,) if EVERY_LAB in need.studies else tuple(need.studies)
 
 
-def _how_to_get(need) -> str:
+def _how_to_get(need, profile) -> str:
     studies = "" if EVERY_LAB in need.studies else " ".join(need.studies)
     if not shutil.which("apt-cache"):
         return "labbook installs on Debian and Ubuntu only: install it with your distribution's package manager"
     if not any(map(install.available, need.alternatives)):
         return (f"{_distribution()} has no package {need.name}, so this cannot run here; "
                 "Debian 12 has it. If apt's lists are old, type: apt-get update")
-    return f"Type: labbook install {studies}".rstrip()
+    return f"Type: labbook install {studies}".rstrip() + (" --profile full" if profile != QUICK else "")
 
 
 def _artifacts(needed):

@@ -14,9 +14,9 @@ from labbook.pipeline.setup import peers
 from labbook.pipeline.setup.requirements import Need, requirements
 
 
-def main(studies=(), tests=False, benchmarks=False) -> int:
+def main(studies=(), tests=False, benchmarks=False, profile="quick") -> int:
     """Install what `studies` need (all when empty). LabError names what cannot be installed, and a remedy."""
-    needed = requirements(studies, tests, benchmarks=benchmarks)
+    needed = requirements(studies, tests, profile=profile, benchmarks=benchmarks)
     missing = [need for need, found in installed(needed.packages.values()) if not found]
     if missing or quiet_apt.Machine().left_over():
         packages = [choose(need) for need in missing]

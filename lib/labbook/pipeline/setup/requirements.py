@@ -67,7 +67,7 @@ def requirements(studies=(), tests=False, local=True, profile="quick", benchmark
     """The union over `studies` (all when empty). InputError for a study without a lab.yml.
 
     `local`: labs run on this machine. Otherwise it only drives other hosts, and needs less. `profile`: what
-    the data take on the disk is of it.
+    the data take on the disk is of it, and hosts of single experiments count in the full one alone.
     """
     known = all_studies()
     needed = Requirements()
@@ -75,7 +75,7 @@ def requirements(studies=(), tests=False, local=True, profile="quick", benchmark
         needed.package(name, why, EVERY_LAB)
     for study in studies or known:
         check_lab(study)
-        _add_study(needed, study, description(study), local, profile)
+        _add_study(needed, study, description(study, whole=profile == "full"), local, profile)
     for artifact, need in needed.artifacts.items():
         for name, why in _listed("packages", artifact.tools):
             for study in need.studies:
@@ -102,8 +102,10 @@ def check_lab(study: str) -> None:
     raise notebooks.no_study(study, all_studies())
 
 
-def description(study: str) -> LabDescription:
-    return LabDescription.load(_lab_file(study))
+def description(study: str, whole: bool = False) -> LabDescription:
+    """The study's lab; `whole`: also the hosts of single experiments."""
+    lab = LabDescription.load(_lab_file(study))
+    return lab if whole else lab.of()
 
 
 def systems_needs(study: str, lab: LabDescription):

@@ -101,6 +101,17 @@ def test_what_is_missing_is_named_with_its_reason_and_remedy(case, machine, caps
     assert all(word in str(error.value) for word in words)
 
 
+def test_what_a_host_of_one_experiment_needs_is_of_the_full_profile(machine, tmp_path):
+    file = tmp_path / "data/papers/small/lab.yml"
+    file.write_text(file.read_text().replace(
+        "hosts: {", "hosts: {spindle: {site: lan, role: db, experiments: [flush], "
+                    "limits: {disk: {size: 1G, model: hdd_2010}}}, "))
+    machine.missing = {"libfuse3-dev"}
+    doctor.require(["small"])
+    with pytest.raises(LabError, match="libfuse3-dev.*\n*.*labbook install small --profile full"):
+        doctor.require(["small"], profile="full")
+
+
 def test_what_the_full_profile_needs_more_is_told_and_stops_that_profile_alone(machine, capsys):
     machine.disk = 10 << 30
     assert doctor.main() == 0
