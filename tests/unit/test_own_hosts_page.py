@@ -34,7 +34,7 @@ def test_its_commands_are_the_command_lines_own(line):
 def test_its_file_is_all_that_the_paper_of_this_book_needs():
     written, = blocks("yaml")
     there = Environment.parse(yaml.safe_load(written), file="hosts.yml", keys=False)
-    lab = LabDescription.load(checkout() / "data/papers/cms_scalability/lab.yml")
+    lab = LabDescription.load(checkout() / "data/papers/cms_scalability/lab.yml").of()
     matched = match(lab, there)
     require_allowed(lab, matched, there)
     assert {real.name for real in matched.values()} == {host.name for host in there.hosts}

@@ -36,7 +36,7 @@ class ArmHosts:
                              allowed=f"hosts of each arm: {_words(arms)}" if paired else "hosts only with paired")
         from labbook.lab.description import LabDescription
 
-        description = LabDescription.load(study.folder / "lab.yml")
+        description = LabDescription.load(study.folder / "lab.yml").of(experiment)
         known = [host.name for host in description.hosts]
         named = {arm: [names] if isinstance(names, str) else list(names) for arm, names in hosts.items()}
         for name in (name for names in named.values() for name in names):

@@ -51,7 +51,8 @@ def test_ranges_expand():
 HOST = {"site": "a", "role": "db"}
 WRONG = {
     "unknown key": (changed(host={}), "host", "hosts"),
-    "experiments that are no list": (changed(hosts={"x": {**HOST, "experiments": "flush"}}), "hosts.x.experiments", "array"),
+    "experiments that are no list": (changed(hosts={"x": {**HOST, "experiments": "flush"}}),
+                                     "hosts.x.experiments", "array"),
     "system on a host of one experiment": (changed(systems=[{"name": "mysql", "host": "x"}], hosts={
         **GOOD["hosts"], "x": {**HOST, "experiments": ["flush"]}}), "systems.0.host", "db1"),
     "cores of a host of one experiment": (changed(hosts={

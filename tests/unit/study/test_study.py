@@ -41,7 +41,8 @@ def test_the_lab_has_the_hosts_of_an_experiment_while_it_is_measured(root, make,
 
     monkeypatch.setattr("labbook.lab.Lab", Lab)
     (root / "data/papers/demo/lab.yml").write_text(
-        "sites: [lan]\nhosts:\n  server: {site: lan, role: db}\n  spindle: {site: lan, role: db, experiments: [flush]}\n")
+        "sites: [lan]\nhosts:\n  server: {site: lan, role: db}\n"
+        "  spindle: {site: lan, role: db, experiments: [flush]}\n")
     with Study("demo") as study:
         for name in ("speed", "more", "flush", "last"):
             measure(study, study.experiment(name, {"system": ["a", "b"]}))

@@ -32,7 +32,8 @@ WARM = ("clients", "requests", "seconds", "within", "in_a_row")     # of fill_an
 LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
-WITH_CEILING = ("clients", "nodes", "placed", "levels", "repair", "writes", "flush", "wiki")    # experiments with many clients
+# Experiments with many clients.
+WITH_CEILING = ("clients", "nodes", "placed", "levels", "repair", "writes", "flush", "wiki")
 WRITTEN = dict.fromkeys(["update", "insert"], "write")  # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
 
@@ -91,7 +92,7 @@ class Layout:
     @property
     def spindles(self) -> dict:
         """{store: its small server with a modelled disk}."""
-        return {store: [name] for store, name in zip(STORES, self._of_role("spindle"))}
+        return {store: [f"spindle{number}"] for store, number in zip(STORES, ("", 2))}
 
     @property
     def servers(self) -> dict:

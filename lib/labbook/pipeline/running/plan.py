@@ -90,7 +90,8 @@ def _try(study, chosen, asked, interrupts):
 
 def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bool) -> Plan:
     """round_s: what this execution of the notebook took, of which a run needs some more."""
-    lab = LabDescription.load(paths.papers(study) / "lab.yml").of()
+    lab = LabDescription.load(paths.papers(study) / "lab.yml")
+    lab = lab if asked.profile == "full" else lab.of()
     asks = asking.question(study, asked)
     current = run.is_current(study, chosen, asked)
     if asks and story.survey:
@@ -104,10 +105,10 @@ def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bo
     head = [f"{study}, {asked.profile} profile: {page}", *of.lines,
             f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(asked.profile))}"]
     nothing = {"points": 0, "seconds": 0.0, "most_s": None, "source": "its page is up to date"} if current else {}
-    return Plan(**{**vars(of), **nothing, "lines": [*head, *_place(study, chosen, lab, verbose)]})
+    return Plan(**{**vars(of), **nothing, "lines": [*head, *_place(study, chosen, lab, asked.profile, verbose)]})
 
 
-def _place(study, chosen, lab, verbose):
+def _place(study, chosen, lab, profile, verbose):
     """What is done on this machine, hosts and clouds."""
     environment = run.environment_of(study, chosen)
     if environment and environment.clouds:
@@ -118,9 +119,10 @@ def _place(study, chosen, lab, verbose):
     actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
     yield from (f"  as root: {action}" for action in actions)
     yield from (f"  {one.words()}" for one in _lacking_features(study))
-    missing = _missing_packages(study)
+    missing = _missing_packages(study, profile)
     if missing:
-        yield f"  to install first: {', '.join(missing)} (labbook install {study})"
+        how = f"labbook install {study}{' --profile full' if profile == 'full' else ''}"
+        yield f"  to install first: {', '.join(missing)} ({how})"
 
 
 def _experiments(story):
@@ -161,12 +163,12 @@ def _lacking_features(study) -> list:
         return []  # a study without a lab.yml
 
 
-def _missing_packages(study) -> list[str]:
+def _missing_packages(study, profile) -> list[str]:
     from labbook.pipeline.setup import install
     from labbook.pipeline.setup.requirements import requirements
 
     try:
-        wanted = requirements([study]).packages.values()
+        wanted = requirements([study], profile=profile).packages.values()
         return [need.name for need, found in install.installed(wanted) if not found]
     except LabbookError:
         return []  # a study without a lab.yml

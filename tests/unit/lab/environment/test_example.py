@@ -48,7 +48,7 @@ def test_its_defaults_are_the_defaults(example):
 
 
 def test_the_example_has_hosts_for_the_paper_of_this_book(example):
-    lab = LabDescription.load(checkout() / "data/papers/cms_scalability/lab.yml")
+    lab = LabDescription.load(checkout() / "data/papers/cms_scalability/lab.yml").of()
     matched = {name: real.name for name, real in match(lab, example).items()}
     assert matched["small"] == matched["large"] == matched["idle"] == "rack1"
     assert matched["client"] == "desk" and len({matched[f"node{i}"] for i in range(1, 6)}) == 5
