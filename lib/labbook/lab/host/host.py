@@ -49,7 +49,7 @@ class Host:
     allow: frozenset[str] | None = None
 
     def __post_init__(self):
-        self._lock, self._connection, self._sftp = threading.RLock(), None, None
+        self._lock, self._connection, self.transfers = threading.RLock(), None, threading.RLock()
         self.tunnels = []  # closed by `close`, not by a lost connection
 
     @property
@@ -177,7 +177,7 @@ class Host:
                 from labbook.lab.ssh import connection as ssh
 
                 ssh.close(self._connection)
-            self._connection = self._sftp = None
+            self._connection = None
 
     @property
     def connected(self) -> bool:

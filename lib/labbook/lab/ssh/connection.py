@@ -185,11 +185,15 @@ class _Dialed:
 
 @contextmanager
 def sftp(host, verb: str, remote: str):
-    """An SFTP channel; errors name the host and the file. Lost when the connection broke."""
+    """An SFTP channel; errors name the host and the file. Lost when the connection broke.
+
+    One thread at a time: paramiko's client would let a thread take, and drop, what another waits for.
+    """
     try:
-        client = host.connection().sftp()
-        client.get_channel().settimeout(60)
-        yield client
+        with host.transfers:
+            client = host.connection().sftp()
+            client.get_channel().settimeout(60)
+            yield client
     except (socket.timeout, *LOST) as error:
         kind = LabError
         if not isinstance(error, FileNotFoundError):

@@ -1,6 +1,8 @@
 """SSH connections: what the user's own settings cannot change, and ends that are already lost."""
 
 import socket
+import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +26,24 @@ def test_a_connection_that_is_dead_is_closed_without_a_word():
     connection = Broken()
     ssh.close(connection)
     assert connection.closed == 2   # the files' channel complained: the transport is closed too
+
+
+def test_threads_take_turns_at_a_hosts_files():
+    client = SimpleNamespace(get_channel=lambda: SimpleNamespace(settimeout=lambda seconds: None))
+    host = SimpleNamespace(name="h", transfers=threading.RLock(),
+                           connection=lambda: SimpleNamespace(sftp=lambda: client))
+    entered = threading.Event()
+
+    def other():
+        with ssh.sftp(host, "put", "a file"):
+            entered.set()
+
+    second = threading.Thread(target=other)
+    with ssh.sftp(host, "put", "a file"):
+        second.start()
+        assert not entered.wait(0.2)
+    assert entered.wait(20)
+    second.join()
 
 
 def test_fabrics_own_files_of_settings_are_not_read(tmp_path, monkeypatch):
