@@ -15,9 +15,10 @@ from labbook.study.publication import published
 def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
     """Of each experiment the published rows of a Study's set, and behind them those of a run that are not there.
 
-    tables: {experiment: {"parameters": names, "rows": rows of the run on this machine}}, as it returns them. An experiment that the run
-    measured with other parameters, or at settings that are not published, stays as it is. tell: is given a line for
-    each. InputError, before anything is written, where the set is of other code.
+    tables: {experiment: {"parameters": names, "rows": rows of the run on this machine}}, as it returns them. An
+    experiment that the run measured with other parameters stays as it is, and so do settings that are not published: their
+    repeats would not be whole. tell: is given a line for each. InputError, before anything is written, where the set is of
+    other code.
     """
     if machine not in published.sets(study.name):
         return tables
@@ -36,9 +37,13 @@ def _joined(study, machine, name, table, tell) -> dict:
                for row in published.rows(study.name, machine, name).to_dict("records")]
     known = {_began(row) for row in earlier}
     new = [row for row in table["rows"] if _began(row) not in known]
-    if other := _other_design(earlier, new, names, table["parameters"]):
-        tell(f"{name}: kept as it is published, since this run has {other}")
+    if odd := sorted(set(names) ^ set(table["parameters"])):
+        tell(f"{name}: kept as it is published, since this run has other parameters ({', '.join(odd)})")
         return {"parameters": names, "rows": earlier}
+    there = {published.setting(row, names) for row in earlier}
+    if odd := [row for row in new if published.setting(row, names) not in there]:
+        tell(f"{name}: points at settings that are not published stay out ({_in_words(odd, earlier, names)})")
+        new = [row for row in new if published.setting(row, names) in there]
     last = max(row["repeat"] for row in earlier)
     numbers = {repeat: last + number for number, repeat in enumerate(sorted({row["repeat"] for row in new}), 1)}
     if new:
@@ -47,15 +52,11 @@ def _joined(study, machine, name, table, tell) -> dict:
         row | {"repeat": numbers[row["repeat"]], "point": digest([row["point"], numbers[row["repeat"]]])} for row in new]}
 
 
-def _other_design(earlier, new, names, names_now) -> str:
-    """What of new rows is not as in the earlier ones, in words; empty if all is."""
-    if odd := sorted(set(names) ^ set(names_now)):
-        return f"other parameters ({', '.join(odd)})"
-    there = {published.setting(row, names) for row in earlier}
-    odd = [row for row in new if published.setting(row, names) not in there]
+def _in_words(odd, earlier, names) -> str:
+    """What settings have that no earlier row has."""
     values = {name: {repr(row[name]) for row in earlier} for name in names}
     named = sorted({f"{name} {row[name]}" for row in odd for name in names if repr(row[name]) not in values[name]})
-    return f"settings that are not published ({', '.join(named) or 'combined otherwise'})" if odd else ""
+    return ", ".join(named) or "combined otherwise"
 
 
 def _began(row) -> tuple:
