@@ -14,7 +14,7 @@ from labbook.lab import clock
 from labbook.lab.local import cgroups
 
 SAMPLER = Path(__file__).with_name("on_host") / "sampler.py"
-EVERY_SECONDS, ANSWER_SECONDS = 1.0, 10
+EVERY_SECONDS, ANSWER_SECONDS = 1.0, 30
 LEAST_SECONDS = 0.05        # between two samples: ticks of the processor's time are 0.01 s
 MACHINE = "(machine)"       # the row of what the whole machine does, beside local hosts
 # A counter's growth in a second is a column: {counter: (column, scale)}; of memory, the value itself.
