@@ -18,8 +18,8 @@
         const { metadata, data } = model.outputs.get(i);
         const name = metadata?.scrapbook?.name;
         if (!name) continue;
-        const kinds = Object.entries(data).filter(([kind]) => kind.startsWith(PREFIX));
-        const own = Object.fromEntries(kinds.map(([kind, value]) => [kind.slice(PREFIX.length), value]));
+        // what is shown where it is made, too, has no prefix
+        const own = Object.fromEntries(Object.entries(data).map(([kind, value]) => [kind.replace(PREFIX, ""), value]));
         if (!model.trusted) delete own["text/html"];
         found.set(name, own);
       }
