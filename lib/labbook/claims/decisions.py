@@ -60,7 +60,7 @@ def _beyond(shown, low, high, unit, refuted) -> str:
     if refuted and lies_within(shown.low, shown.high, low, high) is None:
         low, high = refuted
         return (f"below {low:.4g} {unit}" if high == math.inf else f"above {high:.4g} {unit}") + (
-            ", so a difference as large as the paper's least is not there")
+            ", so a difference as large as the paper's is not there")
     return "above it" if low == -math.inf else "below it" if high == math.inf else (
         "below these" if shown.high <= low else "above these")
 

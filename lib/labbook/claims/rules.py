@@ -43,7 +43,7 @@ sometimes      the metric of some point is from `low` to `high`. For claims that
                enough points, noise alone puts some point of a continuous metric anywhere
 
 A claim that one arm is greater, or grows more or less, may also say from where on it is refuted:
-`refuted_below`, or for grows_less and grows_slower `refuted_above`, which is the least difference that the
+`refuted_below`, or for grows_less and grows_slower `refuted_above`, a difference that the
 paper reports. Without it, two arms that are equal leave the claim open with any number of repeats, as no
 interval then lies on one side of 1. An interval between the two bounds on the claim's own side of 1
 confirms it: the difference is there, though a smaller one than the paper's.
