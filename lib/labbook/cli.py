@@ -272,7 +272,7 @@ def _lab(commands):
     down = _command(commands, "down", "lab:down", "take down a lab, and remove what killed runs left")
     which = down.add_mutually_exclusive_group()
     which.add_argument("lab", nargs="?", metavar="LAB",
-                       help="id or study (default: the lab of `labbook up`)")
+                       help="id or study (default: the lab of this checkout's `labbook up`)")
     which.add_argument("--all", action="store_true", help="every lab that no running process uses")
 
 

@@ -126,9 +126,13 @@ def _find_host(labs, name: str):
 
 def own_first(labs: list) -> list:
     """Those that this checkout brought up if there are any, otherwise all."""
+    return _own(labs) or labs
+
+
+def _own(labs: list) -> list:
     from labbook import paths
 
-    return [lab for lab in labs if lab.checkout == str(paths.checkout())] or labs
+    return [lab for lab in labs if lab.checkout == str(paths.checkout())]
 
 
 def down(given) -> int:
@@ -174,14 +178,20 @@ def _labs_down(given) -> int:
     if lab is not None:
         Lab.attach(lab.id).down()
         print(f"lab {lab.id} is down")
-    elif not swept:
-        print("no lab of `labbook up` is up", file=sys.stderr)
+        return 0
+    if not swept:
+        print("no lab of this checkout's `labbook up` is up", file=sys.stderr)
+    for other in [one for one in Lab.list() if one.keep]:
+        print(f"lab {other.id} of {other.checkout} stays up: labbook down {other.id}", file=sys.stderr)
     return 0
 
 
 def _to_take_down(labs, name):
-    """The lab of that id or study; without a name the one that `labbook up` made, None if none."""
-    found = own_first([lab for lab in labs if (lab.keep if name is None else name in (lab.id, lab.study))])
+    """The lab of that id or study; without a name the one that this checkout's `labbook up` made, None if none."""
+    if name is None:
+        found = _own([lab for lab in labs if lab.keep])
+    else:
+        found = own_first([lab for lab in labs if name in (lab.id, lab.study)])
     if len(found) == 1:
         return found[0]
     if name is None and not found:

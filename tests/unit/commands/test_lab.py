@@ -1,5 +1,6 @@
 """Systems over several hosts: what `labbook up`, the checks and the drawing make of them."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from labbook import figures, systems
 from labbook.commands import lab as commands
 from labbook.errors import InputError
+from labbook.lab import Lab
 from labbook.lab.description import LabDescription
+from labbook.lab.registry import LabRecord
 from labbook.pipeline.setup import own_hosts, requirements
 from labbook.systems.base import Needs, System
 
@@ -115,3 +118,24 @@ def test_the_drawing_names_the_part_that_a_host_has(tmp_path):
     file.write_text(LAB)
     alt = figures.topology(LabDescription.load(file)).panels[0].alt
     assert "db1: db, books; db2: db, books; web: web, shop; client: client." in alt
+
+
+def running(lab_id, checkout, keep=True):
+    return LabRecord(lab_id, "shopping", keep, ("db1",), Path("unused"), checkout)
+
+
+def test_without_a_name_the_lab_of_this_checkout_goes_down_and_no_other(monkeypatch):
+    monkeypatch.setenv("LABBOOK_ROOT", "/mine")
+    mine, other = running("l1", "/mine"), running("l2", "/other")
+    assert commands._to_take_down([running("l3", "/mine", keep=False), mine, other], None) is mine
+    assert commands._to_take_down([other], None) is None
+    assert commands._to_take_down([mine, other], "l2") is other
+
+
+def test_down_says_which_labs_of_other_checkouts_stay_up(monkeypatch, capsys):
+    monkeypatch.setenv("LABBOOK_ROOT", "/mine")
+    monkeypatch.setattr(Lab, "list", lambda: [running("l2", "/other")])
+    monkeypatch.setattr(Lab, "sweep", lambda everything: [])
+    assert commands._labs_down(SimpleNamespace(lab=None, all=False)) == 0
+    said = capsys.readouterr().err
+    assert "lab l2 of /other stays up: labbook down l2" in said
