@@ -20,6 +20,10 @@ CELLS = f"return {APP}.shell.currentWidget.content.model.sharedModel.toJSON().ce
 ALL_RAN = (f"const cells = {APP}.shell.currentWidget.content.model.sharedModel.toJSON().cells"
            ".filter(cell => cell.cell_type === 'code'); return cells.every(cell => cell.execution_count) || "
            "cells.some(cell => cell.outputs.some(one => one.output_type === 'error'))")
+DRAWN = """const found = [...document.querySelectorAll(arguments[0])].find(
+    one => one.checkVisibility({visibilityProperty: true}) && one.getBoundingClientRect().height > 0);
+found?.scrollIntoView({block: 'center'});
+return found"""
 STATUS = f"return {APP}.shell.currentWidget.context.sessionContext.session.kernel.status"
 
 
@@ -115,16 +119,17 @@ class Notebook:
     def cells(self) -> list[dict]:
         return [cell for cell in self.driver.execute_script(CELLS) if cell["cell_type"] == "code"]
 
-    def show(self, selector: str):
-        """Scroll through the notebook until something is there; it."""
+    def show(self, selector: str, seconds: float = 60):
+        """Scroll through the notebook until something is drawn there; it. Cells that are far away are in the
+        document without being drawn, and one that comes near is drawn a moment later."""
         content = f"{APP}.shell.currentWidget.content"
-        for number in range(self.driver.execute_script(f"return {content}.widgets.length")):
-            self.driver.execute_script(f"return {content}.scrollToItem({number}, 'start')")
-            found = self.driver.execute_script(f"return document.querySelector('.jp-Notebook {selector}')")
-            if found:
-                self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
-                return found
-        raise AssertionError(f"no {selector}")
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for number in range(self.driver.execute_script(f"return {content}.widgets.length")):
+                self.driver.execute_script(f"return {content}.scrollToItem({number}, 'start')")
+                if found := self.driver.execute_script(DRAWN, f".jp-Notebook {selector}"):
+                    return found
+        raise AssertionError(f"no {selector} is drawn after {seconds} s")
 
 
 def errors(cells) -> list[str]:

