@@ -29,6 +29,8 @@ DISK = {
         "read_ahead_kb": {"type": "integer", "minimum": 0},
         "model": {"type": "string"},    # of its time: a name in disk/models.yml
         "order": {"enum": list(ORDERS)},    # of a modelled disk's waiting requests
+        # where the disk has its model in these experiments alone; otherwise it has it in all
+        "modelled_in": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
         "trace": {"type": "boolean"},   # its requests will be traced: needs permission and kernel support
     },
 }
@@ -151,8 +153,15 @@ class LabDescription:
                    systems, needs, data.get("quick"))
 
     def of(self, experiment: str | None = None) -> "LabDescription":
-        """The lab while this experiment is measured: without the hosts of other ones."""
-        return replace(self, hosts=tuple(h for h in self.hosts if not h.experiments or experiment in h.experiments))
+        """The lab while this experiment is measured: without the hosts, and the models of disks, of other ones."""
+        return replace(self, hosts=tuple(replace(host, limits=_limits_in(experiment, host.limits)) for host in self.hosts
+                                         if not host.experiments or experiment in host.experiments))
+
+    @property
+    def apart(self) -> set[str]:
+        """The experiments that have hosts, or models of disks, of their own, and so a lab of their own."""
+        return {one for host in self.hosts
+                for one in (*host.experiments, *host.limits.get("disk", {}).get("modelled_in", ()))}
 
     def disk_bytes(self, profile: str = "quick") -> int:
         """Bytes of disk that a profile needs, by `needs.disk`; 0 where nothing is said."""
@@ -222,9 +231,21 @@ def _limits(limits, file, key) -> dict:
     return limits
 
 
+def _limits_in(experiment: str | None, limits: dict) -> dict:
+    """A host's limits while this experiment is measured."""
+    disk = limits.get("disk", {})
+    if "modelled_in" not in disk:
+        return limits
+    left_out = {"modelled_in"} | (set() if experiment in disk["modelled_in"] else {"model", "order", "figures"})
+    return {**limits, "disk": {key: value for key, value in disk.items() if key not in left_out}}
+
+
 def _modelled(disk, file, key) -> dict:
     """`order` and `figures` of a disk with a model."""
     if "model" not in disk:
+        if "modelled_in" in disk:
+            raise InputError("a disk without a model has none in any experiment", file=file,
+                             key=f"{key}.modelled_in", allowed="a model beside it")
         if "order" in disk:
             raise InputError("the kernel orders the requests of a disk without a model", file=file,
                              key=f"{key}.order", allowed="scheduler, or a model beside the order")

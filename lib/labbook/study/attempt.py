@@ -39,7 +39,7 @@ class Attempt:
         session = self.study.session
         if self._lab is None:
             with self._setting_up():
-                session.fit(self.study.with_own_hosts(self.point.experiment))
+                session.fit(self.study.with_own_lab(self.point.experiment))
                 new_block = session.enter(self.point)
                 self._lab = self.study.lab_up()
                 if new_block:

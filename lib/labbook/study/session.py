@@ -19,7 +19,7 @@ class Session:
     def __init__(self, bring_up):
         self._bring_up = bring_up
         self._lab = self._block = self._facts = None
-        self.hosts_of = None        # the experiment that has hosts of its own in the lab
+        self.apart_for = None       # the experiment that has hosts, or models of disks, of its own in the lab
         self._created = {}          # (arm, number): results of the block's setup() calls, in order
         self.failed_starts = 0      # consecutive failures to bring the lab up
         self._process = None
@@ -38,10 +38,10 @@ class Session:
         return self._lab
 
     def fit(self, experiment: str | None) -> None:
-        """Take down a lab without the hosts of this experiment, or with those of another one; None has none."""
-        if experiment != self.hosts_of:
+        """Take down a lab without what this experiment has of its own, or with that of another one; None has none."""
+        if experiment != self.apart_for:
             self.down()
-            self.hosts_of = experiment
+            self.apart_for = experiment
 
     def facts(self) -> dict:
         """The lab's facts, queried once per lab; empty without a lab."""

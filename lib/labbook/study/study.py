@@ -159,21 +159,21 @@ class Study:
         """The study's lab; brought up on first use, taken down by `close()`."""
         return self.session.up()
 
-    def with_own_hosts(self, experiment: str) -> str | None:
-        """The experiment, if lab.yml has hosts of it alone."""
-        return experiment if experiment in self._experiments_with_hosts else None
+    def with_own_lab(self, experiment: str) -> str | None:
+        """The experiment, if lab.yml has hosts or models of disks of it alone."""
+        return experiment if experiment in self._experiments_apart else None
 
     @cached_property
-    def _experiments_with_hosts(self) -> set[str]:
+    def _experiments_apart(self) -> set[str]:
         from labbook.lab import LabDescription
 
         file = self.folder / "lab.yml"
-        return {one for host in LabDescription.load(file).hosts for one in host.experiments} if file.exists() else set()
+        return LabDescription.load(file).apart if file.exists() else set()
 
     def _bring_up(self, lab_yml: Path, environment: Path):
         from labbook.lab import Environment, Lab, LabDescription
 
-        return Lab.up(LabDescription.load(lab_yml).of(self.session.hosts_of), Environment.load(environment))
+        return Lab.up(LabDescription.load(lab_yml).of(self.session.apart_for), Environment.load(environment))
 
     def lab(self):
         """A Lab to try things in by hand: run a command on a host, shape a link, call a workload. It is the one

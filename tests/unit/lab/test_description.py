@@ -32,6 +32,15 @@ def test_a_host_of_one_experiment_is_there_for_that_alone():
     assert names["flush"] == names["fill"] == [*names[None], "disk"] == [host.name for host in lab.hosts]
 
 
+def test_a_disk_has_its_model_in_the_experiments_that_are_named():
+    lab = LabDescription.parse(changed(hosts={**GOOD["hosts"], "disk": {"site": "a", "role": "db", "limits": {
+        "disk": {"size": "1G", "model": "hdd_2010", "modelled_in": ["flush", "fill"]}}}}))
+    disks = {one: lab.of(one).host("disk").limits["disk"] for one in (None, "speed", "flush", "fill")}
+    assert disks[None] == disks["speed"] == {"size": 1 << 30}
+    assert disks["flush"] == disks["fill"] and set(disks["fill"]) == {"size", "model", "order", "figures"}
+    assert lab.apart == {"flush", "fill"}
+
+
 def test_a_profile_may_need_more_disk_than_another():
     one, two, other = (LabDescription.parse(changed(needs={"disk": disk})) for disk in (
         "1G", {"quick": "1G", "full": "30G"}, {"quick": "2G"}))
@@ -83,6 +92,8 @@ WRONG = {
         "size": "1G", "model": "hdd_2010", "order": "cfq"}}}}), "hosts.x.limits.disk.order", "fcfs, elevator"),
     "an order without a model": (changed(hosts={"x": {**HOST, "limits": {"disk": {
         "size": "1G", "order": "fcfs"}}}}), "hosts.x.limits.disk.order", "a model beside"),
+    "experiments without a model": (changed(hosts={"x": {**HOST, "limits": {"disk": {
+        "size": "1G", "modelled_in": ["flush"]}}}}), "hosts.x.limits.disk.modelled_in", "a model beside"),
     "a key of a model": (changed(hosts={"x": {**HOST, "limits": {"disk": {
         "size": "1G", "model": "hdd_2010", "rpm": 5400}}}}), "hosts.x.limits.disk.rpm", "model, order"),
     "a trace that is no yes or no": (changed(hosts={"x": {**HOST, "limits": {"disk": {

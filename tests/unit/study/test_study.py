@@ -30,23 +30,24 @@ def test_a_run_measures_everything_once_and_a_second_nothing(make, measure, labs
     assert len(speed.summary()) == 8
 
 
-def test_the_lab_has_the_hosts_of_an_experiment_while_it_is_measured(root, make, measure, monkeypatch):
+def test_the_lab_has_what_an_experiment_has_alone_while_it_is_measured(root, make, measure, monkeypatch):
     ups = []
 
     class Lab(FakeLab):
         @classmethod
         def up(cls, description, environment):
-            ups.append([host.name for host in description.hosts])
+            ups.append({host.name: host.limits.get("disk", {}).get("model") for host in description.hosts})
             return cls()
 
     monkeypatch.setattr("labbook.lab.Lab", Lab)
     (root / "data/papers/demo/lab.yml").write_text(
-        "sites: [lan]\nhosts:\n  server: {site: lan, role: db}\n"
+        "sites: [lan]\nhosts:\n"
+        "  server: {site: lan, role: db, limits: {disk: {size: 1G, model: hdd_2010, modelled_in: [seeks]}}}\n"
         "  spindle: {site: lan, role: db, experiments: [flush]}\n")
     with Study("demo") as study:
-        for name in ("speed", "more", "flush", "last"):
+        for name in ("speed", "more", "flush", "seeks", "last"):
             measure(study, study.experiment(name, {"system": ["a", "b"]}))
-        assert ups == [["server"], ["server", "spindle"], ["server"]]
+        assert ups == [{"server": None}, {"server": None, "spindle": None}, {"server": "hdd_2010"}, {"server": None}]
 
 
 def test_a_summary_has_a_row_a_point(make, measure):

@@ -169,6 +169,7 @@ def test_a_kernel_is_recorded_of_both_releases_with_where_it_ran(measure, monkey
     one = point("shapes", paired={"release": ["older", "newer"]}, vm_cores=1, ranks=2, kernel="cg", size="S",
                 seconds_at_most=60, pairs=2, pinned=False, starts="one", cache_mode="none")
     measure.study.hosts = {"older": ["cloud"], "newer": ["cloud2"]}
+    measure.study.lab = SimpleNamespace(hosts={})
     measure.shapes(measure.study.experiment(one))
     recorded, = measure.study.recorded
     assert ran == [dict(kernel="cg", size="S", ranks=2, programs="", seconds_at_most=60)] * 6     # two to warm up

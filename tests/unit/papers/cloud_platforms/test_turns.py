@@ -43,7 +43,7 @@ def test_each_step_is_announced_before():
 
 def measured(visit, *, warm=None, at_once=True, pairs=2, twin=False, repeat=1):
     """(slices, what `after` returned, the order in which arms were made up) of a point of both releases."""
-    study, made = StandIn("lab", hosts={"older": ["cloud"], "newer": ["cloud2"]}, at_once=at_once), []
+    study, made = StandIn(SimpleNamespace(hosts={}), hosts={"older": ["cloud"], "newer": ["cloud2"]}, at_once=at_once), []
     platforms = SimpleNamespace(beds=lambda attempt, arms, everyone, **types: made.append((arms, types)) or {
         arm: Bed(None, None, None, []) for arm in arms})
 
@@ -143,3 +143,14 @@ def test_the_tested_servers_of_all_hosts_of_the_platforms_are_pinned(monkeypatch
     with turns.pinning(point(pinned=True), beds) as pin:
         pin(Tested(servers=[SimpleNamespace(id="a"), SimpleNamespace(id="b")]))
     assert seen == [(["cloud", "store", "cloud2"], ["a", "b"])]
+
+
+def test_modelled_disks_take_no_time_until_all_that_was_prepared_is_on_them():
+    seen = []
+    hosts = {name: SimpleNamespace(name=name, limits={"disk": disk}, run=lambda command, name=name, **_: seen.append(
+        (name, command))) for name, disk in (("cloud", {"model": "hdd_2010"}), ("node", {"size": 1}))}
+    hosts["client"] = SimpleNamespace(name="client", limits={})
+    lab = SimpleNamespace(hosts=hosts, disk=lambda name: SimpleNamespace(hurry=lambda on: seen.append((name, on))))
+    with turns.in_a_hurry(lab):
+        seen.append("prepared")
+    assert seen == [("cloud", True), "prepared", ("cloud", "sync -f ."), ("cloud", False)]
