@@ -19,7 +19,7 @@ from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
 
 pytestmark = pytest.mark.timeout(1800)      # may have to make a guest's image and the databases
-LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud"},
+LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud", "limits": {"disk": {"size": "16G"}}},
                                     "store": {"site": "room", "role": "store"},
                                     "stranger": {"site": "room", "role": "client"}}}
 SEEN = {"processes": "ps -eo comm=", "mounts": "cat /proc/mounts", "links": "ip -o link | cut -d: -f2",
@@ -112,6 +112,13 @@ def test_a_function_of_the_client(ground, name, platform):
     load = cloud_function(name, ground)
     assert load.metrics["works"] == 1, load.metrics["evidence"]
     check_listeners([platform.host, platform.platform.store], "openstack")
+
+
+def test_a_server_may_be_larger_than_the_machine(ground, platform):
+    """Of the report's largest type, whose disk of 20 GB is larger than the host's."""
+    server, = ground.started(1, flavor=platform.cloud.flavor("c1.xlarge"))
+    assert ground.ask(server, "nproc") == "4"
+    platform.cloud.terminate([server])
 
 
 def test_a_server_has_the_benchmarks_programs(ground):

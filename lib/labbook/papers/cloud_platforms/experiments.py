@@ -106,6 +106,8 @@ class Experiments:
         answered. Where it is running, servers are ended as soon as they run."""
         def prepare(bed, point):
             bed.testbed.clear()
+            if not bed.testbed.cloud.own:
+                bed.testbed.flavor = as_large_as_the_image(bed)
             bed.testbed.cached(bed.testbed.cloud.image(f"guest-{point.image_gb:g}gb"))
             return Tested(bed)
 
@@ -325,6 +327,16 @@ def equipped(machines, benchmark, program):
         if not one.here:
             one.send(one.via.root / "benchmarks", one.folder)
     return machines
+
+
+def as_large_as_the_image(bed):
+    """The testbed's type with the image's disk in the place of one of its own, so that no copy is enlarged."""
+    testbed = bed.testbed
+    size = testbed.flavor
+    name = f"{size.name}-image"
+    if name not in bed.types:
+        bed.types[name] = testbed.cloud.make_flavor(Flavor("", name, size.cores, size.memory_mb, 0))
+    return bed.types[name]
 
 
 def one_core(bed, memory_mb):

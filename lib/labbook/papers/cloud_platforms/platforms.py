@@ -23,7 +23,7 @@ HOSTED = "cloud"        # the role of a host that runs a platform
 class Bed:
     """The testbed of one platform in a `lab`. `via`: the host from which its servers are reached; `hosts`: the
     lab's hosts that run it, none of a user's own cloud. A `kept` one outlives the block that asked for it.
-    `mounted`: the id of the server that has a volume; `types`: server types that were made, by MB of memory;
+    `mounted`: the id of the server that has a volume; `types`: server types that were made, by name or MB of memory;
     `warm`: the ids of the servers that were warmed up last."""
 
     testbed: Testbed

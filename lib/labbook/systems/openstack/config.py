@@ -12,6 +12,7 @@ DOMAIN = {"user_domain_id": "default", "project_domain_id": "default"}
 REGION = "RegionOne"
 BROKER_USER, BROKER_PORT = "openstack", 5672
 NO_LIMIT = 100_000
+VCPUS = 16          # of all servers together: eight of the report's m1.large fit, as on its four machines
 QUIET = ",".join(f"{name}=ERROR" for name in (
     "amqp", "neutronclient", "os_brick", "oslo_policy", "py.warnings", "stevedore"))
 
@@ -24,7 +25,7 @@ class Layout:
     password: of the services, the database and the broker.
     python: the command that runs the release's Python there.
     cache_mode: libvirt's, of guests' disks. virt_type: libvirt's. node: name of the compute node.
-    plug: see releases.Release.
+    plug: see releases.Release. cpus: how many processors libvirt sees there.
     """
 
     home: PurePosixPath
@@ -35,6 +36,7 @@ class Layout:
     virt_type: str = "qemu"
     node: str = "cloud"
     plug: str = "tap"
+    cpus: int = 2
 
     def database(self, name: str) -> str:
         return f"mysql+pymysql://{USER}:{self.password}@{self.control}:3306/{name}"
@@ -137,7 +139,7 @@ def nova(layout) -> dict:
             "force_config_drive": "true", "mkisofs_cmd": "genisoimage",
             # no agent plugs ports, so no event would come
             "vif_plugging_timeout": 0, "vif_plugging_is_fatal": "false",
-            "cpu_allocation_ratio": 16, "ram_allocation_ratio": 4, "disk_allocation_ratio": 100,
+            "cpu_allocation_ratio": VCPUS / layout.cpus, "ram_allocation_ratio": 4, "disk_allocation_ratio": 100,
             "reserved_host_memory_mb": 512, "reserved_host_disk_mb": 0,
             "report_interval": 5, "service_down_time": 60, "running_deleted_instance_action": "noop",
         },

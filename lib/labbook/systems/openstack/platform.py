@@ -3,6 +3,7 @@
 import http.client
 import shlex
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from labbook.errors import LabbookError, LabError
@@ -151,6 +152,7 @@ class Platform:
         layout = self._layout(host, python_on(host, self.release, self._home(host)))
         if host is self.host:       # by which libvirt and so Nova know it, whatever the host's name in the lab
             host.run(f"hostname {layout.node}")
+            layout = replace(layout, cpus=int(host.run("getconf _NPROCESSORS_ONLN").stdout))
         put_files(host, self.release, layout, self.secrets)
         return layout
 

@@ -14,9 +14,11 @@ import pandas as pd
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.clouds.testbed import Testbed
 
-NUMBERS = ("failed_to_run", "rebooted_share", "others_rebooted", "named_as_asked", "snapshot_booted", "other_works")
-# Four commands had problems in the report; it does not name the other functions.
-OF_THE_REPORT = ("run_all", "reboot_several", "attach_usual_name", "attach_other_name",
+NUMBERS = ("failed_to_run", "beyond_fit", "ran_of_fit", "rebooted_share", "others_rebooted", "named_as_asked",
+           "snapshot_booted", "other_works")
+# Four commands had problems in the report; it does not name the other functions. One call too many shows that as
+# many as fit were reached.
+OF_THE_REPORT = ("run_all", "run_one_too_many", "reboot_several", "attach_usual_name", "attach_other_name",
                  "snapshot_fresh", "installed_snapshot")
 SEVERAL = 3
 GB = 1
@@ -30,9 +32,10 @@ FILES = "find /opt/labbook -type f | wc -l"
 @dataclass(frozen=True)
 class Load:
     """`rows`: one row: started_s, seconds, ok, evidence. `metrics`: works (1 or 0), evidence (text),
-    and NUMBERS, NaN for those of other functions: failed_to_run, rebooted_share, others_rebooted,
-    named_as_asked, snapshot_booted, and other_works (works, of a function that the report does not
-    name)."""
+    and NUMBERS, NaN for those of other functions: failed_to_run, beyond_fit and ran_of_fit (servers that ran beyond
+    those that fit, and the share of these that ran, where one too many was asked for), rebooted_share,
+    others_rebooted, named_as_asked, snapshot_booted, and other_works (works, of a function that the report does
+    not name)."""
 
     rows: pd.DataFrame
     metrics: dict
@@ -68,6 +71,8 @@ def _failed(name, testbed) -> dict:
     """The numbers of a function that failed before it had them."""
     if name == "run_all":
         return {"failed_to_run": testbed.fit}
+    if name == "run_one_too_many":
+        return {"beyond_fit": 0.0, "ran_of_fit": 0.0}
     metric = {"snapshot": "snapshot_booted", "attach": "named_as_asked", "reboot": "rebooted_share"}
     return {found: 0.0 for word, found in metric.items() if word in name}
 
@@ -121,15 +126,31 @@ def run_several(testbed):
 
 
 def run_all(testbed):
-    """As many as fit at once; the testbed's own servers are terminated first."""
+    """As many as fit by one call; the testbed's own servers are terminated first."""
+    ran, evidence = _filled(testbed, testbed.fit)
+    return ran == testbed.fit, evidence, {"failed_to_run": testbed.fit - ran}
+
+
+def run_one_too_many(testbed):
+    """One more than fit, by one call. It works where no more than fit run, be it these or none."""
+    try:
+        ran, evidence = _filled(testbed, testbed.fit + 1)
+    except LabError as error:
+        if not getattr(error, "refused", False):
+            raise
+        ran, evidence = 0, f"refused: {error.message}"
+    return ran <= testbed.fit, evidence, {"beyond_fit": max(0, ran - testbed.fit), "ran_of_fit": ran / testbed.fit}
+
+
+def _filled(testbed, number) -> tuple[int, str]:
+    """(how many of so many large servers ran that one call started, and that in words); there are none then."""
     testbed.clear()
-    made = testbed.run(testbed.fit, flavor=testbed.large)
+    made = testbed.run(number, flavor=testbed.large)
     testbed.cloud.await_running(made, testbed.seconds)
     ran = sum("running" in server.moments for server in made)
     faults = sorted({server.fault for server in made if server.fault})
     testbed.cloud.terminate(made)
-    return (ran == testbed.fit, f"{ran} of {testbed.fit} ran" + "".join(f"; {one}" for one in faults),
-            {"failed_to_run": testbed.fit - ran})
+    return ran, f"{ran} of {number} ran" + "".join(f"; {one}" for one in faults)
 
 
 def servers_listed(testbed):
@@ -284,6 +305,6 @@ def _volume(testbed, server, device=None):
 
 FUNCTIONS = {function.__name__: function for function in (
     images, vm_types, quota, upload_image, delete_image, run_one, run_several, run_all,
-    servers_listed, each_rebooted, reboot_several, terminate, create_volume,
+    run_one_too_many, servers_listed, each_rebooted, reboot_several, terminate, create_volume,
     attach_usual_name, attach_other_name, write_volume, detach, delete_volume,
     snapshot_fresh, installed_snapshot)}

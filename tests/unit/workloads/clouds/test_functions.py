@@ -15,6 +15,7 @@ from labbook.systems.cloud.model import Flavor, Image, Quota, Server, Volume
 from labbook.workloads.clouds.functions import FUNCTIONS, NUMBERS, OF_THE_REPORT, cloud_function
 from labbook.workloads.clouds.testbed import Testbed
 
+CAPACITY = 8        # servers that fit, as many as a Testbed says by itself
 NOW = {"called": 0.0, "returned": 0.1, "running": 1.0, "answers": 2.0, "ready": 1.0}
 
 
@@ -80,9 +81,13 @@ class Cloud:
             if image is not IMAGE:
                 old = image.guest
                 self.guests[server.id].files, self.guests[server.id].marked = old.files, old.marked
-        for server in made[n - 2:] if "starts" in self.broken else ():
-            server.state, server.fault = "error", "no network"
-            del server.moments["running"]
+        without = {id(one): "no network" for one in made[n - 2:] if "starts" in self.broken}
+        if "limits" not in self.broken:
+            without |= {id(one): "no room" for one in made[CAPACITY:]}
+        for server in made:
+            if id(server) in without:
+                server.state, server.fault = "error", without[id(server)]
+                del server.moments["running"]
         return made
 
     def await_running(self, servers, seconds):
@@ -162,6 +167,7 @@ def test_each_works_on_a_cloud_that_works(name):
     ("reboot_several", "reboot", {"rebooted_share": 1 / 3, "others_rebooted": 0}),
     ("run_all", "starts", {"failed_to_run": 2}),
     ("run_all", "room", {"failed_to_run": 8}),
+    ("run_one_too_many", "limits", {"beyond_fit": 1, "ran_of_fit": 9 / 8}),
     ("snapshot_fresh", "snapshots", {"snapshot_booted": 0}),
     ("installed_snapshot", "snapshots", {"snapshot_booted": 0}),
     ("attach_usual_name", "room", {"named_as_asked": 0}),
@@ -173,6 +179,13 @@ def test_what_goes_wrong_is_reported(name, broken, numbers):
     assert load.metrics["works"] == 0 and load.metrics["evidence"]
     assert not cloud.servers()      # nothing runs beside what comes after
     assert {metric: load.metrics[metric] for metric in numbers} == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize("broken, ran", [((), 1), (("starts",), 7 / 8), (("room",), 0)])
+def test_one_server_too_many_may_be_refused_with_all_others(broken, ran):
+    load, _ = tried("run_one_too_many", *broken)
+    assert load.metrics["works"] == 1
+    assert (load.metrics["beyond_fit"], load.metrics["ran_of_fit"]) == (0, ran)
 
 
 @pytest.mark.parametrize("broken, kept", [((), 3), (("reboot",), 0)])
