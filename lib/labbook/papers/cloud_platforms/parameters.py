@@ -9,6 +9,7 @@ from labbook.systems.openstack.guest import SIZES_GB
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import FUNCTIONS
 from labbook.workloads.machines import npb as nas
+from labbook.workloads.machines.bonnie_disk import TIMES_MEMORY
 from labbook.workloads.machines.npb import UPSTREAM_KERNELS
 
 FLAVORS = [one.name for one in PAPER_FLAVORS]
@@ -36,6 +37,7 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     if groups["disk"]["files"] < 0:
         raise InputError(f"{groups['disk']['files']} is less than 0", key="disk.files",
                          allowed="0 or more, in units of 1024 files")
+    _check_file(experiments.description, groups["disk"])
     for group in ("boot", "unixbench", "disk", "shapes"):
         if groups[group]["pairs"] < 1:
             raise InputError(f"{groups[group]['pairs']} pairs", key=f"{group}.pairs", allowed="1 or more")
@@ -47,6 +49,18 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     if ranks % max(cores):
         raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key="shapes.ranks",
                          allowed=f"a multiple of {max(cores)}")
+
+
+def _check_file(description, disk) -> None:
+    """A file of bonnie++ is larger than what memory holds of it."""
+    memory_mb = {disk["vm"]: next(one.memory_mb for one in PAPER_FLAVORS if one.name == disk["vm"])}
+    if "node" in disk["volume"]:
+        memory_mb |= {host.name: host.limits["memory"] >> 20 for host in description.hosts
+                      if host.role == "node" and "memory" in host.limits}
+    largest = max(memory_mb, key=memory_mb.get)
+    if disk["size_mb"] < TIMES_MEMORY * memory_mb[largest]:
+        raise InputError(f"{disk['size_mb']} MB fit the page cache of {largest}, which has {memory_mb[largest]} MB",
+                         key="disk.size_mb", allowed=f"{TIMES_MEMORY * memory_mb[largest]} and more")
 
 
 def _kernels(experiments) -> list[str]:

@@ -17,7 +17,7 @@ GROUPS = {
     "functions": dict(function=["quota"], releases=["newer"], vm="m1.small", large="m1.large"),
     "boot": dict(vm="m1.small", image_gb=[0.5], until="ssh", pairs=1),
     "unixbench": dict(repeats=1, pairs=2, place=["vm", "node"], cores=[1, 4], copies=["one", "all"], share_of_time=0.1),
-    "disk": dict(volume=["local"], vm="m1.small", files=1, pairs=1),
+    "disk": dict(volume=["local"], vm="m1.small", files=1, pairs=1, size_mb=256),
     "caching": dict(cache_mode=["none"]),
     "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2),
     "swapping": dict(size="A"),
@@ -67,6 +67,9 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("boot", dict(image_gb=[3]), "boot.image_gb"),
     ("unixbench", dict(cores=[3]), "unixbench.cores"),
     ("disk", dict(files=-1), "disk.files"),
+    ("disk", dict(size_mb=255), "disk.size_mb"),            # twice an m1.small's memory is more
+    ("disk", dict(vm="m1.large"), "disk.size_mb"),
+    ("disk", dict(volume=["local", "node"]), "disk.size_mb"),       # twice the bare node's memory is more
     ("boot", dict(until="login"), "boot.until"),
     ("shapes", dict(pairs=0), "shapes.pairs"),
     ("caching", dict(cache_mode=["sometimes"]), "caching.cache_mode"),
