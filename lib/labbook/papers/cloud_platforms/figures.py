@@ -1,10 +1,13 @@
 """Tables and figures of the cloud report's page."""
 
+from pathlib import Path
+
 import pandas as pd
 
 from labbook import figures
 from labbook.papers.cloud_platforms.experiments import PLATFORM_FACTS
 from labbook.systems.cloud.model import PAPER_FLAVORS
+from labbook.workloads.machines.unixbench import TESTS
 
 FACTS = (*PLATFORM_FACTS, "suite", "compiler", "bonnie", "mpi")
 # The order of rows in figures and tables, where it is not that of the measurements.
@@ -43,6 +46,44 @@ def report_commands(printed: pd.DataFrame) -> figures.Table:
                  for row in printed.itertuples())
     return figures.Table(("Command", "Release", "Outcome", "Observation"), rows,
                          label="the report's four commands", numbers=False)
+
+
+def report_set_up(folder: Path) -> figures.Table:
+    """The report's tables 1 to 4: its machines, their roles, software and settings. `folder`: of the study's data."""
+    rows = pd.read_csv(folder / "platform.csv").itertuples()
+    return figures.Table(("Setting", "Table", "1.6.2", "2.0"), tuple(
+        (row.what, str(row.table), row.older, row.newer) for row in rows),
+        label="tables 1 to 4, as printed", numbers=False)
+
+
+def report_types(folder: Path) -> figures.Table:
+    """The report's table 5 beside the types of servers here."""
+    ours = {one.name: _of_type(one.cores, one.memory_mb, one.disk_gb) for one in PAPER_FLAVORS}
+    rows = pd.read_csv(folder / "vm_types.csv").itertuples()
+    return figures.Table(("Type", "In the report", "Here"), tuple(
+        (row.vm, _of_type(row.cores, row.memory_mb, row.disk_gb), ours.get(row.vm, "none")) for row in rows),
+        label="table 5 beside ours", numbers=False)
+
+
+def _of_type(cores, memory_mb, disk_gb) -> str:
+    return f"{figures.plural(cores, 'core')}, {memory_mb} MB, {disk_gb} GB of disk"
+
+
+def report_tests(folder: Path) -> figures.Table:
+    """The report's table 8 beside the twelve tests here: the score whose index is 10."""
+    ours = {test.name: f"{test.baseline:g} {test.unit}" for test in TESTS}
+    rows = pd.read_csv(folder / "unixbench.csv").dropna(subset=["baseline"]).itertuples()
+    return figures.Table(("Test", "Baseline in the report", "Here"), tuple(
+        (row.called, f"{row.baseline:g} {row.unit}", ours.get(row.test, "none")) for row in rows),
+        label="table 8 beside ours")
+
+
+def report_fields(folder: Path) -> figures.Table:
+    """The report's table 9: what it takes bonnie++'s fields to mean."""
+    rows = pd.read_csv(folder / "disk_fields.csv").itertuples()
+    return figures.Table(("Field", "Meaning in the report", "Here"), tuple(
+        (f"{row.group}: {row.called}", row.meaning, figures.name(row.metric)) for row in rows),
+        label="table 9 beside the names here", numbers=False)
 
 
 def boot_ratios(printed: pd.DataFrame, summary: pd.DataFrame) -> figures.Table:

@@ -44,3 +44,12 @@ def test_the_processors_share_is_shown_by_what_bonnie_names():
     table = figures.disk_cpu(pd.DataFrame(rows))
     assert table.columns[2:] == (common.name("put_block_kib_per_s"), common.name("seeks_per_s"))
     assert table.rows[0][2].startswith("12")
+
+
+def test_the_reports_tables_stand_beside_ours():
+    folder = paths.papers("cloud_platforms")
+    types, tests = figures.report_types(folder), figures.report_tests(folder)
+    assert all(printed == ours for _, printed, ours in types.rows) and len(types.rows) == 5
+    assert [row[0] for row in tests.rows if row[1] != row[2]] == [
+        "Shell Scripts (1 concurrent)", "Shell Scripts (8 concurrent)"]
+    assert len(figures.report_set_up(folder).rows) == 20 and len(figures.report_fields(folder).rows) == 12
