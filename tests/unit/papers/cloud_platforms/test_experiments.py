@@ -12,6 +12,7 @@ from labbook.papers.cloud_platforms import experiments, figures, parameters
 from labbook.papers.cloud_platforms.experiments import Experiments
 from labbook.papers.cloud_platforms.platforms import Bed
 from labbook.papers.cloud_platforms.turns import Tested
+from labbook.systems.cloud.model import Flavor
 
 GROUPS = {
     "functions": dict(function=["quota"], releases=["newer"], vm="m1.small", large="m1.large"),
@@ -144,6 +145,14 @@ def test_one_core_servers_are_of_the_clouds_own_type_where_it_names_one():
     assert [(one.cores, one.memory_mb, one.disk_gb) for one in made] == [(1, 1800, 2)]     # made once
     cloud.own = SimpleNamespace(flavors={"scaling": "t.tiny"})
     assert experiments.one_core(Bed(testbed, None, None, []), 1800) == "scaling"
+
+
+def test_boots_have_a_type_with_the_images_disk_that_is_made_once():
+    made = []
+    cloud = SimpleNamespace(make_flavor=lambda flavor: made.append(flavor) or flavor)
+    bed = Bed(SimpleNamespace(cloud=cloud, flavor=Flavor("1", "m1.large", 2, 512, 10)), None, None, [])
+    assert experiments.as_large_as_the_image(bed) is experiments.as_large_as_the_image(bed) is made[0]
+    assert [(one.cores, one.memory_mb, one.disk_gb) for one in made] == [(2, 512, 0)]
 
 
 def test_releases_that_are_not_asked_for_are_arms_that_are_left_out(measure):
