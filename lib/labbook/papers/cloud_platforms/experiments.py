@@ -335,7 +335,7 @@ def as_large_as_the_image(bed):
     size = testbed.flavor
     name = f"{size.name}-image"
     if name not in bed.types:
-        bed.types[name] = testbed.cloud.make_flavor(Flavor("", name, size.cores, size.memory_mb, 0))
+        bed.types[name] = testbed.cloud.make_flavor(Flavor("", name, size.cores, size.memory_mb))
     return bed.types[name]
 
 

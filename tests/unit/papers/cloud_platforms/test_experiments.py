@@ -152,7 +152,7 @@ def test_boots_have_a_type_with_the_images_disk_that_is_made_once():
     cloud = SimpleNamespace(make_flavor=lambda flavor: made.append(flavor) or flavor)
     bed = Bed(SimpleNamespace(cloud=cloud, flavor=Flavor("1", "m1.large", 2, 512, 10)), None, None, [])
     assert experiments.as_large_as_the_image(bed) is experiments.as_large_as_the_image(bed) is made[0]
-    assert [(one.cores, one.memory_mb, one.disk_gb) for one in made] == [(2, 512, 0)]
+    assert [(one.cores, one.memory_mb, one.disk_gb) for one in made] == [(2, 512, None)]
 
 
 def test_releases_that_are_not_asked_for_are_arms_that_are_left_out(measure):
