@@ -114,6 +114,16 @@ def check_grids(study, all_declared: bool) -> None:
                              file=claims.path(study.name), known=known)
         elif all_declared or not _is_in(claim["experiment"], _own_sources(study.name)):
             experiment_of(study, claim)
+    _check_lab(study, all_declared)
+
+
+def _check_lab(study, all_declared: bool) -> None:
+    """InputError for an experiment that lab.yml names and the study does not declare, as in check_grids."""
+    for name in sorted(study.experiments_apart - set(study.experiments)):
+        if all_declared or not _is_in(name, _own_sources(study.name)):
+            raise InputError(f"no experiment {name!r} is declared{did_you_mean(name, study.experiments)}",
+                             file=study.folder / "lab.yml", key="experiments or modelled_in of a host",
+                             allowed=list(study.experiments))
 
 
 def known_words(study: str) -> set[str]:

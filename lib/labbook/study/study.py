@@ -161,10 +161,11 @@ class Study:
 
     def with_own_lab(self, experiment: str) -> str | None:
         """The experiment, if lab.yml has hosts or models of disks of it alone."""
-        return experiment if experiment in self._experiments_apart else None
+        return experiment if experiment in self.experiments_apart else None
 
     @cached_property
-    def _experiments_apart(self) -> set[str]:
+    def experiments_apart(self) -> set[str]:
+        """The experiments for which lab.yml has hosts or models of disks of their own."""
         from labbook.lab import LabDescription
 
         file = self.folder / "lab.yml"

@@ -45,9 +45,19 @@ def test_the_lab_has_what_an_experiment_has_alone_while_it_is_measured(root, mak
         "  server: {site: lan, role: db, limits: {disk: {size: 1G, model: hdd_2010, modelled_in: [seeks]}}}\n"
         "  spindle: {site: lan, role: db, experiments: [flush]}\n")
     with Study("demo") as study:
-        for name in ("speed", "more", "flush", "seeks", "last"):
-            measure(study, study.experiment(name, {"system": ["a", "b"]}))
+        for experiment in [study.experiment(name, {"system": ["a", "b"]})
+                           for name in ("speed", "more", "flush", "seeks", "last")]:
+            measure(study, experiment)
         assert ups == [{"server": None}, {"server": None, "spindle": None}, {"server": "hdd_2010"}, {"server": None}]
+
+
+def test_an_experiment_that_lab_yml_alone_names_is_refused(root, make, measure):
+    (root / "data/papers/demo/lab.yml").write_text(
+        "sites: [lan]\nhosts:\n"
+        "  server: {site: lan, role: db, limits: {disk: {size: 1G, model: hdd_2010, modelled_in: [sped]}}}\n")
+    with pytest.raises(InputError, match="no experiment 'sped' is declared, did you mean 'speed'") as refused:
+        measure(*make())
+    assert refused.value.file.name == "lab.yml" and refused.value.allowed == ["speed"]
 
 
 def test_a_summary_has_a_row_a_point(make, measure):
