@@ -83,7 +83,7 @@ def one_kind(lab, host, kind, seconds, found) -> None:
     if host == MODELLED:
         requests = disk.served(before)
         mine = requests[(requests["size_bytes"] == size) & (requests["write"] == ("write" in way))]
-        found[LOG][kind] = mine["service_ms"].mean() + disk.model.fixed_ms
+        found[LOG][kind] = mine["service_ms"].mean() + (disk.model.fixed_ms if way.startswith("rand") else 0)
 
 
 def fio(host, way: str, size: int, *more) -> float:

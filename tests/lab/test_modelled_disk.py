@@ -31,7 +31,8 @@ READ = "fio --name=r --filename=data --size=256M --direct=1 --ioengine=psync --r
 
 @pytest.fixture(scope="module")
 def lab():
-    with Lab.up(describe({"h1": LIMITS, "bare": {}}), LOCAL, new_id()) as made:
+    volume = {"memory": "128M", "disk": {"size": "256M", "model": "network_volume"}}
+    with Lab.up(describe({"h1": LIMITS, "bare": {}, "far": volume}), LOCAL, new_id()) as made:
         made.host("h1").run("fio --name=w --filename=data --size=256M --rw=write --bs=1M --direct=1 --end_fsync=1")
         made.host("h1").run("sync")
         yield made
@@ -75,6 +76,15 @@ def test_each_request_takes_what_the_model_says_and_the_daemon_slept_so_long(lab
     assert (after["modelled_ns"] - before["modelled_ns"]) / 1e6 == pytest.approx(total_ms)
     assert after["slept_ns"] - before["slept_ns"] >= after["modelled_ns"] - before["modelled_ns"]
     assert (requests["late_ms"] >= 0).all() and after["failed"] == 0
+
+
+def test_a_fixed_time_follows_a_request_that_begins_elsewhere_than_the_last_one_ended(lab):
+    far, read = lab.disk("far"), READ.replace("--size=256M", "--size=64M")
+    with far.in_a_hurry():
+        far.host.run("fio --name=w --filename=data --size=64M --rw=write --bs=1M --direct=1 --end_fsync=1")
+    for way, later in (("read", False), ("randread", True)):
+        requests = served_during(far, read.format(way=way, count=100))
+        assert (requests["late_ms"].median() >= far.model.fixed_ms) == later
 
 
 def test_random_reads_take_as_many_times_as_long_as_the_model_says(disk):

@@ -4,8 +4,8 @@
     seek:      track + (stroke - track) * sqrt(distance / span)
     rotation:  until the sector comes round, from the angle at the seek's end
 
-There is no seek and no rotation for a request that begins where the last one ended, nor for a disk
-without `rpm`. `span` is the size of the whole disk (`span_gb`), or of the modelled one, which then
+There is no seek, no rotation and no fixed time for a request that begins where the last one ended, and no seek
+and no rotation for a disk without `rpm`. `span` is the size of the whole disk (`span_gb`), or of the modelled one, which then
 stands for the whole. `channels` take so many requests at a time and share the rate; the fixed time
 (`fixed_ms`, a network) keeps neither a channel nor the rate. on_host/modelled_disk serves by these;
 `serve` computes the same in Python, which tests and benchmarks set beside it.
@@ -109,15 +109,15 @@ class Model:
 
     def sequential_ms(self, size: int) -> float:
         """A request that begins where the last one ended, one at a time."""
-        return self.overhead_ms + self.transfer_ms(size) + self.fixed_ms
+        return self.overhead_ms + self.transfer_ms(size)
 
     def random_ms(self, size: int, within: int, disk_bytes: int) -> float:
         """The mean of requests at random places of the first `within` bytes, one at a time."""
         if not self.rpm:
-            return self.sequential_ms(size)
+            return self.sequential_ms(size) + self.fixed_ms
         root = RANDOM_ROOT * sqrt(within / self.span(disk_bytes))
         return (self.sequential_ms(size) + self.track_ms + (self.stroke_ms - self.track_ms) * root
-                + self.turn_ms / 2)
+                + self.turn_ms / 2 + self.fixed_ms)
 
 
 @cache

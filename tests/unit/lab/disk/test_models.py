@@ -45,9 +45,10 @@ def test_a_model_without_turns_neither_seeks_nor_waits():
     assert ssd.random_ms(4096, GIB, GIB) == ssd.sequential_ms(4096)
 
 
-def test_a_fixed_time_is_on_top_of_each_request():
+def test_a_fixed_time_is_on_top_of_each_request_that_begins_elsewhere():
     volume = find("network_volume")
-    assert volume.sequential_ms(50_000) == pytest.approx(0.2 + 1 + 7)
+    assert volume.sequential_ms(50_000) == pytest.approx(0.2 + 1)
+    assert volume.random_ms(50_000, GIB, GIB) == pytest.approx(0.2 + 1 + 7)
 
 
 @pytest.mark.parametrize("name", [name for name, model in models.models().items() if model.rpm])
@@ -64,7 +65,7 @@ def test_the_mean_of_random_requests_is_that_of_many_served_ones(name):
 
 def test_seeks_of_the_report_s_disk_come_as_often_as_the_report_says():
     assert 1000 / find("hdd_82_seeks").random_ms(8 * KB, GIB, GIB) == pytest.approx(82, rel=0.02)
-    assert 3 * 1000 / find("network_volume").sequential_ms(8 * KB) == pytest.approx(405, rel=0.02)
+    assert 3 * 1000 / find("network_volume").random_ms(8 * KB, GIB, GIB) == pytest.approx(405, rel=0.02)
 
 
 def test_every_figure_has_a_source():

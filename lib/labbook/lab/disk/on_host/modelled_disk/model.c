@@ -5,8 +5,8 @@
  *     modelled_disk file=F mount=M log=L socket=S size=BYTES order=fcfs|elevator channels=N
  *                   overhead_ns= after_ns= bytes_per_s= track_ns= stroke_ns= turn_ns= span= owner=UID
  *
- * A request occupies a channel for overhead + seek + rotation + size / rate, and its reply follows
- * `after_ns` later, which occupies nothing. Channels share the rate: one transfer is after the other.
+ * A request occupies a channel for overhead + seek + rotation + size / rate. The reply to one that does not
+ * begin where the last one ended follows `after_ns` later, which occupies nothing. Channels share the rate: one transfer is after the other.
  * seek = track + (stroke - track) * sqrt(distance / span), where the span is the size of the whole disk,
  * of which this is the beginning. Rotation: until the sector comes round, from the angle at the seek's end. Neither for a request
  * that begins where the last one ended. A request starts when it arrives or, by the model's clock,
@@ -74,7 +74,7 @@ struct request {
     uint64_t number, due_ns;
     uint64_t left;          /* writes that a flush waits for */
     char *data;             /* of a read, from when it is served */
-    int error;
+    int error, goes_on;     /* goes on: begins where the last one ended */
 };
 
 static struct { const char *file, *mount, *log, *socket, *order; } text;
@@ -132,7 +132,8 @@ static void serve_by_model(struct request *request, uint64_t start)
 {
     struct entry *log = &request->log;
     uint64_t t = start + overhead_ns;
-    if (turn_ns && log->place != head) {
+    request->goes_on = log->place == head;
+    if (turn_ns && !request->goes_on) {
         log->seek_ns = seek_ns(head, log->place);
         log->rotation_ns = rotation_ns(log->place, t + log->seek_ns);
     }

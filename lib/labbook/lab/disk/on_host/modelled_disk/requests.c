@@ -129,13 +129,14 @@ static void *channel(void *unused)
         serve_by_model(request, arrived > free_at ? arrived : free_at);
         free_at = request->log.ended_ns;
         pthread_mutex_unlock(&lock);
-        request->due_ns = free_at + after_ns;
+        uint64_t later = request->goes_on ? 0 : after_ns;
+        request->due_ns = free_at + later;
         if (!request->log.write && !request->error)
             read_data(request);
         sleep_until(free_at);
         if (in_a_hurry)
             free_at = 0;
-        if (after_ns && !in_a_hurry) {
+        if (later && !in_a_hurry) {
             pthread_mutex_lock(&lock);
             *(served_first ? &served_last->next : &served_first) = request;
             served_last = request;
