@@ -248,13 +248,16 @@ def test_labs_of_this_checkout_go_before_those_of_others():
 
 
 def test_down_asks_which_of_several_labs():
-    kept, used = standing("1", "cms", "db"), standing("2", "wan", "db", keep=False)
+    from labbook import paths
+
+    here = paths.checkout()
+    kept, used = standing("1", "cms", "db", checkout=here), standing("2", "wan", "db", keep=False, checkout=here)
     which = lab_commands._to_take_down
     assert which([kept, used], "wan") is used and which([kept, used], "1") is kept
     assert which([kept, used], None) is kept        # not the one that a run is using
     assert which([used], None) is None and which([], None) is None
     with pytest.raises(InputError, match="1, 3"):
-        which([kept, standing("3", "cms", "db")], None)
+        which([kept, standing("3", "cms", "db", checkout=here)], None)
     with pytest.raises(InputError, match="no such lab.*1, 2"):
         which([kept, used], "3")
 
