@@ -20,6 +20,9 @@ CELLS = f"return {APP}.shell.currentWidget.content.model.sharedModel.toJSON().ce
 ALL_RAN = (f"const cells = {APP}.shell.currentWidget.content.model.sharedModel.toJSON().cells"
            ".filter(cell => cell.cell_type === 'code'); return cells.every(cell => cell.execution_count) || "
            "cells.some(cell => cell.outputs.some(one => one.output_type === 'error'))")
+# The number of the cell that has something, -1 if none in the document has.
+CELL_OF = """const one = document.querySelector(arguments[0]);
+return one ? {content}.widgets.findIndex(cell => cell.node.contains(one)) : -1"""
 DRAWN = """const found = [...document.querySelectorAll(arguments[0])].find(
     one => one.checkVisibility({visibilityProperty: true}) && one.getBoundingClientRect().height > 0);
 found?.scrollIntoView({block: 'center'});
@@ -123,12 +126,16 @@ class Notebook:
         """Scroll through the notebook until something is drawn there; it. Cells that are far away are in the
         document without being drawn, and one that comes near is drawn a moment later."""
         content = f"{APP}.shell.currentWidget.content"
-        until = time.monotonic() + seconds
+        until, number = time.monotonic() + seconds, 0
         while time.monotonic() < until:
-            for number in range(self.driver.execute_script(f"return {content}.widgets.length")):
-                self.driver.execute_script(f"return {content}.scrollToItem({number}, 'start')")
+            own = self.driver.execute_script(CELL_OF.format(content=content), f".jp-Notebook {selector}")
+            if own < 0:     # not in the document yet: on to the next cell
+                number = (number + 1) % self.driver.execute_script(f"return {content}.widgets.length")
+            self.driver.execute_script(f"return {content}.scrollToItem({number if own < 0 else own}, 'start')")
+            for _ in range(10 if own >= 0 else 1):
                 if found := self.driver.execute_script(DRAWN, f".jp-Notebook {selector}"):
                     return found
+                time.sleep(0.1)
         raise AssertionError(f"no {selector} is drawn after {seconds} s")
 
 
