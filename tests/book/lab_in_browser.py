@@ -27,6 +27,7 @@ DRAWN = """const found = [...document.querySelectorAll(arguments[0])].find(
     one => one.checkVisibility({visibilityProperty: true}) && one.getBoundingClientRect().height > 0);
 found?.scrollIntoView({block: 'center'});
 return found"""
+FAILED = CELLS + ".some(cell => (cell.outputs ?? []).some(one => one.output_type === 'error'))"
 STATUS = f"return {APP}.shell.currentWidget.context.sessionContext.session.kernel.status"
 
 

@@ -54,6 +54,7 @@ def test_a_run_from_nothing_stops_and_goes_on(book, tmp_path, driver):
             assert time.monotonic() < until and not lab_in_browser.errors(notebook.cells())
             time.sleep(0.1)
         notebook.command("notebook:interrupt-kernel")
+        notebook.wait(lab_in_browser.FAILED)
         stopped = notebook.finished()
         assert [error.partition(":")[0] for error in lab_in_browser.errors(stopped)] == ["KeyboardInterrupt"]
         assert "<progress " in str(stopped)
