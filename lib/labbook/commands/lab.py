@@ -181,7 +181,7 @@ def _labs_down(given) -> int:
         return 0
     if not swept:
         print("no lab of this checkout's `labbook up` is up", file=sys.stderr)
-    for other in [one for one in Lab.list() if one.keep]:
+    for other in (lab for lab in Lab.list() if lab.keep):
         print(f"lab {other.id} of {other.checkout} stays up: labbook down {other.id}", file=sys.stderr)
     return 0
 

@@ -72,8 +72,9 @@ def _lines(description, host) -> tuple[str, ...]:
         lines.append(f"for {', '.join(host.experiments)} alone")
     if disk:
         speed = f", {disk['iops']} IOPS" if "iops" in disk else ""
-        modelled = f", modelled{' for ' * ('modelled_in' in disk)}{', '.join(disk.get('modelled_in', ()))}"
-        lines.append(f"disk {size_text(disk['size'])}{speed}{modelled * ('model' in disk)}")
+        modelled = ", modelled" if "model" in disk else ""
+        alone = f" for {', '.join(disk['modelled_in'])}" if "modelled_in" in disk else ""
+        lines.append(f"disk {size_text(disk['size'])}{speed}{modelled}{alone}")
     lines += [_software(s, host, description.name) for s in description.systems if host.name in s["hosts"]]
     return tuple(lines)
 

@@ -149,17 +149,15 @@ class Disk:
     def in_a_hurry(self):
         """`with disk.in_a_hurry(): ...`: a modelled disk takes no modelled time meanwhile, so that data are
         laid out as fast as the machine's disk takes them. A disk without a model stays as it is."""
-        self.hurry(True)
+        if self.model is None:
+            yield
+            return
+        self.served_so_far("hurry on")
         try:
             yield
         finally:
-            self.hurry(False)
-
-    def hurry(self, on: bool) -> None:
-        """From now on a modelled disk takes no modelled time, or takes it again. A disk without a model stays as
-        it is. LabError when the daemon does not do so."""
-        if self.model is not None and self.served_so_far(f"hurry {'on' if on else 'off'}")["hurries"] != on:
-            raise LabError(f"{self.host.name}: its disk {'still takes' if on else 'does not take'} the model's time")
+            if self.served_so_far("hurry off")["hurries"]:
+                raise LabError(f"{self.host.name}: its disk does not take the model's time again")
 
     def served(self, after: int = 0):
         """Requests that a modelled disk has served: a DataFrame, see served.frame for its columns.

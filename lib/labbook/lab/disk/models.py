@@ -4,11 +4,11 @@
     seek:      track + (stroke - track) * sqrt(distance / span)
     rotation:  until the sector comes round, from the angle at the seek's end
 
-There is no seek, no rotation and no fixed time for a request that begins where the last one ended, and no seek
-and no rotation for a disk without `rpm`. `span` is the size of the whole disk (`span_gb`), or of the modelled one, which then
-stands for the whole. `channels` take so many requests at a time and share the rate; the fixed time
-(`fixed_ms`, a network) keeps neither a channel nor the rate. on_host/modelled_disk serves by these;
-`serve` computes the same in Python, which tests and benchmarks set beside it.
+A request that begins where the last one ended has no seek, no rotation and no fixed time. A disk without
+`rpm` has no seek and no rotation. `span` is the size of the whole disk (`span_gb`), or of the modelled one,
+which then stands for the whole. `channels` take so many requests at a time and share the rate; the fixed
+time (`fixed_ms`, a network) keeps neither a channel nor the rate. on_host/modelled_disk serves by these;
+`serve` computes the same in Python, but for the fixed time, and tests and benchmarks set it beside.
 
 Left out: zones (the rate is that of all tracks), the disk's own cache (a write takes as long as a
 read, a flush only waits), and read-ahead of the disk, but for what begins where the last one ended.

@@ -8,7 +8,7 @@ from labbook.pipeline.book.board import raw
 KB, GB = 1 << 10, 10**9
 WORDS = {"overhead_ms": "overhead of a request, ms", "mb_per_s": "rate, MB/s", "rpm": "turns a minute",
          "track_ms": "seek to the next track, ms", "stroke_ms": "seek over the whole disk, ms",
-         "span_gb": "size of the whole disk, GB", "fixed_ms": "fixed time on top, ms",
+         "span_gb": "size of the whole disk, GB", "fixed_ms": "fixed time on top, unless in sequence, ms",
          "channels": "requests served at a time", "order": "order of waiting requests"}
 HEADS = ("Figure", "Value", "Source")
 BLOCKS = (4 * KB, 128 * KB)

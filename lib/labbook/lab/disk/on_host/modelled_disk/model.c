@@ -5,11 +5,11 @@
  *     modelled_disk file=F mount=M log=L socket=S size=BYTES order=fcfs|elevator channels=N
  *                   overhead_ns= after_ns= bytes_per_s= track_ns= stroke_ns= turn_ns= span= owner=UID
  *
- * A request occupies a channel for overhead + seek + rotation + size / rate. The reply to one that does not
- * begin where the last one ended follows `after_ns` later, which occupies nothing. Channels share the rate: one transfer is after the other.
+ * A request occupies a channel for overhead + seek + rotation + size / rate, and its reply follows
+ * `after_ns` later, which occupies nothing. Channels share the rate: one transfer is after the other.
  * seek = track + (stroke - track) * sqrt(distance / span), where the span is the size of the whole disk,
- * of which this is the beginning. Rotation: until the sector comes round, from the angle at the seek's end. Neither for a request
- * that begins where the last one ended. A request starts when it arrives or, by the model's clock,
+ * of which this is the beginning. Rotation: until the sector comes round, from the angle at the seek's end.
+ * A request that begins where the last one ended has no seek, no rotation and no `after_ns`. A request starts when it arrives or, by the model's clock,
  * when a channel is free, so that late awakenings do not add up. The next request is chosen when a
  * channel is free: the oldest (fcfs), or the one with the next place upwards (elevator, C-LOOK).
  * A flush is answered when all writes before it are done; there is no write cache.
