@@ -4,6 +4,7 @@ import configparser
 import gc
 import gzip
 import ipaddress
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -109,6 +110,13 @@ def test_volumes_bypass_the_page_cache_exactly_when_guests_disks_do():
     for mode, direct in (("none", "true"), ("writeback", "false")):
         layout = config.Layout(LAYOUT.home, "a", "b", "c", cache_mode=mode)
         assert config.nbd(layout, "198.18.0.3")["nbd"]["nbd_direct"] == direct
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 3, 7, 49, 96])
+def test_sixteen_processors_fit_and_no_more_though_the_ratio_is_rounded(cpus):
+    ratio = config.nova(replace(LAYOUT, cpus=cpus))["DEFAULT"]["cpu_allocation_ratio"]
+    rounded, = struct.unpack("f", struct.pack("f", ratio))      # as the database keeps it
+    assert 16 <= cpus * rounded < 17 and int(cpus * rounded) == 16
 
 
 class Host:
