@@ -92,7 +92,7 @@ def parts(study, experiment: str) -> list[tuple]:
     found, seen, design = [], set(), None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
               if file(study.name, machine, experiment).exists()}
-    asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").hosts)
+    asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
     alike = [machine for machine, frame in frames.items() if asked and _models_of(frame) == asked]
     for machine in alike or frames:
         frame = frames[machine]

@@ -96,6 +96,9 @@ def test_points_of_other_disks_than_lab_ymls_are_left_out_where_there_are_such(s
     frames["other"] = frames["other"].assign(provenance=lab)
     monkeypatch.setattr(published, "rows", lambda study, machine, experiment: frames[machine])
     assert [machine for machine, _ in published.parts(study, "speed")] == ["other"]
+    (study.folder / "lab.yml").write_text("sites: [lan]\nhosts: {server: {site: lan, role: db, "
+                                          "limits: {disk: {size: 1G, model: hdd_2010, modelled_in: [seeks]}}}}\n")
+    assert published.parts(study, "speed")[0][0] == published.sets("demo")[0]   # none of its own is asked for
 
 
 def test_an_experiment_that_came_after_the_published_run_has_no_points(study):
