@@ -312,6 +312,7 @@ def platform_metrics(tested, vcpus=1, pinned=False) -> tuple[dict, dict]:
             "compute_machines": float(machines),
             "cores_per_vcpu": cores / vcpus if cores else 1.0,
             "machine_cores": float(all_cores or max(FLAVOR_BY_CORES)), "own_cores": float(own),
+            "disk_modelled": float(any("model" in ((host.limits or {}).get("disk") or {}) for host in bed.hosts)),
             **{name: str(facts.get(name, "not reported")) for name in PLATFORM_FACTS}}, facts
 
 

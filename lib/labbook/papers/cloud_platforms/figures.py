@@ -216,6 +216,15 @@ def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], s
                           unit="s", label=f"tables {words} beside ours")
 
 
+def disks_are(conditions: dict) -> str:
+    """What the disks were of the points of these conditions (Study.conditions), in words."""
+    if not conditions:
+        return "not measured"
+    if models := conditions.get("disk_models"):
+        return f"modelled ({', '.join(models)}), alike under both releases"
+    return "not modelled: as fast as the machine's, or the cloud's own"
+
+
 def memory_mb(flavor: str) -> int:
     """Memory, MB, of one of the report's types of servers (table 5)."""
     return next(one.memory_mb for one in PAPER_FLAVORS if one.name == flavor)

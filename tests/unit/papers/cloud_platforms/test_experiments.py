@@ -51,7 +51,7 @@ class Cloud:
 def servers_on(cloud, *machines, cores=None):
     """A Tested of servers on these machines of the cloud, whose platform is on a host with these cores."""
     servers = [SimpleNamespace(host=name, id=f"id-{i}") for i, name in enumerate(machines)]
-    hosts = [SimpleNamespace(name="cloud", cores=cores)] if cores else []
+    hosts = [SimpleNamespace(name="cloud", cores=cores, limits={})] if cores else []
     bed = Bed(SimpleNamespace(cloud=cloud, standing=servers, clear=lambda: None), None, None, hosts)
     return Tested(bed, servers)
 
@@ -133,6 +133,13 @@ def test_pinned_servers_have_the_cores_that_they_are_pinned_to():
     for pinned, own, each in ((True, 1.0, 0.5), (False, 0.0, 1.0)):
         metrics, _ = experiments.platform_metrics(tested, vcpus=2, pinned=pinned)
         assert (metrics["own_cores"], metrics["cores_per_vcpu"], metrics["machine_cores"]) == (own, each, 2.0)
+
+
+@pytest.mark.parametrize("disk, modelled", [({"size": 1, "model": "hdd_82_seeks"}, 1.0), ({"size": 1}, 0.0)])
+def test_a_point_says_whether_its_disks_were_modelled(disk, modelled):
+    tested = servers_on(Cloud(cores=2), "a", cores=[0, 1])
+    tested.bed.hosts[0].limits = {"disk": disk}
+    assert experiments.platform_metrics(tested)[0]["disk_modelled"] == modelled
 
 
 def test_one_core_servers_are_of_the_clouds_own_type_where_it_names_one():

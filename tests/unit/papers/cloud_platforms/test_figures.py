@@ -46,6 +46,12 @@ def test_the_processors_share_is_shown_by_what_bonnie_names():
     assert table.rows[0][2].startswith("12")
 
 
+@pytest.mark.parametrize("conditions, said", [
+    ({}, "not measured"), ({"points": 3}, "not modelled"), ({"disk_models": ["hdd_82_seeks"]}, "modelled (hdd_82_seeks)")])
+def test_the_page_says_whose_disks_it_shows(conditions, said):
+    assert figures.disks_are(conditions).startswith(said)
+
+
 def test_the_reports_tables_stand_beside_ours():
     folder = paths.papers("cloud_platforms")
     types, tests = figures.report_types(folder), figures.report_tests(folder)
