@@ -222,7 +222,7 @@ def disks_are(conditions: dict) -> str:
         return "not measured"
     if models := conditions.get("disk_models"):
         return f"modelled ({', '.join(models)}), alike under both releases"
-    return "not modelled: as fast as the machine's, or the cloud's own"
+    return "not modelled"
 
 
 def memory_mb(flavor: str) -> int:
