@@ -20,9 +20,8 @@ CELLS = f"return {APP}.shell.currentWidget.content.model.sharedModel.toJSON().ce
 ALL_RAN = (f"const cells = {APP}.shell.currentWidget.content.model.sharedModel.toJSON().cells"
            ".filter(cell => cell.cell_type === 'code'); return cells.every(cell => cell.execution_count) || "
            "cells.some(cell => cell.outputs.some(one => one.output_type === 'error'))")
-# The number of the cell that has something, -1 if none in the document has.
-CELL_OF = """const one = document.querySelector(arguments[0]);
-return one ? {content}.widgets.findIndex(cell => cell.node.contains(one)) : -1"""
+# All cells are in the document, rendered: by default those that are far away are rendered when they come near.
+NOTEBOOKS = ("@jupyterlab/notebook-extension/tracker.jupyterlab-settings", {"windowingMode": "none"})
 DRAWN = """const found = [...document.querySelectorAll(arguments[0])].find(
     one => one.checkVisibility({visibilityProperty: true}) && one.getBoundingClientRect().height > 0);
 found?.scrollIntoView({block: 'center'});
@@ -47,6 +46,11 @@ def server(checkout: Path, home: Path, **variables):
     """`make lab` in a checkout, with settings of its own in `home`; (address, token)."""
     kinds = ("CONFIG", "DATA", "RUNTIME")
     own = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in kinds}
+    own["JUPYTERLAB_SETTINGS_DIR"] = str(home / "settings")
+    name, settings = NOTEBOOKS
+    file = home / "settings" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(settings))
     kept = {name: value for name, value in os.environ.items() if name not in ("LABBOOK_ROOT", "LABBOOK_RECORDS")}
     with open(home / "log", "w") as log:
         running = subprocess.Popen(
@@ -124,20 +128,8 @@ class Notebook:
         return [cell for cell in self.driver.execute_script(CELLS) if cell["cell_type"] == "code"]
 
     def show(self, selector: str, seconds: float = 60):
-        """Scroll through the notebook until something is drawn there; it. Cells that are far away are in the
-        document without being drawn, and one that comes near is drawn a moment later."""
-        content = f"{APP}.shell.currentWidget.content"
-        until, number = time.monotonic() + seconds, 0
-        while time.monotonic() < until:
-            own = self.driver.execute_script(CELL_OF.format(content=content), f".jp-Notebook {selector}")
-            if own < 0:     # not in the document yet: on to the next cell
-                number = (number + 1) % self.driver.execute_script(f"return {content}.widgets.length")
-            self.driver.execute_script(f"return {content}.scrollToItem({number if own < 0 else own}, 'start')")
-            for _ in range(10 if own >= 0 else 1):
-                if found := self.driver.execute_script(DRAWN, f".jp-Notebook {selector}"):
-                    return found
-                time.sleep(0.1)
-        raise AssertionError(f"no {selector} is drawn after {seconds} s")
+        """Wait until something is drawn in the notebook; it, scrolled to."""
+        return self.wait(DRAWN.replace("arguments[0]", json.dumps(f".jp-Notebook {selector}")), seconds)
 
 
 def errors(cells) -> list[str]:
