@@ -60,8 +60,12 @@ def server(checkout: Path, home: Path, **variables):
     try:
         yield _address(home, running)
     finally:
-        os.killpg(running.pid, signal.SIGTERM)
-        running.wait(60)
+        running.terminate()     # make passes it on. JupyterLab, told twice, would shut its kernels down twice at once
+        try:
+            running.wait(60)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
 
 
 def _address(home: Path, running) -> tuple[str, str]:
