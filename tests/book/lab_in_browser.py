@@ -9,6 +9,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from browser import DESK, size
+
 from labbook import paths
 
 OURS = {"build", ".git", "scratch"}      # of a checkout, and not of its copy
@@ -86,6 +88,7 @@ class Notebook:
 
     def __init__(self, driver, address: str, token: str, path: str):
         self.driver = driver
+        size(driver, DESK)      # else the size that another test gave the page, which may be a phone's
         driver.get(f"{address}lab/tree/{path}?token={token}")
         self.wait(f"return {APP}?.shell.currentWidget?.context?.path == '{path}' && "
                   f"{APP}.shell.currentWidget.context.sessionContext.session?.kernel?.status == 'idle'")

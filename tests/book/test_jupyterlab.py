@@ -17,7 +17,6 @@ def opened(tmp_path_factory, driver):
     home = tmp_path_factory.mktemp("jupyter")
     checkout = lab_in_browser.copy(tmp_path_factory.mktemp("lab") / "labbook")
     with lab_in_browser.server(checkout, home, LABBOOK_PUBLISHED="1") as (address, token):
-        driver.set_window_size(1400, 1000)
         notebook = lab_in_browser.Notebook(driver, address, token, f"notebooks/{STUDY}.ipynb")
         yield notebook, notebook.run_all()
         driver.get("about:blank")
