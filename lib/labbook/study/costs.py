@@ -58,11 +58,14 @@ def of_points(study, experiment, points: list, metas) -> float | None:
 
 def _durations(study, experiment, recorded, index) -> tuple[float, list | None]:
     """`durations` from records of these places, or published ones, or else from the experiment's other records here,
-    such as those of other parameters."""
-    setup_s, point_s = durations(recorded, _published(study, experiment, index))
+    such as those of other parameters, or other published ones."""
+    known = _published(study, experiment)
+    setup_s, point_s = durations(recorded, _by_place(experiment, index, known))
     if point_s is None:
         records = study.records(experiment.name)
         setup_s, usual = durations([[meta for key in records.keys() if (meta := records.meta(key))]])
+        if usual is None:
+            setup_s, usual = durations([list(known.values())])
         point_s = usual and usual * len(index)
     return setup_s, point_s
 
@@ -102,27 +105,34 @@ def _apart(places: list[list[dict]]) -> tuple[list[float], list[list[float]]]:
     return firsts, alone
 
 
-def _published(study, experiment, index) -> list[list[dict]]:
-    """{"block", "took_s"} of the points in published sets, a list a place; none if these had other points.
+def _published(study, experiment) -> dict:
+    """{(machine, key): {"block", "took_s"}} of the points in published sets.
 
     A point's span in its provenance has the set-up of its block.
     """
     from labbook.study.publication import published
 
-    if not published.has(study.name, experiment.name):
-        return []
-    keys, found = None, [[] for _ in index]
+    if not experiment.places() or not published.has(study.name, experiment.name):
+        return {}
+    found = {}
     for machine, frame in published.parts(study, experiment.name):
-        if "point" not in frame or not len(frame):
-            continue
-        if keys is None:
-            keys = {point.key: place for point in experiment.planned(MOST_REPEATS)
-                    if (place := index.get(json.dumps(point.params))) is not None}     # none of 0 repeats
-        for row in frame.drop_duplicates("point").to_dict("records"):
-            if row["point"] in keys:
+        if "point" in frame:
+            for row in frame.drop_duplicates("point").to_dict("records"):
                 during = json.loads(row["provenance"])["during"]
-                found[keys[row["point"]]].append({"block": (machine, row["block"]),
-                                                  "took_s": during["ended"] - during["started"]})
+                found[machine, row["point"]] = {"block": (machine, row["block"]),
+                                                "took_s": during["ended"] - during["started"]}
+    return found
+
+
+def _by_place(experiment, index, known: dict) -> list[list[dict]]:
+    """Those of published points that are points of these places, a list a place."""
+    found = [[] for _ in index]
+    if known:
+        places = {point.key: place for point in experiment.planned(MOST_REPEATS)
+                  if (place := index.get(json.dumps(point.params))) is not None}
+        for (_, key), meta in known.items():
+            if key in places:
+                found[places[key]].append(meta)
     return found
 
 

@@ -40,6 +40,17 @@ def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
     assert costs.left(study, speed, speed.declared()) == {"left": 12, "declared": 12, "seconds": 12 * (2.0 + 48.0 * 2 / 4)}
 
 
+def test_published_points_of_other_parameters_tell_what_points_take(make, monkeypatch):
+    """The minutes of the whole profile, over the few points of a part of it, had told days."""
+    study, speed = make(repeats=3)
+    frame = pd.DataFrame([{"point": f"other{number}", "block": number // 2, "provenance": json.dumps(
+        {"during": {"started": 0.0, "ended": 30.0 if number % 2 else 10.0}})} for number in range(4)])
+    monkeypatch.setattr(published, "has", lambda study, experiment: True)
+    monkeypatch.setattr(published, "parts", lambda study, experiment: [("here", frame)])
+    found = costs.of_repeats(study, speed)
+    assert (found["setup_s"], found["point_s"]) == (20.0, [10.0] * 4)
+
+
 def test_an_experiment_of_no_repeats_takes_nothing_whatever_is_published(make, monkeypatch):
     """A fleet's plan of a quick profile had failed with a KeyError."""
     frame = pd.DataFrame([{"point": point.key, "block": point.block, "provenance": "{}"} for point in make()[1].points()])
