@@ -10,6 +10,7 @@ from labbook.claims import looks
 from labbook.claims.schema import RULES
 
 RUNS, REPEATS = 150, 12
+FAR_FROM_NORMAL = ["skewed", "heavy-tailed"]
 
 
 @pytest.mark.parametrize("noise", NOISE)
@@ -27,14 +28,14 @@ def test_repeats_that_are_bounds_decide_wrongly_no_more_often(name):
         assert rate <= most(0.05, RUNS // 2 * len(NOISE)), case[0]
 
 
-@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("noise", FAR_FROM_NORMAL)
 def test_an_exponent_beside_a_constant_is_judged_as_well_with_little_noise(noise):
     """A tenth in place of a third."""
     for case in (case for case in CASES if case[0]["name"] == "proportional"):
         assert wrong(case, noise, REPEATS, RUNS, 1 / 3) <= most(0.05, RUNS), case[0]
 
 
-@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("noise", FAR_FROM_NORMAL)
 def test_an_exponent_beside_a_constant_is_unbiased_at_the_last_look(noise):
     """A bias shows where repeats are many."""
     for bound in (0.8, 1.2):
