@@ -9,7 +9,7 @@ from simulated_repeats import CASES, LAST_THREE, LIMITED_CASES, NOISE, most, wro
 from labbook.claims import looks
 from labbook.claims.schema import RULES
 
-RUNS, REPEATS = 150, 12
+RUNS, REPEATS = 100, 12
 FAR_FROM_NORMAL = ["skewed", "heavy-tailed"]
 
 
