@@ -62,7 +62,7 @@ def server(checkout: Path, home: Path, **variables):
     try:
         yield _address(home, running)
     finally:
-        running.terminate()     # make passes it on. JupyterLab, told twice, would shut its kernels down twice at once
+        running.terminate()     # make passes it on; a second signal would shut the kernels down twice at once
         try:
             running.wait(60)
         finally:

@@ -17,11 +17,13 @@ THEME = """const still = document.createElement('style');
     still.textContent = '* {transition: none !important}';      // half-way colours are nobody's
     document.head.append(still);
     document.documentElement.dataset.mode = document.documentElement.dataset.theme = arguments[0]"""
-# Long tables, lists, figures and programs repeat what is alike to a reader, so three of a kind stay.
-THIN = """const kinds = new WeakMap();
+# Long tables, lists, figures and programs repeat what is alike, so three of a kind stay. Of a kind are elements
+# with the same classes and styles, the same attributes, and text or none, and so are all within them.
+THIN = """const kinds = new WeakMap(), telling = ['class', 'style', 'role', 'scope', 'tabindex', 'lang'];
+    const attribute = one => telling.includes(one.name) ? one.name + one.value : one.value.trim() ? one.name : '';
     const kind = node => {
-        if (!kinds.has(node)) kinds.set(node, [node.tagName, ...['class', 'style', 'role', 'scope', 'tabindex'].map(
-            name => node.getAttribute(name)), ...[...node.children].map(kind)].join('|'));
+        if (!kinds.has(node)) kinds.set(node, [node.tagName, node.textContent.trim() !== '',
+            ...[...node.attributes].map(attribute), ...[...node.children].map(kind)].join('|'));
         return kinds.get(node);
     };
     for (const parent of document.querySelectorAll('tbody, ul, ol, pre, svg, svg g')) {
@@ -86,6 +88,17 @@ def test_what_axe_would_say_of_a_bad_page(driver, tmp_path):
     visit(driver, bad.as_uri())
     assert {"color-contrast", "image-alt"} <= {one[0] for one in violations(driver, "light")}
     assert [one[0] for one in violations(driver, "dark", OF_A_THEME)] == OF_A_THEME
+
+
+def test_what_is_bad_is_found_behind_what_is_alike(driver, tmp_path):
+    page = tmp_path / "list.html"
+    good = '<li><img src="data:image/png;base64,AAAA" alt="a dot"> <a href="#top">up</a></li>' * 5
+    page.write_text(f'<html lang="en"><title>list</title><main id="top"><h1>List</h1><ul>{good}'
+                    + good[:len(good) // 5].replace(' alt="a dot"', "") + good[:len(good) // 5].replace(">up<", "><")
+                    + "</ul></main></html>")
+    visit(driver, page.as_uri())
+    assert {"image-alt", "link-name"} == {one[0] for one in violations(driver, "light")}
+    assert driver.execute_script("return document.querySelectorAll('li').length") == 5     # three alike, and both bad
 
 
 def test_the_version_of_axe_is_not_an_old_one():
