@@ -239,9 +239,10 @@ def _rate_panel(rows, ceiling, value, hue, x, metric, shared):
     for value, line in medians.groupby(hue, sort=True):
         colour, marker = shared["colours"][value]
         limit = limits[limits[hue] == value]
-        axes.plot(limit[x], limit["median"], color=colour, linestyle=(0, (4, 3)), linewidth=1.2)
-        axes.fill_between(limit[x], shared["threshold"] * limit["median"], limit["median"],
-                          color=colour, alpha=0.07, linewidth=0)
+        if len(limit):      # one client alone has no ceiling
+            axes.plot(limit[x], limit["median"], color=colour, linestyle=(0, (4, 3)), linewidth=1.2)
+            axes.fill_between(limit[x], shared["threshold"] * limit["median"], limit["median"],
+                              color=colour, alpha=0.07, linewidth=0)
         axes.plot(line[x], line["median"], color=colour, linewidth=1.8, zorder=3)
         draw_repeats(axes, rows[rows[hue] == value], x, metric, colour, marker, name(value, hue))
     legend(figure, title, hue, shared["colours"], rows,

@@ -183,6 +183,13 @@ def test_hollow_points_have_a_face_of_their_own():
     assert solid.get_facecolor().tolist() != hollow.get_facecolor().tolist()
 
 
+def test_rates_without_a_ceiling_are_shown_alone():
+    """With one client alone, a page had failed after all was measured."""
+    summary = store_summary()
+    picture = figures.rate_over_clients(summary, summary.iloc[:0])
+    assert "median" in picture.caption and len(picture.panels) == summary["op"].nunique()
+
+
 def test_rates_stand_beside_the_ceiling():
     ceiling = store_summary(repeat_times=(0.5,))
     picture = figures.rate_over_clients(store_summary(), ceiling)
