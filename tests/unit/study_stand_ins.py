@@ -23,7 +23,7 @@ class FakeLab:
 
     def __init__(self):
         self.downs, self.checks, self.short, self.full, self.broken = 0, 0, [], [], []
-        self.frozen, self.freezes = False, True
+        self.frozen, self.freezes, self.hosts, self.awake = False, True, {}, None
 
     def check_links(self):
         self.checks += 1
@@ -39,10 +39,10 @@ class FakeLab:
         return self.broken
 
     @contextmanager
-    def only(self):
+    def only(self, *awake):
         if not self.freezes:
             raise LabError("a process does not stop")
-        self.frozen = True
+        self.frozen, self.awake = True, awake
         try:
             yield
         finally:

@@ -79,13 +79,13 @@ class Attempt:
         return result
 
     def _reference_ms(self) -> float:
-        """The reference loop's time. The lab of paired arms is frozen meanwhile: servers that share a core
-        with the loop would be taken for a slower machine."""
+        """The reference loop's time. What a lab of paired arms has on this machine is frozen meanwhile: servers
+        that share a core with the loop would be taken for a slower machine."""
         lab = self._lab if self.point.paired else None
         with ExitStack() as frozen:
             if lab is not None:
                 with suppress(LabError):    # a process that cannot be stopped: the loop runs beside it
-                    frozen.enter_context(lab.only())
+                    frozen.enter_context(lab.only(*(host.name for host in lab.hosts.values() if host.is_remote)))
             return noise.reference_loop()
 
     @property

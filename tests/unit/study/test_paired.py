@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -280,6 +281,14 @@ def test_the_lab_of_paired_arms_is_frozen_while_the_reference_loop_runs(make, la
     # Of the first point: at its start, after its set-up, in the end; then of the second, whose servers run.
     assert loops == [None, freezes, freezes, False, *[freezes] * 2]
     assert not labs.made[-1].frozen
+
+
+def test_hosts_elsewhere_are_not_frozen_for_the_reference_loop_of_this_machine(make, labs):
+    study, speed = make(**ARMS)
+    with study.attempt(speed.points()[0]) as attempt:
+        attempt.lab.hosts = {name: SimpleNamespace(name=name, is_remote=far) for name, far in (("h1", True), ("h2", False))}
+        attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    assert labs.made[-1].awake == ("h1",)
 
 
 def test_a_plan_says_how_arms_will_be_up(root, make, monkeypatch, tmp_path):

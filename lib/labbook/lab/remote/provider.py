@@ -59,14 +59,18 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
 
 
 def freeze(lab_id: str, hosts: list[Host], frozen: bool) -> None:
-    """Freeze hosts that have a freezer, or thaw them: all at the same time."""
+    """Freeze hosts that have a freezer, or thaw them: all machines at the same time, in one call each."""
     from labbook.lab.host import as_root
     from labbook.lab.remote import root
     from labbook.lab.remote.parallel import each
 
+    machines = {}
+    for host in hosts:
+        machines.setdefault((host.login, host.root.parent), []).append(host)
+
     def ask(wanted):
-        each(hosts, lambda host: as_root.call(host, root.freeze, lab=lab_id, name=host.name,
-                                              groups=list(host.groups), frozen=wanted))
+        each(machines.values(), lambda here: as_root.call(
+            here[0], root.freeze, lab=lab_id, groups={host.name: list(host.groups) for host in here}, frozen=wanted))
     try:
         ask(frozen)
     except BaseException:

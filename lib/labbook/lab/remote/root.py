@@ -107,12 +107,22 @@ def change_quota(lab: str, name: str, groups: list[str], share: float | None) ->
     return {}
 
 
-def freeze(lab: str, name: str, groups: list[str], frozen: bool) -> dict:
-    """Freeze or thaw lab host `name`; ValueError when it came up without a freezer."""
-    place = freezer.folder(lab, name)
-    if str(place) not in groups or not freezer.works(place):
-        raise ValueError(f"{name} came up without a freezer")
-    (freezer.freeze if frozen else freezer.thaw)(place)
+def freeze(lab: str, groups: dict[str, list[str]], frozen: bool) -> dict:
+    """Freeze all lab hosts of `groups`, {name: its control groups}, or none of them; or thaw them.
+
+    ValueError when one came up without a freezer, OSError when the processes of one do not stop.
+    """
+    places = {name: freezer.folder(lab, name) for name in groups}
+    for name, place in places.items():
+        if str(place) not in groups[name] or not freezer.works(place):
+            raise ValueError(f"{name} came up without a freezer")
+    try:
+        for place in places.values():
+            (freezer.freeze if frozen else freezer.thaw)(place)
+    except BaseException:
+        for place in places.values() if frozen else ():
+            freezer.thaw(place)
+        raise
     return {}
 
 

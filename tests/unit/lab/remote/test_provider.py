@@ -127,6 +127,51 @@ def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tm
     assert (version_2 / "cgroup.subtree_control").read_text() == "-cpu"
 
 
+@pytest.mark.parametrize("stops", [True, False])
+def test_hosts_of_a_machine_freeze_in_one_call_and_all_or_none_stay_frozen(monkeypatch, stops):
+    def call(host, function, lab, groups, frozen):
+        asked.append((list(groups), frozen))
+        if frozen and not stops and host.name == "h2":
+            raise LabError("h2: a process does not stop")
+
+    asked = []
+    monkeypatch.setattr(as_root, "call", call)
+    far = Login("10.0.0.2", "me", "/k", "/known")
+    hosts = [Host(name, "a", "db", "10.0.0.9", login, PurePosixPath("/labs/l1", name), "python3", groups=(f"/g/{name}",))
+             for name, login in (("h1", LOGIN), ("h2", far), ("h3", LOGIN))]
+    both = [["h1", "h3"], ["h2"]]
+    if stops:
+        provider.freeze("l1", hosts, True)
+        assert sorted(asked) == sorted((names, True) for names in both)
+    else:
+        with pytest.raises(LabError, match="does not stop"):
+            provider.freeze("l1", hosts, True)
+        assert sorted(asked[-2:]) == sorted((names, False) for names in both)
+
+
+@pytest.mark.parametrize("without, stops", [(None, True), ("h2", True), (None, False)])
+def test_hosts_of_one_call_freeze_or_all_go_on(tmp_path, monkeypatch, without, stops):
+    def freeze(place):
+        if place.name == "h2" and not stops:
+            raise OSError("the processes of h2 did not stop")
+        frozen.add(place.name)
+
+    frozen = set()
+    groups = {name: [str(tmp_path / name)] for name in ("h1", "h2") if name != without} | {
+        name: [] for name in (without,) if name}
+    for name, own in {"folder": lambda lab, name: tmp_path / name, "works": lambda place: True, "freeze": freeze,
+                      "thaw": lambda place: frozen.discard(place.name)}.items():
+        monkeypatch.setattr(root.freezer, name, own)
+    if stops and not without:
+        root.freeze("l1", groups, True)
+        assert frozen == {"h1", "h2"}
+        root.freeze("l1", groups, False)
+    else:
+        with pytest.raises((ValueError, OSError), match="h2"):
+            root.freeze("l1", groups, True)
+    assert not frozen
+
+
 class Breaking:
     def __init__(self, times):
         self.times, self.dropped = times, 0
