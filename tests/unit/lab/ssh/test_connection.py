@@ -46,6 +46,31 @@ def test_threads_take_turns_at_a_hosts_files():
     second.join()
 
 
+def waiting(dead=False):
+    """A runner that waits in a thread for the end of a command."""
+    runner = ssh.PromptRemote.__new__(ssh.PromptRemote)
+    runner.channel = SimpleNamespace(status_event=threading.Event())
+    runner.threads = {"reader": SimpleNamespace(is_dead=dead)}
+    thread = threading.Thread(target=runner.wait, daemon=True)
+    thread.start()
+    return runner, thread
+
+
+def test_the_end_of_a_command_wakes_who_waits_for_it():
+    runner, thread = waiting()
+    thread.join(3 * ssh.DEAD_SECONDS)
+    assert thread.is_alive()
+    runner.channel.status_event.set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_nobody_waits_for_a_command_whose_output_nobody_reads():
+    _, thread = waiting(dead=True)
+    thread.join(20)
+    assert not thread.is_alive()
+
+
 def test_fabrics_own_files_of_settings_are_not_read(tmp_path, monkeypatch):
     (tmp_path / ".fabric.yml").write_text(
         "forward_agent: true\nrun: {env: {LD_PRELOAD: mine.so}, pty: true, echo: true}\n")
