@@ -33,6 +33,8 @@ for experiment in (ceilings, sleeps):
             with open(root / "measured.log", "a") as log:
                 print(point.label, file=log)
             time.sleep(float((root / "slow").read_text()) if (root / "slow").exists() else 0)
+            if (root / "turns").exists():       # of a loop, which keeps a core busy
+                attempt.lab.host("h1").run(f"python3 -c 'for _ in range({(root / 'turns').read_text()}): pass'")
             seconds = 0.2 if point.params.get("long") else 0.1     # as told: how long it took is the machine's affair
             said = attempt.lab.host("h1").run("hostname").stdout.split()[0]
             attempt.record([{"started_s": 0, "seconds": seconds, "ok": True}], metrics={"on": socket.gethostname()})
@@ -77,15 +79,15 @@ def install(place, name: str, book: Path) -> None:
     subprocess.run(unpack, input=packed, check=True)
 
 
-def write_fleet(place, path: Path, **more) -> Path:
-    """The fleet file of all machines, and beside it the key and the known hosts."""
+def write_fleet(place, path: Path, names=None, **more) -> Path:
+    """The fleet file of all machines, or of those named, and beside it the key and the known hosts."""
     key, known = path.parent / "fleet_key", path.parent / "fleet_known_hosts"
     key.write_text(place.keys["private"])
     key.chmod(0o600)
     known.write_text("".join(f"{place.address(name)} {public}\n" for name, public in place.keys["hosts"].items()))
     path.write_text(yaml.safe_dump({
         "user": USER, "key": str(key), "known_hosts": str(known), "checkout": BOOK,
-        "machines": {name: {"address": place.address(name)} for name in place.names}, **more}))
+        "machines": {name: {"address": place.address(name)} for name in names or place.names}, **more}))
     return path
 
 
