@@ -7,6 +7,7 @@ reported it), `answers` (first answer on ssh). Moments that did not occur are ab
 
 import math
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import pandas as pd
 
@@ -37,20 +38,21 @@ def boot(tested, point) -> Load:
         cloud.require_answers(servers)
     moments, tested.servers = [one.moments for one in servers], servers
     cloud.terminate(servers)
-    return Load(boot_rows(moments), boot_metrics(moments, point.at_once, answers=point.until == "ssh"))
+    return Load(boot_rows(moments, [one.fault for one in servers]), boot_metrics(moments, point.at_once, answers=point.until == "ssh"))
 
 
-def boot_rows(moments: list[dict]) -> pd.DataFrame:
+def boot_rows(moments: list[dict], faults=()) -> pd.DataFrame:
     """A row for each server, as DataFrame.
 
     server (from 1); started_s (since the first call); seconds (from the call until it ran); ok (it
-    ran); and the time from the call to each moment of COLUMNS. NaN for moments that did not occur.
+    ran); error (what the cloud said of it, of `faults`; empty if nothing); and the time from the call
+    to each moment of COLUMNS. NaN for moments that did not occur.
     """
     first = min((one["called"] for one in moments), default=0.0)
     return pd.DataFrame([{
-        "server": number, "started_s": one["called"] - first, "ok": "running" in one,
+        "server": number, "started_s": one["called"] - first, "ok": "running" in one, "error": fault or "",
         "seconds": _after(one, "running"), **{name: _after(one, what) for name, what in COLUMNS.items()},
-    } for number, one in enumerate(moments, 1)])
+    } for number, (one, fault) in enumerate(zip_longest(moments, faults), 1)])
 
 
 def boot_metrics(moments: list[dict], requested: int, answers: bool = True) -> dict:

@@ -1,5 +1,7 @@
 """Check the parameters of the cloud report's notebook."""
 
+import math
+
 from labbook.errors import InputError
 from labbook.papers.cloud_platforms.boot import UNTIL
 from labbook.papers.cloud_platforms.experiments import FLAVOR_BY_CORES
@@ -12,6 +14,7 @@ from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines.bonnie_disk import TIMES_MEMORY
 from labbook.workloads.machines.npb import UPSTREAM_KERNELS
 
+DISK_SHARE = 0.95       # of a platform's disk, which a file system and the platform's own files leave
 FLAVORS = [one.name for one in PAPER_FLAVORS]
 CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
 
@@ -38,6 +41,8 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         raise InputError(f"{groups['disk']['files']} is less than 0", key="disk.files",
                          allowed="0 or more, in units of 1024 files")
     _check_file(experiments.description, groups["disk"])
+    if not experiments.own:
+        _check_room(experiments.description, groups["boot"])
     for group in ("boot", "unixbench", "disk", "shapes"):
         if groups[group]["pairs"] < 1:
             raise InputError(f"{groups[group]['pairs']} pairs", key=f"{group}.pairs", allowed="1 or more")
@@ -61,6 +66,17 @@ def _check_file(description, disk) -> None:
     if disk["size_mb"] < TIMES_MEMORY * memory_mb[largest]:
         raise InputError(f"{disk['size_mb']} MB fit the page cache of {largest}, which has {memory_mb[largest]} MB",
                          key="disk.size_mb", allowed=f"{TIMES_MEMORY * memory_mb[largest]} and more")
+
+
+def _check_room(description, boot) -> None:
+    """A platform's disk has room for the images, and for a copy of the largest for each server at once."""
+    disk_gb = min((host.limits["disk"]["size"] / 2**30 for host in description.hosts
+                   if host.role == "cloud" and "disk" in host.limits), default=math.inf)
+    most, largest, images = max(boot["at_once"]), max(boot["image_gb"]), sum({*boot["image_gb"], SIZES_GB[0]})
+    if boot["repeats"] and most * largest + images > disk_gb * DISK_SHARE:
+        raise InputError(f"{most} servers with images of {largest:g} GB do not fit a platform's disk of {disk_gb:g} GB",
+                         key="boot.at_once", allowed=f"{int((disk_gb * DISK_SHARE - images) // largest)} and fewer, or "
+                         "a larger disk of the cloud's hosts in lab.yml")
 
 
 def _kernels(experiments) -> list[str]:

@@ -40,3 +40,9 @@ def test_a_row_for_each():
     assert list(rows["ok"]) == [True, False]
     assert list(rows["started_s"]) == [0.0, 1.0]
     assert rows["seconds"][0] == 4.0 and math.isnan(rows["seconds"][1])
+    assert list(rows["error"]) == ["", ""]
+
+
+def test_a_row_says_why_its_server_did_not_run():
+    rows = boot_rows([ONE, {"called": 100.0}], [None, "No space left on device"])
+    assert list(rows["error"]) == ["", "No space left on device"]

@@ -16,7 +16,7 @@ from labbook.systems.cloud.model import Flavor
 
 GROUPS = {
     "functions": dict(function=["quota"], releases=["newer"], vm="m1.small", large="m1.large"),
-    "boot": dict(vm="m1.small", image_gb=[0.5], until="ssh", pairs=1),
+    "boot": dict(vm="m1.small", image_gb=[0.5], at_once=[1], until="ssh", pairs=1, repeats=1),
     "unixbench": dict(repeats=1, pairs=2, place=["vm", "node"], cores=[1, 4], copies=["one", "all"], share_of_time=0.1),
     "disk": dict(volume=["local"], vm="m1.small", files=1, pairs=1, size_mb=256),
     "caching": dict(cache_mode=["none"]),
@@ -66,6 +66,7 @@ def test_an_unknown_release_is_refused_before_a_lab():
 @pytest.mark.parametrize("group, entries, key", [
     ("functions", dict(function=["quota", "fly"]), "functions.function"),
     ("boot", dict(image_gb=[3]), "boot.image_gb"),
+    ("boot", dict(image_gb=[2], at_once=[1, 12]), "boot.at_once"),      # with the images more than a platform's disk
     ("unixbench", dict(cores=[3]), "unixbench.cores"),
     ("disk", dict(files=-1), "disk.files"),
     ("disk", dict(size_mb=255), "disk.size_mb"),            # twice an m1.small's memory is more
