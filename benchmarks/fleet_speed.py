@@ -23,6 +23,7 @@ from fleet_machines import BOOK, Driver, install, lent, write_book, write_fleet 
 from foreign import foreign_hosts  # noqa: E402
 
 NAMES = ("m1", "m2", "m3")
+ROWS = {"two": (2, 1), "three": (3, 1), "alone": (1, 0)}    # of how many machines, beside how many; 0: no fleet
 
 
 def main():
@@ -31,12 +32,18 @@ def main():
     rounds = Rounds("fleet_speed", asked, repeats=asked.repeats, turns=asked.turns)
     names = NAMES[:2 if asked.short else 3]
     with tempfile.TemporaryDirectory() as folder, foreign_hosts(names, lent=lent()) as place:
-        fleet = Fleet(place, Path(folder), asked)
-        one, two, three = ((lambda count=count: fleet.run(count)) for count in (1, 2, 3))
-        rounds.in_turns("two", [two, one])
-        if not asked.short:
-            rounds.in_turns("three", [three, one])
-            rounds.in_turns("alone", [one, lambda: fleet.run(0)])
+        fleet, rows = Fleet(place, Path(folder), asked), dict(list(ROWS.items())[:1 if asked.short else None])
+        sizes = list(dict.fromkeys(size for both in rows.values() for size in both))
+        for number in rounds.left(list(rows)[-1]):
+            seconds = {size: fleet.run(size) for size in turned(sizes, number)}
+            for row, (ours, other) in rows.items():
+                rounds.add(row, seconds[ours], seconds[other])
+        rounds.show(*rows)
+
+
+def turned(sizes: list, number: int) -> list:
+    """Another one first in each round."""
+    return sizes[number % len(sizes):] + sizes[:number % len(sizes)]
 
 
 def _arguments():
@@ -45,7 +52,7 @@ def _arguments():
     parser.add_argument("--turns", type=int, default=12_000_000, help="of a point's loop; default: 12000000")
     asked = parser.parse_args()
     if asked.short:
-        asked.rounds, asked.repeats, asked.turns = 1, 2, 1000
+        asked.rounds, asked.repeats, asked.turns = 1, 1, 1000
     return asked
 
 
