@@ -1,19 +1,22 @@
 """How much sooner two and three machines of a fleet measure the same as one.
 
-    .venv/bin/python benchmarks/fleet_speed.py [--rounds 6] [--repeats 6] [--turns 12000000] [--short] [--json FILE]
+    .venv/bin/python benchmarks/fleet_speed.py [--rounds 6] [--repeats 6] [--turns 12000000] [--short]
+        [--json data/benchmarks/measured/fleet.json]
 
 Repeats of a tiny study, of two blocks and four points each, in labs of one host, which a loop of so many turns
 keeps busy in each point: the time of `labbook run --fleet`, from its start to the page, on one machine, on two and
-on three, and of `labbook run` without a fleet. The machines are namespaces of this one with an sshd, a user and
-labs of their own, as those of tests/lab/test_fleet.py, so together they are no faster than its cores. Root, or sudo.
+on three, and of `labbook run` without a fleet, in turns. The machines are namespaces of this one with an sshd, a
+user and labs of their own, as those of tests/lab/test_fleet.py, so together they are no faster than its cores. The
+book's page "Many machines" has the file that --json names here. Some 13 minutes. Root, or sudo.
 """
 
+import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 import shared
-from rounds import Rounds, timed
+from rounds import this_machine, timed
 
 from labbook.errors import LabError
 
@@ -23,27 +26,33 @@ from fleet_machines import BOOK, Driver, install, lent, write_book, write_fleet 
 from foreign import foreign_hosts  # noqa: E402
 
 NAMES = ("m1", "m2", "m3")
-ROWS = {"two": (2, 1), "three": (3, 1), "alone": (1, 0)}    # of how many machines, beside how many; 0: no fleet
+SIZES = (1, 2, 3, 0)        # numbers of machines; 0: no fleet
 
 
 def main():
     asked = _arguments()
     shared.check(packages=("sudo",))
-    rounds = Rounds("fleet_speed", asked, repeats=asked.repeats, turns=asked.turns)
-    names = NAMES[:2 if asked.short else 3]
-    with tempfile.TemporaryDirectory() as folder, foreign_hosts(names, lent=lent()) as place:
-        fleet, rows = Fleet(place, Path(folder), asked), dict(list(ROWS.items())[:1 if asked.short else None])
-        sizes = list(dict.fromkeys(size for both in rows.values() for size in both))
-        for number in rounds.left(list(rows)[-1]):
-            seconds = {size: fleet.run(size) for size in turned(sizes, number)}
-            for row, (ours, other) in rows.items():
-                rounds.add(row, seconds[ours], seconds[other])
-        rounds.show(*rows)
+    sizes = (1, 2) if asked.short else SIZES
+    seconds = {size: [] for size in sizes}
+    with tempfile.TemporaryDirectory() as folder, foreign_hosts(NAMES[:max(sizes)], lent=lent()) as place:
+        fleet = Fleet(place, Path(folder), asked)
+        for number in range(asked.rounds):
+            for size in turned(sizes, number):
+                seconds[size].append(round(fleet.run(size), 2))
+            shared.write(asked.json, repeats=asked.repeats, turns=asked.turns, seconds=seconds, on=this_machine())
+    show(seconds)
 
 
-def turned(sizes: list, number: int) -> list:
+def turned(sizes: tuple, number: int) -> tuple:
     """Another one first in each round."""
     return sizes[number % len(sizes):] + sizes[:number % len(sizes)]
+
+
+def show(seconds: dict) -> None:
+    """Print the medians, and how many times as fast as one machine of a fleet (range of the rounds)."""
+    print(f"{'machines':>10}{'seconds':>10}   times as fast as one")
+    for size, found in seconds.items():
+        print(f"{size or 'no fleet':>10}{statistics.median(found):>10.1f}   {shared.ratio(seconds[1], found)}")
 
 
 def _arguments():

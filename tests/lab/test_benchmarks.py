@@ -45,7 +45,7 @@ PROMISED = {
     "cluster_up": [HEAD, rf"Galera nodes in sync / state transfer \(SST\){SIDES}", rf"3 nodes and Keystone, copied: {TIME}"],
     "error_rates": [r"wrong of 20 runs at any look up to 6 repeats; stated: 5%, by chance [0-9.]+%",
                     *_rates("rule", RULED), *_rates("limited", LIMITED)],
-    "fleet_speed": [HEAD, f"two machines / one machine{SIDES}"],
+    "fleet_speed": [" +machines +seconds   times as fast as one", rf" +1 +{NUMBER}   {RATIO}", rf" +2 +{NUMBER}   {RATIO}"],
     "lab_up": [HEAD, f"9 hosts up and down / Mininet{SIDES}"],
     "link_error": [HEAD, *(f"{what} / asked{SIDES}" for what in (
         "round trip of 1 ms", "round trip of 10 ms", "round trip of 100 ms", "10 Mbit/s", "100 Mbit/s")),

@@ -38,7 +38,8 @@ def boot(tested, point) -> Load:
         cloud.require_answers(servers)
     moments, tested.servers = [one.moments for one in servers], servers
     cloud.terminate(servers)
-    return Load(boot_rows(moments, [one.fault for one in servers]), boot_metrics(moments, point.at_once, answers=point.until == "ssh"))
+    return Load(boot_rows(moments, [one.fault for one in servers]),
+                boot_metrics(moments, point.at_once, answers=point.until == "ssh"))
 
 
 def boot_rows(moments: list[dict], faults=()) -> pd.DataFrame:

@@ -1,8 +1,10 @@
-"""How long the full profiles take by the number of machines, on the book's page "Many machines": from
-data/benchmarks/simulated/fleet.json, which benchmarks/fleet_simulated.py writes."""
+"""How long studies take by the number of machines, on the book's page "Many machines": the full profiles from
+data/benchmarks/simulated/fleet.json, which benchmarks/fleet_simulated.py writes, and a tiny study from
+data/benchmarks/measured/fleet.json, which benchmarks/fleet_speed.py does."""
 
 import html
 import json
+import statistics
 
 from labbook import paths
 from labbook.pipeline.book.board import raw
@@ -10,6 +12,24 @@ from labbook.pipeline.fleet.simulated import Simulated
 
 HEADS = ("machines", "time", "speed-up", "in use", "own")      # short: the table has to fit a phone
 LIMIT = 0.8     # from here on machines wait for more than a fifth of their time
+
+
+def measured() -> str:
+    """Markdown: a table of the tiny study's time by the number of machines."""
+    file = paths.checkout() / "data" / "benchmarks" / "measured" / "fleet.json"
+    if not file.is_file():
+        return "*Nothing was measured yet.*\n"
+    found = json.loads(file.read_text())
+    seconds = {int(size): rounds for size, rounds in found["seconds"].items()}
+    rows = []
+    for size, rounds in seconds.items():
+        faster = [one / other for one, other in zip(seconds[1], rounds)]
+        spread = "" if size == 1 else f" ({min(faster):.2f} to {max(faster):.2f})"
+        rows.append((str(size or "no fleet"), f"{statistics.median(rounds):.0f} s",
+                     f"{statistics.median(faster):.2f}{spread}"))
+    return raw(_rows(("machines", "time", "speed-up"), rows)) + (
+        f"\nMedians of {len(seconds[1])} rounds of {found['repeats']} repeats on {found['on']}; the speed-up is over "
+        "one machine of a fleet, with its range.\n")
 
 
 def read() -> dict[int, Simulated]:
@@ -32,8 +52,12 @@ def _table(found) -> str:
     one = found[min(found)].seconds
     rows = [(str(size), _hours(each.seconds), f"{one / each.seconds:.1f}", f"{each.used(size):.0%}",
              f"{each.own_s / each.busy_s:.0%}") for size, each in found.items()]
+    return _rows(HEADS, rows)
+
+
+def _rows(heads, rows) -> str:
     lines = [f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
-             for tag, row in [("th", HEADS), *(("td", row) for row in rows)]]
+             for tag, row in [("th", heads), *(("td", row) for row in rows)]]
     return f'<table class="table labbook-fleet"><thead>{lines[0]}</thead><tbody>{"".join(lines[1:])}</tbody></table>'
 
 

@@ -25,5 +25,17 @@ def test_the_table_has_a_row_a_size_and_the_figure_its_values(simulated):
     assert "the longest repeat takes 2.0 h" in page and "Beyond 1 machine," in page
 
 
+def test_what_was_measured_is_a_row_a_size(book):
+    folder = paths.checkout() / "data/benchmarks/measured"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "fleet.json").write_text(json.dumps({
+        "repeats": 6, "on": "a machine", "seconds": {"1": [40, 60, 44], "2": [20, 40, 22], "0": [10, 15, 11]}}))
+    page = fleet_sizes.measured()
+    assert "<td>1</td><td>44 s</td><td>1.00</td>" in page
+    assert "<td>2</td><td>22 s</td><td>2.00 (1.50 to 2.00)</td>" in page
+    assert "<td>no fleet</td><td>11 s</td><td>4.00 (4.00 to 4.00)</td>" in page
+    assert "3 rounds of 6 repeats on a machine" in page
+
+
 def test_a_checkout_in_which_nothing_was_simulated_says_so(book):
-    assert "Nothing was simulated" in fleet_sizes.page()
+    assert "Nothing was simulated" in fleet_sizes.page() and "Nothing was measured" in fleet_sizes.measured()
