@@ -116,14 +116,28 @@ def freeze(lab: str, groups: dict[str, list[str]], frozen: bool) -> dict:
     for name, place in places.items():
         if str(place) not in groups[name] or not freezer.works(place):
             raise ValueError(f"{name} came up without a freezer")
+    if not frozen:
+        _thaw(places.values())
+        return {}
     try:
         for place in places.values():
-            (freezer.freeze if frozen else freezer.thaw)(place)
+            freezer.freeze(place)
     except BaseException:
-        for place in places.values() if frozen else ():
-            freezer.thaw(place)
+        _thaw(places.values())
         raise
     return {}
+
+
+def _thaw(places) -> None:
+    """All of them; then the OSError of one that failed."""
+    problem = None
+    for place in places:
+        try:
+            freezer.thaw(place)
+        except OSError as error:
+            problem = error
+    if problem:
+        raise problem
 
 
 def undo_limits(folders: list[str], controllers: list[str], root: str = str(cgroups.ROOT)) -> dict:

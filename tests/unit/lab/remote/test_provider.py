@@ -172,6 +172,20 @@ def test_hosts_of_one_call_freeze_or_all_go_on(tmp_path, monkeypatch, without, s
     assert not frozen
 
 
+def test_one_that_does_not_thaw_keeps_no_other_frozen(tmp_path, monkeypatch):
+    def thaw(place):
+        if place.name == "h1":
+            raise OSError("h1: no such device")
+        thawed.append(place.name)
+
+    thawed = []
+    for name, own in {"folder": lambda lab, name: tmp_path / name, "works": lambda place: True, "thaw": thaw}.items():
+        monkeypatch.setattr(root.freezer, name, own)
+    with pytest.raises(OSError, match="h1"):
+        root.freeze("l1", {name: [str(tmp_path / name)] for name in ("h1", "h2")}, False)
+    assert thawed == ["h2"]
+
+
 class Breaking:
     def __init__(self, times):
         self.times, self.dropped = times, 0
