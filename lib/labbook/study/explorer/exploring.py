@@ -155,17 +155,17 @@ class Explorer:
     def _draw(self):
         if self._busy:
             return
-        from IPython.display import clear_output, display
-
         rows, metric = self.rows(), self.metric.value
         x, hue = (None if one.value == NONE else one.value for one in (self.x, self.hue))
-        with self.shown:
-            clear_output(wait=True)
+        # Not `with self.shown:`, whose messages nbclient answers on the socket on which it waits for the end of the
+        # cell; where that end comes at the same moment, it is not seen, and papermill waits for ever.
+        with self.shown.hold_sync():
+            self.shown.outputs = ()
             if chart is not None and x is not None and metric != NONE:
-                display(chart(rows, x, hue if hue != x else None, metric))
+                self.shown.append_display_data(chart(rows, x, hue if hue != x else None, metric))
             columns = [*self.chosen.varies, "repeat", *([metric] if metric in rows else [])]
-            display(rows[columns].reset_index(drop=True))
-            print(self._raw(rows))
+            self.shown.append_display_data(rows[columns].reset_index(drop=True))
+            self.shown.append_stdout(self._raw(rows))
 
     def _raw(self, rows) -> str:
         """How the raw rows of the first point are read."""

@@ -74,12 +74,19 @@ def test_the_line_below_reads_the_raw_rows(explorer, study):
 
 
 def test_a_figure_and_rows_are_shown(explorer, monkeypatch):
-    shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    shown, show = [], type(explorer.shown).append_display_data
+    monkeypatch.setattr(type(explorer.shown), "append_display_data", lambda self, one: shown.append(one) or show(self, one))
     explorer.metric.value = "rate_per_s"
     picture, rows = shown
     assert "value of rate_per_s over clients" in repr(picture)
     assert list(rows) == ["system", "clients", "sync", "repeat", "rate_per_s"]
+    assert [one["output_type"] for one in explorer.shown.outputs] == ["display_data", "display_data", "stream"]
+
+
+def test_no_output_of_the_cell_is_captured_while_a_figure_is_drawn(explorer, monkeypatch):
+    """An answer of nbclient's to what is captured may hide the end of the cell from it."""
+    monkeypatch.setattr(type(explorer.shown), "__enter__", lambda self: pytest.fail("captured"))
+    explorer.metric.value = "rate_per_s"
 
 
 def test_figures_draws_for_it():
