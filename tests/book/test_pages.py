@@ -1,11 +1,13 @@
 """The built book in a real browser, from the disk: on a desk, on a phone, with a keyboard."""
 
 import json
+import re
 from urllib.parse import quote
 
 import pytest
 from browser import DESK, PHONE, size, visit
 from links import broken, foreign
+from nbconvert.exporters import HTMLExporter
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -46,6 +48,17 @@ def test_a_studys_first_screen_has_a_verdict(driver, book):
         visit(driver, page.as_uri())
         top = driver.find_element(By.CSS_SELECTOR, ".labbook-answer .verdict").rect
         assert top["y"] + top["height"] < DESK[1], page.name
+
+
+def test_a_notebook_that_is_downloaded_needs_neither_myst_nor_a_style_sheet(driver, book, tmp_path):
+    files = sorted(book.glob("_downloads/*/*.ipynb"))
+    assert len(files) == len(list((book / "notebooks").glob("*.html")))
+    for file in files:
+        assert not re.search(r"\{(glue|doc|cite)|<svg", file.read_text()), file.name
+    page = tmp_path / "plain.html"
+    page.write_text(HTMLExporter(template_name="basic").from_filename(str(files[0]))[0])
+    seen = visit(driver, page.as_uri())
+    assert len(seen.pictures) > 4 and all(one["loaded"] and one["alt"] for one in seen.pictures)
 
 
 def test_every_link_leads_somewhere(pages, book):

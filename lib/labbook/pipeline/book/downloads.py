@@ -8,9 +8,11 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.checks import load_yaml
+from labbook.pipeline.book.portable import portable
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.running.status import machine_words
+from labbook.pipeline.sources import notebooks
 from labbook.pipeline.sources.parameters import chosen, declared, flat
 
 FOLDER = "_files"
@@ -42,7 +44,8 @@ def remembered(name: str, note: dict, staged: Path, make) -> dict[str, bytes]:
 
 
 def _made(study: str, note: dict) -> dict[str, bytes]:
-    made = {f"{study}.ipynb": pages.page(study).read_bytes()}
+    page = portable(notebooks.read(pages.page(study)))
+    made = {f"{study}.ipynb": json.dumps(page, ensure_ascii=False, indent=1).encode()}
     for experiment, frame in _summaries(study, note).items():
         made[f"{experiment}.csv"] = frame.to_csv(index=False).encode()
         made[f"{experiment}.parquet"] = _parquet(frame)
@@ -83,7 +86,7 @@ def ending(study: str, note: dict, made: dict, points: str = "") -> str:
     parts = ["## Data and command"]
     if made:
         links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
-        parts.append("Summaries with a row for each measured point, and this page as an executed notebook:\n\n"
+        parts.append("Summaries with a row for each measured point, and this page as an executed notebook, for JupyterLab, an editor or GitHub:\n\n"
                      + "\n".join(f"- {link}" for link in links))
     parts.append(points)
     parts.append(f"```bash\n{command(study, note)}\n```")

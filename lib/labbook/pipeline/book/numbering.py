@@ -10,9 +10,9 @@ the name by which it is glued. On the page that is a link to the first figure or
 import re
 from itertools import count
 
+from labbook.pipeline.book import glued
 from labbook.pipeline.sources import notebooks
 
-_GLUED_BLOCK = re.compile(r"^`{3,}\{glue(?::[a-z]+)?\} *(\S+)$", re.MULTILINE)
 _FIGURE = re.compile(r'<figure class="labbook-figure">.*?</figure>', re.DOTALL)
 _LINK = re.compile(r"\[(?P<words>[^\]]*)\]\(#(?P<name>[\w-]+)\)")
 _TABLE = re.compile(r'(?:<summary>Table of (?P<rows>\d+) rows: [^<]*</summary>)?<div class="labbook-scroll"[^>]*aria-label="(?P<label>[^"]*)">'
@@ -49,8 +49,7 @@ class Numbers:
 
     def _number(self, data: dict) -> None:
         if "text/html" in data:
-            text = data["text/html"]
-            text = "".join(text) if isinstance(text, list) else text
+            text = notebooks.joined(data["text/html"])
             data["text/html"] = _TABLE.sub(self._table, _FIGURE.sub(self._figure, text))
 
     def _figure(self, found) -> str:
@@ -77,20 +76,16 @@ class Numbers:
 
 def number(cells: list[dict]) -> None:
     """Number the figures and tables of a page's cells, in place, and what their text refers to."""
-    numbers, glued = Numbers(cell.get("id") for cell in cells if cell["cell_type"] == "code"), {}
-    for cell in cells:
-        for output in cell.get("outputs", []):
-            name = output.get("metadata", {}).get("scrapbook", {}).get("name")
-            if name:
-                glued[name] = output, cell.get("id", name)
+    numbers, waiting = Numbers(cell.get("id") for cell in cells if cell["cell_type"] == "code"), glued.outputs(cells)
     for cell in cells:
         if cell["cell_type"] == "markdown":
-            for name in _GLUED_BLOCK.findall(notebooks.source(cell)):
-                if name in glued:
-                    numbers.number(*glued.pop(name), name)
+            for name in glued.blocks(notebooks.source(cell)):
+                if name in waiting:
+                    output, made_in = waiting.pop(name)
+                    numbers.number(output, made_in.get("id", name), name)
         elif "remove-cell" not in notebooks.tags(cell):
             for output in cell.get("outputs", []):
-                if "scrapbook" not in output.get("metadata", {}):
+                if not glued.is_record(output):
                     numbers.number(output, cell.get("id", ""))
     for cell in cells:
         if cell["cell_type"] == "markdown":

@@ -5,7 +5,7 @@ import copy
 import re
 
 from labbook.errors import in_words
-from labbook.pipeline.book import numbering
+from labbook.pipeline.book import glued, numbering
 from labbook.pipeline.executing import pages
 from labbook.pipeline.sources import notebooks
 
@@ -20,45 +20,45 @@ _ABOUT_THE_METHOD = re.compile(r"^## (The experiments|(Its|The paper's) set-up a
 FOLDED = '```{raw} html\n<div class="lb-fold" hidden></div>\n```'
 _HEADING = re.compile(r"^#\s+.+$", re.MULTILINE)
 _FIRST_PARAGRAPH = re.compile(r"^#\s+.+\n+(?:[^\n#].*\n?)+", re.MULTILINE)
-_GLUED = re.compile(r"\{glue(?::[a-z]+)?\}`([^`<]*<)?([^`>:]+)(?::[^`>]*)?>?`")
-_GLUED_BLOCK = re.compile(r"^(`{3,})\{glue(?::[a-z]+)?\} *(\S+)\n(?:.*\n)*?\1 *$", re.MULTILINE)
+NOT_MEASURED = "*not measured*"
 
 
 def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "", answer: str = "") -> dict:
     """A notebook as the book shows it; `note`: of its last run (see pages.note), {} if it never ran;
     `opening`: a line below its heading; `answer`: below its first paragraph, which names the paper."""
-    notebook = copy.deepcopy(notebook)
-    cells = [c for c in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(c)]
-    glued = glued_names(notebook)
+    notebook = cleaned(notebook, note.get("state") == pages.OK)
+    cells = notebook["cells"]
+    made = glued.outputs(cells)
+
+    def keep(name, itself):
+        return itself if name in made else NOT_MEASURED
+
     for cell in cells:
         if cell["cell_type"] == "code":
             _fold(cell)
-            if note.get("state") == pages.OK:
-                cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
         elif cell["cell_type"] == "markdown":
-            source = notebooks.source(cell)
-            for pattern in (_GLUED, _GLUED_BLOCK):
-                source = pattern.sub(
-                    lambda m: m[0] if m[2].strip() in glued else "*not measured*", source)
-            cell["source"] = _marked(source)
+            cell["source"] = _marked(glued.replaced(notebooks.source(cell), keep, keep))
     numbering.number(cells)
     _insert(cells, answer, after=_FIRST_PARAGRAPH)
     _insert(cells, "\n\n".join(filter(None, (_state(note), opening))), after=_HEADING)
     if ending:
         cells.append({"cell_type": "markdown", "metadata": {}, "source": _marked(ending), "id": "ending"})
-    notebook["cells"] = cells
+    return notebook
+
+
+def cleaned(notebook: dict, succeeded: bool) -> dict:
+    """A copy without papermill's cells, times and paths, and without the messages of a run that succeeded."""
+    notebook = copy.deepcopy(notebook)
+    notebook["cells"] = [cell for cell in notebook["cells"] if _OF_PAPERMILL not in notebooks.tags(cell)]
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("papermill", None)
+        if succeeded and "outputs" in cell:
+            cell["outputs"] = [one for one in cell["outputs"] if one.get("name") != "stderr"]
     for clutter in ("papermill", "widgets"):
         notebook["metadata"].pop(clutter, None)
     notebook["metadata"].setdefault(
         "kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
     return notebook
-
-
-def glued_names(notebook: dict) -> set[str]:
-    """Names of the values that a notebook's outputs glue into the text."""
-    outputs = (o for c in notebook["cells"] for o in c.get("outputs", []))
-    return {o["metadata"]["scrapbook"]["name"] for o in outputs
-            if "scrapbook" in o.get("metadata", {})}
 
 
 def _marked(source: str) -> str:
@@ -70,7 +70,6 @@ def _fold(cell):
     """Fold parameters and code that is long or has an output, and leave out code that only calls for one;
     leave a cell alone that has a tag of its own for this."""
     tags = notebooks.tags(cell)
-    cell["metadata"].pop("papermill", None)
     lines = notebooks.source(cell).strip().count("\n") + 1
     if _PARAMETERS & set(tags):
         cell["metadata"]["tags"] = ["hide-input"]

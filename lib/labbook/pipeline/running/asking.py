@@ -250,7 +250,7 @@ def _open_briefly(board) -> list[str]:
     soon = [one["id"] for one in board["open"] if not one["late"]]
     closed = [one["id"] for one in board["closed"]]
     return [f"{words}: {', '.join(names)}" for words, names in (
-        ("open", soon), ("open, and would take longer than the time given", late), ("left out", closed)) if names]
+        ("open", soon), ("open, and would take longer than the time limit", late), ("left out", closed)) if names]
 
 
 def next_round(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
@@ -347,6 +347,6 @@ def open_lines(board: dict) -> list[str]:
     for one in board["open"]:
         needed = f"needs about {one['needed']} repeats" if one["needed"] else (
             "not judged yet" if not one["repeats"] else "may need more than the last look")
-        late = ", longer than the time given" if one["late"] else ""
+        late = ", longer than the time limit" if one["late"] else ""
         lines.append(f"open: {one['id']}, {one['repeats']} repeats, {needed}, about {duration(one['seconds'])}{late}")
     return lines + [f"left out: {one['id']}, {one['why']}" for one in board["closed"]]

@@ -69,6 +69,11 @@ def no_study(name: str, known) -> InputError:
     return InputError(f"no study {name!r}{did_you_mean(name, known)}", allowed=known)
 
 
+def joined(text) -> str:
+    """A text of a notebook's file, which is one string or a list of lines."""
+    return text if isinstance(text, str) else "".join(text)
+
+
 def title(notebook: dict) -> str | None:
     """The first heading of a notebook, as the book's contents show it."""
     for cell in notebook["cells"]:

@@ -7,6 +7,7 @@ import pytest
 from labbook.errors import InputError
 from labbook.lab.disk import models
 from labbook.pipeline.book import board, page_dress, stage
+from labbook.pipeline.book.portable import portable
 from labbook.pipeline.executing import pages
 
 NOTE = {"study": "cms", "state": "ok", "key": {}, "profile": "quick", "parameters": {"repeats": 3},
@@ -99,7 +100,8 @@ def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     ending = cells(page)[-1]["source"]
     assert "labbook run cms -p repeats '3'" in ending and "Some CPU" in ending
     assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
-    assert (stage.stage() / "_files/cms/cms.ipynb").read_bytes() == pages.page("cms").read_bytes()
+    downloaded = json.loads((stage.stage() / "_files/cms/cms.ipynb").read_text())
+    assert downloaded == portable(json.loads(pages.page("cms").read_text()))
 
 
 @pytest.mark.parametrize("lines, printed, own, tags", [

@@ -40,7 +40,7 @@ def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, cap
         assert run.run([], run.Asked(which="all", until=time.time() + 3600)) == 3
     late = pages.note("asked")["board"]["open"]
     assert [one["id"] for one in late if one["late"]] == ["clear", "noisy", "other"]
-    assert asked_book.measured(asked) == [] and "longer than the time given" in capsys.readouterr().err
+    assert asked_book.measured(asked) == [] and "longer than the time limit" in capsys.readouterr().err
     executed = []
     monkeypatch.setattr(asking, "variables", lambda *given, real=asking.variables: executed.append(real(*given)) or
                         executed[-1])
@@ -161,7 +161,7 @@ def test_progress_is_the_board(book, capsys):
     assert asking.lines(row["board"]) == [
         "1 of 3 headline claims decided", "now: speed, up to 12 repeats, for noisy",
         "open: noisy, 6 repeats, needs about 12 repeats, about 1 min 30 s",
-        "open: wide, 9 repeats, may need more than the last look, about 15 min, longer than the time given"]
+        "open: wide, 9 repeats, may need more than the last look, about 15 min, longer than the time limit"]
 
 
 def test_the_number_of_points_is_right_from_the_start(book, monkeypatch):
