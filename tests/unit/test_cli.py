@@ -151,7 +151,7 @@ def test_status_shows_the_state_of_an_ask_on_demand(book, capsys):
     assert "1/2 decided" in (told := capsys.readouterr().out) and "open: b" not in told
     assert cli.main(["status", "-v"]) == 0
     assert ("cms: 1 of 2 claims decided\n  open: b, 6 repeats, needs about 12 repeats, about 4 min, longer than the time "
-            "given" in capsys.readouterr().out)
+            "limit" in capsys.readouterr().out)
 
 
 def test_claims_for_people_and_programs(book, capsys):

@@ -345,8 +345,15 @@ def open_lines(board: dict) -> list[str]:
     """A line for each claim that is not decided: how many repeats it has, and when it would be."""
     lines = []
     for one in board["open"]:
-        needed = f"needs about {one['needed']} repeats" if one["needed"] else (
-            "not judged yet" if not one["repeats"] else "may need more than the last look")
         late = ", longer than the time limit" if one["late"] else ""
-        lines.append(f"open: {one['id']}, {one['repeats']} repeats, {needed}, about {duration(one['seconds'])}{late}")
+        lines.append(f"open: {one['id']}, {one['repeats']} repeats, {_expected_in_words(one)}, about {duration(one['seconds'])}{late}")
     return lines + [f"left out: {one['id']}, {one['why']}" for one in board["closed"]]
+
+
+def _expected_in_words(one) -> str:
+    """What is expected of an open claim at the end of its seconds. Before its first look, that is the look."""
+    if not one["repeats"]:
+        return "not judged yet"
+    if one["repeats"] < LOOKS[0]:
+        return f"judged after {LOOKS[0]}"
+    return f"needs about {one['needed']} repeats" if one["needed"] else "may need more than the last look"

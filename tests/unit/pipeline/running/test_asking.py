@@ -164,6 +164,14 @@ def test_progress_is_the_board(book, capsys):
         "open: wide, 9 repeats, may need more than the last look, about 15 min, longer than the time limit"]
 
 
+@pytest.mark.parametrize("repeats, needed, words", [
+    (0, None, "not judged yet"), (3, 60, "judged after 6"), (3, None, "judged after 6"),
+    (6, 12, "needs about 12 repeats"), (9, None, "may need more than the last look")])
+def test_what_is_said_of_an_open_claim_is_what_its_time_is_for(repeats, needed, words):
+    one = {"id": "noisy", "repeats": repeats, "needed": needed, "seconds": 90, "late": False}
+    assert asking.open_lines({"open": [one], "closed": []}) == [f"open: noisy, {repeats} repeats, {words}, about 1 min 30 s"]
+
+
 def test_the_number_of_points_is_right_from_the_start(book, monkeypatch):
     asked_book.write(book)
     seen = set()
