@@ -13,6 +13,7 @@ import pandas as pd
 
 from labbook.lab import LabDescription
 from labbook.lab.link.shaping import Shape
+from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
@@ -98,8 +99,7 @@ def reset(attempt, *clouds) -> float:
     """
     link = attempt.lab.link(*SITES)
     link.shape()
-    for cloud in clouds:
-        cloud.reset()
+    in_parallel(clouds, lambda cloud: cloud.reset())
     link.shape(**chosen(attempt.point, WAN))
     return attempt.check_links()[0]["measured_rtt_ms"]
 

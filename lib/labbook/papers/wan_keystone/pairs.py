@@ -15,6 +15,7 @@ from labbook.papers.wan_keystone.experiments import (
     warm_cloud,
 )
 from labbook.study.paired import Slice
+from labbook.systems.cluster import in_parallel
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
 
@@ -39,7 +40,7 @@ def measure_pairs(study, experiment, ceiling) -> None:
                 loads |= dict(zip(clouds, keystone_users_side_by_side(
                     Crew.of(attempt.lab), list(clouds.values()), scenario=point.scenario,
                     concurrency=point.concurrency, seconds=point.calling_s)))
-                facts |= {arm: cloud.facts() for arm, cloud in clouds.items()}
+                facts |= dict(zip(clouds, in_parallel(clouds.values(), lambda cloud: cloud.facts())))
             for arm, load in loads.items():
                 slices += in_slices(load.rows, arm, point.slice_s)
             busy = sum(load.metrics["clients_cpu_share"] for load in loads.values())    # of one core
