@@ -126,6 +126,7 @@ def fingerprint(study: str, library: Path = LIBRARY) -> Fingerprint:
     lab = _lab_description(study)
     found = reached(study, library)
     needs = lab.pop("needs", None) or {}
+    lab.pop("quick", None)      # which claims are asked and for how long: no number depends on it
     digests = found.digests()
     contents = sorted({digests[key] for key in found.definitions})
     systems = {name: digests.get(key) for name, key in found.systems.items()}

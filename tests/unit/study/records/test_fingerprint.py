@@ -141,6 +141,7 @@ def test_what_a_measurement_runs_through_counts(library, name, change):
     ("papers/other/experiments.py", append("X = 2\n")),
     ("papers/other/protocols/wire.py", append("X = 2\n")),
     ("../data/papers/demo/lab.yml", append("# a comment\nneeds: {minutes: {quick: 5}}\n")),
+    ("../data/papers/demo/lab.yml", append("quick: {claims: headline, seconds: 60}\n")),
     ("../notebooks/demo.ipynb", replace("matplotlib", "config")),
     ("../notebooks/demo.ipynb", replace("repeats = 3", "repeats = 6")),
     ("../notebooks/demo.ipynb", replace("x=[1, 2]", "x=[1, 2, 3]")),
