@@ -4,13 +4,15 @@ import json
 import statistics
 
 from labbook.claims.looks import LOOKS
+from labbook.study.records.record import parameters
 
 MOST_REPEATS = LOOKS[-1]
 
 
 def of_repeats(study, experiment) -> dict:
     """{setups (a number a place), done (repeats recorded, a place), declared, setup_s, point_s (a place; None
-    without any earlier duration)} of an experiment's places, the points of one repeat."""
+    without any earlier duration), guessed (whether both are those of points with other parameters)} of an
+    experiment's places, the points of one repeat."""
     places, index = experiment.places(), _index(experiment)
     recorded, done = [[] for _ in places], [0] * len(places)
     records, lacking = study.records(experiment.name), set()
@@ -26,10 +28,11 @@ def of_repeats(study, experiment) -> dict:
             lacking.add(place)
         else:
             done[place] += 1
-    setup_s, point_s = _durations(study, experiment, recorded, index)
+    setup_s, point_s, guessed = _durations(study, experiment, recorded, index)
     settings = [json.dumps(point.setup) for point in places]
     return {"setups": [settings.index(one) for one in settings], "done": done,
-            "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s}
+            "declared": len(experiment.declared()), "setup_s": setup_s, "point_s": point_s,
+            "guessed": guessed}
 
 
 def _index(experiment) -> dict:
@@ -47,7 +50,7 @@ def of_points(study, experiment, points: list, metas) -> float | None:
         place = index.get(json.dumps(point.params))
         if place is not None and (meta := metas.get(point.key)):
             recorded[place].append(meta)
-    setup_s, point_s = _durations(study, experiment, recorded, index)
+    setup_s, point_s, _ = _durations(study, experiment, recorded, index)
     if point_s is None:
         return None
     places = [index.get(json.dumps(point.params)) for point in points]
@@ -56,18 +59,39 @@ def of_points(study, experiment, points: list, metas) -> float | None:
         usual if place is None else point_s[place] for place in places)
 
 
-def _durations(study, experiment, recorded, index) -> tuple[float, list | None]:
+def _durations(study, experiment, recorded, index) -> tuple[float, list | None, bool]:
     """`durations` from records of these places, or published ones, or else from the experiment's other records here,
-    such as those of other parameters, or other published ones."""
+    such as those of other parameters, or other published ones; and whether it is these others."""
     known = _published(study, experiment)
     setup_s, point_s = durations(recorded, _by_place(experiment, index, known))
-    if point_s is None:
-        records = study.records(experiment.name)
-        setup_s, usual = durations([[meta for key in records.keys() if (meta := records.meta(key))]])
-        if usual is None:
-            setup_s, usual = durations([list(known.values())])
-        point_s = usual and usual * len(index)
-    return setup_s, point_s
+    if point_s is not None:
+        return setup_s, point_s, False
+    records = study.records(experiment.name)
+    others = [meta | {"params": parameters(meta)} for key in records.keys() if (meta := records.meta(key))]
+    return *_of_the_nearest(experiment, others or list(known.values())), True
+
+
+def _of_the_nearest(experiment, metas: list[dict]) -> tuple[float, list | None]:
+    """`durations` from points of other parameters: a place takes what those take that share most of its own."""
+    firsts, alone = _apart([[meta] for meta in metas])
+    every = [took for one in alone for took in one]
+    if not every:
+        return 0.0, None
+    known = [_as_texts(meta["params"]) for meta in metas]
+
+    def usual(place) -> float:
+        shared = [len(_as_texts(place.params) & one) for one in known]
+        nearest = [took for count, one in zip(shared, alone) if count == max(shared) for took in one]
+        return statistics.median(nearest or every)
+
+    return statistics.fmean(firsts) if firsts else 0.0, [usual(place) for place in experiment.places()]
+
+
+def _as_texts(params: dict) -> set[tuple[str, str]]:
+    """Names and values, equal for equal values of a record and of a table."""
+    plain = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in params.items()}
+    return {(name, json.dumps(float(value) if type(value) in (int, float) else value, default=str))
+            for name, value in plain.items()}
 
 
 def durations(recorded: list[list[dict]], otherwise=()) -> tuple[float, list | None]:
@@ -106,7 +130,7 @@ def _apart(places: list[list[dict]]) -> tuple[list[float], list[list[float]]]:
 
 
 def _published(study, experiment) -> dict:
-    """{(machine, key): {"block", "took_s"}} of the points in published sets.
+    """{(machine, key): {"block", "took_s", "params"}} of the points in published sets.
 
     A point's span in its provenance has the set-up of its block.
     """
@@ -119,8 +143,9 @@ def _published(study, experiment) -> dict:
         if "point" in frame:
             for row in frame.drop_duplicates("point").to_dict("records"):
                 during = json.loads(row["provenance"])["during"]
-                found[machine, row["point"]] = {"block": (machine, row["block"]),
-                                                "took_s": during["ended"] - during["started"]}
+                found[machine, row["point"]] = {
+                    "block": (machine, row["block"]), "took_s": during["ended"] - during["started"],
+                    "params": {name: row[name] for name in experiment.places()[0].params if name in row}}
     return found
 
 
@@ -145,7 +170,7 @@ def left(study, experiment, points: list) -> dict:
     took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
     if not took:
         index = _index(experiment)
-        setup_s, point_s = _durations(study, experiment, [[] for _ in index], index)
+        setup_s, point_s, _ = _durations(study, experiment, [[] for _ in index], index)
         settings = {json.dumps(point.setup) for point in experiment.places()}
         took = [one + setup_s * len(settings) / len(point_s) for one in point_s or ()]
     return {"left": lacking, "declared": len(points), "seconds": statistics.fmean(took) * lacking if took else None}

@@ -51,6 +51,18 @@ def test_published_points_of_other_parameters_tell_what_points_take(make, monkey
     assert (found["setup_s"], found["point_s"]) == (20.0, [10.0] * 4)
 
 
+def test_published_points_of_other_parameters_that_are_most_alike_tell_what_a_point_takes(make, monkeypatch):
+    """Functions that take a second were guessed to take what those of minutes do, and were not asked."""
+    study, speed = make(repeats=3)
+    frame = pd.DataFrame([{**place.params, "system": "another", "point": f"{number}-{repeat}", "block": place.clients,
+                           "provenance": json.dumps({"during": {"started": 0.0, "ended": 90.0 if place.clients == 2 else 2.0}})}
+                          for repeat in range(3) for number, place in enumerate(speed.places())])
+    monkeypatch.setattr(published, "has", lambda study, experiment: True)
+    monkeypatch.setattr(published, "parts", lambda study, experiment: [("here", frame)])
+    found = costs.of_repeats(study, speed)["point_s"]
+    assert {place.clients: took for place, took in zip(speed.places(), found)} == {1: 2.0, 2: 90.0}
+
+
 def test_an_experiment_of_no_repeats_takes_nothing_whatever_is_published(make, monkeypatch):
     """A fleet's plan of a quick profile had failed with a KeyError."""
     frame = pd.DataFrame([{"point": point.key, "block": point.block, "provenance": "{}"} for point in make()[1].points()])

@@ -64,7 +64,7 @@ class Lab:
     def __init__(self, experiments: dict, default_s: float):
         self.done = {name: list(one["done"]) for name, one in experiments.items()}
         self._setups = {name: one["setups"] for name, one in experiments.items()}
-        self._setup_s = {name: one["setup_s"] for name, one in experiments.items()}
+        self._setup_s = _setups(experiments)
         self.known = {name for name, one in experiments.items() if one["point_s"]}
         self._point_s = {name: one["point_s"] or [default_s] * len(one["done"])
                          for name, one in experiments.items()}
@@ -93,6 +93,14 @@ class Lab:
         """Take the places as measured so many times."""
         for place in places:
             self.done[experiment][place] = max(self.done[experiment][place], repeats)
+
+
+def _setups(experiments: dict) -> dict:
+    """{name: seconds of a set-up}. One that is guessed takes no longer than the longest that was seen here: where
+    experiments share what is up, each of theirs takes next to nothing."""
+    seen = [one["setup_s"] for one in experiments.values() if any(one["done"])]
+    return {name: min([one["setup_s"], max(seen)] if seen and one.get("guessed") else [one["setup_s"]])
+            for name, one in experiments.items()}
 
 
 def claims_of(survey: dict) -> list[Claim]:
