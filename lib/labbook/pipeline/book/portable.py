@@ -57,4 +57,5 @@ def _image(found) -> str:
     file = drawn.replace("<svg", f'<svg xmlns="{SVG}"', 1)
     attributes = {"alt": alt[1] if alt else "", **({"width": width[1]} if width else {}),
                   "src": "data:image/svg+xml;base64," + base64.b64encode(file.encode()).decode()}
-    return f"<img {' '.join(f'{name}={chr(34)}{value}{chr(34)}' for name, value in attributes.items())}/>"
+    written = " ".join(f'{name}="{value}"' for name, value in attributes.items())
+    return f"<img {written}/>"

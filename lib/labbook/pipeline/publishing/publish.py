@@ -12,6 +12,8 @@ from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import adding, keeping
 from labbook.pipeline.sources import notebooks, parameters
 
+FROM_A_RUN, BEFORE = "published from the records of a run", "; of what was there before: "
+
 
 def publish(study: str, profile: str = "full", replace=(), tell=lambda line: None, add: bool = False) -> list:
     """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
@@ -104,7 +106,7 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                "experiments": kept | {
                    name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
                    for name, table in chosen.items()}}
-        files += _write(study, machine, run, chosen, kept)
+        files += _write(study, machine, run, chosen, kept, _why(study, machine) if kept or add else FROM_A_RUN)
     return files
 
 
@@ -116,8 +118,8 @@ def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dic
     return (values or {}) | {name: group for name, group in earlier.items() if name in kept}
 
 
-def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
-    """Write one set in place of the one that is there, of which `kept` experiments stay."""
+def _write(study, machine: str, run: dict, tables: dict, kept, why: str) -> list:
+    """Write one set in place of the one that is there, of which `kept` experiments stay. why: see published.stamp."""
     from labbook.study.publication import published, published_verdicts
 
     folder = published.folder(study.name, machine)
@@ -128,8 +130,17 @@ def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
     files += [_table(published.file(study.name, machine, name), table["rows"]) for name, table in tables.items()]
     about = folder / "run.json"
     pages.write_atomically(about, json.dumps(run, indent=1, ensure_ascii=False) + "\n")
-    stamp = published.stamp(study, machine, "published from the records of a run")
+    stamp = published.stamp(study, machine, why)
     return [*files, stamp, about, published_verdicts.write(study.name, machine)]
+
+
+def _why(study, machine: str) -> str:
+    """The reason on the stamp of a set of which points stay: those that were carried over keep theirs."""
+    from labbook.study.publication import published
+
+    earlier = "" if published.changed(study, machine) else published.reason(study.name, machine)
+    own = earlier.removeprefix(FROM_A_RUN).removeprefix(BEFORE)
+    return FROM_A_RUN + (BEFORE + own if own else "")
 
 
 def _tables(study, profile) -> dict:

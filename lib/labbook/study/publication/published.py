@@ -162,6 +162,17 @@ def changed(study, machine: str) -> list[str]:
         raise _damaged(path, error) from error
 
 
+def reason(study: str, machine: str) -> str:
+    """Why a set stands for the code that its stamp names; empty without a stamp."""
+    path = fingerprint_path(study, machine)
+    try:
+        return str(json.loads(path.read_text())["why"])
+    except FileNotFoundError:
+        return ""
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, error) from error
+
+
 def read_run(study: str, machine: str | None = None) -> dict:
     """run.json of a set, by default of the one that the page shows: {"profile", "parameters" (of the
     notebook), "machine" (its kind), "experiments": {name: {"points", "parameters"}}}.

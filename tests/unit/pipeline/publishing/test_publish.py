@@ -189,6 +189,17 @@ def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make
     assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
 
 
+def test_what_was_carried_over_keeps_its_reason_beside_added_repeats_and_not_when_it_is_replaced(full, make):
+    """The stamp of a set with older points had said that all are of a run of today's code."""
+    publish.export(full[0])
+    publish.carry_over("demo", "moved, not changed")
+    for _ in range(2):
+        publish.export(full[0], add=True)
+        assert published.reason("demo", HERE) == "published from the records of a run; of what was there before: moved, not changed"
+    publish.export(full[0])
+    assert published.reason("demo", HERE) == "published from the records of a run"
+
+
 def test_repeats_of_other_code_are_not_added(full, make, monkeypatch):
     publish.export(full[0])
     monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
