@@ -72,7 +72,7 @@ def _durations(study, experiment, recorded, index) -> tuple[float, list | None, 
 
 
 def _of_the_nearest(experiment, metas: list[dict]) -> tuple[float, list | None]:
-    """`durations` from points of other parameters: a place takes what those take that share most of its own."""
+    """`durations` from points of other parameters: a place takes the median of those that share most of its own."""
     firsts, alone = _apart([[meta] for meta in metas])
     every = [took for one in alone for took in one]
     if not every:
@@ -88,7 +88,7 @@ def _of_the_nearest(experiment, metas: list[dict]) -> tuple[float, list | None]:
 
 
 def _as_texts(params: dict) -> set[tuple[str, str]]:
-    """Names and values, equal for equal values of a record and of a table."""
+    """Each parameter as (name, value): equal where a record and a table of published points have the same value."""
     plain = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in params.items()}
     return {(name, json.dumps(float(value) if type(value) in (int, float) else value, default=str))
             for name, value in plain.items()}

@@ -52,7 +52,7 @@ def test_published_points_of_other_parameters_tell_what_points_take(make, monkey
 
 
 def test_published_points_of_other_parameters_that_are_most_alike_tell_what_a_point_takes(make, monkeypatch):
-    """Functions that take a second were guessed to take what those of minutes do, and were not asked."""
+    """Functions that take a second had been guessed to take the median of all, some of which take a minute."""
     study, speed = make(repeats=3)
     frame = pd.DataFrame([{**place.params, "system": "another", "point": f"{number}-{repeat}", "block": place.clients,
                            "provenance": json.dumps({"during": {"started": 0.0, "ended": 90.0 if place.clients == 2 else 2.0}})}

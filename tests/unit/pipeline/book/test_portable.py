@@ -65,7 +65,8 @@ def test_tables_stay_tables():
 
 def test_neither_paths_nor_progress_of_the_run_stay():
     progress = {"output_type": "stream", "name": "stderr", "text": "1 of 2"}
-    assert "papermill" not in json.dumps(page := portable(notebook("", progress)))
+    page = portable(notebook("", progress))
+    assert "papermill" not in json.dumps(page)
     assert page["cells"][1]["outputs"] == []
 
 

@@ -224,7 +224,7 @@ def test_a_claim_that_was_never_judged_is_begun_even_if_its_time_is_too_short():
 
 @pytest.mark.parametrize("seen, guessed, seconds", [(0, True, 606.0), (6, True, 36.0), (6, False, 606.0)])
 def test_a_guessed_set_up_takes_no_longer_than_those_seen_here(seen, guessed, seconds):
-    """A platform that is up is the next experiment's too: its functions had been left out for set-ups of an hour."""
+    """A platform that is up is the next experiment's too."""
     experiments = {"seen": {"setups": [0], "done": [seen], "setup_s": 5.0, "point_s": [1.0]},
                    "new": {"setups": [0], "done": [0], "setup_s": 100.0, "point_s": [1.0], "guessed": guessed}}
     assert planner.Lab(experiments, 5.0).seconds("new", [0], 6) == seconds
