@@ -4,17 +4,19 @@ put into the history is."""
 import time
 
 import pytest
+from cassandra import Unavailable
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra.ring import Ring
+from labbook.systems.cluster import poll
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.histories.calls import OK, READ, WRITE, metrics
 from labbook.workloads.keyvalue.registers import begin_registers, last_reads
 
 NODES = [f"node{i}" for i in range(3)]
 KEYS = 2
-CLIENTS = dict(keys=KEYS, readers=3, calls_per_s=40, call_seconds=3, seconds_at_most=180, seed=1)
+CLIENTS = dict(keys=KEYS, readers=3, calls_per_s=40, call_seconds=2, seconds_at_most=180, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +41,24 @@ def of(history, op, **which):
             and all(getattr(call, name) == value for name, value in which.items())]
 
 
+def await_noticed(ring):
+    """Return when the first node no longer sees the last one, which was killed. Until then, a read may
+    wait for it in vain."""
+    def sees():
+        try:
+            return ring.nodes[-1].address in ring.front.admin.members()
+        except Unavailable:
+            return False
+    poll(ring.front.host, sees, lambda seen: not seen, "Cassandra to notice a death", 120)
+
+
 def test_at_quorum_nothing_is_lost_nor_stale_through_the_death_of_a_node(lab, ring):
     stream = begin_registers(Crew.of(lab), ring, write_level="QUORUM", read_level="QUORUM", **CLIENTS)
     time.sleep(2)
     killed = stream.since_start()
     ring.nodes[-1].process.kill()
-    time.sleep(3)   # of calls with a node dead
+    await_noticed(ring)
+    time.sleep(2 * CLIENTS["call_seconds"])   # calls that waited for the dead node end, and others follow
     back = stream.since_start()
     ring.nodes[-1].start()
     ring.await_formed()
