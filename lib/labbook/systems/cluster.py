@@ -1,6 +1,6 @@
 """Systems made of several servers: the base of all clusters, and equal servers as one target."""
 
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
@@ -199,6 +199,19 @@ def in_parallel(nodes, job, at_failure=None) -> list:
                     at_failure()
             raise
         return [one.result() for one in jobs]
+
+
+def start_together(starts, prepare) -> list:
+    """Call all `starts` at once, and `prepare(number, started)` for the result of each, one at a time: those
+    that have started first are prepared while others still start. The results of `prepare`, by number. The first
+    error is raised once no start is under way."""
+    prepared = {}
+    with ThreadPoolExecutor(len(starts) or 1) as pool:
+        numbers = {pool.submit(start): number for number, start in enumerate(starts)}
+        for started in as_completed(numbers):
+            number = numbers[started]
+            prepared[number] = prepare(number, started.result())
+    return [prepared[number] for number in range(len(starts))]
 
 
 def merged(facts: list[dict]) -> dict:

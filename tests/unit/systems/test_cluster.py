@@ -2,6 +2,7 @@
 
 import threading
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -9,7 +10,7 @@ from labbook import systems
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.host.host import Host
 from labbook.systems.base import Needs, System
-from labbook.systems.cluster import Cluster, Fleet, in_parallel, merged, poll
+from labbook.systems.cluster import Cluster, Fleet, in_parallel, merged, poll, start_together
 from labbook.targets import Server, Servers
 
 
@@ -142,6 +143,27 @@ def test_one_job_that_fails_ends_what_the_others_wait_for():
     with pytest.raises(LabError, match="no java here"):
         in_parallel(["slow", "broken"], start, at_failure=ended.set)
     assert in_parallel([3, 1, 2], lambda n: n * n) == [9, 1, 4] and in_parallel([], None) == []
+
+
+def test_what_starts_first_is_prepared_while_the_others_start():
+    prepared = threading.Event()
+
+    def slow():
+        assert prepared.wait(10), "nobody prepared the other one"
+        return "slow"
+
+    def prepare(number, started):
+        if started == "fast":
+            prepared.set()
+        return number, started
+
+    assert start_together([slow, lambda: "fast"], prepare) == [(0, "slow"), (1, "fast")]
+    assert start_together([], None) == []
+
+
+def test_a_start_that_fails_ends_the_others_preparation():
+    with pytest.raises(LabError, match="no java here"):
+        start_together([Mock(side_effect=LabError("no java here"))], Mock())
 
 
 HOST = SimpleNamespace(name="db0", _full=str)     # its disk is not full

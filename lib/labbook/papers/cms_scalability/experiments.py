@@ -7,8 +7,8 @@ load (LOAD). The systems of each era, the hosts and their shares are those of la
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from labbook.claims.comparison import matches
@@ -16,7 +16,7 @@ from labbook.lab import LabDescription
 from labbook.papers.cms_scalability import placement
 from labbook.systems import find
 from labbook.systems.cassandra.ring import Ring
-from labbook.systems.cluster import Fleet
+from labbook.systems.cluster import Fleet, start_together
 from labbook.systems.null.server import NullServer
 from labbook.systems.wiki.server import Wiki
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
@@ -284,13 +284,8 @@ def warm_places(lab, places: list[Place]) -> list:
     filled and warmed first, while the others still start."""
     for host in (host for place in places for host in place.shares):
         lab.limit(host, None)
-    warm = {}
-    with ThreadPoolExecutor(len(places)) as pool:
-        starting = {pool.submit(place.new, lab): i for i, place in enumerate(places)}
-        for started in as_completed(starting):
-            i = starting[started]
-            warm[i] = warmed(lab, started.result(), places[i].point, places[i].shares)
-    return [warm[i] for i in range(len(places))]
+    return start_together([partial(place.new, lab) for place in places],
+                          lambda i, target: warmed(lab, target, places[i].point, places[i].shares))
 
 
 def new_store(lab, point, testbed: Layout, host: str, **other):

@@ -12,7 +12,7 @@ import time
 
 import pandas as pd
 
-from labbook.papers.wan_keystone.experiments import SITES, WAN, check, chosen, cloud_settings
+from labbook.papers.wan_keystone.experiments import SITES, WAN, check, chosen, new_cloud
 from labbook.papers.wan_keystone.pairs import in_slices, together
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.workloads.crew.crew import Crew
@@ -29,7 +29,7 @@ def measure_commits(study, experiment) -> None:
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             slices, arm_metrics, facts = [], {}, {}
-            for clouds in together(attempt, cloud_with_table):
+            for clouds in together(attempt, new_cloud, with_table):
                 wan_rtt_ms = shaped(attempt)
                 commit(attempt, list(clouds.values()), point.warmup_s)
                 loads = dict(zip(clouds, commit(attempt, list(clouds.values()), point.calling_s)))
@@ -43,10 +43,8 @@ def measure_commits(study, experiment) -> None:
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics=arm_metrics)
 
 
-def cloud_with_table(lab, point, hosts) -> KeystoneCloud:
-    """The point's cloud on these hosts, up, with the table of commits on all nodes."""
-    lab.link(*SITES).shape()
-    cloud = KeystoneCloud([lab.host(name) for name in hosts], **cloud_settings(point)).up()
+def with_table(_lab, _point, cloud) -> KeystoneCloud:
+    """The cloud with the table of commits on all nodes."""
     for statement in TABLE_STATEMENTS:
         cloud.galera.query(statement)
     cloud.galera.query_each("SELECT 1")     # each node has applied all of them

@@ -85,8 +85,17 @@ def warm_cloud(lab, point, hosts) -> KeystoneCloud:
     """The point's cloud on these hosts, up, with all nodes synchronised and caches warmed over a WAN without
     delay."""
     lab.link(*SITES).shape()
-    cloud = KeystoneCloud([lab.host(name) for name in hosts], **cloud_settings(point))
-    keystone_users(Crew.of(lab), cloud.up(), scenario=point.warmup_scenario,
+    return warmed(lab, point, new_cloud(lab, point, hosts))
+
+
+def new_cloud(lab, point, hosts) -> KeystoneCloud:
+    """The point's cloud on these hosts, up, with all nodes synchronised."""
+    return KeystoneCloud([lab.host(name) for name in hosts], **cloud_settings(point)).up()
+
+
+def warmed(lab, point, cloud) -> KeystoneCloud:
+    """The cloud with its caches warm."""
+    keystone_users(Crew.of(lab), cloud, scenario=point.warmup_scenario,
                    concurrency=point.warmup_concurrency, times=point.warmup_calls,
                    seconds_at_most=point.warmup_seconds_at_most)
     return cloud

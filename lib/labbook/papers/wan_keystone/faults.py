@@ -10,7 +10,7 @@ import time
 
 import pandas as pd
 
-from labbook.papers.wan_keystone.experiments import SITES, check, chosen, reset, warm_cloud
+from labbook.papers.wan_keystone.experiments import SITES, check, chosen, new_cloud, reset, warmed
 from labbook.papers.wan_keystone.pairs import together
 from labbook.study.paired import Slice
 from labbook.systems.cluster import in_parallel
@@ -35,7 +35,7 @@ def measure_faults(study, experiment, fault) -> None:
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             slices, arm_metrics, facts, series = [], {}, {}, []
-            for clouds in together(attempt, warm_cloud):
+            for clouds in together(attempt, new_cloud, warmed):
                 reset(attempt, *clouds.values())
                 stream = begin_users(Crew.of(attempt.lab), list(clouds.values()), **chosen(point, STREAM))
                 time.sleep(point.before_seconds)

@@ -5,17 +5,21 @@ one at the same moment. A point is as in labbook.papers.wan_keystone.experiments
 calling_s (how long calls begin) and slice_s: calls that begin within the same slice of time are compared.
 """
 
+from functools import partial
+
 from labbook.lab import LabDescription
 from labbook.papers.wan_keystone import experiments
 from labbook.papers.wan_keystone.experiments import (
+    SITES,
     check,
     limited,
+    new_cloud,
     reset,
     versions,
-    warm_cloud,
+    warmed,
 )
 from labbook.study.paired import Slice
-from labbook.systems.cluster import in_parallel
+from labbook.systems.cluster import in_parallel, start_together
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
 
@@ -35,7 +39,7 @@ def measure_pairs(study, experiment, ceiling) -> None:
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             loads, facts, slices = {}, {}, []
-            for clouds in together(attempt, warm_cloud):
+            for clouds in together(attempt, new_cloud, warmed):
                 wan_rtt_ms = reset(attempt, *clouds.values())
                 loads |= dict(zip(clouds, keystone_users_side_by_side(
                     Crew.of(attempt.lab), list(clouds.values()), scenario=point.scenario,
@@ -50,13 +54,37 @@ def measure_pairs(study, experiment, ceiling) -> None:
                 for arm, load in loads.items()})
 
 
-def together(attempt, make):
+def together(attempt, start, prepare):
     """Yield {arm: its cloud} of the clouds to measure at the same time: all of the point's, or one after the
-    other where the machine's memory does not carry them. `make(lab, point, hosts)` brings one up."""
+    other where the machine's memory does not carry them.
+
+    `start(lab, point, hosts)` brings a cloud up, `prepare(lab, point, cloud)` returns it ready. Clouds that are
+    measured together start together, and the first that is up is prepared while the others still start.
+    """
     arms = attempt.slices(1)
-    for group in [arms] if attempt.at_once else [[one] for one in arms]:
-        yield {one.arm: attempt.setup(lambda lab, one=one: make(lab, one.point, one.hosts), arm=one.arm)
-               for one in group}
+    if attempt.at_once:
+        clouds = attempt.setup(lambda lab: ready(lab, arms, start, prepare))
+        yield {one.arm: clouds[one.arm] for one in arms}
+        return
+    for one in arms:
+        clouds = attempt.setup(lambda lab, one=one: ready(lab, [one], start, prepare), arm=one.arm)
+        yield {one.arm: clouds[one.arm]}
+
+
+class Clouds(dict):
+    """{arm: its cloud}, which end together."""
+
+    def destroy(self) -> None:
+        for cloud in reversed(self.values()):
+            cloud.destroy()
+
+
+def ready(lab, arms, start, prepare) -> Clouds:
+    """The clouds of these arms, started at the same time over a WAN without delay, and prepared one by one."""
+    lab.link(*SITES).shape()
+    clouds = start_together([partial(start, lab, one.point, one.hosts) for one in arms],
+                            lambda number, cloud: prepare(lab, arms[number].point, cloud))
+    return Clouds(zip((one.arm for one in arms), clouds))
 
 
 def in_slices(rows, arm, seconds: float) -> list[Slice]:

@@ -46,7 +46,8 @@ def log(monkeypatch):
         done.extend([("load", (targets, seconds, more)), ("calls", CALLS * len(targets))])
         return [SimpleNamespace(rows=called(CALL_S, calls=CALLS), metrics={"issued_per_s": [1.6]}) for _ in targets]
 
-    monkeypatch.setattr(commits, "cloud_with_table", made)
+    monkeypatch.setattr(commits, "new_cloud", made)
+    monkeypatch.setattr(commits, "with_table", lambda lab, point, cloud: cloud)
     monkeypatch.setattr(commits.Crew, "of", lambda lab: "crew")
     monkeypatch.setattr(commits, "commits_side_by_side", load)
     monkeypatch.setattr(commits, "time", SimpleNamespace(
@@ -68,8 +69,8 @@ def measured(study, **more):
 
 def test_both_clouds_are_called_at_the_same_time_over_the_wan(study, log):
     recorded = measured(study)
-    assert [what for what, _ in log] == ["up", "up", "shape", "load", "calls", "load", "calls"]
-    targets, seconds, more = log[5][1]
+    assert [what for what, _ in log] == ["shape", "up", "up", "shape", "load", "calls", "load", "calls"]
+    targets, seconds, more = log[6][1]
     assert (set(targets), seconds) == ({"proxy of db1", "proxy of db7"}, 6)
     assert more == dict(clients=1, writes=2, value_bytes=200)
     assert {(one.arm, one.number) for one in recorded["slices"]} == {(1, 1), (1, 2), (2, 1), (2, 2)}

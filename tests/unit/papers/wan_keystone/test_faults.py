@@ -55,7 +55,8 @@ def log(monkeypatch):
         return SimpleNamespace(since_start=lambda: clock.now - started, end=lambda: loads)
 
     monkeypatch.setattr(faults.Crew, "of", lambda lab: "crew")
-    monkeypatch.setattr(faults, "warm_cloud", lambda lab, point, hosts: Cloud(done, hosts))
+    monkeypatch.setattr(faults, "new_cloud", lambda lab, point, hosts: Cloud(done, hosts))
+    monkeypatch.setattr(faults, "warmed", lambda lab, point, cloud: cloud)
     monkeypatch.setattr(faults, "reset", lambda attempt, *clouds: done.append(("reset", len(clouds))))
     monkeypatch.setattr(faults, "begin_users", begin)
     monkeypatch.setattr(faults, "time", SimpleNamespace(sleep=sleep))
@@ -64,7 +65,7 @@ def log(monkeypatch):
 
 @pytest.fixture
 def study(log):
-    link = SimpleNamespace(cut=lambda: log.append("cut"), heal=lambda: log.append("heal"))
+    link = SimpleNamespace(shape=lambda: None, cut=lambda: log.append("cut"), heal=lambda: log.append("heal"))
     return StandIn(SimpleNamespace(link=lambda *sites: link), hosts=HOSTS, at_once=True)
 
 

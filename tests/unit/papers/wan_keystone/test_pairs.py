@@ -1,10 +1,22 @@
+import threading
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
+from paper_stand_ins import StandIn, point
 
 from labbook import paths
 from labbook.lab import LabDescription
 from labbook.papers.wan_keystone import pairs
 from labbook.study.paired import summaries
+
+
+HOSTS = {1: ["db1"], 2: ["db7"]}
+
+
+class Cloud:
+    def __init__(self, hosts, log):
+        self.hosts, self.destroy = hosts, lambda: log.append(("destroyed", hosts))
 
 
 def called(*times, seconds=1.0):
@@ -36,3 +48,31 @@ def test_calls_are_sliced_by_when_they_began_with_their_steps():
 def test_fewer_calls_than_fill_a_slice_are_one(times):
     one, = pairs.in_slices(called(*times), 1, seconds=3)
     assert one.number == 1 and set(one.rows["call"]) == set(range(len(times)))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_clouds_that_are_measured_together_start_together(at_once):
+    log, met = [], threading.Barrier(2 if at_once else 1, timeout=10)
+
+    def start(lab, point, hosts):
+        met.wait()      # nobody passes who is alone
+        return Cloud(hosts, log)
+
+    def prepare(lab, point, cloud):
+        log.append((point.segments, cloud.hosts))
+        return cloud
+
+    lab = SimpleNamespace(link=lambda *sites: SimpleNamespace(shape=lambda: log.append("no delay")))
+    study = StandIn(lab, hosts=HOSTS, at_once=at_once)
+    with study.attempt(point(paired={"segments": [1, 2]})) as attempt:
+        found = list(pairs.together(attempt, start, prepare))
+    assert [{arm: cloud.hosts for arm, cloud in clouds.items()} for clouds in found] == (
+        [HOSTS] if at_once else [{1: ["db1"]}, {2: ["db7"]}])
+    assert log.count("no delay") == len(found) and log[0] == "no delay"
+    assert sorted(log[1:3] if at_once else [log[1], log[3]]) == [(1, ["db1"]), (2, ["db7"])]
+
+
+def test_clouds_end_together_the_last_first():
+    log = []
+    pairs.Clouds({arm: Cloud(hosts, log) for arm, hosts in HOSTS.items()}).destroy()
+    assert log == [("destroyed", ["db7"]), ("destroyed", ["db1"])]
