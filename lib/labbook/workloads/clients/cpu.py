@@ -14,6 +14,7 @@ from labbook.targets import Server, processes
 
 # The share of the clients' ceiling, or of their CPU, above which a result may be the clients'.
 THRESHOLD = 0.7
+TICKS = 100     # a second, of /proc's times: USER_HZ of every Linux on x86 and Arm
 
 
 def client_limited(rate: float, ceiling_rate: float, cpu_share: float,
@@ -77,9 +78,10 @@ def server_cpu(target: Server) -> float | None:
 def cpu_seconds(process) -> float:
     """Of a process with its threads, without its children. SystemFailure when it has ended."""
     host = process.host
-    found = host.run(f"cat /proc/{process.pid}/stat && getconf CLK_TCK", check=False)
+    # By the shell alone: programs would use the host's quota, and wait for it, just before a load and after it.
+    found = host.run(f'read -r line < /proc/{process.pid}/stat && echo "$line"', check=False)
     if found.exit_code:
         raise SystemFailure(f"{host.name}: {process.name} has ended, so its CPU time is unknown",
                             log=process.log_tail())
-    fields = found.stdout.rpartition(")")[2].split()[:-1]
-    return (int(fields[11]) + int(fields[12])) / int(found.stdout.split()[-1])
+    fields = found.stdout.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
