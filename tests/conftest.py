@@ -14,6 +14,7 @@ from traces_left import instances
 
 HERE = Path(__file__).parent
 BUILDS_THE_BOOK = HERE / "book/test_accessible.py"
+DEATHS = HERE / "lab/test_registers.py"
 RECORDS, STATE = Path("/run/labbook"), Path("/var/lib/labbook")
 FOREIGN = Path("/var/tmp/labbook-foreign")   # tests/lab/foreign.py
 ENDING_S = 10   # processes that were killed take a moment to go
@@ -35,10 +36,11 @@ def _privileged() -> bool:
 
 
 def pytest_collection_modifyitems(items):
-    """Files that measure a whole page take minutes, so they come first: else workers wait for the last one. So does
-    the first that builds the book: else those of tests/book that follow at once wait for it."""
+    """Files that measure a whole page take minutes, and so does the death of nodes that must be noticed; they come
+    first: else workers wait for the last one. So does the first that builds the book: else those of tests/book
+    that follow at once wait for it."""
     items.sort(key=lambda item: not (_needs_lab(item) and Path(item.fspath).stem.endswith("_page")
-                                     or Path(item.fspath) == BUILDS_THE_BOOK))
+                                     or Path(item.fspath) in (BUILDS_THE_BOOK, DEATHS)))
 
 
 def pytest_runtest_setup(item):
