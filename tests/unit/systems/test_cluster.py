@@ -161,9 +161,11 @@ def test_what_starts_first_is_prepared_while_the_others_start():
     assert start_together([], None) == []
 
 
-def test_a_start_that_fails_ends_the_others_preparation():
+def test_the_error_of_a_start_is_raised_and_nothing_prepared_in_its_place():
+    prepare = Mock()
     with pytest.raises(LabError, match="no java here"):
-        start_together([Mock(side_effect=LabError("no java here"))], Mock())
+        start_together([Mock(side_effect=LabError("no java here"))], prepare)
+    prepare.assert_not_called()
 
 
 HOST = SimpleNamespace(name="db0", _full=str)     # its disk is not full

@@ -10,7 +10,6 @@ from labbook.lab import LabDescription
 from labbook.papers.wan_keystone import pairs
 from labbook.study.paired import summaries
 
-
 HOSTS = {1: ["db1"], 2: ["db7"]}
 
 
