@@ -18,6 +18,7 @@ from labbook.workloads.keystone.users import (
 )
 
 LOAD = dict(concurrency=5, times=20, seconds_at_most=60)
+SECONDS = 6     # beside other tests a host's clients may hear of their start a second after it
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +51,12 @@ def test_two_targets_are_called_at_the_same_time_each_from_a_host_of_its_own(lab
     with pytest.raises(InputError, match="3 targets for 2 client hosts"):
         keystone_users_side_by_side(Crew.of(lab), [null] * 3, scenario="create_user", concurrency=1, seconds=1)
     loads = keystone_users_side_by_side(Crew.of(lab), [null, null], scenario="create_user", concurrency=2,
-                                        seconds=1)
+                                        seconds=SECONDS)
     for load, host in zip(loads, ("client1", "client2")):
         calls = load.rows[load.rows.step == ""]
         assert calls.ok.all() and set(calls.host) == {host} and set(calls.client) == {0, 1}
         assert len(load.metrics["issued_per_s"]) == 1
-        assert calls.started_s.max() <= 1
+        assert calls.started_s.max() <= SECONDS
     assert loads[0].started == loads[1].started
 
 
