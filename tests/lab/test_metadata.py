@@ -151,6 +151,7 @@ def told_apart(names, *inventories) -> str:
 
 def test_no_answer_at_all_is_reported_and_nothing_hangs(lab, ceph, mounts):
     stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, call_seconds=1, **LOAD)
+    time.sleep(3)   # beside other tests clients may hear of their start a second after it
     stopped = [ceph.mdss[mds.name].process for mds in ceph.ranks().values()]
     try:
         for process in stopped:
