@@ -107,6 +107,7 @@ class Stream:
     def __init__(self, clients: Clients, seconds_at_most: float, finish):
         """Returns when all have started. `finish(truncated)` stops them and gives their Load."""
         self._finish, self._seconds, self._load = finish, seconds_at_most, None
+        self._clients, self._made = clients, [0] * len(clients.hosts)
         self.started = clients.start()
         ahead = self.started - time.time()
         self._zero = time.monotonic() + ahead
@@ -115,6 +116,13 @@ class Stream:
     def since_start(self) -> float:
         """Seconds since the clients started, also if the clock was set meanwhile."""
         return time.monotonic() - self._zero
+
+    def calls_made(self, seconds: float) -> int:
+        """How many calls the clients have made, as their hosts print it next, each within `seconds`; of clients
+        that print how many."""
+        found = self._clients.progress(seconds, ANSWER_SECONDS)
+        self._made = [before if number is None else number for before, (number, _) in zip(self._made, found)]
+        return sum(self._made)
 
     def end(self):
         """Stop after the calls under way: the Load, which further calls return again."""

@@ -1,17 +1,18 @@
 """Fill a store, warm it, and check what it holds."""
 
 import math
-from itertools import count
 
 from labbook.targets import DOTS, RANDOM, Servers, addresses
+from labbook.workloads.clients.cpu import server_cpu
 from labbook.workloads.clients.warm import Warmth, until_stable
 from labbook.workloads.keyvalue import protocols
-from labbook.workloads.keyvalue.load import keyvalue
+from labbook.workloads.keyvalue.load import begin_pairs
 from labbook.workloads.keyvalue.on_host import contents as on_host
 from labbook.workloads.keyvalue.spec import spec_of
 
 FIRST_SECONDS = 120     # for a server that has just started to answer for the first time
 ROWS_A_SECOND = 50      # at least
+ROUND_SECONDS = 30      # at most, from the end of one round of warming to the end of the next, beyond its own time
 
 
 def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DOTS,
@@ -32,22 +33,25 @@ def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds:
     """Write all rows to every replica; then warm a server that has just started, until its hot code
     is compiled and its caches are full.
 
-    In each of at most `rounds` rounds every one of `clients` clients reads and writes in turn, `requests`
-    times or for `seconds`. The server is warm when a call costs it no less CPU, in µs, than in the round
-    before, by a share `within`, `in_a_row` times in a row (see `until_stable`). Several servers get as many
-    times as many rounds at most.
+    Each of `clients` clients reads and writes in turn, until the server is warm: when in a round of `seconds` a
+    call cost it no less CPU, in µs, than in the round before, by a share `within`, `in_a_row` times in a row (see
+    `until_stable`). They end after `rounds` rounds, with several servers as many times as many, and no client makes
+    more than `requests` calls for each of these. The first round's cost has that of connecting.
     """
     table = dict(rows=rows, value_bytes=value_bytes)
     fill(crew, target, **table, consistency=_strongest_level(target))
-    seeds = count()
+    most = rounds * len(addresses(target))
+    if not most:
+        return Warmth(0, 0.0, False, [])
+    before = 0, server_cpu(target)
+    with begin_pairs(crew, target, op="both", clients=clients, requests_at_most=requests * most, say_seconds=seconds,
+                     seconds_at_most=most * (seconds + ROUND_SECONDS), seed=0, **table) as stream:
+        def costs():
+            nonlocal before
+            (calls, used), before = before, (stream.calls_made(seconds + ROUND_SECONDS), server_cpu(target))
+            return {"both": (before[1] - used) / max(1, before[0] - calls) * 1e6}
 
-    def costs():
-        load = keyvalue(crew, target, op="both", clients=clients, requests=requests, warmup_requests=0,
-                        seconds_at_most=seconds, seed=next(seeds), **table)
-        return {"both": load.metrics["server_cpu_us_per_call"]}
-
-    return until_stable(costs, within=within, in_a_row=in_a_row,
-                        most_rounds=rounds * len(addresses(target)), most_seconds=math.inf)
+        return until_stable(costs, within=within, in_a_row=in_a_row, most_rounds=most, most_seconds=math.inf)
 
 
 def readable(crew, target: Servers, *, rows: int, value_bytes: int, values: str = RANDOM,

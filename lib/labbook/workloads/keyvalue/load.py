@@ -50,19 +50,22 @@ def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, row
 
 def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, value_bytes: int,
                 values: str = DOTS, rate_per_s: float | None = None, warmup_requests: int = 0,
-                seconds_at_most: float, seed: int, consistency: str | None = None) -> Stream:
+                seconds_at_most: float, seed: int, consistency: str | None = None,
+                requests_at_most: int | None = None, say_seconds: float | None = None) -> Stream:
     """The clients of `keyvalue`, who call until `end()`: returns when all call.
 
     With `rate_per_s` they make that many calls a second together, each client on its own schedule
     of equal distances: one that is late makes its next calls at once until it has caught up. Times
     then count from when a call was due, and the rows have service_s too (see `from_due`); the metrics
-    also those of `rate_metrics`. After `seconds_at_most`
-    no new call is made though nobody ends the stream; and it ends with its engine, and so with the
-    lab. One stream at a time.
+    also those of `rate_metrics`. After `seconds_at_most`, or `requests_at_most` calls of its own, a client
+    makes no new call though nobody ends the stream; and it ends with its engine, and so with the
+    lab. Every `say_seconds` the clients' hosts say how many calls they have made (Stream.calls_made).
+    One stream at a time.
     """
     spec = spec_of(target, op=op, clients=clients, rows=rows, value_bytes=value_bytes,
                    values=values, rate_per_s=rate_per_s, warmup_requests=warmup_requests,
-                   seconds_at_most=seconds_at_most, seed=seed, consistency=consistency)
+                   seconds_at_most=seconds_at_most, seed=seed, consistency=consistency,
+                   requests_at_most=requests_at_most, say_seconds=say_seconds)
     ready = _prepare(crew, spec)
 
     def finish(truncated: float) -> Load:

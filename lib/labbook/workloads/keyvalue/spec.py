@@ -12,18 +12,20 @@ KEY_BYTES = len(key_of(0))
 def check_load(*, op: str, clients: int = 1, requests: int = 1, rows: int, value_bytes: int,
                values: str = DOTS, consistency: str | None = None, warmup_requests: int = 0,
                seconds_at_most: float = CALL_SECONDS, rate_per_s: float | None = None,
+               requests_at_most: int | None = None, say_seconds: float | None = None,
                protocol: str | None = None) -> None:
     """InputError for a load that no store can be given or, with `protocol`, not by that one. To be
     called before there is a store."""
     for name, value, least in (("clients", clients, 1), ("requests", requests, 1),
-                               ("rows", rows, 1), ("warmup_requests", warmup_requests, 0)):
-        if value < least:
+                               ("rows", rows, 1), ("warmup_requests", warmup_requests, 0),
+                               ("requests_at_most", requests_at_most, 1)):
+        if value is not None and value < least:
             raise InputError(f"{value!r} is too few", key=name, allowed=f"{least} and more")
     if rows > MAX_ROWS:
         raise InputError(f"{rows} is too many", key="rows", allowed=f"1 to {MAX_ROWS}")
-    if seconds_at_most <= 0:
-        raise InputError(f"{seconds_at_most!r} s leave no time", key="seconds_at_most",
-                         allowed="more than 0")
+    for name, value in (("seconds_at_most", seconds_at_most), ("say_seconds", say_seconds)):
+        if value is not None and value <= 0:
+            raise InputError(f"{value!r} s leave no time", key=name, allowed="more than 0")
     if rate_per_s is not None and not rate_per_s > 0:
         raise InputError(f"{rate_per_s!r} calls a second", key="rate_per_s",
                          allowed="more than 0, or None for as many as possible")

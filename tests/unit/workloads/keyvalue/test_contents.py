@@ -24,26 +24,36 @@ SERVERS = SimpleNamespace(protocol="cql", address="a", addresses=["a", "b", "c"]
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What was called, in order; `costs`: the servers' CPU of each load, µs, the last one for all further ones."""
-    made = SimpleNamespace(order=[], costs=[80.0])
+    """What was called, in order; `costs`: the servers' CPU of a call in each round, µs, the last one for all further
+    ones. A round has 50 calls, the first one twice as many."""
+    made = SimpleNamespace(order=[], costs=[80.0], calls=0, cpu_s=7.0, ended=False)
 
-    def load(crew, target, **told):
-        made.order.append(("load", told))
-        cost = made.costs.pop(0) if len(made.costs) > 1 else made.costs[0]
-        return SimpleNamespace(metrics={"server_cpu_us_per_call": cost})
+    @contextmanager
+    def begin(crew, target, **told):
+        made.order.append(("begin", told))
+
+        def calls_made(seconds):
+            cost, more = made.costs.pop(0) if len(made.costs) > 1 else made.costs[0], 50 if made.calls else 100
+            made.calls, made.cpu_s = made.calls + more, made.cpu_s + more * cost / 1e6
+            return made.calls
+
+        yield SimpleNamespace(calls_made=calls_made)
+        made.ended = True
 
     monkeypatch.setattr(contents, "fill", lambda crew, target, **told: made.order.append(("fill", told)))
-    monkeypatch.setattr(contents, "keyvalue", load)
+    monkeypatch.setattr(contents, "server_cpu", lambda target: made.cpu_s)
+    monkeypatch.setattr(contents, "begin_pairs", begin)
     return made
 
 
 def test_a_server_is_warm_once_its_calls_get_no_cheaper(calls):
     calls.costs = [400.0, 100.0, 60.0, 58.0, 50.0]
     warmth = contents.fill_and_warm("crew", SERVER, rounds=9, **WARM)
-    assert warmth.stable and warmth.costs[-2:] == [{"both": 60.0}, {"both": 58.0}]
-    (first, told), *loads = calls.order
+    assert warmth.stable and [each["both"] for each in warmth.costs] == pytest.approx([400, 100, 60, 58])
+    (first, told), (_, clients) = calls.order
     assert first == "fill" and told["consistency"] == "ALL" and told["rows"] == 7
-    assert [(load["op"], load["clients"]) for _, load in loads] == 4 * [("both", 20)]
+    assert (clients["op"], clients["clients"], clients["say_seconds"]) == ("both", 20, 0.5)
+    assert clients["requests_at_most"] == 9 * 9 and calls.ended
 
 
 @pytest.mark.parametrize("target, servers", [(SERVER, 1), (SERVERS, 3)])

@@ -50,7 +50,7 @@ def test_one_row_a_call(crew, null_server, protocol, op):  # noqa: F811
 def rows_drawn(number, spec, count=50):
     """By a client in a closed loop and by one of a stream."""
     loop = callers.ClosedLoopClient(spec | {"requests": count}, number, "part")
-    stream = callers.StreamClient(spec | {"rate_per_s": None, "all_clients": 2}, number, "part", b"")
+    stream = callers.StreamClient(spec | {"rate_per_s": None, "all_clients": 2}, number, "part", b"", b"")
     return loop.rows, [int(stream.draw.random() * spec["rows"]) for _ in range(count)]
 
 

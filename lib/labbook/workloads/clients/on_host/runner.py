@@ -175,8 +175,9 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-def until_input_closes() -> None:
-    select.select([0], [], [])
+def until_input_closes(seconds: float | None = None) -> bool:
+    """Wait for it, up to `seconds` or without a limit: whether it was closed."""
+    return bool(select.select([0], [], [], seconds)[0])
 
 
 def read_time() -> float | None:

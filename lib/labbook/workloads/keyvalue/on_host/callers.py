@@ -1,7 +1,9 @@
 """Clients that read and write pairs: `python -m labbook.workloads.keyvalue.on_host.callers OUT`.
 
 With `requests` in the spec each makes that many calls in a closed loop; without, each calls until
-the program's input is closed, at a rate where there is one (`rate_per_s`, of all clients together).
+the program's input is closed, at a rate where there is one (`rate_per_s`, of all clients together),
+and `requests_at_most` times where that is given. With `say_seconds` the program prints so often how many
+calls these have made.
 A call that fails is a row with its error; so is each call of a client that cannot connect.
 
 No NumPy here: its import would cost a small point a third of a second.
@@ -21,6 +23,7 @@ from labbook.workloads.clients.on_host.runner import (
     cpu_seconds,
     main,
     save_part,
+    say,
     sleep_until,
     until_input_closes,
 )
@@ -127,9 +130,10 @@ class StreamClient(Client):
     a client that is late makes its next calls at once. Rows go to the client's file as they are
     made, so that their number does not matter."""
 
-    def __init__(self, spec: dict, number: int, part: str, stopped: mmap.mmap):
+    def __init__(self, spec: dict, number: int, part: str, stopped: mmap.mmap, made: memoryview):
+        """`made`: how many calls each of the host's clients has made; shared memory."""
         super().__init__(spec, number, part)
-        self._stopped, self._count = stopped, 0
+        self._stopped, self._made, self._count = stopped, made, 0
         rate = spec["rate_per_s"]
         self._every = spec["all_clients"] / rate * 1e9 if rate else 0
         self._due = number / rate * 1e9 if rate else 0
@@ -147,8 +151,9 @@ class StreamClient(Client):
         rows, every, due = self.spec["rows"], self._every, zero + self._due
         deadline = zero + int(self.spec["seconds_at_most"] * 1e9)
         buffer, pack, stopped, made = bytearray(), ROW.pack, self._stopped, 0
+        counts, at, most = self._made, self.number - self.spec["first_client"], self.spec.get("requests_at_most")
         memory = Memory(self.spec["clients"])
-        while not stopped[0]:
+        while not stopped[0] and made != most:
             begin, error = clock(), 0
             if begin > deadline:
                 break
@@ -164,7 +169,8 @@ class StreamClient(Client):
                 error = self.note(raised)
                 self.recover(raised)
             buffer += pack((begin - zero) / 1e9, (clock() - begin) / 1e9, error)
-            if not (made := made + 1) % LOOK_EVERY:
+            counts[at] = made = made + 1
+            if not made % LOOK_EVERY:
                 memory.look()
             if error and not self.connected:
                 time.sleep(LOST_SECONDS)
@@ -187,15 +193,17 @@ class Callers(Runner):
         super().__init__(spec, out)
         load_code(spec)
         self._stopped, self._closed_loop = mmap.mmap(-1, 1), "requests" in spec
+        self._made = memoryview(mmap.mmap(-1, 8 * spec["clients"])).cast("q")
 
     def client(self, number):
         if self._closed_loop:
             return ClosedLoopClient(self.spec, number, self.part(number))
-        return StreamClient(self.spec, number, self.part(number), self._stopped)
+        return StreamClient(self.spec, number, self.part(number), self._stopped, self._made)
 
     def lead(self, forks) -> bool:
         if not self._closed_loop:
-            until_input_closes()
+            while not until_input_closes(self.spec.get("say_seconds")):
+                say(sum(self._made))
             self._stopped[0] = 1
         return forks.wait()
 

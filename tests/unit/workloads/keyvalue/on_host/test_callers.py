@@ -115,8 +115,8 @@ def test_late_calls_follow_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(protocols, "calls", lambda spec: Calls())
     stopped = bytearray(1)
     spec = calls_spec(target(1, "thrift")) | STREAM | dict(
-        rate_per_s=20, all_clients=1, warmup_requests=0)
-    client = callers.StreamClient(spec, 0, str(tmp_path / "part"), stopped)
+        rate_per_s=20, first_client=0, all_clients=1, warmup_requests=0)
+    client = callers.StreamClient(spec, 0, str(tmp_path / "part"), stopped, memoryview(bytearray(8)).cast("q"))
     client.call, client.connected = Slow(stopped, 0.5), True
     client.measure(time.time())
     raw = (tmp_path / "part").read_bytes()
@@ -150,6 +150,24 @@ def test_the_time_limit_ends_a_stream_and_is_reported(crew, serve):
     time.sleep(0.4)
     load = stream.end()
     assert load.metrics["truncated"] == 1 and load.rows.started_s.max() <= 0.2
+
+
+def test_clients_say_how_many_calls_they_have_made_so_far(crew, serve):
+    stream = begin_pairs(crew, serve(), **STREAM, say_seconds=0.05)
+    found, until = [], time.monotonic() + 20
+    while len(set(found)) < 5 and time.monotonic() < until:
+        found.append(stream.calls_made(20))
+    assert len(set(found)) == 5 and found == sorted(found)
+    assert 0 < found[-1] <= len(stream.end().rows)
+
+
+def test_a_client_makes_no_more_calls_than_it_may(crew, serve):
+    stream = begin_pairs(crew, serve(), **STREAM, requests_at_most=4, say_seconds=0.05)
+    until = time.monotonic() + 20
+    while stream.calls_made(20) < 12 and time.monotonic() < until:
+        pass
+    assert stream.calls_made(20) == 12
+    assert stream.end().rows.groupby("client").size().tolist() == [4, 4, 4]
 
 
 def test_rows_come_in_pieces(crew, serve, monkeypatch, tmp_path):
@@ -206,6 +224,7 @@ def test_wrong_values_are_error_rows(crew, serve):
 
 
 @pytest.mark.parametrize("given, key", [
+    ({"requests_at_most": 0}, "requests_at_most"), ({"say_seconds": 0}, "say_seconds"),
     ({"rate_per_s": 0}, "rate_per_s"), ({"rate_per_s": -1}, "rate_per_s"),
     ({"op": "update"}, "op"), ({"clients": 0}, "clients"),
     ({"seconds_at_most": 0}, "seconds_at_most"), ({"values": "zeros"}, "values"), ({"consistency": "ANY"}, "consistency")])
