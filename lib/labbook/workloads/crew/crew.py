@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from labbook.errors import LabError, SystemFailure
 from labbook.lab.clock import Offset, measure
+from labbook.lab.host.process import Process
 from labbook.workloads.crew.connection import (
     CONTROLLER,
     FILES,
@@ -111,8 +112,8 @@ class Crew:
 
     def at_work(self) -> bool:
         """Whether the controller and all engines run."""
-        found = [host.process(name) for host, name in self._processes()]
-        return all(process is not None and process.alive() for process in found)
+        # Asked before each load: one that was never started is not alive either, so nobody asks for that first.
+        return all(Process(host, name).alive() for host, name in self._processes())
 
     def close(self) -> None:
         """Disconnect; the engines go on."""
