@@ -212,7 +212,12 @@ def test_the_cpu_of_several_servers_is_summed(crew, null_server, tmp_path):  # n
     server.process = one
     assert keyvalue(crew, server, **load).metrics["server_cpu_us_per_call"] > 0
     ten = SimpleNamespace(processes=[one] * 10)
-    assert 0 < server_cpu(ten) == pytest.approx(10 * server_cpu(server))     # it has nothing to do now
+    begin = server_cpu(server)
+    assert 0 < server_cpu(ten) == pytest.approx(10 * begin)     # it has nothing to do now
+    server.processes = ten.processes
+    load = keyvalue(crew, server, **load)
+    used, once = load.metrics["server_cpu_us_per_call"] * len(load.rows) / 1e6, server_cpu(SimpleNamespace(process=one)) - begin
+    assert once < used <= 10 * once + 1e-6
 
 
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
