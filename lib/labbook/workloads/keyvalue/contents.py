@@ -12,7 +12,7 @@ from labbook.workloads.keyvalue.spec import spec_of
 
 FIRST_SECONDS = 120     # for a server that has just started to answer for the first time
 ROWS_A_SECOND = 50      # at least
-ROUND_SECONDS = 30      # at most, from the end of one round of warming to the end of the next, beyond its own time
+ROUND_SECONDS = 30      # for a busy host to say how many calls were made, beyond a round's own time
 
 
 def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DOTS,
@@ -36,7 +36,7 @@ def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds:
     Each of `clients` clients reads and writes in turn, until the server is warm: when in a round of `seconds` a
     call cost it no less CPU, in µs, than in the round before, by a share `within`, `in_a_row` times in a row (see
     `until_stable`). They end after `rounds` rounds, with several servers as many times as many, and no client makes
-    more than `requests` calls for each of these. The first round's cost has that of connecting.
+    more than `requests` calls for each of these. The first round's cost includes connecting.
     """
     table = dict(rows=rows, value_bytes=value_bytes)
     fill(crew, target, **table, consistency=_strongest_level(target))
