@@ -1,5 +1,6 @@
 """Machines that are hosts with labs of their own measure a study together; one is slow and reboots in the middle,
-one is full. An ipyparallel cluster that is there already is interrupted, and goes on."""
+one is full, the disk of one fills in the middle. An ipyparallel cluster that is there already is interrupted, and
+goes on."""
 
 import json
 import signal
@@ -17,6 +18,7 @@ from labbook.study.records.record import read_meta
 
 SECONDS, ENDING_S = 600, 60      # at most
 BOOK = "/home/op/book"
+RECORDS = f"{BOOK}/data/records"
 
 
 def wait_for(true, driver, process):
@@ -28,29 +30,35 @@ def wait_for(true, driver, process):
 
 @pytest.fixture
 def machines(tmp_path):
-    """Three of them, of which the last is full, with the driver of a run."""
-    book = write_book(tmp_path / "book")
-    with foreign_hosts(["m1", "m2", "m3"], lent=lent()) as place:
+    """Four of them, of which the third is full and the last has little room, with the driver of a run."""
+    book = write_book(tmp_path / "book", repeats=3)
+    with foreign_hosts(["m1", "m2", "m3", "m4"], lent=lent()) as place:
         for name in place.names:
             install(place, name, book)
-        place.inside("m2", f"echo 1 > {BOOK}/slow")
-        place.inside("m3", f"mkdir -p {BOOK}/data/records && mount -t tmpfs -o size=1m full {BOOK}/data/records")
+        for name, seconds in {"m1": 3, "m2": 1, "m4": 2}.items():
+            place.inside(name, f"echo {seconds} > {BOOK}/slow")
+        for name, size in {"m3": "1m", "m4": "80m"}.items():
+            place.inside(name, f"mkdir -p {RECORDS} && mount -t tmpfs -o size={size} small {RECORDS}")
         yield place, Driver(book, write_fleet(place, tmp_path / "fleet.yml"))
 
 
-def test_a_reboot_in_the_middle_and_a_full_disk_lose_nothing_and_nothing_is_measured_twice(machines, monkeypatch):
+def test_a_reboot_and_a_disk_that_fills_lose_nothing_and_nothing_is_measured_twice(machines, monkeypatch):
     place, driver = machines
     process = driver.start()
+    wait_for(lambda: measured(place, "m4"), driver, process)
+    place.inside("m4", f"head -c 100m /dev/zero > {RECORDS}/filler 2>/dev/null || true")
     wait_for(lambda: len(measured(place, "m2")) > 1, driver, process)     # its ceiling, and one more has begun
     place.reboot("m2")
+    place.inside("m1", f"rm {BOOK}/slow")
     assert process.wait(SECONDS) == 0, driver.said()
     assert "m3 does not measure tiny: its disk is full" in driver.said() and not measured(place, "m3")
+    assert "m4 gets nothing more to measure: the disk is full" in driver.said()
     times = Counter([*measured(place, "m1"), *measured(place, "m2")])
     records = {meta["label"]: meta["provenance"]["machine"]["id"] for meta in map(read_meta, driver.records())}
-    assert len(records) == 8, "two repeats of four points"
-    assert sum(times[label] for label in records) <= 8 + 1, "but for the point that the reboot cut short"
+    assert len(records) == 12, "three repeats of four points"
+    assert sum(times[label] for label in records) <= 12 + 1, "but for the point that the reboot cut short"
     by_repeat = {repeat: {machine for label, machine in records.items() if label.endswith(f"repeat {repeat}")}
-                 for repeat in (1, 2)}
+                 for repeat in (1, 2, 3)}
     assert all(len(each) == 1 for each in by_repeat.values()), by_repeat
     assert times["ceilings: clients=1 repeat 1"] == 2, "a ceiling is each machine's own"
     until = time.monotonic() + ENDING_S     # an engine ends once it sees that its session has
