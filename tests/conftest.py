@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,7 @@ def things() -> set[str]:
         *(f"network namespace {path.name}" for path in Path("/run/netns").glob("*")),
         *(f"record {path}" for path in RECORDS.glob("[!.]*/")),     # locks stay
         *(f"folder {path}" for path in STATE.glob("[!.]*/")),   # kernel features may be tried meanwhile
-        *(f"loop device on {path.read_text().strip()}"
-          for path in Path("/sys/block").glob("loop*/loop/backing_file")),
+        *(f"loop device on {file}" for file in _backing_files()),
         *(f"mount {line.split()[4]}" for line in Path("/proc/self/mountinfo").open()
           if "labbook" in line),
         *(f"cgroup {path}" for depth in ("labbook-*", "*/labbook-*")
@@ -95,6 +95,12 @@ def things() -> set[str]:
         *(f"route {line}" for line in _routes() if "lb-" in line),
         *(f"trace {name}" for name in instances()),
     }
+
+
+def _backing_files():
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):     # others detach theirs meanwhile
+            yield path.read_text().strip()
 
 
 def _command(process: Path) -> str:

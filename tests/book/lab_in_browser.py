@@ -118,8 +118,12 @@ class Notebook:
 
     def run_all(self, seconds: float = 300) -> list[dict]:
         """Run all cells; the code cells with their outputs."""
+        first = self.cells()[0]["execution_count"]
         self.command("notebook:run-all-cells")
-        self.wait(STATUS + " == 'busy'")
+        until = time.monotonic() + seconds
+        while self.cells()[0]["execution_count"] in (first, None) and self.driver.execute_script(STATUS) != "busy":
+            assert time.monotonic() < until, "it does not run"
+            time.sleep(0.2)
         self.wait(ALL_RAN, seconds)
         return self.finished(seconds)
 

@@ -97,7 +97,7 @@ def test_the_contents_open_on_a_phone(driver, book):
     link = driver.find_element(By.CSS_SELECTOR, ".bd-sidebar-primary a[href*='cms_scalability']")
     assert not _in_sight(driver, link)
     driver.find_element(By.CSS_SELECTOR, "button.primary-toggle").click()
-    WebDriverWait(driver, 5).until(lambda d: _in_sight(d, link))
+    WebDriverWait(driver, 60).until(lambda d: _in_sight(d, link))
     size(driver, DESK)
 
 
@@ -108,7 +108,7 @@ def _in_sight(driver, element):
 
 def test_the_search_finds_from_the_disk(driver, book):
     seen = visit(driver, (book / "search.html").as_uri() + "?q=Cassandra")
-    WebDriverWait(driver, 10).until(
+    WebDriverWait(driver, 60).until(
         lambda d: d.find_elements(By.CSS_SELECTOR, "#search-results li a[href*='cms_scalability']"))
     assert not seen.complaints and not seen.abroad
     assert not [e for e in driver.get_log("browser") if e["level"] == "SEVERE"]
@@ -118,11 +118,11 @@ def test_the_search_finds_claims_and_sections_with_all_words(driver, book):
     statement = _judged(book)[0]["statement"]
     words = " ".join(statement.rstrip(".").split()[:4])
     visit(driver, (book / "search.html").as_uri() + f"?q={quote(words)}")
-    found = WebDriverWait(driver, 10).until(
+    found = WebDriverWait(driver, 60).until(
         lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='board.html#claim-']"))
     assert statement in [link.text for link in found]
     visit(driver, (book / "search.html").as_uri() + "?q=clients+ceiling")
-    WebDriverWait(driver, 10).until(
+    WebDriverWait(driver, 60).until(
         lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='.html#']:not([href*='#claim-'])"))
 
 

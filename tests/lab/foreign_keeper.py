@@ -211,7 +211,8 @@ def detach_disks(folder: Path):
     ours = {(f"{os.major(f.st_dev)}:{os.minor(f.st_dev)}", f.st_ino) for f in files}
     said = run("losetup", "-J", "-l", "-O", "NAME,BACK-INO,BACK-MAJ:MIN")
     for loop in json.loads(said)["loopdevices"] if said else ():
-        if (loop["back-maj:min"].strip(), int(loop["back-ino"])) in ours:
+        place, number = loop["back-maj:min"], loop["back-ino"]      # none of one that is going
+        if place and number and (place.strip(), int(number)) in ours:
             run("losetup", "--detach", loop["name"])
 
 

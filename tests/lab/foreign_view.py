@@ -73,13 +73,20 @@ def look() -> dict:
         "cgroups": sorted(str(p) for p in Path("/sys/fs/cgroup").rglob("*")
                           if p.is_dir() and not p.is_symlink()),
         "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").open()),
-        "loops": sorted(filter(mine, (p.read_text().strip() for p in
-                                      Path("/sys/block").glob("loop*/loop/backing_file")))),
+        "loops": sorted(filter(mine, map(text, Path("/sys/block").glob("loop*/loop/backing_file")))),
         "packages": said("dpkg-query", "-W", "-f", "${Package} ${Version} ${Status}\n").splitlines(),
         "network": said("ip", "-o", "address").replace(" tentative", "").splitlines()
         + said("ip", "route").splitlines(),
         "sysctl": [Path("/proc/sys/net/ipv4/ip_forward").read_text().strip()],
     }
+
+
+def text(file: Path) -> str:
+    """Nothing of a loop device that others detach meanwhile."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
 
 
 def mine(backing: str) -> bool:

@@ -13,7 +13,8 @@ from labbook.errors import LabError
 from labbook.lab import Environment, Lab
 from labbook.lab.local.cores import SHARE
 
-HERE = Environment("local", state=sys.argv[1])
+# Other labs are not seen from here, and take addresses from the lower half of the usual range.
+HERE = Environment("local", state=sys.argv[1], range="198.19.0.0/16")
 ALL = sorted(os.sched_getaffinity(0))
 
 

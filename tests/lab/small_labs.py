@@ -1,8 +1,11 @@
 """Descriptions of small labs, and ids of their own."""
 
 import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
 
-from labbook.lab import LabDescription
+from labbook.lab import Lab, LabDescription
 
 
 def describe(hosts: dict, links=(), **more) -> LabDescription:
@@ -18,6 +21,25 @@ def describe(hosts: dict, links=(), **more) -> LabDescription:
 
 def new_id() -> str:
     return f"t{secrets.token_hex(3)}"
+
+
+def swept(lab_id: str, seconds: float = 60) -> bool:
+    """Sweep; whether a lab whose driver died is gone. Another worker's sweep may have come first."""
+    until = time.monotonic() + seconds
+    while lab_id not in Lab.sweep() and Path("/run/labbook", lab_id).exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def backing_files() -> list[str]:
+    """The files below the machine's loop devices; others detach theirs meanwhile."""
+    found = []
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):
+            found.append(path.read_text())
+    return found
 
 
 def put_as(user: str, host):

@@ -3,13 +3,14 @@ and nothing left, whatever is killed."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from small_labs import describe, new_id
+from small_labs import describe, new_id, swept
 from traces_left import instances
 
 from labbook.errors import InputError, LabError
@@ -239,9 +240,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_killed_driver_s_trace_goes_with_the_next_command():
     lab_id = new_id()
-    subprocess.run([sys.executable, "-c", DRIVER, lab_id, HERE])
-    assert instances(f"labbook-{lab_id}-")
-    assert lab_id in Lab.sweep()
+    done = subprocess.run([sys.executable, "-c", DRIVER, lab_id, HERE])
+    assert done.returncode == -signal.SIGKILL     # by itself, once the trace was on
+    assert swept(lab_id)
     assert not instances(f"labbook-{lab_id}-")
 
 

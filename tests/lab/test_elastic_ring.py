@@ -184,8 +184,8 @@ def test_nodes_join_at_once(ring):
 
 @pytest.mark.parametrize("kept", [PAPERS], indirect=True, scope="module")
 def test_a_joiner_dies_half_way_and_the_ring_is_restored(ring, hosts):
-    joins = ring.join([0.5])
-    joins.await_share("node2", 0.2, SECONDS)
+    joins = ring.join([0.9])
+    joins.await_share("node2", 0.1, SECONDS)
     joins.kill("node2")
     row, = joins.wait(SECONDS)
     assert row["normal_s"] is None and row["killed_s"] > row["asked_s"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_labs import describe, new_id
+from small_labs import backing_files, describe, new_id
 
 from labbook.errors import LabbookError, LabError
 from labbook.lab import Environment, Lab
@@ -111,7 +111,7 @@ def test_a_hosts_disk_that_fills_is_said_at_its_point_and_the_lab_gives_it_back(
     whole, = (p for p in experiment.points() if p.key in list(experiment.summary()["point"]))
     assert whole.mb == 1 and len(experiment.rows(whole)) == ROWS
     assert labs and not any(lab.folder.exists() for lab in labs)
-    backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+    backing = backing_files()
     assert not [lab.id for lab in labs if any(lab.id in path for path in backing)]
 
 

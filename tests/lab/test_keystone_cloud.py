@@ -37,7 +37,7 @@ def test_all_nodes_start_from_the_seed_and_take_part(cloud):
     assert all(found["size"] == 3 and found["state"] == "Synced"
                for found in cloud.galera.status().values())
     near = [host.address for host in cloud.galera.hosts if host.site == "a"]
-    assert cloud.haproxy.states() == dict.fromkeys(near, "UP")
+    cloud.haproxy.host.wait_for(lambda: cloud.haproxy.states() == dict.fromkeys(near, "UP"), "both to be UP", 30)
     token = cloud.keystone.admin_token()
     users = cloud.keystone.request("GET", "/users", token=token).json["users"]
     assert {user["name"] for user in users} == {"admin", *map(state.user_name, range(1, 21))}
@@ -95,27 +95,27 @@ def test_a_node_without_quorum_gets_no_connections(both):
     lab, cloud = both
     lost = cloud.galera.nodes[2]
     proxy = HAProxy(lab.host("client"), servers=cloud.galera.addresses, check="galera",
-                    check_ms=200).up()
+                    check_ms=1000).up()
     link = lab.link("a", "b")
     try:
-        assert proxy.states()[lost.address] == "UP"
-        link.cut()
+        cloud.host.wait_for(lambda: proxy.states()[lost.address] == "UP", "the node to be UP", 30)
         # the link between them is cut too: a proxy on the node's host shows the node's own answer
-        beside = HAProxy(lost.host, servers=[lost.address], check="galera", check_ms=200)
+        beside = HAProxy(lost.host, servers=[lost.address], check="galera", check_ms=1000)
         beside.port = 3316
         beside.provide()
         beside.deploy()
-        beside.begin()
+        beside.start()
+        link.cut()
         lost.host.wait_for(lambda: not lost.cluster_state()["primary"], "the node to be alone", 60)
-        lost.host.wait_for(lambda: beside.states()[lost.address] == "DOWN", "the node to be DOWN", 10)
+        lost.host.wait_for(lambda: beside.states()[lost.address] == "DOWN", "the node to be DOWN", 30)
         assert "unable" in beside.process.log_tail()
         cloud.host.wait_for(lambda: proxy.states() == {
             address: "DOWN" if address == lost.address else "UP"
-            for address in cloud.galera.addresses}, "the other nodes to stay UP", 20)
+            for address in cloud.galera.addresses}, "the other nodes to stay UP", 60)
         make_user(cloud, "while-cut")
         link.heal()
         cloud.galera.synced()
-        beside.host.wait_for(lambda: beside.states()[lost.address] == "UP", "the node to be UP", 20)
+        beside.host.wait_for(lambda: beside.states()[lost.address] == "UP", "the node to be UP", 60)
         assert set(cloud.galera.query_each(USERS).values()) == {((SMALL["users"] + 2,),)}
         beside.destroy()
     finally:

@@ -57,7 +57,7 @@ def test_two_targets_are_called_at_the_same_time_each_from_a_host_of_its_own(lab
         calls = load.rows[load.rows.step == ""]
         assert calls.ok.all() and set(calls.host) == {host} and set(calls.client) == {0, 1}
         assert len(load.metrics["issued_per_s"]) == 1
-        assert calls.started_s.max() <= SECONDS
+        assert calls.started_s.max() <= SECONDS + 1     # a call begins after a look at the clock
     assert loads[0].started == loads[1].started
 
 
@@ -65,15 +65,15 @@ def test_a_stream_goes_on_while_its_server_dies_and_comes_back(lab, null):
     stream = begin_users(Crew.of(lab), [null], scenario="create_user", concurrency=5,
                          seconds_at_most=60, call_seconds=5)
     time.sleep(LATE_SECONDS)
-    null.process.kill()
     killed = time.time() - stream.started
+    null.process.kill()
     null.start()
     back = time.time() - stream.started
-    time.sleep(1)
+    time.sleep(LATE_SECONDS)
     load, = stream.end()
     calls = load.rows[load.rows.step == ""]
     ends = calls.started_s + calls.seconds
-    assert calls.ok[ends < killed - 0.2].all() and calls.ok[calls.started_s > back].all()
+    assert calls.ok[ends < killed].all() and calls.ok[calls.started_s > back].all()
     assert not calls.ok.all() and calls.error[~calls.ok].str.contains("refused|closed|reset").all()
     assert calls.client.nunique() == 5 and calls.user[calls.ok].is_unique
     assert (calls.started_s > back).any()

@@ -58,7 +58,7 @@ def test_our_calls_are_bonnies(ceph, lab, mounts):
                           f"'import os; os.setxattr(\"{path.name}\", \"ceph.dir.pin\", b\"0\")'", 20)
     assert done.exit_code == 0, done.stderr
     for name, act in (("bonnie", lambda: bonnie(mounts[0].host, path, directories=2,
-                                                files=512, seconds_at_most=100)),
+                                                files=512, seconds_at_most=300)),
                       ("own", lambda: metadata(Crew.of(lab), [str(path)], pattern="bonnie",
                                                **LOAD | {"directories": 2, "files": 512}))):
         before = requests(ceph)
@@ -77,7 +77,8 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
     stream = begin_metadata(Crew.of(lab), paths(mounts), clients=2, pins=(0, 1), **LOAD)
     # made apart from the load, so that nothing but the crash can change it
     host, path = mounts[0].host, f"{mounts[0].path}/kept"
-    mounts[0].call("mkdir kept && cd kept && touch a b && ln -s a link && mkdir sub && chmod 640 b", 20)
+    made = mounts[0].call("mkdir kept && cd kept && touch a b && ln -s a link && mkdir sub && chmod 640 b", 60)
+    assert made is not None and made.exit_code == 0, made
     before = take(host, path)
     name, killed_s = ceph.kill(1)
     ceph.await_active(2)
@@ -130,7 +131,7 @@ def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph
                       f"'import os; os.setxattr(\".{path}\", \"ceph.dir.pin\", b\"-1\")'", 20)
     assert done.exit_code == 0, done.stderr
     for one in ceph.ranks().values():   # it is the migration that the crash is to meet, nothing else
-        ceph.ask(one.name, "flush journal")
+        ceph.ask(one.name, "flush journal", 120)
     before = take(mount.host, tree)     # to unpin has changed the directory's ctime
     giver = ceph.ranks()[1].name
     name, _ = ceph.kill(0, before=lambda: ceph.ask(giver, "export dir", path=path, rank=0))

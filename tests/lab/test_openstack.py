@@ -100,9 +100,9 @@ def test_secrets_are_in_no_command_line(platform):
 
 def test_only_the_clouds_host_reaches_the_volumes(platform, stranger):
     """Their server asks for no password; the store itself may control it."""
-    volumes = f"timeout 3 bash -c '< /dev/tcp/{platform.platform.store.address}/10809'"
-    ended = [host.run(volumes, check=False).exit_code
-             for host in (platform.host, platform.platform.store, stranger)]
+    volumes = f"bash -c '< /dev/tcp/{platform.platform.store.address}/10809'"
+    ended = [host.run(f"timeout {seconds} {volumes}", check=False).exit_code
+             for host, seconds in ((platform.host, 30), (platform.platform.store, 30), (stranger, 3))]
     assert ended == [0, 0, 124]
 
 
@@ -125,7 +125,7 @@ def test_a_server_has_the_benchmarks_programs(ground):
     server, = ground.servers(1)
     assert ground.ask(server, f"for one in {PROGRAMS}; do command -v $one; done | wc -l") == "6"
     assert ground.ask(server, "nproc") == "1"
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while "/swap" not in ground.ask(server, "cat /proc/swaps"):
         assert time.monotonic() < until
     assert "labbook: up at" in ground.cloud.console(server)
@@ -141,7 +141,7 @@ def test_a_vm_type_without_room_on_a_host(ground):
     cloud, key = ground.cloud, ground.key
     made = cloud.run(1, ground.image, cloud.make_flavor(Flavor("", "all", 1, 100_000_000, 2)), key)
     with pytest.raises(LabError, match="no host of the cloud has room for 1 of 1 servers"):
-        cloud.require_running(cloud.await_running(made, 60))
+        cloud.require_running(cloud.await_running(made, 300))
     cloud.terminate(made)
 
 

@@ -21,6 +21,7 @@ SMALL = {"users": 8, "projects": 2, "revocations": 4, "processes": 2, "segments"
          "weight": 2}  # so that the first node continues without the other
 ROLES = {"h1": ["db"], "h2": ["db"], "h3": ["lb", "keystone", "client"]}
 SITES = {"h1": {"site": "a"}, "h2": {"site": "b"}, "h3": {"site": "a"}}
+CALL_SECONDS = 15
 NAMES = "SELECT name FROM keystone.local_user"
 
 
@@ -50,12 +51,12 @@ def test_a_cloud_on_a_users_own_hosts_survives_a_killed_node_and_leaves_nothing(
 
 def users_made_while(lab, cloud, fault) -> set:
     stream = begin_users(Crew.of(lab), [cloud], scenario="create_and_list_users", concurrency=2,
-                         seconds_at_most=120, call_seconds=30)
+                         seconds_at_most=600, call_seconds=CALL_SECONDS)
     fault(cloud)
     proxy = cloud.haproxy   # which sees with a delay that a donor is Synced again
     proxy.host.wait_for(lambda: set(proxy.states().values()) == {"UP"}, "its servers to be UP", 60)
     back_s = time.time() - stream.started
-    time.sleep(3)           # for some calls, even if each takes a second
+    time.sleep(CALL_SECONDS + 1)    # a call under way may take so long, and the next one counts
     rows = stream.end()[0].rows
     assert rows.ok[(rows.step == "") & (rows.started_s > back_s)].any(), rows.error.unique()
     return {user for user in rows.user if user}

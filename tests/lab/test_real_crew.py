@@ -123,18 +123,20 @@ def test_the_answer_is_got_though_the_connection_breaks(rack, name):
 
 
 def test_a_host_that_is_away_for_good_is_an_error_and_works_again_when_it_is_back(rack, monkeypatch):
-    monkeypatch.setattr(crews, "BACK_SECONDS", 2)
-    monkeypatch.setattr(ssh, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(ssh, "GONE_SECONDS", 2)
     for host in rack.hosts:
         host.disconnect()
-    monkeypatch.setattr(ssh, "GONE_SECONDS", 2)
     crew = Crew.of(rack)
     engines = crew.run(rest, [0, 0])
     away = threading.Timer(0.5, rack.place.cut, ["h1"])
-    away.start()
-    with pytest.raises(LabError, match="lost and did not come back within 2 s"):
-        crew.run(rest, [3, 3])
-    away.join()
+    with monkeypatch.context() as soon:
+        soon.setattr(crews, "BACK_SECONDS", 2)
+        soon.setattr(ssh, "CONNECT_SECONDS", 2)
+        away.start()
+        with pytest.raises(LabError, match="lost and did not come back within 2 s"):
+            crew.run(rest, [20, 20])
+        away.join()
+    monkeypatch.undo()
     rack.place.heal("h1")
     again = Crew.of(rack).run(rest, [0, 0])
     assert len(again) == 2 and not set(again) & set(engines)  # what those still did was not known

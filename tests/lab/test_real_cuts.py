@@ -2,6 +2,7 @@
 next command works; a host lost while its lab goes down is cleaned when it is back."""
 
 import threading
+import time
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -30,9 +31,9 @@ def here(place, tmp_path, monkeypatch):
     for name, value in made.variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(ssh, "KEEPALIVE_SECONDS", 1)
-    monkeypatch.setattr(ssh, "GONE_SECONDS", 4)
-    monkeypatch.setattr(ssh, "CONNECT_SECONDS", 5)
-    monkeypatch.setattr(ssh, "CHANNEL_SECONDS", 5)
+    monkeypatch.setattr(ssh, "GONE_SECONDS", 6)
+    monkeypatch.setattr(ssh, "CONNECT_SECONDS", 8)
+    monkeypatch.setattr(ssh, "CHANNEL_SECONDS", 8)
     yield made
     for name in place.addresses:    # when the test failed half-way
         place.heal(name)
@@ -59,7 +60,14 @@ def meanwhile(action, after=0.3):
 def test_a_connection_that_ends_in_a_long_command(place, lab, name):
     """Also where it goes through the jump host."""
     host, real = lab.host(name), {"server": "h1", "client": "h2"}[name]
-    with meanwhile(lambda: place.hang_up(real)), pytest.raises(Lost) as error:
+
+    def once_begun():
+        until = time.monotonic() + 60
+        while not place.inside(real, f"ls {host.root}/began", check=False) and time.monotonic() < until:
+            time.sleep(0.05)
+        place.hang_up(real)
+
+    with meanwhile(once_begun, after=0), pytest.raises(Lost) as error:
         host.run("touch began; sleep 300; touch ended", timeout=600)
     assert f"{name}: connection lost during `touch began; sleep 300" in str(error.value)
     assert host.run("ls").stdout.split().count("began") == 1

@@ -137,15 +137,18 @@ def test_packets_on_their_way_are_lost_by_a_cut(lab, link):
     link.shape(rtt_ms=10_000)
     server = far.start("receive", f"{far.python} -c {shlex.quote(RECEIVE)}")
     far.wait_for(lambda: "bound" in server.log_tail(), "the receiver", 20, server)
-    near.run(SEND.format(word="cut", python=near.python, to=far.address))
-    held = Link(lab, "a", "b").facts()["delay_lines"]["h2"]["held"]
-    link.cut()
+    for word in ("cut-1", "cut-2", "cut-3"):    # each is held for five seconds, in which a busy machine may not look
+        link.heal()
+        near.run(SEND.format(word=word, python=near.python, to=far.address))
+        link.cut()
+        if (held := Link(lab, "a", "b").facts()["delay_lines"]["h2"]["held"]) == 1:
+            break
     assert held == 1
     link.shape(rtt_ms=20)   # which lets go of what is held
     link.heal()
     near.run(SEND.format(word="healed", python=near.python, to=far.address))
     far.wait_for(lambda: "healed" in server.log_tail(), "the second packet", 20, server)
-    assert "cut" not in server.log_tail()
+    assert word not in server.log_tail()
     server.stop()
 
 
@@ -218,5 +221,5 @@ def test_what_a_killed_driver_left_is_undone_from_the_journals_alone(
     found = place.snapshot("h3")
     assert "lb-" in str(found["rules"]) and "delayline" in str(found["processes"])
     assert killed in str(found["loops"])
-    assert Lab.sweep() == [killed]
+    assert killed in Lab.sweep()
     assert killed not in str(place.snapshot("h3")["loops"])

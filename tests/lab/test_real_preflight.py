@@ -7,7 +7,6 @@ from foreign import differences, foreign_hosts
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, LabDescription
 from labbook.lab.remote import preflight
-from labbook.lab.ssh import connection as ssh
 
 LAB = {"sites": ["lan"], "hosts": {
     "store": {"site": "lan", "role": "db", "limits": {"cores": 1, "quota": 0.5, "memory": "1G"}},
@@ -85,8 +84,7 @@ def test_each_way_not_to_be_reached_is_distinguished(environment, spoil, changes
     assert len({one.key for one in wrong}) == len(wrong) <= 3, text
 
 
-def test_a_host_that_is_off_is_reported_and_the_others_are_looked_at(place, environment, monkeypatch):
-    monkeypatch.setattr(ssh, "CONNECT_SECONDS", 3)
+def test_a_host_that_is_off_is_reported_and_the_others_are_looked_at(place, environment):
     place.cut("h2")
     try:
         seen = preflight.examine(lab(), environment())

@@ -10,16 +10,16 @@ from small_clouds import SMALL
 from tiny_page import TinyPage
 
 STUDY, RTT_MS, TIMES = "wan_keystone", 40, 20
-CALLING_S = 5.0
+CALLING_S = 8.0
 SCENARIOS = ("create_user", "create_and_list_users")
 NOTHING_ELSE = {f"{name}.repeats": 0 for name in (
     "crowd", "commit", "waits", "loss", "bandwidth", "windows", "cache", "tools", "kill", "cut")}
 TINY = {**{f"cloud.{name}": value for name, value in SMALL.items()}, "response.rtt_ms": [RTT_MS],
         "load.concurrency": 2, "load.times": TIMES, "warmup.concurrency": 2, "warmup.calls": 4,
-        "response.repeats": 1, "response.calling_s": CALLING_S, "response.slice_s": 1.0, "traffic.repeats": 1,
+        "response.repeats": 1, "response.calling_s": CALLING_S, "response.slice_s": 2.0, "traffic.repeats": 1,
         "traffic.rtt_ms": [RTT_MS], "traffic.idle_seconds": 2.0, "ceiling.repeats": 1, "writes.repeats": 1,
         "writes.rtt_ms": RTT_MS, "writes.writes": [1, 3], "writes.calling_s": CALLING_S,
-        "writes.warmup_s": 1.0, "writes.counted_s": 2.0, "writes.slice_s": 1.0, **NOTHING_ELSE}
+        "writes.warmup_s": 1.0, "writes.counted_s": 4.0, "writes.slice_s": 1.0, **NOTHING_ELSE}
 
 
 @pytest.fixture(scope="module")

@@ -130,11 +130,15 @@ def test_it_ends_in_order_and_starts_again(wikis):
     assert wiki.request("GET", "/FrontPage?raw").text == "stays"
 
 
-def test_a_wiki_without_its_store_does_not_start(lab, monkeypatch):
-    monkeypatch.setattr(Wiki, "START_SECONDS", 3)
+def test_a_wiki_without_its_store_does_not_start(lab):
     wiki = Wiki(lab.host("web1"), store="mysql", store_addresses=[lab.host("client").address],
                 store_port=3306)
+    wiki.destroy()
+    wiki.provide()
+    wiki.deploy()
+    wiki.begin()
+    wiki.host.wait_for(wiki._server_pid, "the wiki to listen", 60, wiki.process)
     with pytest.raises(SystemFailure, match="503") as failure:
-        wiki.up()
+        wiki.await_answer(3)
     assert "refused" in failure.value.log
     wiki.destroy()
