@@ -14,6 +14,8 @@ from labbook.workloads.clients.on_host.runner import results
 
 ASK_SECONDS = 10
 ANSWER_SECONDS = 10         # for an engine's answer, beyond what it waits for itself
+NOTICE = 0.1                # seconds, at least: hosts hear of a start one after the other
+ONE_NOTICE = 0.02           # on a single host of this machine, whose clients hear of it together
 SETTLE_SECONDS = 0.1        # after the start of a stream, for all clients to be at work
 CHUNK_BYTES = 1 << 24       # of a host's rows in one message
 CHUNK_SECONDS = 120
@@ -80,7 +82,8 @@ class Clients:
         """(clock offset of each host, seconds of notice for a start); sets `uncertainty_s`."""
         offsets, self.uncertainty_s = clocks(self._crew)
         count = sum(spec["clients"] for spec in self.specs)
-        return offsets[:len(self.specs)], notice_seconds(self._crew, count)
+        one = len(self.specs) == 1 and not self.uncertainty_s
+        return offsets[:len(self.specs)], notice_seconds(self._crew, count, ONE_NOTICE if one else NOTICE)
 
     def _collect(self, sizes: list[int]) -> list:
         raw = [bytearray() for _ in sizes]
@@ -188,8 +191,9 @@ def clocks(crew) -> tuple[list[float], float]:
     return [offset for offset, _ in found], 2 * max(uncertainty for _, uncertainty in found)
 
 
-def notice_seconds(crew, clients: int) -> float:
-    """How long ahead a start time is chosen, so that it is known on every host by then."""
+def notice_seconds(crew, clients: int, least: float) -> float:
+    """How long ahead a start time is chosen, so that it is known on every host by then: `least`, and what the
+    way there takes."""
     begin = time.monotonic()
     crew.run(time.time, timeout=ASK_SECONDS)
-    return 0.1 + 0.001 * clients + 2 * (time.monotonic() - begin)
+    return least + 0.001 * clients + 2 * (time.monotonic() - begin)
