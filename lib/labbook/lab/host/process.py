@@ -6,8 +6,14 @@ from functools import cached_property
 
 from labbook.errors import LabError
 
-# field PID N: the Nth field of /proc/PID/stat. The name before the last `)` may have spaces.
-FIELD = """field() { sed -n '$s/.*) //p' "/proc/$1/stat" 2> /dev/null | cut -d' ' -f$(($2 - 2)); }
+# field PID N: the Nth field of /proc/PID/stat. The name before the last `)` may have spaces and lines. By the shell
+# alone: programs would take several times as long, and of the host's quota.
+FIELD = """field() {
+  stat=; while IFS= read -r line; do stat=$line; done 2> /dev/null < "/proc/$1/stat"
+  case $stat in *") "*) ;; *) return;; esac
+  at=$(($2 - 2)); set -- ${stat##*) }
+  [ $# -lt $at ] || { shift $((at - 1)); echo "$1"; }
+}
 """
 # The leader of the process's session: starts it, waits for it, writes its exit code.
 LEADER = """{field}trap : TERM INT HUP
@@ -26,7 +32,7 @@ setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
 i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done
 cat {folder}/ids"""
 # Load the ids; `is PID START` compares a start time, since a pid may have been reused.
-SAME = FIELD + """set -- $(cat {folder}/ids); is() { [ "$(field $1 22)" = "$2" ]; }
+SAME = FIELD + """ids=; read -r ids 2> /dev/null < {folder}/ids; set -- $ids; is() { [ "$(field $1 22)" = "$2" ]; }
 """
 ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
 case "$(field $3 3)" in Z|X|'') exit 1;; esac"""
