@@ -180,10 +180,13 @@ def make_calls(lab, point, target, **other):
     return keyvalue(Crew.of(lab), target, seed=point.seed, **load)
 
 
-def measure_server(lab, point, store, ceiling) -> tuple:
-    """(load, metrics) of the point's calls to a store on its share and, of one client, of `alone`."""
+def measure_server(lab, point, store, ceiling, shares: dict) -> tuple:
+    """(load, metrics) of the point's calls to a store on its `shares` ({host: share of a core}) and, of one client,
+    of `alone`. Clients connect and warm up while its hosts have no limits."""
     one = point.clients == 1
-    load = make_calls(lab, point, store, **({"seconds_at_most": point.alone_seconds} if one else {}))
+    limit_all(lab, dict.fromkeys(shares))
+    load = make_calls(lab, point, store, when_ready=lambda: limit_all(lab, shares),
+                      **({"seconds_at_most": point.alone_seconds} if one else {}))
     limit = limited(point, store.protocol, load.metrics, ceiling)
     more = alone(lab, point, store) if one else {}
     return load, {**load.metrics, "client_limited": float(limit), **more}
@@ -202,6 +205,12 @@ def alone(lab, point, store) -> dict:
     lab.limit(host, share)
     alone_ms, client_ms = median_ms(load), load.metrics["clients_cpu_us_per_call"] / 1000
     return {"alone_ms": alone_ms, "client_ms": client_ms, "own_ms": max(alone_ms - client_ms, LEAST_MS)}
+
+
+def limit_all(lab, shares: dict) -> None:
+    """Give hosts their shares: {host: share of a core, or None without a limit}."""
+    for host, share in shares.items():
+        lab.limit(host, share)
 
 
 def new_null(host, point, protocol: str) -> NullServer:
@@ -282,8 +291,8 @@ def warm_ring(lab, point, testbed: Layout) -> Ring:
 def warm_places(lab, places: list[Place]) -> list:
     """The servers of each place, filled and warmed. All start at the same time; those that answer first are
     filled and warmed first, while the others still start."""
-    for host in (host for place in places for host in place.shares):
-        lab.limit(host, None)
+    for place in places:
+        limit_all(lab, dict.fromkeys(place.shares))
     return start_together([partial(place.new, lab) for place in places],
                           lambda i, target: warmed(lab, target, places[i].point, places[i].shares))
 
@@ -332,6 +341,5 @@ def warmed(lab, target, point, shares: dict):
         Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes, rounds=rounds,
         **{name: point.params[f"warm_{name}"] for name in WARM})
     target.facts_when_warm = target.facts()
-    for host, share in shares.items():
-        lab.limit(host, share)
+    limit_all(lab, shares)
     return target

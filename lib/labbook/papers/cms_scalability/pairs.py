@@ -99,7 +99,7 @@ def _measure(study, experiment, ceiling, place, watch=None) -> None:
                 if one.arm not in servers:
                     servers |= _servers(attempt, slices if attempt.at_once else [one], place)
                 target, shares = servers[one.arm]
-                measure = partial(experiments.measure_server, attempt.lab, one.point, target, ceiling)
+                measure = partial(experiments.measure_server, attempt.lab, one.point, target, ceiling, shares)
                 with attempt.lab.only(CLIENT, *shares):
                     load, one.metrics = watch(measure, one, target, frames) if watch else measure()
                 one.rows = load.rows

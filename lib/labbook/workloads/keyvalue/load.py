@@ -24,7 +24,7 @@ CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("error", "u1")])  # ca
 
 def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, rows: int, value_bytes: int,
              values: str = DOTS, consistency: str | None = None, warmup_requests: int, seed: int,
-             seconds_at_most: float) -> Load:
+             seconds_at_most: float, when_ready=lambda: None) -> Load:
     """Let `clients` clients, spread evenly over the crew's hosts, make `requests` calls each.
 
     Each has its own connection, warms up with `warmup_requests` calls and then, all together,
@@ -33,7 +33,7 @@ def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, row
     clients take in turn; where the servers' CPU is to be known, a `process` or several `processes`.
     `consistency`: one of the protocol's levels, ignored where it has none. `values` "random", which
     no store can compress, need a protocol whose values may be any bytes. Rows that the clients add, as by
-    the op "insert", are taken out again afterwards.
+    the op "insert", are taken out again afterwards. `when_ready` is called when all have warmed up, before they start.
 
     Rows: client, host, started_s (since the common start), seconds, ok, error. Metrics: those of
     `call_metrics`, in µs, and truncated (1 when the time limit ended the load).
@@ -42,6 +42,7 @@ def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, row
                    value_bytes=value_bytes, values=values, consistency=consistency,
                    warmup_requests=warmup_requests, seed=seed, seconds_at_most=seconds_at_most)
     ready = _prepare(crew, spec)
+    when_ready()
     found = ready.run(seconds_at_most + LAST_SECONDS + 10, target)
     _remove_added(crew, spec)
     rows, made = _tables(ready, found)

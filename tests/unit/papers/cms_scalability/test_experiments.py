@@ -50,7 +50,8 @@ def log(monkeypatch):
     """What was done, in order, with servers and clients that do nothing."""
     done = []
 
-    def calls(crew, target, *, seed, **load):
+    def calls(crew, target, *, seed, when_ready=lambda: None, **load):
+        when_ready()
         done.append(("calls", target.name, load))
         rows = pd.DataFrame({"started_s": [0.0, 0.1, 0.291], "seconds": 3 * [SECONDS.get(target.name, 0.01)], "ok": True})
         return SimpleNamespace(rows=rows, started=50.0, metrics={
@@ -165,7 +166,9 @@ def test_both_stores_are_warmed_and_measured_in_turn_on_servers_of_the_points_si
     assert sorted(up) == [("cassandra", "large", {"version": "0.7.0"}), ("mysql", "large2", {"version": "5.5.9"})]
     limits = [one for one in log if one[0] == "limit"]
     assert limits[:2] == [("limit", "large", None), ("limit", "large2", None)]
-    assert sorted(limits[2:]) == [("limit", "large", 0.4), ("limit", "large2", 0.4)]
+    assert sorted(limits[2:4]) == [("limit", "large", 0.4), ("limit", "large2", 0.4)]
+    assert limits[4:] == [("limit", host, share) for host in ("large", "large2", "large2", "large")
+                          for share in (None, 0.4)], "clients connect and warm up without limits"
     assert [one[1:] for one in log if one[0] == "calls"] == [
         (store, LOAD) for store in ("cassandra", "mysql", "mysql", "cassandra")]
     assert [one[1:] for one in log if one[0] == "only"] == [
@@ -213,8 +216,9 @@ def test_a_store_whose_clients_were_the_limit_in_one_slice_is_limited(study, mon
 def test_with_one_client_a_stores_own_time_is_that_outside_the_client(study, log):
     recorded = measured(study, clients=1)
     load = LOAD | {"clients": 1, "seconds_at_most": 0.5}
-    assert log[-5:] == [("only", "client", "large2"), ("calls", "mysql", load), ("limit", "large2", None),
-                        ("calls", "mysql", load), ("limit", "large2", 0.4)]
+    assert log[-7:] == [("only", "client", "large2"), ("limit", "large2", None), ("limit", "large2", 0.4),
+                        ("calls", "mysql", load), ("limit", "large2", None), ("calls", "mysql", load),
+                        ("limit", "large2", 0.4)]
     assert [one.metrics["client_ms"] for one in recorded["slices"]] == [2, 2]
     assert [one.metrics["own_ms"] for one in recorded["slices"]] == pytest.approx([7, 3])
 

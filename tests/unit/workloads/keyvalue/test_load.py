@@ -115,6 +115,18 @@ def test_the_time_limit_ends_the_load_and_is_reported(crew, null_server):  # noq
     assert load.rows.started_s.max() <= 0.3
 
 
+def test_when_the_clients_are_ready_they_have_warmed_up_and_not_started(crew, null_server):  # noqa: F811
+    done, run = [], crew.run
+
+    def note(function, *arguments, timeout):
+        done.append(function)
+        return run(function, *arguments, timeout=timeout)
+
+    crew.run = note
+    keyvalue(crew, null_server("thrift"), **LOAD, when_ready=lambda: done.append("ready"))
+    assert done.index(engine.prepare) < done.index("ready") < done.index(engine.run)
+
+
 def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811
     fill(crew, null_server("thrift"), rows=3, value_bytes=100)
     with pytest.raises(WrongValue):
