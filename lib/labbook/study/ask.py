@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from labbook.claims.selection import can_be_compared, is_tested, needs_point
 from labbook.errors import InputError
+from labbook.lab.cache import build
 from labbook.study import costs, fleet
 from labbook.study.costs import MOST_REPEATS
 
@@ -104,12 +105,14 @@ def survey(study) -> dict:
 
     claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat), by_sight (whether
     one repeat may decide it)}].
+    built_s: what this execution has built for the cache, and no other will.
     experiments: {name: see costs.of_repeats}. unread: {name: see costs.left} of experiments that no claim
     reads. The second value has the verdicts as dicts.
     """
     judged = {one["id"]: one for one in map(asdict, study.judged(study.run.ask.claims))}
     read = {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
-    found = {"claims": [_standing(study, entry, judged[entry["id"]]) for entry in study.claim_entries
+    found = {"built_s": sum(build.took),
+             "claims": [_standing(study, entry, judged[entry["id"]]) for entry in study.claim_entries
                         if entry["id"] in judged],
              "experiments": {name: costs.of_repeats(study, one) for name, one in study.experiments.items()
                              if name in read and one.declared()},

@@ -20,6 +20,7 @@ from labbook.paths import cache_dir
 COMPLETE = "complete.json"  # written last: {file: size} of the folder
 BUILD_SECONDS = 3600        # the slowest, a cloud's software, takes a sixth of it
 QUIET_SECONDS, LOOK_SECONDS = 5, 0.1
+took = []                   # seconds of each folder that this process has built
 NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")      # in the output of uv, pip, mvn and apt
 
 
@@ -42,6 +43,7 @@ def build_once(name: str, fill: Callable[[Path], None], sound: Callable[[Path], 
         drafts.mkdir(parents=True)
         draft = Path(tempfile.mkdtemp(dir=drafts))
         draft.chmod(0o755)
+        began = time.monotonic()
         try:
             fill(draft)
             (draft / COMPLETE).write_text(json.dumps(_sizes(draft), indent=1))
@@ -49,6 +51,7 @@ def build_once(name: str, fill: Callable[[Path], None], sound: Callable[[Path], 
             draft.rename(folder)
         finally:
             shutil.rmtree(drafts, ignore_errors=True)
+            took.append(time.monotonic() - began)
     return folder
 
 

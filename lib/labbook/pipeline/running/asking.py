@@ -136,7 +136,8 @@ class Asking:
 
     def __init__(self, study, chosen, partial, variables, asks: Question, until=None, bar=None):
         self.study, self._chosen, self._partial, self._variables = study, chosen, partial, variables
-        self.asks, self._until, self._bar = asks, _earliest(until, asks.seconds), bar
+        self.asks, self._bar = asks, bar
+        self._until, self._began, self._built_s = until, time.time(), 0.0
         self._measured = self._failed = 0
         self._lab_time = {}
         self._stop = None
@@ -165,9 +166,14 @@ class Asking:
 
     def next_round(self, round_s: float) -> planner.Round:
         """The next round, by the last survey; the board shows it."""
-        self._stop = None if self._until is None else self._until - PAGE_ROUNDS * round_s
+        until = self._time_is_up()
+        self._stop = None if until is None else until - PAGE_ROUNDS * round_s
         following, self.board = next_round(self.study, self.asks, self.survey, self._stop, round_s)
         return following
+
+    def _time_is_up(self) -> float | None:
+        """Epoch s, or None. What lab.yml allows is without what was built for the cache on the way."""
+        return _earliest(self._until, self.asks.seconds and self._began + self.asks.seconds + self._built_s)
 
     def _execute(self, interrupts, repeats, claims=None, page=False, **more):
         last = bool(repeats) and {one["id"] for one in self.board["open"]} <= set(claims)
@@ -177,6 +183,8 @@ class Asking:
             given["LABBOOK_UNTIL"] = repr(self._stop)
         driver = Driver(self.study, self._chosen, self._partial, given, board=self.board)
         outcome = driver.run(interrupts, self._bar.show if self._bar else lambda story: None)
+        if driver.story.survey:
+            self._built_s += driver.story.survey.pop("built_s", 0.0)
         self._measured += driver.story.measured
         self._failed += driver.story.failed
         for name, seconds in driver.story.lab_time().items():
@@ -229,7 +237,7 @@ def expected(study: str, asks: Question, survey: dict, until: float | None, roun
 
     Where time is short, the last point begins before the time is up and is half done then.
     """
-    until = _earliest(until, asks.seconds)
+    until = _earliest(until, asks.seconds and time.time() + asks.seconds)
     following, board = next_round(study, asks, survey, until and until - PAGE_ROUNDS * round_s, round_s)
     most = until and max(until - time.time(), 0.0)
     seconds = board["seconds"] + round_s
@@ -268,9 +276,8 @@ def _updated(before: dict | None, survey: dict) -> dict:
         "claims": [now.get(one["id"], one) for one in before["claims"]]}
 
 
-def _earliest(until, seconds) -> float | None:
-    ends = [end for end in (until, seconds and time.time() + seconds) if end is not None]
-    return min(ends, default=None)
+def _earliest(*ends) -> float | None:
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _recorded(survey) -> int:

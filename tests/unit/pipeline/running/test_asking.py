@@ -194,6 +194,18 @@ def test_an_ask_that_is_cut_short_counts_the_points_of_its_last_round():
     assert (points["done"], points["total"]) == (6, 9)
 
 
+@pytest.mark.parametrize("until, ends", [(None, 1000 + 180 + 60), (1200, 1200)])
+def test_what_is_built_once_does_not_count_as_time_of_a_quick_run(monkeypatch, until, ends):
+    """As time of a user it does."""
+    monkeypatch.setattr(asking.time, "time", lambda: 1000.0)
+    asks = asking.Asking("asked", {}, None, {}, asking.Question("asked", "all", 180, quick=True), until)
+    monkeypatch.setattr(asking, "Driver", lambda *_, **__: SimpleNamespace(
+        run=lambda *_: None, story=SimpleNamespace(survey={"claims": [], "built_s": 60.0}, measured=0, failed=0,
+                                                   lab_time=dict)))
+    _, story = asks._execute(None, {})
+    assert asks._time_is_up() == ends and story.survey == {"claims": []}
+
+
 def test_a_point_of_which_nothing_is_known_takes_what_the_studys_others_take(book):
     book.write("data/papers/demo/lab.yml", "needs: {minutes: {full: 100}}")
     asks = asking.Question("demo", (), profile="full")
