@@ -16,9 +16,10 @@ from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.on_host import callers, contents
 from labbook.workloads.keyvalue.spec import CALL_SECONDS, check_load, spec_of
 
-__all__ = ["CALL_SECONDS", "Load", "Stream", "begin_pairs", "check_load", "keyvalue"]
+__all__ = ["CALL_SECONDS", "Load", "Stream", "begin_pairs", "check_load", "in_turns", "keyvalue"]
 CONNECT_SECONDS = 60            # for all clients of a host to connect
 LAST_SECONDS = 3 * CALL_SECONDS  # a last call may connect, say where to, and ask: three waits
+OF_TARGET = ("protocol", "port", "addresses", "password", "consistency")    # of a client's spec
 CALL = np.dtype([("started", "<f8"), ("seconds", "<f8"), ("error", "u1")])  # callers.ROW
 
 
@@ -47,6 +48,26 @@ def keyvalue(crew, target: Servers, *, op: str, clients: int, requests: int, row
     _remove_added(crew, spec)
     rows, made = _tables(ready, found)
     return Load(rows, made | {"truncated": float(len(rows) < clients * requests)}, ready.started)
+
+
+def in_turns(crew, targets: list[Servers], *, turn_seconds: float, seconds_at_most: float, **load) -> list[Load]:
+    """Let one client for each target call it, all on the crew's first host, each while the others rest: in turns
+    of `turn_seconds`, A B, B A, A B ... What makes the machine faster or slower for longer does so to all alike.
+
+    `load` and `seconds_at_most`, of all turns together, are as keyvalue's. Returns the Load of each target, of
+    whose metrics there is clients_cpu_us_per_call.
+    """
+    specs = [spec_of(target, clients=1, seconds_at_most=seconds_at_most, **load) for target in targets]
+    together = specs[0] | {"clients": len(specs), "turn_seconds": turn_seconds, "targets": [
+        {key: spec[key] for key in OF_TARGET} for spec in specs]}
+    ready = Clients(crew, callers, shares(together, 1), CONNECT_SECONDS + seconds_at_most + CALL_SECONDS)
+    (heads, raw), = ready.run(seconds_at_most + LAST_SECONDS + 10)
+    for spec in specs:
+        _remove_added(crew, spec)
+    rows = _frame(heads, raw, ready.hosts[0].name)
+    return [Load(rows[rows["client"] == head["client"]].reset_index(drop=True),
+                 {"clients_cpu_us_per_call": head["cpu_s"] / max(1, head["rows"]) * 1e6}, ready.started)
+            for head in heads]
 
 
 def begin_pairs(crew, target: Servers, *, op: str, clients: int, rows: int, value_bytes: int,

@@ -15,7 +15,7 @@ from labbook.workloads.clients.cpu import server_cpu
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.keyvalue import protocols
 from labbook.workloads.keyvalue.contents import fill
-from labbook.workloads.keyvalue.load import check_load, keyvalue
+from labbook.workloads.keyvalue.load import check_load, in_turns, keyvalue
 from labbook.workloads.keyvalue.on_host import callers
 from labbook.workloads.keyvalue.on_host import contents
 from labbook.workloads.keyvalue.wire.pairs import WrongValue
@@ -125,6 +125,19 @@ def test_when_the_clients_are_ready_they_have_warmed_up_and_not_started(crew, nu
     crew.run = note
     keyvalue(crew, null_server("thrift"), **LOAD, when_ready=lambda: done.append("ready"))
     assert done.index(engine.prepare) < done.index("ready") < done.index(engine.run)
+
+
+def test_a_client_of_each_store_calls_in_its_turns(crew, null_server, dead_port):  # noqa: F811
+    asked = {name: value for name, value in LOAD.items() if name != "clients"} | {
+        "requests": 100_000, "seconds_at_most": 1.2}
+    first, second = in_turns(crew, [null_server("thrift"), null_server("mysql")], turn_seconds=0.1, **asked)
+    for load, places in ((first, {0, 3}), (second, {1, 2})):     # A B, B A
+        assert load.rows.ok.all() and load.metrics["clients_cpu_us_per_call"] > 0
+        assert set((load.rows.started_s // 0.1).astype(int) % 4) == places
+    assert first.started == second.started
+    there, dead = in_turns(crew, [null_server("thrift"), target(dead_port, "mysql")], turn_seconds=0.02,
+                           **asked | {"requests": 20})
+    assert there.rows.ok.all() and len(there.rows) == 20 and not dead.rows.ok.any() and len(dead.rows)
 
 
 def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811

@@ -1,6 +1,7 @@
 """Clients that read and write pairs: `python -m labbook.workloads.keyvalue.on_host.callers OUT`.
 
-With `requests` in the spec each makes that many calls in a closed loop; without, each calls until
+With `requests` in the spec each makes that many calls in a closed loop, and with `targets` client n calls
+the n-th of them, in turns of `turn_seconds` with the others; without, each calls until
 the program's input is closed, at a rate where there is one (`rate_per_s`, of all clients together),
 and `requests_at_most` times where that is given. With `say_seconds` the program prints so often how many
 calls these have made.
@@ -119,10 +120,40 @@ class ClosedLoopClient(Client):
                 self.recover(error)
             took.append((clock() - begin) / 1e9)
             started.append((begin - zero) / 1e9)
-        cpu = cpu_seconds() - cpu
+        self._save(started, took, errors, cpu_seconds() - cpu)
+
+    def _save(self, started: array, took: array, errors: dict, cpu: float) -> None:
         rows = b"".join(ROW.pack(at, seconds, errors.get(i, 0))
                         for i, (at, seconds) in enumerate(zip(started, took)))
         self.save(rows, len(started), cpu)
+
+
+class TurnClient(ClosedLoopClient):
+    """A closed loop that rests in the turns of the others: A B, B A, A B ... A call that has begun in a turn is
+    awaited beyond it."""
+
+    def measure(self, start: float) -> None:
+        clock, turn, many = time.perf_counter_ns, int(self.spec["turn_seconds"] * 1e9), self.spec["all_clients"]
+        zero = sleep_until(start)
+        deadline = zero + int(self.spec["seconds_at_most"] * 1e9)
+        started, took, errors, cpu = array("d"), array("d"), {}, cpu_seconds()
+        for i, row in enumerate(self.rows):
+            while (begin := clock()) < deadline and self._rests((begin - zero) // turn, many):
+                time.sleep((turn - (begin - zero) % turn) / 1e9)
+            if begin > deadline:
+                break
+            try:
+                self.once(row)
+            except Exception as error:
+                errors[i] = self.note(error)
+                self.recover(error)
+            took.append((clock() - begin) / 1e9)
+            started.append((begin - zero) / 1e9)
+        self._save(started, took, errors, cpu_seconds() - cpu)
+
+    def _rests(self, turn: int, many: int) -> bool:
+        round, place = divmod(turn, many)
+        return self.number != (many - 1 - place if round % 2 else place)
 
 
 class StreamClient(Client):
@@ -196,6 +227,8 @@ class Callers(Runner):
         self._made = memoryview(mmap.mmap(-1, 8 * spec["clients"])).cast("q")
 
     def client(self, number):
+        if "targets" in self.spec:
+            return TurnClient(self.spec | self.spec["targets"][number], number, self.part(number))
         if self._closed_loop:
             return ClosedLoopClient(self.spec, number, self.part(number))
         return StreamClient(self.spec, number, self.part(number), self._stopped, self._made)
@@ -211,7 +244,8 @@ class Callers(Runner):
 def load_code(spec: dict) -> None:
     """Load and make what all clients need once, before they are forked."""
     sys.modules.setdefault("numpy", None)  # cassandra-driver would load it, and nobody use it
-    protocols.calls(protocols.of_client(spec, 0))
+    for target in spec.get("targets", [{}]):
+        protocols.calls(protocols.of_client(spec | target, 0))
     value_of(key_of(0), spec["value_bytes"], spec.get("values", DOTS))
 
 
