@@ -7,6 +7,7 @@ load (LOAD). The systems of each era, the hosts and their shares are those of la
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -22,13 +23,14 @@ from labbook.systems.wiki.server import Wiki
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import fill_and_warm, shared_pages
-from labbook.workloads.keyvalue.load import check_load, keyvalue
+from labbook.workloads.keyvalue.load import check_load, in_turns, keyvalue
 
 STORES = ("cassandra", "mysql")
 SERVER_OF = {1: "small", 2: "large"}    # server by the point's `cores`
 CLIENT = "client"
 CEILING = "idle"                        # host of the server that shows the clients' ceiling
 WARM = ("clients", "requests", "seconds", "within", "in_a_row")     # of fill_and_warm, as warm_...
+TURN_SECONDS = 0.02                     # of each store, where one client's calls are compared
 LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
@@ -181,28 +183,40 @@ def make_calls(lab, point, target, **other):
 
 
 def measure_server(lab, point, store, ceiling, shares: dict) -> tuple:
-    """(load, metrics) of the point's calls to a store on its `shares` ({host: share of a core}) and, of one client,
-    of `alone`. Clients connect and warm up while its hosts have no limits."""
-    one = point.clients == 1
+    """(load, metrics) of the point's calls to a store on its `shares` ({host: share of a core}). Clients connect
+    and warm up while its hosts have no limits."""
     limit_all(lab, dict.fromkeys(shares))
     load = make_calls(lab, point, store, when_ready=lambda: limit_all(lab, shares),
-                      **({"seconds_at_most": point.alone_seconds} if one else {}))
+                      **({"seconds_at_most": point.alone_seconds} if is_alone(point) else {}))
     limit = limited(point, store.protocol, load.metrics, ceiling)
-    more = alone(lab, point, store) if one else {}
-    return load, {**load.metrics, "client_limited": float(limit), **more}
+    return load, {**load.metrics, "client_limited": float(limit)}
 
 
-def alone(lab, point, store) -> dict:
-    """What a store takes for a call of one client, with all the time of its cores but the client's.
+def is_alone(point) -> bool:
+    """Whether a point's one client is measured without limits, too."""
+    return point.clients == 1 and "alone_seconds" in point.params
+
+
+def alone(lab, point, stores: list) -> list[dict]:
+    """What each store takes for a call of one client, with all the time of its cores but the client's. Each is
+    called for alone_seconds, in turns of TURN_SECONDS: a machine's speed may change within a second.
 
     alone_ms: median time of a call. client_ms: the client's own CPU for a call, on average. own_ms: the
     difference, so the time of a call outside the client; 1 µs at least.
     """
-    host, share = store.host.name, store.host.limits["quota"]
-    lab.limit(host, None)
-    with placement.beside(store, lab.host(CLIENT)):
-        load = make_calls(lab, point, store, seconds_at_most=point.alone_seconds)
-    lab.limit(host, share)
+    shares = {store.host.name: store.host.limits["quota"] for store in stores}
+    load = {name: point.params[name] for name in LOAD if name != "clients"} | {
+        "seconds_at_most": point.alone_seconds * len(stores)}
+    limit_all(lab, dict.fromkeys(shares))
+    with ExitStack() as placed:
+        for store in stores:
+            placed.enter_context(placement.beside(store, lab.host(CLIENT)))
+        loads = in_turns(Crew.of(lab), stores, turn_seconds=TURN_SECONDS, seed=point.seed, **load)
+    limit_all(lab, shares)
+    return [_own_time(load) for load in loads]
+
+
+def _own_time(load) -> dict:
     alone_ms, client_ms = median_ms(load), load.metrics["clients_cpu_us_per_call"] / 1000
     return {"alone_ms": alone_ms, "client_ms": client_ms, "own_ms": max(alone_ms - client_ms, LEAST_MS)}
 

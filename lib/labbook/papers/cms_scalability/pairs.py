@@ -21,8 +21,8 @@ STAGES = {"read": "ReadStage", "write": "MutationStage"}
 def measure_stores(study, experiment, ceiling) -> None:
     """Measure both stores, on servers of the point's size.
 
-    `ceiling`: the experiment of measure_ceiling. With one client each slice is `alone`, too, and both of
-    its loads last `alone_seconds` at most.
+    `ceiling`: the experiment of measure_ceiling. One client calls each store for `alone_seconds` on its share, and
+    then both in turns without (see experiments.alone).
     """
     testbed = Layout.of(study)
     check_stores(experiment, testbed)
@@ -103,12 +103,25 @@ def _measure(study, experiment, ceiling, place, watch=None) -> None:
                 with attempt.lab.only(CLIENT, *shares):
                     load, one.metrics = watch(measure, one, target, frames) if watch else measure()
                 one.rows = load.rows
+                _measure_alone(attempt, slices, one, servers)
             series = {"series": {"stages": pd.concat(frames, ignore_index=True)}} if frames else {}
             attempt.record_slices(slices, **series, facts={
                 arm: target.facts_when_warm for arm, (target, _) in servers.items()}, arm_metrics={
                 arm: {**target.warmth.metrics, "client_limited": max(
                     one.metrics["client_limited"] for one in slices if one.arm == arm)}
                 for arm, (target, _) in servers.items()})
+
+
+def _measure_alone(attempt, slices, one, servers: dict) -> None:
+    """Give the slices of a pair, of which `one` was measured last, what their stores take for a call of one client:
+    all in turns where they are up at once."""
+    pair = [each for each in slices if each.number == one.number] if attempt.at_once else [one]
+    if not experiments.is_alone(one.point) or not all(each.metrics for each in pair):
+        return
+    targets = [servers[each.arm][0] for each in pair]
+    with attempt.lab.only(CLIENT, *(host for each in pair for host in servers[each.arm][1])):
+        for each, metrics in zip(pair, experiments.alone(attempt.lab, one.point, targets)):
+            each.metrics |= metrics
 
 
 class Servers(dict):

@@ -76,7 +76,12 @@ def log(monkeypatch):
         done, "wiki", host, "http")))
     monkeypatch.setattr(experiments, "Fleet", lambda servers: SimpleNamespace(
         name=f"{len(list(servers))} wikis", protocol="http", facts=dict))
+    def turns(crew, targets, *, turn_seconds, seed, **load):
+        done.append(("turns", [target.name for target in targets], load))
+        return [calls(crew, target, seed=seed, **load) for target in targets]
+
     monkeypatch.setattr(experiments, "keyvalue", calls)
+    monkeypatch.setattr(experiments, "in_turns", turns)
     monkeypatch.setattr(experiments, "shared_pages", lambda crew, fleet: 1.0)
     monkeypatch.setattr(experiments, "fill_and_warm", lambda crew, target, **how: done.append(
         ("warm", how)) or Warmth(2, 1.0, True, []))
@@ -216,11 +221,33 @@ def test_a_store_whose_clients_were_the_limit_in_one_slice_is_limited(study, mon
 def test_with_one_client_a_stores_own_time_is_that_outside_the_client(study, log):
     recorded = measured(study, clients=1)
     load = LOAD | {"clients": 1, "seconds_at_most": 0.5}
-    assert log[-7:] == [("only", "client", "large2"), ("limit", "large2", None), ("limit", "large2", 0.4),
-                        ("calls", "mysql", load), ("limit", "large2", None), ("calls", "mysql", load),
-                        ("limit", "large2", 0.4)]
+    turns = {name: value for name, value in LOAD.items() if name != "clients"} | {"seconds_at_most": 1.0}
+    assert log[-12:] == [
+        ("only", "client", "large2"), ("limit", "large2", None), ("limit", "large2", 0.4), ("calls", "mysql", load),
+        ("only", "client", "large", "large2"), ("limit", "large", None), ("limit", "large2", None),
+        ("turns", ["cassandra", "mysql"], turns), ("calls", "cassandra", turns), ("calls", "mysql", turns),
+        ("limit", "large", 0.4), ("limit", "large2", 0.4)]
     assert [one.metrics["client_ms"] for one in recorded["slices"]] == [2, 2]
     assert [one.metrics["own_ms"] for one in recorded["slices"]] == pytest.approx([7, 3])
+
+
+def test_stores_that_are_not_up_at_once_are_called_alone_one_after_the_other(study, log):
+    study.at_once = False
+    recorded = measured(study, clients=1, slices=2)
+    assert [one[1] for one in log if one[0] == "turns"] == [[one.arm] for one in recorded["slices"]]
+    assert [one.metrics["own_ms"] for one in recorded["slices"]] == pytest.approx([
+        {"cassandra": 7, "mysql": 3}[one.arm] for one in recorded["slices"]])
+
+
+def test_a_pair_of_slices_is_called_in_turns_once_both_are_measured(study, log):
+    recorded = measured(study, clients=1, slices=2)
+    assert [one[1] for one in log if one[0] == "turns"] == [["cassandra", "mysql"], ["mysql", "cassandra"]]
+    assert all(one.metrics["own_ms"] for one in recorded["slices"])
+
+
+def test_one_client_of_a_ring_is_measured_on_its_nodes_shares_alone(study, log):
+    recorded = paired(study, pairs.measure_rings, "nodes", {1: ["large"], 2: ["node1", "node2"]}, **RING | {"clients": 1})
+    assert not [one for one in log if one[0] == "turns"] and len(recorded["slices"]) == 2
 
 
 def test_a_store_that_takes_no_longer_than_its_client_has_the_least_own_time(study, monkeypatch):
