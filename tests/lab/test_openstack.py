@@ -1,6 +1,7 @@
 """OpenStack on a lab host: it comes up, its functions work, and nothing is left. In the newer release;
 LABBOOK_RELEASES="2026.2 zed" tests both. Making the databases takes minutes."""
 
+import http.client
 import os
 import time
 from contextlib import suppress
@@ -13,7 +14,9 @@ from small_labs import new_id
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription, kernel
 from labbook.systems.cloud.model import Flavor
+from labbook.systems.openstack.config import HERE
 from labbook.systems.openstack.lab_cloud import OpenStack
+from labbook.systems.openstack.releases import PORTS
 from labbook.workloads.clouds.functions import cloud_function
 from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
@@ -96,6 +99,18 @@ def test_secrets_are_in_no_command_line(platform):
         shown = host.run("ps -eo args=").stdout
         assert "nova-" in shown or "cinder-" in shown
         assert platform.platform.secrets.password not in shown
+
+
+def test_an_idle_connection_is_kept(platform):
+    """gunicorn as shipped ends it after two seconds, perhaps just as a client sends on it."""
+    port = PORTS["nova"]
+    connection = http.client.HTTPConnection(HERE, port)
+    connection.auto_open, connection.sock = False, platform.host.dial(HERE, port)
+    for idle_s in (0, 4):
+        time.sleep(idle_s)
+        connection.request("GET", "/")
+        connection.getresponse().read()
+    connection.close()
 
 
 def test_only_the_clouds_host_reaches_the_volumes(platform, stranger):

@@ -242,10 +242,15 @@ def post_worker_init(worker):
 """
 
 
+# An idle connection is kept so long. Of gunicorn's 2 s the end may meet a request that is on its way, which then has
+# no answer.
+KEEP_S = 3600
+
+
 def gunicorn(application: str, port: int, words: list[str], layout: Layout) -> str:
     """gunicorn's settings, in Python; the application parses `words` as its command line."""
     options = {"wsgi_app": application, "bind": f"{HERE}:{port}", "workers": 1, "threads": 8,
-               "worker_class": "gthread", "timeout": 300, "graceful_timeout": 3,
+               "worker_class": "gthread", "timeout": 300, "graceful_timeout": 3, "keepalive": KEEP_S,
                "worker_tmp_dir": str(layout.home), "control_socket_disable": True}
     return "".join([GUNICORN, f"words = {words!r}\n",
                     *(f"{key} = {value!r}\n" for key, value in options.items())])

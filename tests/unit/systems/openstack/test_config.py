@@ -84,6 +84,7 @@ def test_every_part_has_its_own_port(release, monkeypatch):
         assert sys.argv == told["words"] and sys.argv[0].endswith("-api") and not gc.isenabled()
         told["post_worker_init"](None)
         assert gc.isenabled()
+        assert told["keepalive"] > 600, "an idle connection's end may meet a request"
         assert told["worker_class"] == "gthread" and told["bind"].startswith("127.0.0.1:")
         assert any(f"-c /srv/here/{name}" in api.command for api in apis)
 
