@@ -86,10 +86,10 @@ def parts(study, experiment: str) -> list[tuple]:
     """(machine, DataFrame) of each set that a page shows points of; see `load`.
 
     Where sets have hosts with the models of disks that lab.yml names, points of other sets are left out: they
-    are of another disk. So are points whose parameters have other names than those of the first set: they are
-    of another design.
+    are of another disk. So are points whose parameters have other names than those of the first set, or another
+    value of one that has a single value there: they are of another design, such as the quick profile's.
     """
-    found, seen, design = [], set(), None
+    found, seen, design, fixed = [], set(), None, None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
               if file(study.name, machine, experiment).exists()}
     asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
@@ -99,6 +99,9 @@ def parts(study, experiment: str) -> list[tuple]:
         names = parameters(study.name, machine, experiment)
         if len(frame) and set(names) != (design := design or set(names)):
             continue
+        fixed = _of_single_value(frame, names) if fixed is None and len(frame) else fixed or {}
+        frame = frame.loc[[index for index, row in zip(frame.index, frame.to_dict("records"))
+                           if all(setting(row, [name]) == value for name, value in fixed.items())]]
         settings = [setting(row, names) for row in frame.to_dict("records")]
         new = frame.loc[[index for index, one in zip(frame.index, settings) if one not in seen]]
         seen |= set(settings)
@@ -109,6 +112,13 @@ def parts(study, experiment: str) -> list[tuple]:
         raise InputError("nothing is published of this experiment",
                          file=paths.published_dir() / study.name, key=experiment)
     return [(machine, frame) for machine, frame in found if len(frame)] or found[:1]
+
+
+def _of_single_value(frame, names) -> dict:
+    """{parameter: its value, as `setting` has it} of those that are the same in all points."""
+    records = frame.to_dict("records")
+    values = {name: {setting(row, [name]) for row in records} for name in names}
+    return {name: each.pop() for name, each in values.items() if len(each) == 1}
 
 
 def _models_of(frame) -> set:

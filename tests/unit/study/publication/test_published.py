@@ -101,6 +101,20 @@ def test_points_of_other_disks_than_lab_ymls_are_left_out_where_there_are_such(s
     assert published.parts(study, "speed")[0][0] == published.sets("demo")[0]   # none of its own is asked for
 
 
+def test_points_of_another_design_are_left_out(study, monkeypatch):
+    """Such as those of the quick profile, which calls for a shorter time; another number of clients is a setting."""
+    shutil.copytree(published.folder("demo", HERE), published.folder("demo", "other"))
+    frame, names = published.rows("demo", HERE, "speed"), published.parameters("demo", HERE, "speed")
+    many = next(name for name in names if frame[name].nunique() > 1)
+    frame = frame.assign(calling_s=20.0)
+    shorter, further = frame.assign(calling_s=10.0, **{many: 77}), frame.assign(**{many: 77})
+    monkeypatch.setattr(published, "parameters", lambda *_: [*names, "calling_s"])
+    for other, there in ((shorter, 1), (further, 2)):
+        frames = dict(zip(published.sets("demo"), (frame, other)))
+        monkeypatch.setattr(published, "rows", lambda study, machine, experiment, frames=frames: frames[machine])
+        assert len(published.parts(study, "speed")) == there
+
+
 def test_an_experiment_that_came_after_the_published_run_has_no_points(study):
     later = study.experiment("later", vary={"x": [1]}, repeats=0)
     assert list(later.summary().columns[:2]) == ["point", "x"] and not len(later.summary())
