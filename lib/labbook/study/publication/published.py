@@ -89,7 +89,7 @@ def parts(study, experiment: str) -> list[tuple]:
     are of another disk. So are points whose parameters have other names than those of the first set, or another
     value of one that has a single value there: they are of another design, such as the quick profile's.
     """
-    found, seen, design, fixed = [], set(), None, None
+    found, seen, design, fixed, value = [], set(), None, (), None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
               if file(study.name, machine, experiment).exists()}
     asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
@@ -99,9 +99,11 @@ def parts(study, experiment: str) -> list[tuple]:
         names = parameters(study.name, machine, experiment)
         if len(frame) and set(names) != (design := design or set(names)):
             continue
-        fixed = _of_single_value(frame, names) if fixed is None and len(frame) else fixed or {}
-        frame = frame.loc[[index for index, row in zip(frame.index, frame.to_dict("records"))
-                           if all(setting(row, [name]) == value for name, value in fixed.items())]]
+        records = frame.to_dict("records")
+        if value is None and records:
+            fixed = _of_single_value(records, names)
+            value = setting(records[0], fixed)
+        frame = frame.loc[[setting(row, fixed) == value for row in records]]
         settings = [setting(row, names) for row in frame.to_dict("records")]
         new = frame.loc[[index for index, one in zip(frame.index, settings) if one not in seen]]
         seen |= set(settings)
@@ -114,11 +116,9 @@ def parts(study, experiment: str) -> list[tuple]:
     return [(machine, frame) for machine, frame in found if len(frame)] or found[:1]
 
 
-def _of_single_value(frame, names) -> dict:
-    """{parameter: its value, as `setting` has it} of those that are the same in all points."""
-    records = frame.to_dict("records")
-    values = {name: {setting(row, [name]) for row in records} for name in names}
-    return {name: each.pop() for name, each in values.items() if len(each) == 1}
+def _of_single_value(records: list[dict], names) -> list[str]:
+    """The parameters that have the same value in all points."""
+    return [name for name in names if len({setting(row, [name]) for row in records}) == 1]
 
 
 def _models_of(frame) -> set:
