@@ -12,6 +12,7 @@ from labbook.figures.repeats import client_limited
 
 _names = {}
 NOT_MEASURED_TEXT = "not measured"
+LIMITED_TEXT = "not known (the clients were the limit in some repeats)"
 
 
 def use_names(paper_file: Path) -> None:
@@ -70,14 +71,14 @@ def between(low: float, high: float, unit: str = "") -> str:
 def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
     values = _values(summary, metric, where)
-    return _words(median_interval(values.values()), unit) if values else NOT_MEASURED_TEXT
+    return _words(median_interval(values.values()), unit) if values else _why_none(summary, where)
 
 
 def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """Median ratio of a metric between two arms, paired by repeat: `2.4 times (2.1 to 2.6)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     if not one.keys() & other.keys():
-        return NOT_MEASURED_TEXT
+        return _why_none(summary, {**where, **of}, {**where, **than})
     return _words(ratio(one, other), "times")
 
 
@@ -85,18 +86,29 @@ def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **wh
     """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys()]
-    return _words(median_interval(found), "%") if found else NOT_MEASURED_TEXT
+    return _words(median_interval(found), "%") if found else _why_none(summary, {**where, **of}, {**where, **than})
 
 
 def _values(summary, metric, where) -> dict:
     """repeat -> value at one setting. Empty if the clients limited any repeat, as in the rules."""
-    chosen = summary
-    for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
-        chosen = chosen[chosen[name] == value]
+    chosen = _chosen(summary, where)
     if not len(chosen) or client_limited(chosen).any():
         return {}
     found = chosen.dropna(subset=[metric])
     return dict(zip(found["repeat"], found[metric]))
+
+
+def _chosen(summary, where) -> pd.DataFrame:
+    for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
+        summary = summary[summary[name] == value]
+    return summary
+
+
+def _why_none(summary, *settings) -> str:
+    """Why there is no number of these settings, of which each was measured or not."""
+    points = [_chosen(summary, where) for where in settings]
+    limited = all(map(len, points)) and any(client_limited(each).any() for each in points)
+    return LIMITED_TEXT if limited else NOT_MEASURED_TEXT
 
 
 def _words(found: Interval, unit: str) -> str:

@@ -20,6 +20,10 @@ def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
     assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at) == "2.00 ms (1.00 to 4.00)"
     assert figures.times(frame, "mean_ms", {"store": "cassandra"}, {"store": "mysql"}, **at) == (
         "2.00 times (2.00 to 2.00)")
-    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "not measured"
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == (
+        "not known (the clients were the limit in some repeats)")
+    assert figures.times(frame, "mean_ms", {"store": "cassandra"}, {"store": "mysql"}, op="read", clients=10) == (
+        "not known (the clients were the limit in some repeats)")
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=11) == "not measured"
     assert figures.times(frame.iloc[:0], "mean_ms", {"store": "cassandra"}, {"store": "mysql"}) == (
         "not measured")
