@@ -12,7 +12,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
-from labbook.claims.selection import fits, is_tested, needs_point
+from labbook.claims.selection import is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask, machines_apart
 from labbook.study.parameters import adding
@@ -23,20 +23,21 @@ LIBRARY = Path(__file__).resolve().parents[1]
 
 def judge(study, claim: dict, read: dict | None = None):
     """The Verdict on a claim, from those repeats of its experiment that have all points that it needs; in
-    an ask without stale points, where it measures these again.
+    an ask without stale points, where it measures these again. On a page of published sets: the verdict of one
+    of them alone, the same as on the board (see published_verdicts.stands).
 
     read: {experiment: (rows, conditions)}, filled with what was read, for further claims.
     """
     from labbook.claims import verdict
 
+    if study.run.published and claim["id"] in study.published_verdicts:
+        return _of_a_set(study, claim["id"])
     rows, conditions, parameters = [], {}, ()
     if is_tested(claim):
         experiment = experiment_of(study, claim)
-        rows, conditions = _read(study, experiment, {} if read is None else read)
         parameters = experiment.parameters
-        if study.run.published:
-            rows = rows if fits(claim, rows, parameters) else []
-        else:
+        if not study.run.published:
+            rows, conditions = _read(study, experiment, {} if read is None else read)
             rows = [row for row in rows if not (row["stale"] and study.run.ask and study.run.remeasure)]
             whole = ask.whole_repeats(experiment, claim, rows)
             rows = [row for row in rows if row["repeat"] in whole]
@@ -57,6 +58,17 @@ def judge(study, claim: dict, read: dict | None = None):
     return replace(judged, reason=reason, published=_stands(study, judged))
 
 
+def _of_a_set(study, name: str):
+    """The Verdict that stands on a claim, of a published set; its reason names the machine if the page shows another first."""
+    from labbook.claims.verdict import Verdict
+    from labbook.study.publication import published, published_verdicts
+
+    found = dict(study.published_verdicts[name])
+    machine = found.pop("set")
+    where = "" if machine == published.sets(study.name)[0] else published_verdicts.words(study.name, machine)
+    return Verdict(**found | {"reason": "; ".join(filter(None, (found["reason"], where and f"measured on {where}")))})
+
+
 def _reason(study, claim: dict, judged) -> str:
     """The verdict's reason; of a claim that was not run with what a run is given to measure it."""
     from labbook.claims import rules
@@ -72,7 +84,7 @@ def _stands(study, judged) -> dict | None:
     from labbook.claims import rules
     from labbook.study.publication.published_verdicts import address
 
-    if judged.verdict != rules.NOT_RUN or study.run.published or not study.run.makes_page:
+    if judged.verdict != rules.NOT_RUN or not study.run.makes_page:
         return None
     stands = study.published_verdicts.get(judged.id)
     return stands and stands | {"link": address(study.name, stands["set"])}

@@ -57,6 +57,8 @@ def _machines(own: dict, of_sets: dict) -> dict:
     """{machine: word} of the machines on which a claim was measured, also by the last run here."""
     found = {machine: one["verdict"] for machine, one in of_sets.items()
              if one and published_verdicts.is_measured(one)}
+    if own.get("run") == "published":
+        return found
     where = own.get("conditions") or {}
     if isinstance(where.get("cores"), int) and published_verdicts.is_measured(own):
         found.setdefault(machine_kind.slug(machine_kind.kind(where)), own["verdict"])

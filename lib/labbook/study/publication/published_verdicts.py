@@ -41,8 +41,8 @@ def by_machine(study: str) -> dict[str, dict[str, dict]]:
 
 
 def stands(sets: dict) -> dict[str, dict]:
-    """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`,
-    its machine: of the sets (see by_machine) that decided the claim, or else measured it, the first."""
+    """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`, its machine:
+    of the sets (see by_machine) that decided the claim, or else measured it, or else found it not testable, the first."""
     found = {}
     for machine, each in sets.items():
         for name, one in each.items():
@@ -52,9 +52,9 @@ def stands(sets: dict) -> dict[str, dict]:
 
 
 def _weight(one) -> int:
-    if one is None or not is_measured(one):
+    if one is None or one["verdict"] in (None, rules.NOT_RUN):
         return 0
-    return 2 if one["verdict"] in DECIDED else 1
+    return 1 + is_measured(one) + (one["verdict"] in DECIDED)
 
 
 def is_measured(one: dict) -> bool:

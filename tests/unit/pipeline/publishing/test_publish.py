@@ -6,9 +6,10 @@ import shutil
 import pandas as pd
 import pytest
 
+from labbook.claims import rules
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
-from labbook.pipeline.publishing import publish
+from labbook.pipeline.publishing import outcomes, publish
 from labbook.study.publication import machine_kind, published, published_verdicts
 from labbook.study.records import provenance
 from labbook.study.records.fingerprint import Fingerprint
@@ -296,6 +297,28 @@ def test_the_set_that_decides_the_most_claims_is_shown_first(two_sets):
     assert published.sets("demo") == [OTHER, HERE]
     published_verdicts.claims_path("demo", OTHER).write_text("{}")
     assert published.sets("demo") == [HERE, OTHER]
+
+
+def test_a_page_of_several_sets_has_the_verdict_of_one_set_alone(two_sets, make, monkeypatch):
+    """Of the first that decides; each is by the points of one machine, though the page draws points of both."""
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert len(speed.summary()) == 14
+    sets = published_verdicts.by_machine("demo")
+    judged = study.judge("slower")
+    alone = sets[HERE]["slower"]
+    assert {name: value for name, value in vars(judged).items() if name in alone} == alone
+    assert judged.n == 3, "not of the other machine's repeats, too"
+    sets[OTHER]["slower"] |= {"verdict": rules.REPLICATED, "n": 6, "reason": "six repeats"}
+    monkeypatch.setattr(published_verdicts, "by_machine", lambda study: sets)
+    judged = make()[0].judge("slower")
+    assert judged.verdict == rules.REPLICATED and judged.run == "published"
+    assert judged.reason == f"six repeats; measured on {published_verdicts.words('demo', OTHER)}"
+    row, = outcomes.of_study("demo")
+    assert row["machines"] == {HERE: rules.OPEN, OTHER: rules.REPLICATED}, "and no third one"
+    sets[OTHER]["slower"] |= {"verdict": rules.NOT_TESTABLE, "n": 0}
+    sets[HERE]["slower"] |= {"verdict": rules.NOT_RUN, "n": 0}
+    assert make()[0].judge("slower").verdict == rules.NOT_TESTABLE
 
 
 def test_points_of_another_design_are_not_mixed_with_those_of_the_first_set(two_sets, make, monkeypatch):
