@@ -1,6 +1,7 @@
 """Repeats whose number is only a bound of the true one, since the clients were the limit.
 
-The clients make a time too long and a rate too low. Where the rule's number rises or falls with each
+The clients make the time of their calls too long and the rate of these too low: times in ms or µs, rates in
+calls a second. What a system does in seconds, or in bytes a second, while they load it may be either. Where the rule's number rises or falls with each
 limited value alike, the true number is at most, or at least, the measured one; otherwise it is unknown.
 An interval takes such a repeat on the side where it is certain: the lower end counts it as
 endlessly low unless it is "at least", the upper end as endlessly high unless it is "at most". If more
@@ -11,6 +12,7 @@ the true median as often as stated, whatever the limited values would have been.
 import math
 
 EXACT, AT_MOST, AT_LEAST, UNKNOWN = "", "at most", "at least", "unknown"
+BYTES = ("mb_per_s", "kib_per_s", "bytes_per_s")    # rates of a system, not of calls
 
 # Rules whose number rises with the values of the first arm and falls with those of the second; and rules
 # whose number does so at the largest `along` of a curve, and the other way round at the smallest.
@@ -21,7 +23,8 @@ OF_GROWTH = ("grows_with", "rises_by", "scales_with", "grows_alike", "grows_less
 def direction(metric: str, moves: set) -> str:
     """What a rule's number is of the true one. moves: how it moves with each value that the clients limited:
     1 the same way, -1 the other way, 0 unknown; empty without any."""
-    rate, time = str(metric).endswith("_per_s"), str(metric).endswith(("_ms", "_s", "_us"))
+    name = str(metric)
+    rate, time = name.endswith("_per_s") and not name.endswith(BYTES), name.endswith(("_ms", "_us"))
     if not moves:
         return EXACT
     if moves not in ({1}, {-1}) or not (rate or time):

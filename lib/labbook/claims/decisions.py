@@ -76,11 +76,16 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
     found = by_median(numbers, low, high, unit, symmetric, bounds)
     if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high or any(bounds):
         return found
-    ends = f"{found.interval.low:.3g} to {found.interval.high:.3g} times"
+    ends = f"{ratio_text(found.interval.low)} to {ratio_text(found.interval.high)} times"
     words = {REPLICATED: f"a difference, {ends}, and equal within the margin: {found.reason}",
              NOT_REPLICATED: f"different by {ends}: {found.reason}",
              OPEN: f"different by {ends}, which may be within the margin or beyond: {found.reason}"}
     return replace(found, reason=words[found.verdict])
+
+
+def ratio_text(value: float) -> str:
+    """A ratio with three significant digits; near 1 with three decimals, which show on which side it lies."""
+    return f"{value:.3f}" if 0.8 < value < 1.25 else f"{value:.3g}"
 
 
 def tendency(numbers, low, high, bounds=(), refuted=None) -> dict | None:

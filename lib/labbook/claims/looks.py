@@ -4,7 +4,8 @@ Whoever looks after each repeat and stops when a claim is decided is wrong more 
 interval says. Here the looks are fixed beforehand, and the error of 5 % is spent over them: the
 probability that the true median ever lies outside the interval is at most 5 %, whenever one stops.
 The interval is the intersection of those of the looks reached, so a claim that one look decided stays
-decided. Repeats between two looks change no interval.
+decided; but one with a refuting bound of its own, inside what would confirm it, may be confirmed after it
+was refuted. Repeats between two looks change no interval.
 
 The sign statistic counts the repeats above a value. At the true median it is a random walk, whatever
 the distribution, so its error over the looks is enumerated exactly. Where the numbers are symmetric

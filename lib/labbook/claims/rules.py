@@ -178,10 +178,11 @@ def _decide_equality(rule, compared):
 
 
 def _with_bounds(found, bounds):
-    """The outcome, and in its reason how many repeats are bounds. NotTestable where all are, and this decides
-    nothing and points nowhere."""
+    """The outcome, and in its reason how many repeats are bounds. NotTestable where all of several are, and
+    neither they nor more of them would decide."""
     said = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
-    if bounds and all(bounds) and found.verdict == OPEN and not found.tendency:
+    undecided = found.verdict == OPEN and not found.tendency and not found.repeats_needed
+    if len(bounds) > 1 and all(bounds) and undecided:
         raise NotTestable(f"{said}, which does not decide")
     return replace(found, reason=f"{said}; {found.reason}") if said else found
 

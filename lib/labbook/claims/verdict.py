@@ -8,6 +8,7 @@ from numbers import Real
 
 from labbook.claims import claims, compared, rules
 from labbook.claims.comparison import matches
+from labbook.claims.decisions import ratio_text
 from labbook.claims.statistics import LEVEL
 from labbook.errors import InputError
 
@@ -249,8 +250,7 @@ def _undecided(one: dict) -> bool:
 
 
 def _number(value: float, unit: str) -> str:
-    """The value with three significant digits; ratios near 1 with three decimals."""
-    return f"{value:.3f}" if unit == "times" and 0.8 < value < 1.25 else f"{value:.3g}"
+    return ratio_text(value) if unit == "times" else f"{value:.3g}"
 
 
 def measured_on(conditions: dict) -> str:
