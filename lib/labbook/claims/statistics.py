@@ -10,7 +10,6 @@ on the distribution.
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist, stdev
 
 from labbook.errors import InputError
 
@@ -59,35 +58,6 @@ def _inward(n, level) -> int:
     while 2 * (inward + 1) < n and coverage(n, inward + 1) >= level:
         inward += 1
     return inward
-
-
-def repeats_needed(numbers, half_width: float, level: float = LEVEL) -> int:
-    """Number of repeats for which the median's interval is expected to extend at most `half_width`
-    to either side. `numbers`: those of two or more repeats, whose spread is extrapolated.
-
-    The interval's bounds are order statistics. Their expected positions are those of normally
-    distributed values with the standard deviation of `numbers` (Blom's approximation; from 200
-    repeats on the asymptotic formula). With few repeats that deviation is uncertain: with three, it
-    is often half or twice the true one. InputError for fewer numbers, and for a half_width that is not
-    above 0, which no number of repeats reaches.
-    """
-    if not half_width > 0:
-        raise InputError(f"an interval of half width {half_width!r} needs endless repeats", key="half_width",
-                         allowed="a number above 0")
-    if len(numbers) < 2:
-        raise InputError(f"a spread cannot be extrapolated from {len(numbers)} repeats", key="numbers",
-                         allowed="those of two repeats or more")
-    spread = stdev(numbers)
-    for n in range(2, 200):
-        if coverage(n, 0) >= level and spread * _reach(n, level) <= half_width:
-            return n
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    return max(200, math.ceil(math.pi / 2 * (z * spread / half_width) ** 2))
-
-
-def _reach(n, level) -> float:
-    """Expected distance, in standard deviations, from the median to a bound of n normal values."""
-    return NormalDist().inv_cdf((n - _inward(n, level) - 0.375) / (n + 0.25))
 
 
 def coverage(n: int, inward: int) -> float:

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from labbook.figures.numbers import in_order, name
+from labbook.figures.repeats import says_run
 from labbook.figures.tables import Table
 
 COUNTS = {"checked_calls": "Calls checked", "unknown_calls": "Writes of unknown outcome",
@@ -12,6 +13,7 @@ COUNTS = {"checked_calls": "Calls checked", "unknown_calls": "Writes of unknown 
 CAPTION = "Sums over the runs whose history was checked."
 
 
+@says_run
 def anomaly_table(summary: pd.DataFrame, *, by: dict[str, str], label: str, caption=CAPTION) -> Table:
     """Table of anomalies: a row for each setting of `by` ({parameter: title}), the number of runs, and
     the sums of the metrics of histories.calls. Runs whose history was not checked do not count."""

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from labbook.checks import load_yaml
+from labbook.claims.decisions import ratio_text
 from labbook.claims.statistics import Interval, median_interval, ratio
-from labbook.figures.repeats import client_limited
+from labbook.figures.repeats import client_limited, run_words
 
 _names = {}
 NOT_MEASURED_TEXT = "not measured"
@@ -49,10 +50,13 @@ def amount(value: float, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
-def number(value: float) -> str:
-    """Three significant digits with thousands separators: 0.0123, 4.56, 78.9, 1,230."""
+def number(value: float, unit: str = "") -> str:
+    """Three significant digits with thousands separators: 0.0123, 4.56, 78.9, 1,230. Of ratios, whose unit is
+    "times", those near 1 as in verdicts: 1.004."""
     if value is None or math.isnan(value):
         return "–"
+    if unit == "times" and 0.8 < value < 1.25:
+        return ratio_text(value)
     if value == 0:
         return "0"
     rounded = float(f"{value:.3g}")
@@ -71,28 +75,30 @@ def between(low: float, high: float, unit: str = "") -> str:
 def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
     values = _values(summary, metric, where)
-    return _words(median_interval(values.values()), unit) if values else _why_none(summary, where)
+    return (_words(median_interval(values.values()), unit, _run(summary, where)) if values else
+            _why_none(summary, metric, where))
 
 
 def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """Median ratio of a metric between two arms, paired by repeat: `2.4 times (2.1 to 2.6)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     if not one.keys() & other.keys():
-        return _why_none(summary, {**where, **of}, {**where, **than})
-    return _words(ratio(one, other), "times")
+        return _why_none(summary, metric, {**where, **of}, {**where, **than})
+    return _words(ratio(one, other), "times", _run(summary, {**where, **of}))
 
 
 def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys()]
-    return _words(median_interval(found), "%") if found else _why_none(summary, {**where, **of}, {**where, **than})
+    return _words(median_interval(found), "%", _run(summary, {**where, **of})) if found else _why_none(
+        summary, metric, {**where, **of}, {**where, **than})
 
 
 def _values(summary, metric, where) -> dict:
-    """repeat -> value at one setting. Empty if the clients limited any repeat, as in the rules."""
+    """repeat -> value at one setting. Empty if the clients limited any repeat: a number in a sentence is no bound."""
     chosen = _chosen(summary, where)
-    if not len(chosen) or client_limited(chosen).any():
+    if not len(chosen) or client_limited(chosen, metric).any():
         return {}
     found = chosen.dropna(subset=[metric])
     return dict(zip(found["repeat"], found[metric]))
@@ -104,13 +110,19 @@ def _chosen(summary, where) -> pd.DataFrame:
     return summary
 
 
-def _why_none(summary, *settings) -> str:
-    """Why there is no number of these settings, of which each was measured or not."""
+def _why_none(summary, metric, *settings) -> str:
+    """Why a metric has no number at these settings, of which each was measured or not."""
     points = [_chosen(summary, where) for where in settings]
-    limited = all(map(len, points)) and any(client_limited(each).any() for each in points)
+    limited = all(map(len, points)) and any(client_limited(each, metric).any() for each in points)
     return LIMITED_TEXT if limited else NOT_MEASURED_TEXT
 
 
-def _words(found: Interval, unit: str) -> str:
-    head = f"{number(found.value)} {unit}".rstrip()
-    return head if found.n == 1 else f"{head} ({between(found.low, found.high)})"
+def _run(summary, where) -> str:
+    """Whose the number of a setting is, if not this run's."""
+    return run_words(_chosen(summary, where)).lower()
+
+
+def _words(found: Interval, unit: str, run: str) -> str:
+    head = f"{number(found.value, unit)} {unit}".rstrip()
+    ends = "" if found.n == 1 else f"{number(found.low, unit)} to {number(found.high, unit)}"
+    return f"{head} ({', '.join(filter(None, (ends, run)))})" if ends or run else head

@@ -128,7 +128,7 @@ def caption(what, summary) -> str:
     limited = int(client_limited(summary).sum())
     if limited:
         words += (f" {plural(limited, 'measurement')} of {len(summary)} limited by the clients:"
-                  " drawn hollow, judged by no rule.")
+                  " drawn hollow; a rule takes them as bounds, or leaves them out.")
     return words
 
 

@@ -17,18 +17,18 @@ def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFr
     `limited` is True where at least one repeat was limited by its clients.
     """
     rows = []
-    for setting, group in summary.assign(limited=client_limited(summary)).groupby(by, sort=True):
+    for setting, group in summary.assign(limited=client_limited(summary, metric)).groupby(by, sort=True):
         found = median_interval(group[metric])
         rows.append((*setting, found.n, found.value, found.low, found.high, found.level,
                      bool(group["limited"].any())))
     return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited"])
 
 
-def client_limited(summary: pd.DataFrame) -> pd.Series:
-    """For each row, whether the clients were the limit rather than the server."""
-    if "client_limited" not in summary:
-        return pd.Series(False, index=summary.index)
-    return summary["client_limited"].fillna(0).astype(float) > 0
+def client_limited(summary: pd.DataFrame, metric: str = "") -> pd.Series:
+    """For each row, whether the clients were the limit rather than the server: by the metric's own mark,
+    `METRIC_limited`, where it has one, as in the rules."""
+    of_point = summary.get("client_limited", pd.Series(0.0, index=summary.index))
+    return summary.get(f"{metric}_limited", of_point).fillna(of_point).fillna(0).astype(float) > 0
 
 
 def band_words(spread: pd.DataFrame) -> str:
@@ -42,10 +42,13 @@ def band_words(spread: pd.DataFrame) -> str:
 
 
 def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The points that have the metric, converted to numbers."""
+    """The points that have the metric, converted to numbers; their `client_limited` is the metric's."""
     if metric not in summary:
         return summary.iloc[:0]
-    return summary.assign(**{metric: pd.to_numeric(summary[metric])}).dropna(subset=[metric])
+    columns = {metric: pd.to_numeric(summary[metric])}
+    if f"{metric}_limited" in summary:
+        columns["client_limited"] = client_limited(summary, metric).astype(float)
+    return summary.assign(**columns).dropna(subset=[metric])
 
 
 def is_list(value) -> bool:
@@ -67,14 +70,18 @@ def middle(points, metric: str):
 
 
 def says_run(draw):
-    """Decorator of a function that draws a `summary`: the caption says so where all points are of the
+    """Decorator of a function that draws a `summary`: the caption says so where points are of the
     published run (results.summary), not of this one."""
     @wraps(draw)
     def drawn(*args, **named):
         made = draw(*args, **named)
-        summary = signature(draw).bind(*args, **named).arguments["summary"]
-        if not getattr(made, "caption", "") or "run" not in summary or not (summary["run"] == "published").all():
-            return made
-        return replace(made, caption=f"{made.caption} Published run.")
+        words = run_words(signature(draw).bind(*args, **named).arguments["summary"])
+        return replace(made, caption=f"{made.caption} {words}.") if words and getattr(made, "caption", "") else made
 
     return drawn
+
+
+def run_words(summary: pd.DataFrame) -> str:
+    """"Published run" of points that are the published run's, "Partly the published run" of some; or empty."""
+    of_it = summary["run"] == "published" if "run" in summary else pd.Series(dtype=bool)
+    return "" if not of_it.any() else "Published run" if of_it.all() else "Partly the published run"

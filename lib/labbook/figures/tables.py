@@ -10,8 +10,8 @@ import pandas as pd
 
 from labbook.checks import load_yaml
 from labbook.claims import claims
+from labbook.claims.decisions import DECIDED
 from labbook.claims.rules import numbers
-from labbook.claims.statistics import LEVEL, median_interval, repeats_needed
 from labbook.errors import InputError
 from labbook.figures.numbers import between, in_order, name, number, times
 from labbook.figures.repeats import over_repeats, says_run, with_metric
@@ -157,6 +157,7 @@ def _machine(one: dict) -> str:
 LACKING = "–"
 
 
+@says_run
 def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[str, str], arm: str, metric: str,
            unit: str, label: str) -> Table:
     """Table of printed and measured values: a row a setting, a column a value of `arm` and source.
@@ -284,50 +285,47 @@ def _evidence_cell(found) -> str:
     return f"{verdict}, {int(worked.sum())} of {len(found)}: {words}"
 
 
+@says_run
 def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
     """Table of ratios. `rows`: (text, of, than, where), each a ratio of the metric between two
     arms, paired by repeat."""
     body = tuple((words, times(summary, metric, of, than, **where))
                  for words, of, than, where in rows)
-    return Table(("Compared", "Median ratio of the repeats, and its interval"), body,
-                 label="what makes how much of a difference")
+    return Table(("Compared", "Ratio"), body, label="what makes how much of a difference",
+                 caption="Ratio: median of the repeats' ratios, and its interval.")
 
 
 def repeats_table(experiment, ids: list[str]) -> Table:
-    """Table of the number of repeats that each claim's verdict needs.
+    """Table of the number of repeats that each claim's verdict takes.
 
-    `ids`: claims of the experiment whose rule bounds a ratio (ratio_between, equal_within). The
-    number follows from the spread of the repeats: until the interval of their median fits between
-    the bounds.
+    `ids`: claims of the experiment whose rule bounds a ratio (ratio_between, equal_within). Numbers are those of
+    the verdicts; only the spread is computed here.
     """
     known = {claim["id"]: claim for claim in claims.load(experiment.study.name)}
     rows = experiment.summary().to_dict("records")
-    body = tuple(_repeats_row(known[one], numbers(known[one], rows, experiment.parameters) if rows else [])
-                 for one in ids)
+    body = tuple(_repeats_row(known[one], experiment.study.judge(one),
+                              numbers(known[one], rows, experiment.parameters) if rows else []) for one in ids)
     return Table(
         ("Claim", "Ratio wanted", "Measured", "Spread of the repeats", "Repeats made",
          "Repeats it takes"), body, label="how many repeats the verdicts take",
-        caption="Spread: standard deviation of the ratios, of which each repeat gives one. Repeats "
-                f"it takes: at least, until their interval at a level of {LEVEL:.0%} fits between "
-                "the bounds, if repeats go on to vary as much; a guess while few were made.")
+        caption="Measured: as in the verdict. Spread: standard deviation of the ratios, of which each repeat gives "
+                "one. Repeats it takes: those at which a verdict is expected if repeats go on to vary as much; a guess "
+                "while few were made.")
 
 
-def _repeats_row(claim, found) -> tuple[str, ...]:
+def _repeats_row(claim, judged, found) -> tuple[str, ...]:
     rule = claim["rule"]
     low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
                  (1 / rule["margin"], rule["margin"]))
-    if len(found) < 2:
-        middle = _ratio(*found) if found else "not measured"
-        return claim["statement"], _ratio_range(low, high), middle, "–", str(len(found)), "–"
-    middle = median_interval(found)
-    needed = f"{repeats_needed(found, (high - low) / 2):,}" if low < high else "–"
+    several = f" ({_ratio_range(judged.low, judged.high)})" if judged.n > 1 else ""
+    takes = "decided" if judged.verdict in DECIDED else str(judged.repeats_needed or LACKING)
     return (claim["statement"], _ratio_range(low, high),
-            f"{_ratio(middle.value)} ({_ratio_range(middle.low, middle.high)})", _ratio(stdev(found)),
-            str(len(found)), needed)
+            _ratio(judged.measured) + several if judged.n else "not measured",
+            _ratio(stdev(found)) if len(found) > 1 else LACKING, str(judged.n), takes)
 
 
 def _ratio_range(low, high) -> str:
-    return f"{_ratio(low)} to {_ratio(high)}"
+    return " to ".join("no end" if one is None else _ratio(one) for one in (low, high))
 
 
 def _ratio(value) -> str:

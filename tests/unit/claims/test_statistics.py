@@ -15,7 +15,6 @@ from labbook.claims.statistics import (
     exponent_between,
     median_interval,
     ratio,
-    repeats_needed,
     share_interval,
     slope,
 )
@@ -60,35 +59,6 @@ def rows(draw, repeats, effect=1.0):
     for repeat in range(1, repeats + 1):
         for system, mean in zip("ab", block(draw, effect)):
             yield {"system": system, "repeat": repeat, "mean_ms": mean}
-
-
-@pytest.mark.parametrize("half_width", [0.5, 0.2, 0.1])
-@pytest.mark.parametrize("value", [lambda draw: draw.gauss(5, 0.4),
-                                   lambda draw: math.exp(draw.gauss(0, 0.35))])
-def test_as_many_repeats_as_are_said_to_be_needed_make_the_interval_that_narrow(half_width, value):
-    draw = random.Random(3)
-    known = [value(draw) for _ in range(4000)]
-    needed = repeats_needed(known, half_width)
-
-    def reach(n):
-        found = [median_interval([value(draw) for _ in range(n)]) for _ in range(300)]
-        return plain.fmean((one.high - one.low) / 2 for one in found)
-
-    assert reach(needed) < 1.1 * half_width
-    assert needed == 6 or reach(math.ceil(0.6 * needed)) > half_width
-
-
-def test_repeats_needed_are_never_fewer_than_the_level_asks_and_end_for_any_noise():
-    assert repeats_needed([1, 1, 1], 0.01) == 6
-    assert repeats_needed([1, 1, 1], 0.01, level=0.75) == 3
-    assert repeats_needed([1.0, 1.1, 0.9], 0.0005) == pytest.approx(
-        math.pi / 2 * (1.96 * 0.1 / 0.0005) ** 2, rel=0.05)
-
-
-@pytest.mark.parametrize("numbers, half_width", [([1.0, 1.1], 0), ([1.0, 1.1], -1), ([1.0, 1.1], math.nan), ([1.0], 0.1)])
-def test_repeats_that_no_number_tells_are_a_clear_error(numbers, half_width):
-    with pytest.raises(InputError, match="half_width|two repeats or more"):
-        repeats_needed(numbers, half_width)
 
 
 @pytest.mark.parametrize("xs", [[3], [3, 3, 3], []])

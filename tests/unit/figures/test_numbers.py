@@ -27,3 +27,11 @@ def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
     assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=11) == "not measured"
     assert figures.times(frame.iloc[:0], "mean_ms", {"store": "cassandra"}, {"store": "mysql"}) == (
         "not measured")
+
+
+def test_a_number_of_a_metric_with_a_mark_of_its_own_goes_by_that():
+    frame = store_summary(limited={("mysql", 10)})
+    frame = frame.assign(mean_ms_limited=(frame["store"] == "cassandra").astype(float))
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "20.0 ms (10.0 to 40.0)"
+    assert figures.measured(frame, "mean_ms", "ms", store="cassandra", op="read", clients=1) == (
+        "not known (the clients were the limit in some repeats)")

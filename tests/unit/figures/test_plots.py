@@ -1,6 +1,7 @@
 """Figures over parameters and through time: what is drawn, said in words and left out."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from figure_stand_ins import store_summary
 
 from labbook import figures
-from labbook.claims import claims
+from labbook.claims import claims, rules
+from labbook.claims.statistics import Interval
 from labbook.figures import plots, repeats
 from labbook.figures.canvas import NOT_MEASURED, Picture
 
@@ -126,11 +128,20 @@ class Measured:
 
     parameters = ("segments", "rtt_ms", "scenario")
 
-    def __init__(self, frame):
-        self.study, self._frame = type("Named", (), {"name": "demo"}), frame
+    def __init__(self, frame, claim):
+        self.study, self._frame, self._claim = self, frame, claim
+
+    name = "demo"
 
     def summary(self):
         return self._frame
+
+    def judge(self, name):
+        assert name == self._claim["id"]
+        found = rules.decide(self._claim, self._frame.to_dict("records"), self.parameters)
+        at = found.interval or Interval(None, None, None, None, 0)
+        return SimpleNamespace(verdict=found.verdict, repeats_needed=found.repeats_needed, measured=at.value,
+                               low=at.low, high=at.high, n=at.n)
 
 
 def test_a_table_says_how_many_repeats_a_verdict_takes(monkeypatch):
@@ -141,13 +152,27 @@ def test_a_table_says_how_many_repeats_a_verdict_takes(monkeypatch):
     noise = {(2, r): 1 + 0.02 * (r - 2) for r in (1, 2, 3)}
     frame = summary(save=0.04)
     frame["mean_ms"] *= [noise.get(key, 1) for key in zip(frame.segments, frame.repeat)]
-    table = figures.repeats_table(Measured(frame), ["saves"])
-    assert table.rows == (("It saves.", "1.020 to 1.060", "1.042 (1.021 to 1.063)",
-                           "0.021", "3", "9"),)
+    table = figures.repeats_table(Measured(frame, claim), ["saves"])
+    assert table.rows == (("It saves.", "1.020 to 1.060", "1.042 (1.021 to 1.063)", "0.021", "3", "30"),)
     for part, told in ((frame[frame.repeat == 1], ("1.063", "–", "1", "–")),
                        (frame[frame.segments == 1], ("not measured", "–", "0", "–")),
                        (frame.iloc[:0], ("not measured", "–", "0", "–"))):
-        assert figures.repeats_table(Measured(part), ["saves"]).rows[0][2:] == told
+        assert figures.repeats_table(Measured(part, claim), ["saves"]).rows[0][2:] == told
+
+
+def test_a_table_of_repeats_has_the_numbers_of_the_verdict(monkeypatch):
+    rule = {"name": "ratio_between", "of": {"segments": 1}, "than": {"segments": 2}, "low": 1.02,
+            "high": 1.5, "symmetric": True, "where": {"scenario": "create", "rtt_ms": {"at_least": 100}}}
+    claim = {"id": "saves", "statement": "It saves.", "metric": "mean_ms", "rule": rule}
+    monkeypatch.setattr(claims, "load", lambda study: [claim])
+    once = summary(save=0.04)
+    frame = pd.concat([once.assign(repeat=once.repeat + 3 * i, mean_ms=once.mean_ms * (
+        (once.segments == 1) * 0.02 * i + 1)) for i in range(3)], ignore_index=True)
+    measured = Measured(frame, claim)
+    judged = measured.judge("saves")
+    row, = figures.repeats_table(measured, ["saves"]).rows
+    assert row[2] == f"{judged.measured:.3f} ({judged.low:.3f} to {judged.high:.3f})"
+    assert (judged.n, row[4:]) == (9, ("9", "decided"))
 
 
 def test_truths_and_numbers_are_named_with_their_parameter():

@@ -32,3 +32,12 @@ def test_a_caption_says_when_all_points_are_of_the_published_run(draw):
     assert not draw(points).caption.endswith("Published run.")
     assert draw(points.assign(run="published")).caption.endswith("Published run.")
     assert not draw(points.assign(run=["published"] * (len(points) - 1) + [None])).caption.endswith("Published run.")
+
+
+def test_a_metric_with_a_mark_of_its_own_is_limited_by_that_alone():
+    points = store_summary(limited={("mysql", 10)}).assign(mean_ms_limited=0.0)
+    assert not repeats.client_limited(points, "mean_ms").any() and repeats.client_limited(points, "rate_per_s").sum() == 6
+    assert not repeats.over_repeats(points, ["store"], "mean_ms").limited.any()
+    assert "limited" not in figures.time_over_clients(points).caption
+    marked = points.assign(mean_ms_limited=[1.0] + [None] * (len(points) - 1))
+    assert repeats.client_limited(marked, "mean_ms").sum() == 7, "the point's mark holds where the metric has none"
