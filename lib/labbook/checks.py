@@ -1,6 +1,7 @@
 """Check files that users write. Errors name the file, the key and the allowed values."""
 
 import difflib
+from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from labbook.errors import InputError
 def load_yaml(path: Path):
     """The parsed content of a YAML file.
 
-    InputError when the file is missing, is not YAML, or has a key twice; it names the line.
+    InputError when the file is missing, cannot be read, is not YAML, or has a key twice; it names the line.
     """
     import yaml
 
@@ -23,6 +24,8 @@ def load_yaml(path: Path):
         line = f"line {mark.line + 1}" if mark else None
         problem = getattr(error, "problem", None) or error
         raise InputError(f"invalid YAML: {problem}", file=path, key=line) from None
+    except (ValueError, OSError) as error:      # a date that is none, bytes that are no UTF-8, a folder
+        raise InputError(f"cannot be read: {error}", file=path) from None
 
 
 def check(data, schema: dict, file: Path) -> None:
@@ -95,6 +98,9 @@ def _loader():
         seen = set()
         for key, _ in node.value:
             name = loader.construct_object(key, deep=True)
+            if not isinstance(name, Hashable):
+                raise yaml.MarkedYAMLError(problem="a key is a mapping or a list; text with {{ }} needs quotes",
+                                           problem_mark=key.start_mark)
             if name in seen:
                 raise yaml.MarkedYAMLError(problem=f"duplicate key {name!r}",
                                            problem_mark=key.start_mark)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labbook.checks import check
+from labbook.checks import check, load_yaml
 from labbook.claims.schema import SCHEMA as CLAIMS
 from labbook.errors import InputError
 from labbook.lab.description import SCHEMA as LAB
@@ -29,3 +29,14 @@ def test_text_with_a_line_break_is_allowed_where_no_pattern_is_asked(tmp_path):
     check({"name": "lan"}, {"properties": {"name": {"pattern": "^[a-z]+$"}}}, tmp_path)
     with pytest.raises(InputError, match="does not match"):
         check({"name": "lan\nwan"}, {"properties": {"name": {"pattern": "^[a-z]+$"}}}, tmp_path)
+
+
+@pytest.mark.parametrize("data, said", [
+    (b"address: {{ host }}", "line 1.*needs quotes"), (b"day: 2024-13-45", "cannot be read: month"),
+    (b"name: caf\xe9", "cannot be read: .*utf-8"), (None, "cannot be read: .*directory")])
+def test_what_is_no_yaml_is_named_with_its_file(data, said, tmp_path):
+    file = tmp_path / "file.yml"
+    file.mkdir() if data is None else file.write_bytes(data)
+    with pytest.raises(InputError, match=said) as refused:
+        load_yaml(file)
+    assert refused.value.file == file
