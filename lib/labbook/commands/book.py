@@ -157,9 +157,13 @@ def compare(given) -> int:
 def publish(given) -> int:
     from labbook.pipeline.publishing import publish
 
+    if given.set and given.carry_over is None:
+        raise InputError("goes with --carry-over", key="--set", allowed="with --carry-over, or without --set")
+    if given.carry_over is not None and not given.carry_over.strip():
+        raise InputError("no reason", key="--carry-over", allowed="why the change does not change what is measured")
     if given.judge:
         files = publish.judge(given.study)
-    elif given.carry_over:
+    elif given.carry_over is not None:
         files = publish.carry_over(given.study, given.carry_over, given.set)
     else:
         files = publish.publish(given.study, given.profile, given.replace, lambda line: print(line, file=sys.stderr),

@@ -64,6 +64,7 @@ def _summaries(study: str, note: dict) -> dict:
     from labbook.study.publication import published
 
     of = Study(study, note["environment"] or "environments/local.yml")
+    of.run.fleet = note.get("fleet")
     if note["published"]:
         frames = {name: published.load(of, name).drop(columns=published.JSON_COLUMNS)
                   for name in published.experiments(study)}

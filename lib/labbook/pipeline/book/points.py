@@ -68,6 +68,7 @@ def _made(study, note) -> dict[str, bytes]:
     from labbook.study.records.record import grid_keys
 
     of = Study(study, note["environment"] or "environments/local.yml")
+    of.run.fleet = note.get("fleet")
     metas = {}
     for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
         each = map(of.records(grid.parent.name).meta, grid_keys(grid))

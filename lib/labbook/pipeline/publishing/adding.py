@@ -35,8 +35,8 @@ def _joined(study, machine, name, table, tell) -> dict:
     names = published.parameters(study.name, machine, name)
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
                for row in published.rows(study.name, machine, name).to_dict("records")]
-    known = {_began(row) for row in earlier}
-    new = [row for row in table["rows"] if _began(row) not in known]
+    known = {began(row) for row in earlier}
+    new = [row for row in table["rows"] if began(row) not in known]
     if odd := sorted(set(names) ^ set(table["parameters"])):
         tell(f"{name}: kept as it is published, since this run has other parameters ({', '.join(odd)})")
         return {"parameters": names, "rows": earlier}
@@ -59,6 +59,6 @@ def _in_words(odd, earlier, names) -> str:
     return ", ".join(named) or "combined otherwise"
 
 
-def _began(row) -> tuple:
-    """What tells a measurement from all others: its machine, and when it began there."""
+def began(row) -> tuple:
+    """Of a published row or a record, what tells a measurement from all others: its machine, and when it began there."""
     return row["provenance"]["machine"].get("id"), row["provenance"]["during"]["started"]

@@ -17,6 +17,7 @@ from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
 from labbook.checks import load_yaml
 from labbook.errors import InputError
+from labbook.pipeline.publishing.adding import began
 from labbook.study.publication import machine_kind, published
 from labbook.study.records.record import Records
 
@@ -103,33 +104,30 @@ def _records(study) -> dict[str, Path]:
     """Raw records, with their series, of the published points; those that this machine still has."""
     found = {}
     for experiment in published.experiments(study):
-        measured = _ends(study, experiment)
+        measured = {began({"provenance": text}) for text in _provenance(study, experiment)}
         for folder in sorted(paths.records_dir().glob(f"*/{study}/{experiment}")):
             records = Records(folder)
-            for key in sorted(records.keys() & set(measured)):
+            for key in sorted(records.keys()):
                 meta = records.meta(key)
-                if meta and meta["provenance"]["during"]["ended"] == measured[key]:
+                if meta and began(meta) in measured:
                     found |= {f"records/{experiment}/{path.name}": path
                               for path in (records.path(key), *sorted(folder.glob(f"{key}.*.series.parquet")))}
     return found
 
 
-def _ends(study, experiment) -> dict[str, float]:
-    """{point's key: when its published measurement ended}; a point that was measured again has another end."""
-    return {point: text["during"]["ended"] for point, text in _provenance(study, experiment)}
-
-
 def _provenance(study, experiment):
+    """The provenance of each published row, of all sets."""
     for machine in published.sets(study):
         if published.file(study, machine, experiment).exists():
             frame = published.rows(study, machine, experiment)
             if len(frame):
-                yield from zip(frame["point"], map(json.loads, frame["provenance"]))
+                yield from map(json.loads, frame["provenance"])
 
 
 def _last_day(study) -> str:
     """The day on which the last published point was measured."""
-    ends = [end for experiment in published.experiments(study) for end in _ends(study, experiment).values()]
+    ends = [text["during"]["ended"] for experiment in published.experiments(study)
+            for text in _provenance(study, experiment)]
     return datetime.fromtimestamp(max(ends), UTC).date().isoformat() if ends else ""
 
 

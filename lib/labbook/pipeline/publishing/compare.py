@@ -60,13 +60,13 @@ class Pair:
 def load(name: str, studies) -> dict[str, dict[str, dict]]:
     """{study: {claim's id: verdict}} of one side; InputError for what does not exist.
 
-    `quick` is the last run of this checkout, whatever its profile; `published` the set with the most
+    `quick` is the last run of this checkout, whatever its profile, and no page of published sets; `published` the set with the most
     points; `published:MACHINE` that of a machine (see data/published); a path: a claims.json, or a
     folder of claims.json or STUDY.json files, such as another checkout's build/claims or
     data/published; of several files of a study the one in which most claims are measured.
     """
     if name == "quick":
-        return {study: _by_id(claims.verdicts(study)) for study in studies}
+        return {study: _by_id(one for one in claims.verdicts(study) if one.get("run") != "published") for study in studies}
     if name == "published" or name.startswith("published:"):
         return _published(name.partition(":")[2], studies)
     return {study: found for study, found in _of_path(Path(name)).items() if study in studies}

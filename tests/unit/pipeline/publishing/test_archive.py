@@ -8,6 +8,7 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.pipeline.publishing import archive, publish
+from labbook.study.publication import published
 
 PAPER = """title: 速さの研究
 translation: A study of speed
@@ -60,6 +61,17 @@ def test_a_point_that_was_measured_again_is_not_the_published_one(study, measure
     study.records("speed").path(point.key).unlink()
     measure(study, speed, lambda point: 0.03)
     assert f"records/speed/{point.key}.parquet" not in packed(archive.archive("demo"))
+
+
+def test_the_raw_rows_of_added_repeats_and_of_every_set_are_packed(study, measure, root):
+    speed = study.experiments["speed"]
+    for point in speed.points():
+        study.records("speed").path(point.key).unlink()
+    measure(study, speed, lambda point: 0.03 if point.system == "a" else 0.01)
+    publish.export(study, "quick", add=True)
+    assert len(published.rows("demo", published.sets("demo")[0], "speed")) == 2 * len(speed.points())
+    names = [name for name in packed(archive.archive("demo")) if name.startswith("records/")]
+    assert len(names) == len(speed.points()), "those that are still here, under the keys that they were measured by"
 
 
 def test_the_same_files_give_the_same_bytes(study):

@@ -67,6 +67,8 @@ def test_a_side_is_a_run_a_published_set_a_file_or_a_folder(sides):
     here = compare.load("quick", ["demo"])
     assert here["demo"]["slower"]["verdict"] == "replicated"
     assert compare.load(str(root / "build/claims"), ["demo"]) == here
+    claims.store("demo", verdict() | {"run": "published"})
+    assert compare.load("quick", ["demo"]) == {"demo": {}}, "a page of published sets is no run"
     for path in (other, other / "demo/epyc/claims.json"):
         assert compare.load(str(path), ["demo"])["demo"]["slower"]["verdict"] == "not replicated"
     (other / "demo" / "arm").mkdir()
