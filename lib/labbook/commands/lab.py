@@ -26,7 +26,10 @@ def install(given) -> int:
     if given.fleet:
         from labbook.pipeline.fleet import machines
 
-        return machines.install(given.studies, given.fleet)
+        for option in ("tests", "benchmarks"):
+            if getattr(given, option):
+                raise InputError("a fleet's machines only measure", key=f"--{option}", allowed="without --fleet")
+        return machines.install(given.studies, given.fleet, given.profile)
     return install.main(given.studies, given.tests, given.benchmarks, given.profile)
 
 

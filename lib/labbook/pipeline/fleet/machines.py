@@ -105,12 +105,12 @@ def _lines(seen, studies):
         yield f"\nMachines of {len(kinds)} kinds: what differs between them is told beside each verdict."
 
 
-def install(studies, file) -> int:
-    """Prepare the machines that allow it; 1 if one of them could not be, with its reason."""
+def install(studies, file, profile) -> int:
+    """Prepare the machines that allow it for a profile; 1 if one of them could not be, with its reason."""
     fleet, studies = Fleet.load(file), notebooks.selected(studies)
     began = time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        problems = [one for one in pool.map(lambda machine: _prepare(machine, studies), fleet.machines) if one]
+        problems = [one for one in pool.map(lambda machine: _prepare(machine, studies, profile), fleet.machines) if one]
     for problem in problems:
         print(f"labbook: {problem}", file=sys.stderr)
     if not problems:
@@ -119,7 +119,7 @@ def install(studies, file) -> int:
     return int(bool(problems))
 
 
-def _prepare(machine, studies) -> str | None:
+def _prepare(machine, studies, profile) -> str | None:
     """Why a machine could not be prepared, or None."""
     if not machine.allow:
         print(f"{machine.name}: the fleet file allows nothing there", file=sys.stderr)
@@ -133,10 +133,10 @@ def _prepare(machine, studies) -> str | None:
             _say(machine, "copying this checkout and making its Python environment")
             _send_checkout(connection, machine)
             _must(connection, machine, "lib/bootstrap.sh", "making its Python environment")
-        if machine.may("packages"):
+        if machine.may("packages") and (mine := _allowed(machine, studies)):
             _say(machine, "installing what studies need")
-            _must(connection, machine, ".venv/bin/python -m labbook.cli install "
-                  + " ".join(_allowed(machine, studies)), "installing")
+            _must(connection, machine, f".venv/bin/python -m labbook.cli install --profile {profile} {' '.join(mine)}",
+                  "installing")
     except (LabbookError, ssh.TimedOut, *ssh.LOST) as error:
         return f"{machine.name}: {str(error) or 'no answer in time'}"
     finally:

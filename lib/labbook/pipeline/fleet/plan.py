@@ -18,22 +18,25 @@ from labbook.pipeline.fleet.file import Fleet
 from labbook.pipeline.fleet.run import check_asked, check_local
 from labbook.pipeline.fleet.scheduler import Scheduler, seconds
 from labbook.pipeline.fleet.simulated import simulate
-from labbook.pipeline.running import run
+from labbook.pipeline.running import asking, run
 
 
 def plan(names, asked: run.Asked, file) -> int:
     """Print it; 1 if a notebook fails before its plan is complete, 128 + signal after an interruption. InputError for
     options that have no such plan."""
+    no_plan = InputError("how many repeats decide a claim is not known before", key="--dry-run", allowed=(
+        "with --profile full and without --until-decided, or without --fleet: the estimate for one machine"))
     if asked.which:
-        raise InputError("how many repeats decide a claim is not known before", key="--dry-run",
-                         allowed="without --until-decided, or without --fleet: the estimate for one machine")
+        raise no_plan
     fleet = Fleet.load(file)
     check_asked(asked)
     asked = replace(asked, fleet=fleet.folder)
     jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
     run.check_files(jobs)
+    if any(asking.question(study, asked) for study in jobs):    # the quick profile asks, too
+        raise no_plan
     found, failed = {}, False
-    with Interrupts() as interrupts:
+    with Interrupts("stopping") as interrupts:
         for study, chosen in jobs.items():
             check_local(study, chosen)
             print(f"{study}: looking what there is to measure", file=sys.stderr, flush=True)

@@ -39,7 +39,7 @@ def run_fleet(names, asked: run.Asked, file=None, profile=None) -> int:
     todo = {study: chosen for study, chosen in jobs.items()
             if asked.force or asked.remeasure or not run.is_current(study, chosen, asked)}
     run.check_files(todo)
-    todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
+    todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names), of=jobs)}
     for study, chosen in todo.items():
         check_local(study, chosen)
     states = _Run(todo, asked, fleet, profile).all() if todo else []
@@ -228,12 +228,13 @@ class _Asking(asking.Asking):
 
     def next_round(self, round_s):
         """As on one machine, but in the same time a fleet measures so many times as much."""
-        workers, until = self._of.workers, self._until
+        workers, until = self._of.workers, self._time_is_up()
         self._stop = None if until is None else until - asking.PAGE_ROUNDS * round_s
         stop = self._stop and time.time() + max(self._stop - time.time(), 0) * workers
         following, board = asking.next_round(self.study, self.asks, self.survey, stop, round_s)
         shorter = {"seconds": round(board["seconds"] / workers, 1),
-                   "open": [one | {"seconds": round(one["seconds"] / workers, 1)} for one in board["open"]]}
+                   "open": [one | {"seconds": round(one["seconds"] / workers, 1)} for one in board["open"]],
+                   "cut": self._is_cut(following, until)}
         self.board = board | shorter
         return following
 

@@ -71,7 +71,7 @@ def test_what_has_no_plan_says_so(book, capsys, words, why):
 
 def test_the_plan_of_a_notebook_asks_no_machine(book, capsys, tmp_path):
     book.study("wan", HAND_OUT)
-    book.write("data/papers/wan/lab.yml", "sites: [a]\nhosts: {h1: {site: a, role: db}}\n")
+    lab = book.write("data/papers/wan/lab.yml", "sites: [a]\nhosts: {h1: {site: a, role: db}}\n")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     (tmp_path / "known").touch()
     file = tmp_path / "fleet.yml"
@@ -79,3 +79,7 @@ def test_the_plan_of_a_notebook_asks_no_machine(book, capsys, tmp_path):
                                 "machines": {"m1": {"address": "192.0.2.1"}, "m2": {"address": "192.0.2.2"}}}))
     assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 0
     assert "2 machines, 4 points in 2 jobs to measure, about 1 min 55 s (one machine: 3 min 50 s)" in capsys.readouterr().out
+    lab.write_text(lab.read_text() + "quick: {claims: all, seconds: 60}\n")
+    book.write("data/papers/wan/claims.yml", "[]\n")
+    assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 2
+    assert "how many repeats" in capsys.readouterr().err, "the quick profile asks until its claims are decided"
