@@ -20,7 +20,7 @@ exit codes:
   1    failed; `doctor`: something is missing; `compare`: a decided verdict turned round
   2    wrong input: nothing was started
   3    the time of `run --for` was up first; the same command goes on
-  130  Ctrl-C; 143 SIGTERM
+  130  Ctrl-C; 143 SIGTERM; 129 the end of the terminal (SIGHUP)
 """
 
 

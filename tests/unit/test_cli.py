@@ -75,6 +75,9 @@ def test_help_has_each_exit_code():
     (["run", "--environment", "gone.yml"], 2, "gone.yml"),
     (["claims", "nothing"], 2, "no study"),
     (["publish", "nothing"], 2, "no study"),
+    (["publish", "nothing", "--carry-over", " "], 2, "--carry-over: no reason"),
+    (["publish", "nothing", "--judge", "--set", "amd"], 2, "--set: goes with --carry-over"),
+    (["install", "--tests", "--fleet", "f.yml"], 2, "--tests: a fleet's machines only measure"),
     (["up", "nothing"], 2, "no study"),
 ])
 def test_wrong_input_is_one_message_and_code_2(book, capsys, words, code, said):

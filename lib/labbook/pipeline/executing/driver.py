@@ -41,30 +41,66 @@ class Outcome:
 
 
 class Interrupts:
-    """Context that counts Ctrl-C and SIGTERM instead of raising KeyboardInterrupt."""
+    """Context that counts Ctrl-C, SIGTERM and SIGHUP (the end of an SSH session, unless `nohup` has it ignored)
+    instead of raising KeyboardInterrupt. `doing`: what the first of them makes this process do.
 
-    def __init__(self):
+    Within it, whoever reads stderr may end at any moment, as `tee` does upon the same Ctrl-C.
+    """
+
+    def __init__(self, doing="stopping, and taking down what is up"):
         self.count, self.signal = 0, signal.SIGINT
+        self._doing = doing
 
     def __enter__(self):
-        self._before = {s: signal.signal(s, self._take) for s in (signal.SIGINT, signal.SIGTERM)}
+        hang_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)
+        self._before = {s: signal.signal(s, self._take) for s in (signal.SIGINT, signal.SIGTERM, *hang_up)}
+        self._stderr, sys.stderr = sys.stderr, Unbroken(sys.stderr)
         return self
 
     def __exit__(self, *_):
+        sys.stderr = self._stderr
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
     def _take(self, number, _frame):
         self.count += 1
         self.signal = number
-        message = ("stopping, and taking down what is up (press again to stop at once)" if self.count == 1
-                else "stopping at once")
-        os.write(2, f"\nlabbook: {message}\n".encode())  # print is not safe in a signal handler
+        message = f"{self._doing} (press again to stop at once)" if self.count == 1 else "stopping at once"
+        with contextlib.suppress(OSError):
+            os.write(2, f"\nlabbook: {message}\n".encode())  # print is not safe in a signal handler
+
+
+class Unbroken:
+    """A stream that goes on into nothing once its reader has ended."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with self._into_nothing():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._into_nothing():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _into_nothing(self):
+        try:
+            yield
+        except BrokenPipeError:
+            with open(os.devnull, "wb") as nothing:     # what is in the buffer goes there, too
+                os.dup2(nothing.fileno(), self._stream.fileno())
 
 
 class Driver:
     """Executes a study's notebook with `parameters` to the file `partial`. `known`: for whoever reads the
-    progress file, `board`, the state of an ask, or `totals`, how much there is to do."""
+    progress file, `board`, the state of an ask, and `since` (epoch s), when its first round began; or `totals`, how
+    much there is to do."""
 
     def __init__(self, study: str, parameters: dict, partial: Path, variables: dict, **known):
         self.study, self.partial = study, Path(partial)

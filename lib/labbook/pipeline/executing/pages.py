@@ -60,7 +60,7 @@ def _killed(study: str) -> dict | None:
     story = RunState(file)
     if not story.read_on() or story.begun.get("plan"):
         return None
-    at_s = story.begun.get("at_s", file.stat().st_mtime)
+    at_s = story.began_at_s or file.stat().st_mtime
     started = datetime.datetime.fromtimestamp(at_s).astimezone().isoformat(timespec="seconds")
     return {"state": KILLED, "started": started, "seconds": round(file.stat().st_mtime - at_s, 1),
             "points": story.points()}
@@ -83,9 +83,14 @@ def accept(study: str, executed: Path, about: dict) -> None:
 
 
 def rewrite(executed: Path, change) -> None:
-    """Apply `change`, from data to data, to an executed notebook, if there is one."""
+    """Apply `change`, from data to data, to an executed notebook, if there is one. One that was cut short while
+    it was written is removed."""
     if executed.is_file():
-        found = json.loads(executed.read_text(encoding="utf-8"))
+        try:
+            found = json.loads(executed.read_text(encoding="utf-8"))
+        except ValueError:
+            executed.unlink()
+            return
         changed = change(found)
         if changed != found:
             write_atomically(executed, json.dumps(changed, indent=1, ensure_ascii=False) + "\n")

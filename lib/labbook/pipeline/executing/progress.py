@@ -1,6 +1,6 @@
 """Reads the progress file of a run, and shows it as a bar.
 
-The driver begins the file with {event: begin, at_s, profile, plan, board (see
+The driver begins the file with {event: begin, at_s, profile, plan, board and since (see
 labbook.pipeline.running.asking), totals (see labbook.pipeline.running.totals)}. The kernel, to which
 LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | arms | start | done | failed | paused |
 complete | note | warning | survey | hand_out, text, experiment, point, done, total, seconds, set_up_s, message,
@@ -102,6 +102,11 @@ class RunState:
     def board(self) -> dict:
         """The state of an ask when this execution began; {} without one."""
         return self.begun.get("board") or {}
+
+    @property
+    def began_at_s(self) -> float | None:
+        """When the run began, since the epoch: of an ask its first round."""
+        return self.begun.get("since", self.begun.get("at_s"))
 
     @property
     def failed(self) -> int:

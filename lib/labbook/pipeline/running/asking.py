@@ -47,7 +47,8 @@ class Question:
 
     def is_answered(self, board: dict) -> bool:
         """Whether a page with this board, made of today's claims, answers it."""
-        return board.get("which") in (self.which, "all") and (self.quick or is_finished(board))
+        over = self.quick and not board.get("cut")
+        return board.get("which") in (self.which, "all") and (over or is_finished(board))
 
 
 def question(study: str, asked) -> Question | None:
@@ -68,10 +69,11 @@ def question(study: str, asked) -> Question | None:
     return Question(study, quick["claims"], quick["seconds"], quick=True) if whole else None
 
 
-def with_claims(studies: list[str], asked, named: bool) -> list[str]:
+def with_claims(studies: list[str], asked, named: bool, of=()) -> list[str]:
     """The studies that have claims of the kind that is asked. InputError for one without that a user
-    `named` or whose lab.yml asks, and for an id that no study has."""
-    _check_ids(studies, asked.which)
+    `named` or whose lab.yml asks, and for an id that no study has, neither one of these nor of those that
+    the command is for (`of`)."""
+    _check_ids(of or studies, asked.which)
     found = []
     for study in studies:
         asks = question(study, asked)
@@ -168,8 +170,13 @@ class Asking:
         """The next round, by the last survey; the board shows it."""
         until = self._time_is_up()
         self._stop = None if until is None else until - PAGE_ROUNDS * round_s
-        following, self.board = next_round(self.study, self.asks, self.survey, self._stop, round_s)
+        following, board = next_round(self.study, self.asks, self.survey, self._stop, round_s)
+        self.board = board | {"cut": self._is_cut(following, until)}
         return following
+
+    def _is_cut(self, following, until) -> bool:
+        """Whether the time of the command (--for) ends before claims would be decided, and not that of lab.yml."""
+        return bool(following.late) and until is not None and until == self._until
 
     def _time_is_up(self) -> float | None:
         """Epoch s, or None. What lab.yml allows is without what was built for the cache on the way."""
@@ -181,7 +188,7 @@ class Asking:
         given.pop("LABBOOK_UNTIL", None)
         if repeats and self._stop is not None:
             given["LABBOOK_UNTIL"] = repr(self._stop)
-        driver = Driver(self.study, self._chosen, self._partial, given, board=self.board)
+        driver = Driver(self.study, self._chosen, self._partial, given, board=self.board, since=self._began)
         outcome = driver.run(interrupts, self._bar.show if self._bar else lambda story: None)
         if driver.story.survey:
             self._built_s += driver.story.survey.pop("built_s", 0.0)
@@ -306,7 +313,7 @@ def _default(asks: Question, survey) -> float:
 
 def _board(entries, survey, following, asks, page_s) -> dict:
     """The state of an ask: which ("headline"), claims (ids), asked, decided, open ([{id, statement, seconds
-    (from at_s until it is decided), repeats, needed, late}]), closed ([{id, why}]), now ({experiment: {repeats,
+    (from at_s until it is decided), repeats, needed, late}]), cut (see Asking._is_cut), closed ([{id, why}]), now ({experiment: {repeats,
     claims}}), at_s (epoch), seconds (from at_s to the end)."""
     known = planner.claims_of(survey)
     waiting = [one for one in known if one.id in following.seconds]

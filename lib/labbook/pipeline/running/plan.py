@@ -3,7 +3,7 @@ machine or on each host of the environment."""
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labbook import paths
 from labbook.errors import LabbookError
@@ -43,12 +43,15 @@ def plan(names, asked: run.Asked, verbose: bool = False) -> int:
     jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
     run.check_files(jobs)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
-    asked = asking.share(asked, max(len(jobs), 1))
+    seconds = asked.until and max(asked.until - time.time(), 0)
+    shares = max(sum(not run.is_current(study, chosen, asked) for study, chosen in jobs.items()), 1)   # as a run does
     code, found = 0, []
-    with Interrupts() as interrupts:
+    with Interrupts("stopping") as interrupts:
         for number, (study, chosen) in enumerate(jobs.items(), 1):
             print(f"{study}: looking what there is to measure ({number} of {len(jobs)})", file=sys.stderr, flush=True)
             began = time.monotonic()
+            if asked.which and seconds is not None:
+                asked = replace(asked, until=time.time() + seconds / shares)
             outcome, story = _try(study, chosen, asked, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal

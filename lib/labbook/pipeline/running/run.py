@@ -55,14 +55,14 @@ def run(names, asked: Asked) -> int:
     current = [study for study in jobs if study not in todo]
     if todo and not asked.published:
         check_files(todo)
-        todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names))}
+        todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names), of=jobs)}
         check_needs(todo, asked.profile)
-    with Interrupts() as interrupts:
+    with Interrupts(*["stopping"] * asked.published) as interrupts:
         states = [_run_or_pause(study, chosen, asking.share(asked, len(todo) - number), interrupts)
                   for number, (study, chosen) in enumerate(todo.items())]
-    status.write()
-    if current:
-        print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
+        status.write()
+        if current:
+            print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
     return exit_code(states, interrupts)
 
 
@@ -224,7 +224,7 @@ def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -
     bar.end(_ending(outcome, points, board), story)
     if board:
         print("".join(f"  {line}\n" for line in asking.open_lines(board)), end="", file=sys.stderr)
-    late = board and not asks.quick and outcome.state == pages.OK and any(one["late"] for one in board["open"])
+    late = board and outcome.state == pages.OK and board.get("cut", False)
     return pages.PAUSED if late else outcome.state
 
 

@@ -39,7 +39,7 @@ def _run_of(study: str) -> dict:
     """Fields of a run that is under way."""
     story = RunState(beside(pages.partial(study)))
     story.read_on()
-    at_s = story.begun.get("at_s", time.time())
+    at_s = story.began_at_s or time.time()
     began = datetime.datetime.fromtimestamp(at_s).astimezone()
     return {"state": RUNNING, "profile": story.begun.get("profile"), "error": None,
             "points": story.points(), "board": story.board or None, "seconds": round(time.time() - at_s, 1),

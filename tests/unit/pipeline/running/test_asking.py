@@ -1,7 +1,6 @@
 """Asking claims until they are decided, with made-up values in place of servers."""
 
 import json
-import json
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ import pytest
 from labbook.claims import claims
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages, progress
+from labbook.pipeline.fleet import run as fleet_run
 from labbook.pipeline.running import asking, plan, run, status
 
 
@@ -122,6 +122,31 @@ def test_claims_are_asked_by_their_ids(asked, capsys):
         "ceiling: clients=1": 1, "ceiling: clients=9": 1, "disks: store=a": 6, "disks: store=b": 6,
         "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
     assert "2 of 2 named claims decided" in capsys.readouterr().err
+    assert run.run([], run.Asked(which="other,clear")) == 0, "the study is up to date, and its claims have their ids"
+    assert "1 of 1 up to date" in capsys.readouterr().err
+
+
+def test_a_quick_run_that_the_commands_time_cut_short_is_not_up_to_date(book, monkeypatch, capsys):
+    asked_book.write(book, asked_book.LAB + QUICK)
+    with monkeypatch.context() as patch:
+        patch.setattr(asking, "PAGE_ROUNDS", 1e6)       # the page needs all of the time
+        assert run.run([], run.Asked(until=time.time() + 2000)) == 3, "lab.yml would allow 3000 s"
+        assert pages.note("asked")["board"]["cut"]
+        assert run.run([], run.Asked(until=time.time() + 4000)) == 0, "lab.yml's own time is what is meant"
+    assert not pages.note("asked")["board"]["cut"]
+    assert run.run([], run.Asked()) == 0 and "1 of 1 up to date" in capsys.readouterr().err
+
+
+def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
+    monkeypatch.setattr(asking.time, "time", lambda: 1000.0)
+    seen = []
+    monkeypatch.setattr(asking, "next_round", lambda study, asks, survey, stop, round_s: seen.append(stop) or (
+        SimpleNamespace(late=(), repeats={}), {"seconds": 0, "open": []}))
+    asks = asking.Question("asked", "all", 180, quick=True)
+    for made in (asking.Asking("asked", {}, None, {}, asks),
+                 fleet_run._Asking(SimpleNamespace(workers=1), "asked", {}, None, {}, asks, None, None)):
+        made.next_round(0.0)
+    assert seen == [1180.0, 1180.0]
 
 
 @pytest.mark.parametrize("quick, said", [

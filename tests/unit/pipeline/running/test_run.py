@@ -192,11 +192,11 @@ except KeyboardInterrupt:
 """
 
 
-def start(book):
+def start(book, stderr=None):
     """`labbook run` in a process of its own, up to where its notebook sleeps; with its kernel."""
     code = ("from labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
             "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Asked()))")
-    press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=stderr)
     until(lambda: (book.root / "started").exists())
     told = map(json.loads, (book.root / "build/pages/.slow.progress").read_text().splitlines())
     return press, next(event["pid"] for event in told if event["event"] == "kernel")
@@ -209,7 +209,7 @@ def until(true, seconds=30):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupt_reaches_the_cell_and_lets_the_kernel_clean_up(book, number, code):
     book.study("slow", SLOW, "import pathlib; pathlib.Path('next').write_text('x')", book.complete)
     press, kernel = start(book)
@@ -221,6 +221,36 @@ def test_an_interrupt_reaches_the_cell_and_lets_the_kernel_clean_up(book, number
     assert not (book.root / "build/pages/slow.ipynb").exists()
     note = json.loads((book.root / "build/pages/slow.json").read_text())
     assert note["stopped"]["state"] == "interrupted"
+
+
+def test_an_interrupt_that_ends_the_reader_of_stderr_too_cleans_up_all_the_same(book):
+    """As `labbook run 2>&1 | tee log` does."""
+    book.study("slow", SLOW, book.complete)
+    reading, writing = os.pipe()
+    press, kernel = start(book, stderr=writing)
+    os.close(writing)
+    os.close(reading)
+    press.send_signal(signal.SIGINT)
+    assert press.wait(30) == 130
+    assert (book.root / "cleaned").exists() and not driver._is_kernel(kernel)
+    assert json.loads((book.root / "build/pages/slow.json").read_text())["stopped"]["state"] == "interrupted"
+
+
+def test_who_has_hang_ups_ignored_is_not_stopped_by_one(monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with driver.Interrupts() as interrupts:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert interrupts.count == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_page_that_was_cut_short_while_it_was_written_is_removed(tmp_path):
+    page = tmp_path / "page.ipynb"
+    page.write_text('{"cells": [')
+    pages.rewrite(page, lambda data: data)
+    assert not page.exists()
 
 
 def test_a_second_interrupt_does_not_wait(book):

@@ -71,6 +71,19 @@ def test_a_killed_run_is_reported_with_how_far_it_came_until_another_one_ends(bo
     assert states() == {"a": "ok"}
 
 
+def test_the_time_of_an_ask_is_that_since_its_first_round(book):
+    book.study("a", "1")
+    put(book, "a")
+    with pages.only_me("a") as partial:
+        progress.beside(partial).write_text(json.dumps(
+            {"event": "begin", "at_s": time.time() - 8, "since": time.time() - 3600, "profile": "quick"}) + "\n")
+        row, = status.rows()
+    assert 3600 <= row["seconds"] < 3630
+    killed_after_seven_points(book, "a", since=time.time() - 900)
+    row, = status.rows()
+    assert row["seconds"] >= 899
+
+
 def test_a_killed_dry_run_is_no_run(book):
     book.study("a", "1")
     put(book, "a")
