@@ -158,7 +158,7 @@ def _run(commands):
                      help="repeat experiments until their claims have a verdict, or until --for is over, which "
                      "several studies share")
     run.add_argument("--claims", metavar="WHICH",
-                     help="which claims --until-decided is for: headline (those of the paper's abstract), paper (the "
+                     help="which claims --until-decided is for: headline (the paper's main results), paper (the "
                      "paper's), all, or ids such as create-faster,list-faster (default: all)")
 
 
@@ -171,7 +171,7 @@ def _book(commands):
     book.add_argument("--pdf", action="store_true", help="also print the whole book into build/labbook.pdf, by Chromium")
     status = _command(commands, "status", "book:status", "show the state of notebooks, labs and clouds")
     status.add_argument("-v", "--verbose", action="store_true",
-                        help="also what is asked now, and an estimate for each claim that is open")
+                        help="also the claims that a run with --until-decided is measuring for, and an estimate for each open claim")
     status.add_argument("--json", action="store_true", help=_JSON)
     _claims(commands)
     publish = _command(commands, "publish", "book:publish",
@@ -185,7 +185,7 @@ def _book(commands):
     kept.add_argument("--add", action="store_true",
                       help="add the run's repeats to those that are published of the same code and parameters")
     kept.add_argument("--carry-over", metavar="WHY",
-                      help="keep what is published, and let it stand for today's code")
+                      help="keep what is published, and declare it valid for today's code, for the reason WHY")
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
                          help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
                               "be repeated (default: all)")
@@ -247,7 +247,7 @@ Several points: a column in front for each parameter in which they differ.""")
 
     show = _command(commands, "show", "records:show",
                     "draw one measured point through time: its operations, and what each host did", """
-  labbook show wan_keystone response rtt_ms=100 concurrency=1 repeat=1
+  labbook show wan_keystone response scenario=create_user rtt_ms=100 repeat=1
   labbook show wan_keystone 3f09ab       by the beginning of its id, which the column `point` of summaries has
 One page without other files, and a table of the hosts.""")
     show.add_argument("study", metavar="STUDY")
@@ -286,7 +286,7 @@ Each line begins with its host; the exit code is the highest of all.""")
     execute.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
     capture = _command(commands, "capture", "live:capture", "write the packets of a lab's host into a pcap file", """
   labbook capture db1 --seconds 10
-  labbook capture keystone1 --link a-b --filter 'tcp port 4567' -o galera.pcap
+  labbook capture db1 --link a-b --filter 'tcp port 4567' -o galera.pcap
 Ctrl-C ends it. A pcap is read by tcpdump -r, tshark and Wireshark.""")
     capture.add_argument("host", metavar="HOST")
     capture.add_argument("--link", metavar="A-B", help="only packets over the link between these two sites")

@@ -37,8 +37,8 @@ def band_words(spread: pd.DataFrame) -> str:
     if most == 1:
         return "one repeat, so no spread is shown"
     repeats = f"{least}" if least == most else f"{least} to {most}"
-    return (f"line: median of {repeats} repeats; band: interval of the median"
-            f" at a level of {math.floor(100 * spread['level'].min())} %")
+    level = spread["level"][spread["n"] > 1].min()
+    return f"line: median of {repeats} repeats; band: interval of the median at a level of {math.floor(100 * level)} %"
 
 
 def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:

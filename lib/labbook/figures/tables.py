@@ -145,7 +145,7 @@ def conditions(found: dict) -> Table:
 def _condition(key: str, value) -> str:
     if key in ("cpu_pressure", "steal"):
         return f"{value:.0%}"
-    return ", ".join(value) if key == "stale_because" else str(value)
+    return ", ".join(value) if key in ("stale_because", "disk_models") else str(value)
 
 
 def _machine(one: dict) -> str:

@@ -157,7 +157,7 @@ def runs_with(runs: pd.DataFrame, metric: str, **where) -> str:
     """The number of runs in which the metric is not 0, as text: "2 of 18 runs"."""
     chosen = of(runs, **where)
     if not len(chosen):
-        return "no run"
+        return NOT_MEASURED_TEXT
     return f"{int((chosen[metric] != 0).sum())} of {plural(len(chosen), 'run')}"
 
 

@@ -24,7 +24,7 @@ def _model(model) -> str:
     rows = "".join(_row((WORDS[key], f"{figure['value']}", figure["source"]))
                    for key, figure in described.items() if key != "is")
     head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
-    return (f'<section><h3 id="{model.name}">{model.name}</h3><p>{_escape(described["is"].capitalize())}. '
+    return (f'<section><h3 id="{model.name}">{model.name}</h3><p>{_escape(described["is"][:1].upper() + described["is"][1:])}. '
             f"{_escape(_outcome(model))}</p>"
             f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="Figures of {model.name}">'
             f'<table class="labbook-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>')

@@ -73,7 +73,7 @@ def sets_line(study) -> str:
     machines = outcomes.set_words(study)
     if not machines:
         return ""
-    rest = f" What it did not measure is of the others: {'; '.join(machines[1:])}." if machines[1:] else ""
+    rest = f" Settings that this set lacks are shown from: {'; '.join(machines[1:])}." if machines[1:] else ""
     return f"This page shows published results of {machines[0]}.{rest}"
 
 

@@ -106,7 +106,7 @@ def test_runs_are_counted_where_something_was_seen():
                           "map_not_updated": 0} for spare, cut in ((True, 0), (False, 1), (False, 0))])
     assert pictures.runs_with(runs, "client_cut", spare=False) == "1 of 2 runs"
     assert pictures.runs_with(runs, "client_cut", spare=True) == "0 of 1 run"
-    assert pictures.runs_with(pd.DataFrame(), "client_cut", spare=True) == "no run"
+    assert pictures.runs_with(pd.DataFrame(), "client_cut", spare=True) == "not measured"
     assert pictures.ways_left(runs) == 1 and pictures.ways_left(pd.DataFrame()) == "not measured"
 
 
