@@ -4,6 +4,7 @@ own, Cassandra as its project ships it (for cassandra-stress), and latte."""
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from labbook.lab.ssh.transfer import say
 
 PINS = Path(__file__).with_name("peer_pins")
 FETCH_SECONDS, BUILD_SECONDS = 900, 3000
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")     # Maven's colours, also where nobody asked for them
 
 
 class Program(PythonPackages):
@@ -66,7 +68,8 @@ class Tarball:
 
     def _fill(self, folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="labbook-fetch-") as scratch:
-            run(["mvn", "-q", "-B", "-C", "dependency:copy", f"-DoutputDirectory={scratch}", "-Dartifact="
+            # lax as to Maven's own checksums, which a mirror may lack: the pinned one below is what counts
+            run(["mvn", "-q", "-B", "-c", "dependency:copy", f"-DoutputDirectory={scratch}", "-Dartifact="
                  f"{self.group}:{self.name}:{self.version}:tar.gz:bin"], FETCH_SECONDS, f"cannot fetch {self}")
             file, = Path(scratch).glob("*.tar.gz")
             with file.open("rb") as packed:
@@ -119,11 +122,11 @@ def run(words, seconds: float, failure: str, **environment) -> None:
     try:
         done = subprocess.run(list(map(str, words)), text=True, capture_output=True, timeout=seconds,
                               stdin=subprocess.DEVNULL, env={**os.environ, **environment})
-        said = (done.stderr or done.stdout)[-2000:] if done.returncode else None
+        said = _ESCAPES.sub("", f"{done.stdout}\n{done.stderr}").strip()[-2000:] if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as error:
         said = str(error)
     if said is not None:
-        raise LabError(f"{failure}: {said.strip()}")
+        raise LabError(f"{failure}: {said}")
 
 
 # One version for every Python each, or a second run of lib/pins.py could not keep them.
