@@ -194,7 +194,8 @@ except KeyboardInterrupt:
 
 def start(book, stderr=None):
     """`labbook run` in a process of its own, up to where its notebook sleeps; with its kernel."""
-    code = ("from labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
+    code = ("import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"      # nohup has it ignored
+            "from labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
             "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Asked()))")
     press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=stderr)
     until(lambda: (book.root / "started").exists())
