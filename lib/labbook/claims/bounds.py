@@ -1,8 +1,8 @@
 """Repeats whose number is only a bound of the true one, since the clients were the limit.
 
-The clients make the time of their calls too long and the rate of these too low: times in ms or µs, rates in
-calls a second. What a system does in seconds, or in bytes a second, while they load it may be either. Where the rule's number rises or falls with each
-limited value alike, the true number is at most, or at least, the measured one; otherwise it is unknown.
+The clients make the time of their calls (in ms or µs) too long, and the rate of these too low. What a system does
+in seconds, or in bytes a second, while they load it may be off either way. Where the rule's number rises or falls
+with each limited value alike, the true number is at most, or at least, the measured one; otherwise it is unknown.
 An interval takes such a repeat on the side where it is certain: the lower end counts it as
 endlessly low unless it is "at least", the upper end as endlessly high unless it is "at most". If more
 repeats than the look allows are so, the interval has no end on that side. So the interval still holds

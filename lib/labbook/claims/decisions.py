@@ -19,6 +19,7 @@ BY_SIGHT = ("always", "sometimes")     # rules that use every point, also of inc
 JUDGED = (REPLICATED, NOT_REPLICATED, OPEN)
 LEAST_TENDENCY = 0.75   # three repeats on one side of a bound
 RATE = 0.1              # of repeats: what is seen in fewer counts as never, see seldom()
+NEAR_1 = 0.8, 1.25      # ratios between these have three decimals
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
 
 def ratio_text(value: float) -> str:
     """A ratio with three significant digits; near 1 with three decimals, which show on which side it lies."""
-    return f"{value:.3f}" if 0.8 < value < 1.25 else f"{value:.3g}"
+    return f"{value:.3f}" if NEAR_1[0] < value < NEAR_1[1] else f"{value:.3g}"
 
 
 def tendency(numbers, low, high, bounds=(), refuted=None) -> dict | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from labbook.checks import load_yaml
-from labbook.claims.decisions import ratio_text
+from labbook.claims.decisions import NEAR_1, ratio_text
 from labbook.claims.statistics import Interval, median_interval, ratio
 from labbook.figures.repeats import client_limited, run_words
 
@@ -55,7 +55,7 @@ def number(value: float, unit: str = "") -> str:
     "times", those near 1 as in verdicts: 1.004."""
     if value is None or math.isnan(value):
         return "–"
-    if unit == "times" and 0.8 < value < 1.25:
+    if unit == "times" and NEAR_1[0] < value < NEAR_1[1]:
         return ratio_text(value)
     if value == 0:
         return "0"

@@ -20,6 +20,7 @@ from labbook.figures.canvas import (
 )
 from labbook.figures.numbers import NOT_MEASURED_TEXT, name, number, plural, times
 from labbook.figures.plots import line_chart
+from labbook.figures.repeats import client_limited
 from labbook.figures.tables import Table
 from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
@@ -95,17 +96,10 @@ def by_phase(summary: pd.DataFrame, op: str) -> pd.DataFrame:
     columns = [metric for metric in (f"sequential_{op}_per_s", f"random_{op}_per_s") if metric in summary]
     if not columns:
         return summary
-    others = [column for column in ("mds", "directories", "tool", "repeat", "client_limited") if column in summary]
-    return pd.concat([limited(summary, metric)[others].assign(
-        phase=metric.removesuffix("_per_s"), phase_per_s=summary[metric]) for metric in columns], ignore_index=True)
-
-
-def limited(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The summary with `client_limited` of this metric, where it has a mark of its own."""
-    mark = f"{metric}_limited"
-    if mark not in summary:
-        return summary
-    return summary.assign(client_limited=summary[mark].fillna(summary.get("client_limited", 0.0)))
+    others = [column for column in ("mds", "directories", "tool", "repeat") if column in summary]
+    return pd.concat([summary[others].assign(
+        client_limited=client_limited(summary, metric).astype(float), phase=metric.removesuffix("_per_s"),
+        phase_per_s=summary[metric]) for metric in columns], ignore_index=True)
 
 
 def of_own_clients(summary: pd.DataFrame) -> pd.DataFrame:

@@ -33,7 +33,7 @@ def _expected(every) -> str:
         lambda one: one["verdict"] in outcomes.DECIDED, lambda one: one["from_set"] is not None))
     published = f" The published verdict stands for {stand}, which the last runs did not measure." if stand else ""
     return (f'<p class="lb-faint">{decided} of {len(judged)} judged claims are decided; by chance, at most '
-            f"{rules.expected_wrong(judged):.1f} are expected to be decided wrongly.{published}</p>")
+            f"{outcomes.expected_wrong(judged):.1f} are expected to be decided wrongly.{published}</p>")
 
 
 def cards(found) -> str:

@@ -86,7 +86,7 @@ def _sure(study, rows) -> str:
     if not judged:
         return "Nothing is judged yet."
     text = (f"{_decided(judged)} of {len(judged)} judged claims are decided, at a level of 95 %; by chance, at most "
-            f"{rules.expected_wrong(judged):.1f} of them wrongly.")
+            f"{outcomes.expected_wrong(judged):.1f} of them wrongly.")
     where = conditions(study)
     return text + (f" Measured until {where['to'][:10]} on {_escape(where['cpu'])}, {where['cores']} cores." if where else "")
 
@@ -102,7 +102,7 @@ def _japanese(study, rows) -> str:
     judged = [one for one in rows if one["verdict"] in rules.JUDGED]
     counts = "、".join(f"{JAPANESE[word]}{count}件" for word, count in outcomes.counts(chosen(rows)).items())
     sure = (f"判定した{len(judged)}件の主張のうち{_decided(judged)}件が、信頼水準95 %で決着している。偶然に誤って判定される主張は"
-            f"多くて{rules.expected_wrong(judged):.1f}件と見込まれる。") if judged else "まだ判定した主張はない。"
+            f"多くて{outcomes.expected_wrong(judged):.1f}件と見込まれる。") if judged else "まだ判定した主張はない。"
     return (f'<details lang="ja"><summary>日本語の要約</summary><dl><dt>論文の主張</dt><dd>{claim}</dd>'
             f"<dt>ここでの結果</dt><dd>主要な主張{len(chosen(rows))}件の内訳：{counts}。</dd>"
             f"<dt>確かさ</dt><dd>{sure}</dd></dl></details>")

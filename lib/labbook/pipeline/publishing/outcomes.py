@@ -20,7 +20,8 @@ def of_study(study: str) -> list[dict]:
     """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, and its
     `rule`, `compared` (what is over what), `from_set` (the machine whose published verdict stands here, or
     None), `beside` (of a claim that the last run here measured: the published verdict with its `set`, or
-    None), `machines` ({machine: verdict's word}, those on which it was measured)."""
+    None), `machines` ({machine: verdict's word}, those on which it was measured), `chosen_of` (of a published
+    verdict those of all sets that measured the claim)."""
     sets = published_verdicts.by_machine(study)
     stands = published_verdicts.stands(sets)
     entries = {claim["id"]: claim for claim in claims.load(study)}
@@ -29,6 +30,7 @@ def of_study(study: str) -> list[dict]:
         claim = entries[own["id"]]
         stand = stands.get(own["id"]) if says_nothing(own) else None
         shown = stand or own
+        each = {machine: of_set.get(own["id"]) for machine, of_set in sets.items()}
         rows.append({
             **shown, "owner": claim["owner"], "headline": claim["headline"],
             "statement": claim["statement"], "rule": claim["rule"],
@@ -36,8 +38,16 @@ def of_study(study: str) -> list[dict]:
             "tendency": shown.get("tendency"), "compared": compared.words(study, claim),
             "from_set": stand["set"] if stand else None,
             "beside": stands.get(own["id"]) if not stand and own.get("run") != "published" else None,
-            "machines": _machines(own, {machine: each.get(own["id"]) for machine, each in sets.items()})})
+            "machines": _machines(own, each),
+            "chosen_of": [one for one in each.values() if one and published_verdicts.is_measured(one)] if (
+                stand or own.get("run") == "published") else []})
     return rows
+
+
+def expected_wrong(rows) -> float:
+    """How many of these verdicts are expected to be wrong, at most (see rules.expected_wrong). One that was chosen of
+    several published sets could be wrong by each of them."""
+    return rules.expected_wrong([each | {"rule": one["rule"]} for one in rows for each in one.get("chosen_of") or [one]])
 
 
 def agreement(own: str, published: str) -> str:

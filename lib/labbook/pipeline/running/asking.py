@@ -313,8 +313,8 @@ def _default(asks: Question, survey) -> float:
 
 def _board(entries, survey, following, asks, page_s) -> dict:
     """The state of an ask: which ("headline"), claims (ids), asked, decided, open ([{id, statement, seconds
-    (from at_s until it is decided), repeats, needed, late}]), cut (see Asking._is_cut), closed ([{id, why}]), now ({experiment: {repeats,
-    claims}}), at_s (epoch), seconds (from at_s to the end)."""
+    (from at_s until it is decided), repeats, needed, late}]), closed ([{id, why}]), now ({experiment: {repeats,
+    claims}}), at_s (epoch), seconds (from at_s to the end). An Asking adds cut (see Asking._is_cut)."""
     known = planner.claims_of(survey)
     waiting = [one for one in known if one.id in following.seconds]
     decided = [one for one in known if planner.is_decided(one)]

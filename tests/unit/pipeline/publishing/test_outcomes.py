@@ -118,3 +118,16 @@ def test_the_command_filters_and_gives_data_to_programs(published_study, capsys)
     assert {"owner", "headline", "run", "tendency", "verdict", "measured", "conditions"} <= set(one)
     assert main(["claims", "--study", "demo", "--owner", "ours"]) == 0
     assert capsys.readouterr().out == "no such claims\n"
+
+
+def test_a_verdict_that_was_chosen_of_several_sets_has_several_chances_to_be_wrong(published_study, monkeypatch):
+    row, = outcomes.of_study("demo")
+    once = outcomes.expected_wrong([row])
+    assert once == rules.expected_wrong([row]) > 0
+    alone = published_verdicts.by_machine("demo")[HERE]
+    other = {"slower": alone["slower"] | {"verdict": rules.OPEN}}
+    unmeasured = {"slower": alone["slower"] | {"verdict": rules.NOT_RUN, "n": 0}}
+    monkeypatch.setattr(published_verdicts, "by_machine", lambda study: {"arm": other, HERE: alone, "vax": unmeasured})
+    assert outcomes.expected_wrong(outcomes.of_study("demo")) == pytest.approx(2 * once)
+    claims.store("demo", vars(published_study.judge("slower")))
+    assert outcomes.expected_wrong(outcomes.of_study("demo")) == once, "that of a run here was not chosen"
