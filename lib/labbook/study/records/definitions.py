@@ -12,12 +12,14 @@ import json
 import os
 import re
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from labbook import paths
 
 PACKAGE = "labbook"
+UNUSED_S = 7 * 24 * 3600.0      # after which a cache of another version is removed
 PAGE = "labbook.notebook"   # the name of a notebook's own definitions
 LOOSE = ""          # the name under which a module's statements that define nothing are found
 MODULE_NAME = re.compile(rf"{PACKAGE}(\.\w+)+")
@@ -320,10 +322,14 @@ def _merge(into: Definition, one: Definition):
 
 
 class Cache:
-    """Parsed modules and digests of files, kept over runs by each file's time and size."""
+    """Parsed modules and digests of files, kept over runs by each file's time and size.
+
+    One file for each version of Python and of this module, which all checkouts with that version share; those of other
+    versions go once nothing has written to them for a week.
+    """
 
     def __init__(self):
-        own = Path(__file__).stat().st_mtime_ns
+        own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
         version = "-".join(map(str, (*sys.version_info[:2], own)))
         self._file = paths.cache_dir() / f"definitions-{version}.json"
         self._known, self._new = None, False
@@ -360,11 +366,22 @@ class Cache:
         partial = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps(self._known))
+            partial.write_text(json.dumps({key: known for key, known in self._known.items() if _path(key).exists()}))
             partial.replace(self._file)
+            self._remove_old()
         except OSError:
             partial.unlink(missing_ok=True)
         self._new = False
+
+    def _remove_old(self):
+        for other in self._file.parent.glob("definitions-*"):
+            if other != self._file and time.time() - other.stat().st_mtime > UNUSED_S:
+                other.unlink(missing_ok=True)
+
+
+def _path(key: str) -> Path:
+    """The file that a key of the cache stands for: the key is "path", or of a module "name path"."""
+    return Path(key if key.startswith("/") else key.partition(" ")[2])
 
 
 def _plain(module: Module) -> dict:

@@ -1,6 +1,7 @@
 """The fingerprint: what counts as a change of what a measurement ran through, and what follows."""
 
 import json
+import os
 import shutil
 from fnmatch import fnmatchcase
 
@@ -415,6 +416,30 @@ def test_an_unchanged_library_is_not_parsed_again(root, tmp_path, monkeypatch):
     real = definitions.parse
     monkeypatch.setattr(definitions, "parse", lambda *given: parsed.append(given) or real(*given))
     assert fingerprint("demo") == first and not parsed
+
+
+def test_the_cache_of_definitions_is_one_file_for_all_checkouts_and_forgets_what_is_gone(tmp_path, monkeypatch):
+    from labbook.study.records import definitions
+
+    monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    unused, in_use = (tmp_path / "cache" / f"definitions-3-11-{name}.json" for name in ("unused", "in_use"))
+    for path in (unused, in_use):
+        path.write_text("{}")
+    os.utime(unused, (0, 0))
+    for folder in ("gone", "here"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mod.py").write_text("X = 1\n")
+        cache = definitions.Cache()
+        cache.module("mod", tmp_path / folder / "mod.py", tmp_path / folder)
+        cache.digest(tmp_path / folder / "mod.py")
+        if folder == "here":
+            shutil.rmtree(tmp_path / "gone")
+        cache.save()
+    assert in_use.exists() and not unused.exists()
+    [kept] = set((tmp_path / "cache").iterdir()) - {in_use}
+    here = str(tmp_path / "here" / "mod.py")
+    assert set(json.loads(kept.read_text())) == {here, f"mod {here}"}
 
 
 # What follows from a change
