@@ -1,5 +1,7 @@
 """`labbook book`: stage, run jupyter-book, then update build/html; a failed build leaves it alone."""
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -8,6 +10,7 @@ import sys
 from pathlib import Path
 
 from labbook import paths
+from labbook.atomic_files import open_lock
 from labbook.errors import LabbookError
 from labbook.pipeline.book import stage
 from labbook.pipeline.executing import pages
@@ -20,16 +23,30 @@ _JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"  # of this inte
 def build() -> Path:
     """Build the book from the executed notebooks and return its first page; LabbookError with the
     relevant lines of the log if the build fails."""
-    staged = stage.stage()
-    first_page, mark = paths.build_dir() / "html" / "index.html", paths.build_dir() / "book.sha256"
-    digest = keys.tree_digest(staged)
-    if first_page.is_file() and mark.is_file() and mark.read_text() == digest:
+    with alone():
+        staged = stage.stage()
+        first_page, mark = paths.build_dir() / "html" / "index.html", paths.build_dir() / "book.sha256"
+        digest = keys.tree_digest(staged)
+        if first_page.is_file() and mark.is_file() and mark.read_text() == digest:
+            return first_page
+        out = sphinx(staged, "book")
+        mark.unlink(missing_ok=True)
+        mirror(out / "html", first_page.parent)
+        pages.write_atomically(mark, digest)
         return first_page
-    out = sphinx(staged, "book")
-    mark.unlink(missing_ok=True)
-    mirror(out / "html", first_page.parent)
-    pages.write_atomically(mark, digest)
-    return first_page
+
+
+@contextlib.contextmanager
+def alone():
+    """A block in which no other labbook builds this checkout's book; waits until one that does has ended, and says so."""
+    paths.build_dir().mkdir(parents=True, exist_ok=True)
+    with open_lock(paths.build_dir() / ".book.lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("labbook: another labbook builds this book; waiting until it has ended", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def sphinx(staged: Path, name: str, *builder: str) -> Path:

@@ -23,11 +23,12 @@ def build() -> Path:
     """Write build/labbook.pdf and return it. LabError without Chromium, LabbookError if either
     step fails."""
     browser = program()
-    made = book.sphinx(stage.stage(), "singlepage", "--builder", "custom", "--custom-builder", "singlehtml")
-    page = made / "singlehtml" / "whole.html"       # links to _static are from here, whatever the root page is
-    page.write_text(within((page.parent / "book" / "index.html").read_text()))
-    target = paths.build_dir() / "labbook.pdf"
-    _print(browser, page, target)
+    with book.alone():
+        made = book.sphinx(stage.stage(), "singlepage", "--builder", "custom", "--custom-builder", "singlehtml")
+        page = made / "singlehtml" / "whole.html"       # links to _static are from here, whatever the root page is
+        page.write_text(within((page.parent / "book" / "index.html").read_text()))
+        target = paths.build_dir() / "labbook.pdf"
+        _print(browser, page, target)
     return target
 
 

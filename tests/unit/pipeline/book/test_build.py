@@ -1,4 +1,5 @@
 import json
+import threading
 
 import pytest
 
@@ -33,6 +34,25 @@ def test_a_book_is_built_with_a_page_that_failed_and_one_that_never_ran(book):
     with pytest.raises(LabbookError, match="nowhere"):
         build.build()
     assert "never run" in (first.parent / "book/index.html").read_text()  # the last good book
+
+
+def test_a_second_build_waits_for_the_first_and_says_so(root, capsys):
+    ended, waits = [], threading.Event()
+
+    def second():
+        waits.set()
+        with build.alone():
+            ended.append("second")
+
+    with build.alone():
+        other = threading.Thread(target=second)
+        other.start()
+        waits.wait()
+        while "another labbook builds this book" not in (said := capsys.readouterr().err):
+            assert other.is_alive() and not said
+        ended.append("first")
+    other.join()
+    assert ended == ["first", "second"]
 
 
 def test_the_tail_of_a_log_is_what_says_what_is_wrong():
