@@ -103,7 +103,12 @@ def command(study: str, note: dict) -> str:
     words = ["labbook run", study]
     if note.get("profile", "quick") != "quick":
         words.append(f"--profile {note['profile']}")
-    for name, value in _beyond_profile(study, note).items():
+    beyond = _beyond_profile(study, note)
+    which = (note.get("board") or {}).get("which")
+    if which and (beyond.keys() - {"environment"} or note.get("profile", "quick") != "quick"
+                  or which != _lab(study).get("quick", {}).get("claims")):
+        words.append(f"--until-decided --claims {which}")
+    for name, value in beyond.items():
         text = value if isinstance(value, str) else json.dumps(value)
         words.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
     return " ".join(words)

@@ -6,7 +6,7 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.lab.disk import models
-from labbook.pipeline.book import board, page_dress, stage
+from labbook.pipeline.book import board, downloads, page_dress, stage
 from labbook.pipeline.book.portable import portable
 from labbook.pipeline.executing import pages
 
@@ -102,6 +102,19 @@ def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
     downloaded = json.loads((stage.stage() / "_files/cms/cms.ipynb").read_text())
     assert downloaded == portable(json.loads(pages.page("cms").read_text()))
+
+
+@pytest.mark.parametrize("of, ends", [
+    ({"board": {"which": "headline"}}, "labbook run cms"),
+    ({"board": {"which": "a,b"}}, "labbook run cms --until-decided --claims a,b"),
+    ({"board": {"which": "headline"}, "profile": "full", "parameters": {"repeats": 5}},
+     "labbook run cms --profile full --until-decided --claims headline"),
+    ({"board": {"which": "headline"}, "parameters": {"repeats": 3}},
+     "labbook run cms --until-decided --claims headline -p repeats '3'"),
+    ({"board": None}, "labbook run cms")])
+def test_the_command_of_a_page_asks_what_its_run_was_asked(staged, monkeypatch, of, ends):
+    monkeypatch.setattr(downloads, "_lab", lambda study: {"quick": {"claims": "headline", "seconds": 60}})
+    assert downloads.command("cms", NOTE | {"parameters": {}} | of) == ends
 
 
 @pytest.mark.parametrize("lines, printed, own, tags", [
