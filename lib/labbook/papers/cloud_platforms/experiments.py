@@ -79,10 +79,12 @@ class Experiments:
             return True
         return point.cores == 1 and point.copies == "all" and "one" in parameters["copies"]
 
-    @staticmethod
-    def impossible(kernel: str, processes: int) -> bool:
-        """Whether a kernel cannot run so many processes: NASA's SP and BT need a square number."""
-        return kernel in ("sp", "bt") and math.isqrt(processes) ** 2 != processes
+    def impossible(self, kernel: str, size: str, processes: int) -> bool:
+        """Whether a kernel cannot run so many processes: ours may have too few planes for them, and NASA's SP and BT
+        need a square number."""
+        if "npb" in self.programs:
+            return kernel in ("sp", "bt") and math.isqrt(processes) ** 2 != processes
+        return processes > nas.most_ranks(kernel, size)
 
     # The experiments.
 

@@ -12,7 +12,7 @@ from labbook.workloads.machines.unixbench import TESTS
 FACTS = (*PLATFORM_FACTS, "suite", "compiler", "bonnie", "mpi")
 # The order of rows in figures and tables, where it is not that of the measurements.
 ORDER = {"boot": ["image_gb", "at_once"], "unixbench": ["cores", "place"], "disk": ["volume"],
-         "shapes": ["vm_cores"]}
+         "shapes": ["vm_cores"], "applications": ["vm_cores"]}
 COMMAND_RELEASES = {"older": "1.6.2", "newer": "2.0"}
 
 

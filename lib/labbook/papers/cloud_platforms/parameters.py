@@ -12,9 +12,9 @@ from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import FUNCTIONS
 from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines.bonnie_disk import TIMES_MEMORY
-from labbook.workloads.machines.npb import UPSTREAM_KERNELS
 
 DISK_SHARE = 0.95       # of a platform's disk, which a file system and the platform's own files leave
+OF_KERNELS = ("shapes", "applications")
 FLAVORS = [one.name for one in PAPER_FLAVORS]
 CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
 
@@ -30,8 +30,8 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         "unixbench": {"place": ["vm", "node"], "copies": ["one", "all"], "cores": list(FLAVOR_BY_CORES)},
         "disk": {"volume": ["local", "network", "node"], "vm": FLAVORS},
         "caching": {"cache_mode": CACHE_MODES},
-        "shapes": {"kernel": _kernels(experiments), "size": list(nas.SIZES), "releases": known,
-                   "vm_cores": list(FLAVOR_BY_CORES)},
+        "shapes": {"kernel": nas.KERNELS, "size": nas.SIZES, "releases": known, "vm_cores": list(FLAVOR_BY_CORES)},
+        "applications": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm_cores": list(FLAVOR_BY_CORES)},
         "swapping": {"size": list(nas.SIZES[2:])},      # smaller sizes fit into any server's memory
     }
     for group, entries in allowed.items():
@@ -43,17 +43,18 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     _check_file(experiments.description, groups["disk"])
     if not experiments.own:
         _check_room(experiments.description, groups["boot"])
-    for group in ("boot", "unixbench", "disk", "shapes"):
+    for group in ("boot", "unixbench", "disk", *OF_KERNELS):
         if groups[group]["pairs"] < 1:
             raise InputError(f"{groups[group]['pairs']} pairs", key=f"{group}.pairs", allowed="1 or more")
     if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (
             groups["unixbench"]["share_of_time"] != 1):
         raise InputError(f"{groups['unixbench']['share_of_time']} is not 1",
                          key="unixbench.share_of_time", allowed="1, since the original UnixBench sets its times")
-    ranks, cores = groups["shapes"]["ranks"], groups["shapes"]["vm_cores"]
-    if ranks % max(cores):
-        raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key="shapes.ranks",
-                         allowed=f"a multiple of {max(cores)}")
+    for group in OF_KERNELS:
+        ranks, cores = groups[group]["ranks"], groups[group]["vm_cores"]
+        if ranks % max(cores):
+            raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key=f"{group}.ranks",
+                             allowed=f"a multiple of {max(cores)}")
 
 
 def _check_file(description, disk) -> None:
@@ -77,10 +78,6 @@ def _check_room(description, boot) -> None:
         raise InputError(f"{most} servers with images of {largest:g} GB do not fit a platform's disk of {disk_gb:g} GB",
                          key="boot.at_once", allowed=f"{int((disk_gb * DISK_SHARE - images) // largest)} and fewer, or "
                          "a larger disk of the cloud's hosts in lab.yml")
-
-
-def _kernels(experiments) -> list[str]:
-    return [*nas.KERNELS, *(UPSTREAM_KERNELS if "npb" in experiments.programs else ())]
 
 
 def _one_of(key, given, allowed) -> None:

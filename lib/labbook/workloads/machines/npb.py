@@ -1,4 +1,4 @@
-"""NAS Parallel Benchmarks: five kernels in C and MPI, written from NAS-95-020, and how they are run.
+"""NAS Parallel Benchmarks: all eight in C and MPI, written from NAS-95-020, and how they are run.
 
 Their sources lie in sources/npb. A user's build of NPB as NASA distributes it (`make suite` of its
 MPI version) can be run instead.
@@ -17,21 +17,22 @@ from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.machines import compiled, mpirun
 from labbook.workloads.machines.machine import run_on_all
 
-KERNELS = ("ep", "is", "cg", "mg", "ft")
+KERNELS = ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt")
 SIZES = ("S", "W", "A", "B", "C")
 MOST_RANKS = 64
+# Points along an axis, of kernels of which each process has two planes or more.
+POINTS = {"lu": (12, 33, 64, 102, 162), "sp": (12, 36, 64, 102, 162), "bt": (12, 24, 64, 102, 162)}
 # Names of the verified values, of kernels that have few.
 VALUES = {"ep": ("sum_x", "sum_y"), "cg": ("zeta", "residual"), "mg": ("norm",)}
 LONG_ROUNDS = 50
-SOURCES = ("common.h", "ep.c", "is.c", "cg.c", "mg.c", "ft.c", "pingpong.c")
-PROGRAMS = ("ep", "is", "cg", "mg", "ft", "pingpong")
+PROGRAMS = (*KERNELS, "pingpong")
+SOURCES = ("common.h", "fluid.h", "turned.h", *(f"{name}.c" for name in PROGRAMS))
 FOLDER = "npb"
 COMPILER = "mpicc"
 # No -march=native: a guest's processor may be another one than the compiling host's.
 # -rdynamic: so that Open MPI calls the programs' sched_yield, which sleeps (sources/npb/common.h).
 FLAGS = ("-O3", "-std=gnu11", "-rdynamic")
 PACKAGES = ("gcc", "libc6-dev", "libopenmpi-dev", "openmpi-bin")
-UPSTREAM_KERNELS = ("lu", "sp", "bt")       # that only an upstream build has
 NUMBER = r"\s*=\s*([-+0-9.eE]+)"
 UPSTREAM_NUMBERS = {"seconds": re.compile("Time in seconds" + NUMBER),
                     "mops": re.compile("Mop/s total" + NUMBER)}
@@ -60,14 +61,13 @@ def npb(machines, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
     """Run one kernel over the machines, `ranks` processes spread evenly: a power of two.
 
     The programs lie in `npb` below the machines' folder, as `build` makes them; `programs`: the folder
-    of an upstream build of NPB on the machines, which is run instead and also has the kernels lu, sp
-    and bt. SystemFailure when the run fails or does not end within `seconds_at_most`; a wrong result
-    is no failure but verified = 0.
+    of an upstream build of NPB on the machines, which is run instead. SystemFailure when the run fails
+    or does not end within `seconds_at_most`; a wrong result is no failure but verified = 0.
     """
-    kernels = KERNELS + (UPSTREAM_KERNELS if programs else ())
-    _check(kernel=(kernel, kernels), size=(size, SIZES))
-    if not programs and (ranks & (ranks - 1) or not 1 <= ranks <= MOST_RANKS):
-        raise InputError(f"{ranks!r} ranks", key="ranks", allowed=f"powers of two to {MOST_RANKS}")
+    _check(kernel=(kernel, KERNELS), size=(size, SIZES))
+    most = most_ranks(kernel, size)
+    if not programs and (ranks & (ranks - 1) or not 1 <= ranks <= most):
+        raise InputError(f"{ranks!r} ranks of {kernel} {size}", key="ranks", allowed=f"powers of two to {most}")
     mpirun.check(machines, ranks)
     if programs:
         command = upstream_command(machines[0], programs, kernel, size, ranks)
@@ -80,6 +80,14 @@ def npb(machines, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
     result = upstream_result(output, what) if programs else mpirun.parse(output, what)
     rows, metrics = load(kernel, result, wall)
     return Load(rows, metrics | {"swapped_out_mb": swapped if metrics["verified"] else nan}, started)
+
+
+def most_ranks(kernel: str, size: str) -> int:
+    """The largest number of processes of our own kernel, a power of two."""
+    if kernel not in POINTS:
+        return MOST_RANKS
+    planes = POINTS[kernel][SIZES.index(size)]
+    return min(MOST_RANKS, 1 << (planes // 2).bit_length() - 1)
 
 
 def load(kernel: str, result: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:

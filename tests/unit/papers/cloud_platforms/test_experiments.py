@@ -21,6 +21,7 @@ GROUPS = {
     "disk": dict(volume=["local"], vm="m1.small", files=1, pairs=1, size_mb=256),
     "caching": dict(cache_mode=["none"]),
     "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2),
+    "applications": dict(kernel=["lu"], size="S", vm_cores=[1], ranks=4, pairs=2),
     "swapping": dict(size="A"),
 }
 
@@ -75,8 +76,10 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("boot", dict(until="login"), "boot.until"),
     ("shapes", dict(pairs=0), "shapes.pairs"),
     ("caching", dict(cache_mode=["sometimes"]), "caching.cache_mode"),
-    ("shapes", dict(kernel=["lu"]), "shapes.kernel"),       # in NASA's build only
+    ("shapes", dict(kernel=["ua"]), "shapes.kernel"),
+    ("applications", dict(size="D"), "applications.size"),
     ("shapes", dict(vm_cores=[1, 4], ranks=2), "shapes.ranks"),
+    ("applications", dict(vm_cores=[1, 4], ranks=2), "applications.ranks"),
     ("swapping", dict(size="S"), "swapping.size"),
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):
@@ -85,10 +88,9 @@ def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, 
     assert refused.value.key == key
 
 
-def test_the_users_own_builds_have_more_kernels_and_their_own_time(measure):
+def test_the_users_own_builds_have_their_own_time(measure):
     measure.programs = {"npb": "/opt/npb", "unixbench": "/opt/unixbench"}
-    parameters.check(measure, ["newer"], "none", "one", changed("shapes", kernel=["lu"]) | {
-        "unixbench": GROUPS["unixbench"] | dict(share_of_time=1)})
+    parameters.check(measure, ["newer"], "none", "one", changed("unixbench", share_of_time=1))
     with pytest.raises(InputError) as refused:
         parameters.check(measure, ["newer"], "none", "one", GROUPS)
     assert refused.value.key == "unixbench.share_of_time"
@@ -111,8 +113,15 @@ def test_no_unixbench_is_measured_twice(measure, place, cores, copies, left_out)
 
 @pytest.mark.parametrize("kernel, processes, impossible", [
     ("sp", 2, True), ("bt", 8, True), ("bt", 4, False), ("cg", 2, False)])
-def test_sp_and_bt_take_square_numbers_of_processes(kernel, processes, impossible):
-    assert Experiments.impossible(kernel, processes) is impossible
+def test_nasas_sp_and_bt_take_square_numbers_of_processes(measure, kernel, processes, impossible):
+    measure.programs = {"npb": "/opt/npb"}
+    assert measure.impossible(kernel, "S", processes) is impossible
+
+
+@pytest.mark.parametrize("kernel, size, processes, impossible", [
+    ("sp", "S", 2, False), ("bt", "S", 8, True), ("bt", "W", 8, False), ("lu", "W", 16, False), ("cg", "S", 16, False)])
+def test_our_own_take_two_planes_a_process(measure, kernel, size, processes, impossible):
+    assert measure.impossible(kernel, size, processes) is impossible
 
 
 def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():

@@ -10,7 +10,7 @@ typedef int MPI_Comm;
 typedef int MPI_Status;
 typedef size_t MPI_Datatype;                /* its size */
 
-enum {MPI_COMM_WORLD, MPI_SUM = 0, MPI_MAX};
+enum {MPI_COMM_WORLD, MPI_SUM = 0, MPI_MAX, MPI_PROC_NULL = -2};
 #define MPI_BYTE ((size_t) 1)
 #define MPI_INT sizeof(int)
 #define MPI_INT64_T ((size_t) 8)
@@ -48,7 +48,7 @@ static inline double MPI_Wtime(void)
 #define MPI_Alltoallv(from, n, at, type, to, m, put, same, comm) \
     ((void) (at), (void) (m), (void) (put), copied(from, to, (size_t) (n)[0] * (type)))
 #define MPI_Sendrecv(from, n, type, whom, tag, to, m, same, who, label, comm, status) \
-    ((void) (whom), (void) (who), copied(from, to, (size_t) (n) * (type)))
+    ((void) (whom), (who) == MPI_PROC_NULL ? 0 : copied(from, to, (size_t) (n) * (type)))
 
 /* There is nobody to send to. */
 #define MPI_Send(from, n, type, whom, tag, comm) ((void) (from), (void) (whom), abort())

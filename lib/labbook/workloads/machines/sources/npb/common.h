@@ -95,7 +95,7 @@ typedef struct {
     int size;
     double seconds, operations, worst, tolerance;
     int values, steps, wrong;
-    double value[64], step[128];            /* found; seconds of each iteration, on rank 0 */
+    double value[64], step[400];            /* found; seconds of each iteration, on rank 0 */
 } Report;
 
 static inline void compare(Report *report, double found, double published)
