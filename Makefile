@@ -27,7 +27,7 @@ help:
 # A study that failed has its error on its page, so the book is built all the same; make fails at the end.
 book:
 	@lib/bootstrap.sh
-	@$(LABBOOK) install $(STUDIES)
+	@$(LABBOOK) install $(STUDIES) --profile $(PROFILE)
 	@status=0; $(LABBOOK) run $(STUDIES) --profile $(PROFILE) || status=$$?; \
 	$(LABBOOK) book && exit $$status
 

@@ -327,7 +327,7 @@ def _machine(commands):
                         help=f"where labs would run (default: {_LOCAL})")
     doctor.add_argument("--fleet", metavar="FILE", help="look at all machines of this fleet at once")
     doctor.add_argument("--profile", choices=("quick", "full"), default="quick",
-                        help="whose data must find room on the disk (default: quick)")
+                        help="whose hosts, packages and disk are looked for (default: quick)")
     doctor.add_argument("-v", "--verbose", action="store_true", help="all that was looked at, and why")
     doctor.add_argument("--json", action="store_true", help=_JSON)
     install = _command(commands, "install", "lab:install",
@@ -335,7 +335,7 @@ def _machine(commands):
     install.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     install.add_argument("--fleet", metavar="FILE", help="prepare the machines of this fleet that allow it")
     install.add_argument("--profile", choices=("quick", "full"), default="quick",
-                         help="also what only the full profile needs (default: quick)")
+                         help="full: also what only the full profile needs (default: quick)")
     install.add_argument("--tests", action="store_true", help="also what `make test` needs")
     install.add_argument("--benchmarks", action="store_true", help="also what `make benchmarks` needs")
 
@@ -344,7 +344,7 @@ def _new(commands):
     new = _command(commands, "new", "book:new", "write the files of a new study, which runs at once", """
   labbook new slow_disks
   labbook new slow_disks --system mariadb""")
-    new.add_argument("name", metavar="NAME", help="of the study: letters, digits and _")
+    new.add_argument("name", metavar="NAME", help="of the study: lower-case letters, digits and single _, a letter first, at most 40 characters")
     new.add_argument("--system", metavar="SYSTEM", default="null",
                      help="the system that its clients call (default: null, which stores nothing)")
 

@@ -135,7 +135,7 @@ def test_which_claims_are_asked_reaches_the_press(monkeypatch, words, asked):
 
 
 @pytest.mark.parametrize("words, published, said", [
-    (["--claims", "paper"], "", "--claims: .*together with --until-decided"),
+    (["--claims", "paper"], "", "--claims: needs --until-decided"),
     (["--until-decided"], "1", "--until-decided: .*without LABBOOK_PUBLISHED")])
 def test_options_of_an_ask_that_do_not_go_together_are_refused(monkeypatch, capsys, words, published, said):
     monkeypatch.setenv("LABBOOK_PUBLISHED", published)

@@ -30,7 +30,7 @@ def _run_fleet(given, asked) -> int:
     from labbook.pipeline.fleet import run
 
     if given.fleet and given.cluster:
-        raise InputError("goes not together with --fleet", key="--cluster", allowed="one of both")
+        raise InputError("cannot be combined with --fleet", key="--cluster", allowed="one of the two")
     if given.dry_run and given.cluster:
         raise InputError("how many machines a cluster has is not known before", key="--dry-run",
                          allowed="with --fleet FILE, or without both: what one machine would take")
@@ -44,7 +44,7 @@ def _run_fleet(given, asked) -> int:
 def _check_asking(given) -> None:
     """InputError for options of an ask that do not go together."""
     if given.claims and not given.until_decided:
-        raise InputError("goes only together with --until-decided", key="--claims")
+        raise InputError("needs --until-decided", key="--claims")
     if given.until_decided and _published():
         raise InputError("published results get no further repeats", key="--until-decided",
                          allowed="without LABBOOK_PUBLISHED")

@@ -76,8 +76,8 @@ def _recorded(study) -> list[str]:
     folder = paths.records_dir() / study.place / study.name
     found = sorted(one.name for one in folder.glob("*") if one.is_dir() and study.records(one.name).keys())
     if not found:
-        raise InputError("nothing is recorded on this machine: published results have no raw rows", key=study.name,
-                         allowed=f"after `labbook run {study.name}`")
+        raise InputError("nothing is recorded on this machine, and published results have no raw rows. "
+                         f"Type: labbook run {study.name}", key=study.name)
     return found
 
 

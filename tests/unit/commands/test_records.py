@@ -60,4 +60,4 @@ def test_slips_are_named(recorded, capsys, words, said):
 
 def test_without_records_it_says_how_to_get_some(root, capsys):
     (root / "notebooks" / "demo.ipynb").write_text('{"nbformat": 4, "cells": []}')
-    assert "after `labbook run demo`" in told(capsys, "demo", code=2)
+    assert "Type: labbook run demo" in told(capsys, "demo", code=2)

@@ -6,8 +6,11 @@ from labbook.pipeline.running.status import aligned
 
 def table(found, a: str, b: str) -> str:
     """For a terminal: the counts, the verdicts that changed, and the measures that moved clearly."""
+    if not found:
+        return (f"A: {a}\nB: {b}\nNo claim is measured in both. `quick` and `full` have what `labbook run` measured here; "
+                "`labbook claims` lists it.")
     parts = [f"A: {a}\nB: {b}\n{agreement(found)}"]
-    parts += ["\n".join(f"{count:>5}  {change}" for change, count in counts(found).items())] if found else []
+    parts += ["\n".join(f"{count:>5}  {change}" for change, count in counts(found).items())]
     changed = sorted((p for p in found if p.change not in (AGREE, OPEN)), key=lambda p: CHANGES.index(p.change))
     if changed:
         parts.append("Verdicts that changed:\n" + aligned(
@@ -16,7 +19,7 @@ def table(found, a: str, b: str) -> str:
     if moved:
         parts.append("Measures that moved, B over A with the interval that both allow:\n" + aligned(
             [("", p.study, p.id, p.move.words()) for p in moved]))
-    elif found:
+    else:
         parts.append("No measure moved beyond what both intervals allow.")
     return "\n\n".join(parts)
 

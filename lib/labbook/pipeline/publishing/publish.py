@@ -150,8 +150,8 @@ def _tables(study, profile) -> dict:
     folder = paths.records_dir() / study.place / study.name
     grids = sorted(folder.glob(f"*/{profile}.grid"))
     if not grids:
-        raise InputError(f"no complete run of the profile {profile!r} on this machine",
-                         key=study.name)
+        raise InputError(f"no complete run of the profile {profile!r} on this machine", key=study.name,
+                         allowed=f"after `labbook run {study.name} --profile {profile}`, or the other --profile")
     return {grid.parent.name: _rows(study, Records(grid.parent), grid_keys(grid), profile)
             for grid in grids}
 
@@ -164,7 +164,7 @@ def _rows(study, records, keys: list[str], profile: str) -> dict:
     lost = sum(meta is None for meta in metas.values())
     if lost:
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
-                         key=f"{study.name}: {records.folder.name}")
+                         key=f"{study.name}: {records.folder.name}", allowed="after the same run again, which measures them")
     names = list(dict.fromkeys(name for meta in metas.values() for name in parameter_names(meta)))
     return {"parameters": names, "rows": [
         row | {"facts": meta["facts"], "provenance": published.provenance(meta, profile)}

@@ -117,7 +117,7 @@ def _place(study, chosen, lab, profile, verbose):
     if environment and environment.clouds:
         yield from own_clouds.plan(study, environment)
     if environment and environment.provider == "ssh":
-        yield from own_hosts.plan(study, environment)
+        yield from own_hosts.plan(study, environment, chosen)
         return
     actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
     yield from (f"  as root: {action}" for action in actions)

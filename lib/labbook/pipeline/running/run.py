@@ -136,7 +136,7 @@ def check_files(jobs) -> None:
         environment = environment_of(study, chosen)
         claims.load(study)
         if environment and environment.provider == "ssh" and _with_lab([study]):
-            _check_hosts(study, environment)
+            _check_hosts(study, environment, chosen)
     if _with_lab(jobs):
         requirements(_with_lab(jobs))
 
@@ -149,12 +149,12 @@ def environment_of(study, chosen):
     return Environment.load(paths.checkout() / environment_file(name)) if name else None
 
 
-def _check_hosts(study, environment):
+def _check_hosts(study, environment, chosen):
     from labbook.lab.remote.assign import match
     from labbook.lab.remote.needs import require_allowed
-    from labbook.pipeline.setup.requirements import description
+    from labbook.pipeline.setup.requirements import description_of_run
 
-    lab = description(study)
+    lab = description_of_run(study, chosen)
     require_allowed(lab, match(lab, environment), environment)
 
 
@@ -168,7 +168,7 @@ def check_needs(jobs, profile="quick") -> None:
         name = environment_file(_environment_name(study, jobs[study]) or doctor.LOCAL)
         by_environment.setdefault(name, []).append(study)
     for name, studies in by_environment.items():
-        doctor.require(studies, name, profile)
+        doctor.require(studies, name, profile, jobs)
         _require_cores(studies, name)
 
 

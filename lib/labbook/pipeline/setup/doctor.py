@@ -72,9 +72,10 @@ def _complete(findings) -> str:
     return f"all {len(findings)} requirements are there{of}"
 
 
-def require(studies=(), environment=LOCAL, profile=QUICK) -> None:
-    """LabError with all missing findings, if there are any; to be called before anything starts."""
-    missing = [finding for finding in examine(studies, environment, profile) if not finding.ok]
+def require(studies=(), environment=LOCAL, profile=QUICK, chosen=None) -> None:
+    """LabError with all missing findings, if there are any; to be called before anything starts. chosen: as of
+    `examine`."""
+    missing = [finding for finding in examine(studies, environment, profile, chosen) if not finding.ok]
     if missing:
         named = dict.fromkeys("clouds" if finding.key.startswith("clouds.") else "hosts"
                               for finding in missing if finding.key)
@@ -111,13 +112,14 @@ def _distribution() -> str:
         return "unknown distribution"
 
 
-def examine(studies=(), environment=LOCAL, profile=QUICK) -> list[Finding]:
-    """`environment`: a file, from the checkout's root. profile: the one whose data must find room on the disk."""
+def examine(studies=(), environment=LOCAL, profile=QUICK, chosen=None) -> list[Finding]:
+    """`environment`: a file, from the checkout's root. profile: the one whose data must find room on the disk.
+    chosen: {study: parameters of its run}, which decide the hosts that it needs; None: those of the profile."""
     from labbook.lab.environment.environment import Environment
 
     place = Environment.load(paths.checkout() / environment)
     if place.provider == "ssh":
-        return [*_driver(studies), *_hosts(studies, place), *_clouds(studies, place)]
+        return [*_driver(studies), *_hosts(studies, place, profile, chosen), *_clouds(studies, place)]
     needed = requirements(studies, profile=profile)
     privilege = _privilege()
     return [privilege, *_packages(needed, profile), *_artifacts(needed),
@@ -136,11 +138,14 @@ def _driver(studies):
                       _whom(need))
 
 
-def _hosts(studies, environment):
+def _hosts(studies, environment, profile, chosen):
     from labbook.pipeline.setup import own_hosts
     from labbook.pipeline.setup.requirements import all_studies
+    from labbook.pipeline.sources import parameters
 
-    for finding, whom in own_hosts.seen(studies or all_studies(), environment):
+    studies = studies or all_studies()
+    chosen = chosen or {study: parameters.chosen(study, profile) for study in studies}
+    for finding, whom in own_hosts.seen(studies, environment, chosen):
         yield replace(finding, studies=whom)
 
 

@@ -2,20 +2,20 @@
 
 from labbook.lab.remote.assign import match
 from labbook.lab.remote.needs import HostNeeds, host_requests, named_packages
-from labbook.pipeline.setup.requirements import description, needs_on, systems_needs
+from labbook.pipeline.setup.requirements import description_of_run, needs_on, systems_needs
 
 PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run only the library's programs
 
 
-def needs(study: str) -> dict[str, HostNeeds]:
-    """{lab host: HostNeeds} for `labbook.lab.remote.preflight`.
+def needs(study: str, parameters: dict | None = None) -> dict[str, HostNeeds]:
+    """{lab host: HostNeeds} for `labbook.lab.remote.preflight`. parameters: of the run, or None: quick's.
 
     Any system of the study may run on any of its hosts (eras, nodes of a cluster), except on hosts of
     clients and their ceiling: these need only what lab.yml names for them. A system with PARTS runs,
     on a host of a role, only the part of that role. Programs of the library run on hosts for which
     lab.yml names no system.
     """
-    lab = description(study)
+    lab = description_of_run(study, parameters)
     theirs = {name for system in lab.systems for name in system["hosts"]}
     found = {host.name: HostNeeds(programs=host.name not in theirs, packages=named_packages(lab))
              for host in lab.hosts}
@@ -32,22 +32,23 @@ def _add(wants, what, wanted):
     wants.folders |= {folder: f"{what} is in it" for folder in wanted.pushed}
 
 
-def seen(studies, environment):
-    """(Finding, the studies it was seen for) of all hosts, each once. InputError when the hosts
-    cannot make up the lab of a study."""
+def seen(studies, environment, chosen):
+    """(Finding, the studies it was seen for) of all hosts, each once. chosen: {study: parameters of its run}.
+    InputError when the hosts cannot make up the lab of a study."""
     from labbook.lab.remote import preflight
 
     found = {}
     for study in studies:
-        for one in preflight.examine(description(study), environment, needs(study)):
+        asked = chosen.get(study)
+        for one in preflight.examine(description_of_run(study, asked), environment, needs(study, asked)):
             found.setdefault(one, []).append(study)
     return [(one, tuple(whom)) for one, whom in found.items()]
 
 
-def plan(study: str, environment) -> list[str]:
+def plan(study: str, environment, parameters: dict | None = None) -> list[str]:
     """Lines for --dry-run: what each host becomes, what is written, copied and done as root there,
-    and what it lacks now."""
-    lab, wants = description(study), needs(study)
+    and what it lacks now. parameters: of the run."""
+    lab, wants = description_of_run(study, parameters), needs(study, parameters)
     matched = match(lab, environment)
     asks, lines = host_requests(lab, matched), []
     for real in dict.fromkeys(matched.values()):
@@ -62,5 +63,5 @@ def plan(study: str, environment) -> list[str]:
         if packages and real.may("packages"):
             lines.append(f"    as root: packages, those that are missing of {', '.join(packages)}")
         lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]
-    lacking = [one for one, _ in seen([study], environment) if not one.ok]
+    lacking = [one for one, _ in seen([study], environment, {study: parameters}) if not one.ok]
     return lines + [f"  missing: {one.words()}" for one in lacking]

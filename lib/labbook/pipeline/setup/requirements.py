@@ -1,6 +1,6 @@
 """What studies need of a machine, and why: from their lab.yml and the systems in it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labbook import paths
@@ -8,6 +8,7 @@ from labbook.checks import load_yaml
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription
 from labbook.pipeline.sources import notebooks
+from labbook.study.parameters.notebook import declared
 
 EVERY_LAB = "every study"
 THE_TESTS = "make test"
@@ -106,6 +107,28 @@ def description(study: str, whole: bool = False) -> LabDescription:
     """The study's lab; `whole`: also the hosts of single experiments."""
     lab = LabDescription.load(_lab_file(study))
     return lab if whole else lab.of()
+
+
+def description_of_run(study: str, parameters: dict | None = None) -> LabDescription:
+    """The study's lab with the hosts and disks of those single experiments that a run measures. parameters: the
+    run's, as `chosen` returns them; without them its own are the quick profile's."""
+    lab, values = LabDescription.load(_lab_file(study)), _declared(study) | (parameters or {})
+    measured = [name for name in sorted(lab.apart) if _repeats(values.get(name))]
+    hosts = {}
+    for host in (host for one in (None, *measured) for host in lab.of(one).hosts):
+        known = hosts.get(host.name)
+        if known is None or "model" not in known.limits.get("disk", {}):
+            hosts[host.name] = host
+    return replace(lab, hosts=tuple(hosts.values()))
+
+
+def _declared(study) -> dict:
+    return declared(study) if paths.notebook(study).is_file() else {}
+
+
+def _repeats(group) -> bool:
+    """Whether an experiment with these parameters is measured."""
+    return not isinstance(group, dict) or group.get("repeats", 1) > 0
 
 
 def systems_needs(study: str, lab: LabDescription):

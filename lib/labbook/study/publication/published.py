@@ -204,8 +204,9 @@ def read_run(study: str, machine: str | None = None) -> dict:
 
 
 def _damaged(path, error) -> InputError:
+    named = path.relative_to(paths.checkout()) if path.is_relative_to(paths.checkout()) else path
     return InputError(f"the published file is damaged ({error})", file=path,
-                      allowed=f"the file as it was published: git checkout -- {path.name}, or labbook publish")
+                      allowed=f"the file as it was published: git checkout -- {named}, or labbook publish")
 
 
 def stamp(study, machine: str, why: str):

@@ -62,6 +62,10 @@ def sides(root):
     return root, other
 
 
+def test_two_runs_without_a_claim_in_common_say_so():
+    assert "No claim is measured in both" in compare_words.table([], "quick", "published")
+
+
 def test_a_side_is_a_run_a_published_set_a_file_or_a_folder(sides):
     root, other = sides
     here = compare.load("quick", ["demo"])

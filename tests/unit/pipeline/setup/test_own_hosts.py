@@ -104,6 +104,22 @@ def test_no_host_is_asked_when_the_file_is_wrong(rack, book, change, said, capsy
     assert said in capsys.readouterr().err and not rack
 
 
+def test_a_host_of_one_experiment_is_asked_of_runs_that_measure_it(rack, book, capsys):
+    book.study("wan", "1", parameters="flush = dict(repeats=0)", full="flush: {repeats: 6}\n")
+    book.write("data/papers/wan/lab.yml", LAB.replace(
+        "systems:", "  spindle: {site: lan, role: disk, experiments: [flush], limits: {disk: {size: 1G, model: hdd_2010}}}\nsystems:"))
+    quick, full = ({"environment": "environments/rack.yml"} | more for more in ({}, {"flush": {"repeats": 6}}))
+    run.check_files({"wan": quick})
+    with pytest.raises(InputError, match="study wan needs 1 host of role disk"):
+        run.check_files({"wan": full})
+    assert main(["doctor", "wan", "--environment", "environments/rack.yml"]) == 1 and len(rack) == 1
+    assert main(["doctor", "wan", "--environment", "environments/rack.yml", "--profile", "full"]) == 1
+    assert "spindle" not in rack[0][2] and "spindle" in rack[1][2]
+    book.write("environments/rack.yml", RACK.replace("[client, node]", "[client, node, disk]"))
+    with pytest.raises(InputError, match="allow: study wan asks for disk"):
+        run.check_files({"wan": full})
+
+
 def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):
     environment = Environment.load(book.root / "environments/rack.yml")
     text = "\n".join(own_hosts.plan("wan", environment))
