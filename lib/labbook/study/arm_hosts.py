@@ -64,8 +64,13 @@ class ArmHosts:
 
     @cached_property
     def _alike(self) -> bool:
-        limits = [[self._limits(name) for name in names] for names in self.named.values()]
-        return all(one == limits[0] for one in limits)
+        """Whether the arms' hosts have the same limits: as written, or where one set has cores that the others
+        name by cores_of."""
+        def are(limits):
+            each = [[limits(name) for name in names] for names in self.named.values()]
+            return all(one == each[0] for one in each)
+
+        return are(self._limits) or are(self._limits_by_owner)
 
     @cached_property
     def _turns(self) -> str | None:
@@ -100,6 +105,11 @@ class ArmHosts:
 
     def _limits(self, name) -> dict:
         return self.description.host(name).limits
+
+    def _limits_by_owner(self, name) -> dict:
+        """The limits with cores of its own as those of the host itself."""
+        limits = dict(self._limits(name))
+        return limits | {"cores_of": [name]} if limits.pop("cores", None) else limits
 
 
 def memory_bytes() -> int:

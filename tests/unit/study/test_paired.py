@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from labbook import paths
 from labbook.errors import InputError
+from labbook.lab import LabDescription
 from labbook.pipeline.executing.progress import RunState
 from labbook.pipeline.publishing import publish
 from labbook.pipeline.running import plan
@@ -110,6 +112,26 @@ def test_hosts_swap_where_they_are_alike(root, make):
     _, speed = make(**ARMS, **on_hosts(root))
     assert [speed.arm_hosts.hosts(repeat)["a"] for repeat in (1, 2, 3, 4, 5)] == [
         ["one"], ["two"], ["two"], ["one"], ["one"]]
+
+
+@pytest.mark.parametrize("two, swap", [("{cores_of: one, memory: 1G}", True), ("{cores: 1, memory: 1G}", True),
+                                       ("{cores_of: one, memory: 2G}", False)])
+def test_hosts_that_name_the_others_cores_are_alike(root, make, two, swap):
+    hosts = on_hosts(root)
+    (root / "data/papers/demo/lab.yml").write_text(
+        "sites: [lan]\nhosts: {one: {site: lan, role: db, limits: {cores: 1, memory: 1G}}, "
+        f"two: {{site: lan, role: db, limits: {two}}}}}\n")
+    _, speed = make(**ARMS, **hosts)
+    assert (speed.arm_hosts.hosts(2)["a"] == ["two"]) is swap
+
+
+@pytest.mark.parametrize("study, arms", [
+    ("wan_keystone", "db1 db2 db3 db4 db5 db6 lb keystone; db7 db8 db9 db10 db11 db12 lb2 keystone2"),
+    ("cloud_platforms", "cloud store; cloud2 store2")])
+def test_the_papers_arms_swap_their_hosts(study, arms):
+    one, two = (names.split() for names in arms.split("; "))
+    lab = LabDescription.load(paths.papers(study) / "lab.yml").of()
+    assert arm_hosts.ArmHosts({1: one, 2: two}, lab).hosts(2) == {1: two, 2: one}
 
 
 @pytest.mark.parametrize("hosts, said", [

@@ -73,15 +73,20 @@ class Platforms:
         alone: no other platform is up beside it. types: see `_set`.
         """
         config = (point.release, point.cache_mode, point.params.get("memory"))
+        if point.starts == "one" and not alone and lab is self._lab and (found := self._bed_of(config)):
+            return _set(found, **types)     # where it is, on whichever hosts: one start serves all repeats
         for other in self._to_end(lab, config, hosts, alone, fresh=point.starts == "each"):
             other.testbed.destroy()
-        found = next((bed for bed in self._kept if bed.config == config), None)
+        found = self._bed_of(config)
         if found is None:
             found = self._made(lab, point, hosts, config)
             if found.kept:
                 with self._lock:
                     self._kept.append(found)
         return _set(found, **types)
+
+    def _bed_of(self, config) -> Bed | None:
+        return next((bed for bed in self._kept if bed.config == config), None)
 
     def _to_end(self, lab, config, hosts, alone, fresh) -> list[Bed]:
         """The kept beds that are in the way of this one; they are kept no longer."""

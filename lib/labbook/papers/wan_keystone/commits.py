@@ -15,6 +15,7 @@ import pandas as pd
 from labbook.papers.wan_keystone.experiments import SITES, WAN, check, chosen, new_cloud
 from labbook.papers.wan_keystone.pairs import in_slices, together
 from labbook.systems.keystone.stack import KeystoneCloud
+from labbook.workloads.clients.cpu import THRESHOLD
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.transactions.commits import TABLE_STATEMENTS, commits_side_by_side
 
@@ -34,12 +35,13 @@ def measure_commits(study, experiment) -> None:
                 commit(attempt, list(clouds.values()), point.warmup_s)
                 loads = dict(zip(clouds, commit(attempt, list(clouds.values()), point.calling_s)))
                 facts |= {arm: cloud.facts()["galera"] for arm, cloud in clouds.items()}
-                arm_metrics |= {arm: load.metrics | in_round_trips(load.rows, wan_rtt_ms)
-                                for arm, load in loads.items()}
+                busy = sum(load.metrics["clients_cpu_share"] for load in loads.values())    # of one core
+                arm_metrics |= {arm: load.metrics | in_round_trips(load.rows, wan_rtt_ms) | {
+                    "client_limited": float(busy > THRESHOLD)} for arm, load in loads.items()}
                 if "counted_s" in point.params:
                     for arm, counted in traffic(attempt, clouds).items():
                         arm_metrics[arm] |= counted
-                slices += [one for arm, load in loads.items() for one in in_slices(load.rows, arm, point.slice_s)]
+                slices += [one for arm, load in loads.items() for one in in_slices(load.rows, arm, point.slice_s, point.calling_s)]
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics=arm_metrics)
 
 

@@ -46,7 +46,7 @@ def measure_pairs(study, experiment, ceiling) -> None:
                     concurrency=point.concurrency, seconds=point.calling_s)))
                 facts |= dict(zip(clouds, in_parallel(clouds.values(), lambda cloud: cloud.facts())))
             for arm, load in loads.items():
-                slices += in_slices(load.rows, arm, point.slice_s)
+                slices += in_slices(load.rows, arm, point.slice_s, point.calling_s)
             busy = sum(load.metrics["clients_cpu_share"] for load in loads.values())    # of one core
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics={
                 arm: {**load.metrics, **versions(facts[arm]), "client_limited": float(limited(
@@ -59,9 +59,10 @@ def together(attempt, start, prepare):
     other where the machine's memory does not carry them.
 
     `start(lab, point, hosts)` brings a cloud up, `prepare(lab, point, cloud)` returns it ready. Clouds that are
-    measured together start together, and the first that is up is prepared while the others still start.
+    measured together start together, and the first that is up is prepared while the others still start. They are
+    in the order of their hosts, so that each set of hosts has the same client, whichever arm is on it.
     """
-    arms = attempt.slices(1)
+    arms = sorted(attempt.slices(1), key=lambda one: one.hosts)
     if attempt.at_once:
         clouds = attempt.setup(lambda lab: ready(lab, arms, start, prepare))
         yield {one.arm: clouds[one.arm] for one in arms}
@@ -87,11 +88,11 @@ def ready(lab, arms, start, prepare) -> Clouds:
     return Clouds(zip((one.arm for one in arms), clouds))
 
 
-def in_slices(rows, arm, seconds: float) -> list[Slice]:
-    """The calls by the slice of time in which they began, with their steps; the last slice, which is not
-    whole, with the one before it."""
+def in_slices(rows, arm, seconds: float, calling_s: float) -> list[Slice]:
+    """The calls by the slice of time in which they began, with their steps; those after the last whole slice of
+    `calling_s` with it."""
     calls = rows[rows["step"] == ""].set_index(["client", "call"])["started_s"]
-    last = max(1, int(calls.max() // seconds))
+    last = max(1, int(calling_s // seconds))
     numbers = (1 + calls // seconds).clip(upper=last).astype(int)
     of_row = numbers.reindex(list(zip(rows["client"], rows["call"]))).to_numpy()
     return [Slice(arm, int(number), rows[of_row == number]) for number in sorted(set(numbers))]

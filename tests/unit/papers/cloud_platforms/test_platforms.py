@@ -68,6 +68,14 @@ def test_one_start_serves_all_blocks_wherever_it_is(several, did):
     assert (testbed.flavor, testbed.large, testbed.seconds) == ("type m1.large", "type c1.xlarge", 7)
 
 
+def test_both_stay_where_they_are_where_the_arms_swap(several, did):
+    lab = Lab()
+    beds = {release: several.bed(lab, arm(release), HOSTS[release], vm="m1.small") for release in ("older", "newer")}
+    again = {release: several.bed(lab, arm(release), HOSTS[other], vm="m1.small")
+             for release, other in (("older", "newer"), ("newer", "older"))}
+    assert again == beds and [verb for verb, *_ in did] == ["up", "up"]
+
+
 def test_each_repeat_has_its_own_start(several, did):
     for _ in range(2):
         several.bed(Lab(), arm(starts="each"), HOSTS["newer"], vm="m1.small").destroy()

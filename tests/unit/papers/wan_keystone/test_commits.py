@@ -44,7 +44,7 @@ def log(monkeypatch):
 
     def load(crew, targets, *, seconds, **more):
         done.extend([("load", (targets, seconds, more)), ("calls", CALLS * len(targets))])
-        return [SimpleNamespace(rows=called(CALL_S, calls=CALLS), metrics={"issued_per_s": [1.6]}) for _ in targets]
+        return [SimpleNamespace(rows=called(CALL_S, calls=CALLS), metrics={"issued_per_s": [1.6], "clients_cpu_share": 0.4}) for _ in targets]
 
     monkeypatch.setattr(commits, "new_cloud", made)
     monkeypatch.setattr(commits, "with_table", lambda lab, point, cloud: cloud)
@@ -77,6 +77,7 @@ def test_both_clouds_are_called_at_the_same_time_over_the_wan(study, log):
     for arm in (1, 2):
         assert recorded["arm_metrics"][arm]["p50_round_trips"] == pytest.approx(2)
         assert recorded["arm_metrics"][arm]["waited_longer"] == 0
+        assert recorded["arm_metrics"][arm]["client_limited"] == 1      # both clients share a core: 0.8 of it
         assert "wan_net_bytes_per_call" not in recorded["arm_metrics"][arm]
 
 

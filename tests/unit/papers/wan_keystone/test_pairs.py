@@ -35,7 +35,7 @@ def test_a_cloud_has_six_databases_a_proxy_and_keystone_of_its_own():
 
 
 def test_calls_are_sliced_by_when_they_began_with_their_steps():
-    slices = pairs.in_slices(called(0.1, 1.2, 2.9, 4.1, 5.5, 6.1), 2, seconds=3)
+    slices = pairs.in_slices(called(0.1, 1.2, 2.9, 4.1, 5.5, 6.1), 2, seconds=3, calling_s=7)
     assert [(one.arm, one.number) for one in slices] == [(2, 1), (2, 2)]
     # The call that began at 2.9 is of the first slice, and so is its step of 3.3; the rest of a slice is no slice.
     assert [sorted(set(one.rows["call"])) for one in slices] == [[0, 1, 2], [3, 4, 5]]
@@ -45,7 +45,7 @@ def test_calls_are_sliced_by_when_they_began_with_their_steps():
 
 @pytest.mark.parametrize("times", [(0.0,), (0.5, 1.0)])
 def test_fewer_calls_than_fill_a_slice_are_one(times):
-    one, = pairs.in_slices(called(*times), 1, seconds=3)
+    one, = pairs.in_slices(called(*times), 1, seconds=3, calling_s=3)
     assert one.number == 1 and set(one.rows["call"]) == set(range(len(times)))
 
 
@@ -69,6 +69,20 @@ def test_clouds_that_are_measured_together_start_together(at_once):
         [HOSTS] if at_once else [{1: ["db1"]}, {2: ["db7"]}])
     assert log.count("no delay") == len(found) and log[0] == "no delay"
     assert sorted(log[1:3] if at_once else [log[1], log[3]]) == [(1, ["db1"]), (2, ["db7"])]
+
+
+@pytest.mark.parametrize("last", [8.0, 8.9])
+def test_both_arms_are_cut_alike_wherever_their_last_call_began(last):
+    slices = pairs.in_slices(called(0.1, 3.2, last), 1, seconds=3, calling_s=9)
+    assert [one.number for one in slices] == [1, 2, 3]
+
+
+def test_each_client_keeps_its_hosts_where_the_arms_swap():
+    swapped = StandIn(SimpleNamespace(link=lambda *sites: SimpleNamespace(shape=lambda: None)),
+                      hosts={1: ["db7"], 2: ["db1"]}, at_once=True)
+    with swapped.attempt(point(paired={"segments": [1, 2]})) as attempt:
+        clouds, = pairs.together(attempt, lambda lab, point, hosts: Cloud(hosts, []), lambda lab, point, cloud: cloud)
+    assert [(arm, cloud.hosts) for arm, cloud in clouds.items()] == [(2, ["db1"]), (1, ["db7"])]
 
 
 def test_clouds_end_together_the_last_first():
