@@ -34,22 +34,30 @@ class Capture:
     def __init__(self, lab, host: str, file: Path, *, link: str | None = None, expression: str = ""):
         self.host, self.file, self.packets, self.interface = lab.host(host), Path(file), None, None
         self.expression = expression_of(lab, self.host, link, expression)
-        self._given, self._said, self._began = expression, b"", threading.Event()
+        self._given, self._said, self._began, self._out = expression, b"", threading.Event(), None
 
     def __enter__(self):
         if not self.host.may("shape"):
             raise LabError(f"{self.host.name}: packets cannot be captured there: shape is not allowed",
                            remedy="Add shape to the host's `allow` if you agree, and bring the lab up anew")
-        self._out = open(self.file, "wb", buffering=0)
         self._channel = self.host.open(PROGRAM.format(address=self.host.address,
                                                       expression=shlex.quote(self.expression)), root=True)
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._copy, self._listen)]
-        for thread in self._threads:
-            thread.start()
+        self._threads[1].start()
         if not self._began.wait(START_SECONDS) or self.interface is None:
             self._close()
             raise self._problem()
+        self._open()
+        self._threads[0].start()
         return self
+
+    def _open(self):
+        """Open the file once packets are taken, so that a filter that is none leaves an earlier file as it is."""
+        try:
+            self._out = open(self.file, "wb", buffering=0)
+        except BaseException:
+            self._close()
+            raise
 
     def __exit__(self, *_):
         self._channel.shutdown_write()
@@ -83,7 +91,8 @@ class Capture:
 
     def _close(self):
         self._channel.close()
-        self._out.close()
+        if self._out:
+            self._out.close()
 
     def _problem(self):
         words = self._words()
@@ -96,10 +105,15 @@ class Capture:
 
 
 def expression_of(lab, host, link: str | None, expression: str) -> str:
-    """The filter for tcpdump; "" takes everything."""
+    """The filter for tcpdump; "" takes everything. LabError on a user's host whose peers are all on it."""
     if link is not None:
         among = [other.address for other in lab.site(link)]
     else:
         among = [other.address for other in lab.hosts.values() if other is not host] if host.is_remote else []
+    if host.is_remote:      # its other traffic has its address, too
+        among = [one for one in among if one != host.address]
+        if not among:
+            raise LabError(f"{host.name}: the lab has hosts on this machine alone, so no packet between them is captured",
+                           remedy="Capture on another host")
     parts = [f"host {host.address} and ({' or '.join(f'host {one}' for one in dict.fromkeys(among))})"] * bool(among)
     return " and ".join(f"({part})" for part in [*parts, *[expression] * bool(expression.strip())])

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from labbook.lab.capture import COUNTED, LISTENING, expression_of
+from labbook.errors import InputError, LabError
+from labbook.lab.capture import COUNTED, LISTENING, Capture, expression_of
 
 
 def host(address, site, is_remote=False):
@@ -26,6 +27,28 @@ def lab(is_remote=False):
 def test_on_a_users_own_host_only_packets_of_the_lab_are_taken(remote, link, given, expected):
     of = lab(remote)
     assert expression_of(of, of.hosts["h1"], link, given) == expected
+
+
+def test_on_a_users_own_host_with_several_of_the_labs_only_packets_to_other_machines_are_taken():
+    of = lab(is_remote=True)
+    of.hosts["h2"].address = "10.0.0.1"
+    assert expression_of(of, of.hosts["h1"], None, "") == "(host 10.0.0.1 and (host 10.0.1.2))"
+    of.hosts["h3"].address = "10.0.0.1"
+    with pytest.raises(LabError, match="h1: the lab has hosts on this machine alone"):
+        of.hosts["h1"].name = "h1"
+        expression_of(of, of.hosts["h1"], None, "")
+
+
+def test_a_filter_that_is_none_leaves_an_earlier_file_as_it_is(tmp_path):
+    (tmp_path / "before.pcap").write_text("packets")
+    said = [b"tcpdump: can't parse filter expression: syntax error\n", b""]
+    channel = SimpleNamespace(recv=lambda size: b"", recv_stderr=lambda size: said.pop(0), close=lambda: None)
+    of = lab()
+    of.host = lambda name: SimpleNamespace(name=name, address="10.0.0.1", is_remote=False, may=lambda what: True,
+                                           open=lambda program, root: channel)
+    with pytest.raises(InputError, match="syntax error"), Capture(of, "h1", tmp_path / "before.pcap", expression="tpc"):
+        pass
+    assert (tmp_path / "before.pcap").read_text() == "packets"
 
 
 def test_what_tcpdump_says_is_understood():
