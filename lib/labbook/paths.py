@@ -14,7 +14,7 @@ def checkout() -> Path:
     book, or the source tree. InputError when none of them is a book."""
     named = os.environ.get("LABBOOK_ROOT")
     if named:
-        return Path(named)
+        return Path(named).absolute()
     for folder in (here := Path.cwd(), *here.parents):
         if _is_book(folder):
             return folder
@@ -60,7 +60,7 @@ def notebook(name: str) -> Path:
 
 def records_dir() -> Path:
     """Folder of records measured on this machine or its hosts; LABBOOK_RECORDS overrides it."""
-    return Path(os.environ.get("LABBOOK_RECORDS") or checkout() / "data" / "records")
+    return Path(os.environ.get("LABBOOK_RECORDS") or checkout() / "data" / "records").absolute()
 
 
 def published_dir() -> Path:
@@ -76,7 +76,7 @@ def build_dir() -> Path:
 def cache_dir() -> Path:
     """Folder of files that can be downloaded or built again; LABBOOK_CACHE overrides it."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LABBOOK_CACHE") or Path(home) / "labbook")
+    return Path(os.environ.get("LABBOOK_CACHE") or Path(home) / "labbook").absolute()
 
 
 def ssh_labs_dir() -> Path:

@@ -47,7 +47,7 @@ def up(given) -> int:
     run.check_files(jobs)
     run.sweep_labs()    # what killed runs left may have the cores
     run.check_needs(jobs)
-    lab = Lab.up(description, environment, lab_id=_id_to_explore(study, environment), keep=True)
+    lab = Lab.up(description, environment, lab_id=_id_to_explore(study, environment))
     started = []
     try:
         for wanted in description.systems:
@@ -55,6 +55,7 @@ def up(given) -> int:
                 print(f"cloud {wanted['label']} stands in for {wanted['name']}", file=sys.stderr)
             elif system := _start(lab, wanted, [other for _, other in started]):
                 started.append((wanted, system))
+        lab.keep()
     except BaseException:
         lab.down()
         raise

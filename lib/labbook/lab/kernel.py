@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import re
 import signal
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -32,7 +33,12 @@ def mount(source, target, kind=None, flags=0, data=None):
 
 
 def umount(target, flags=DETACH):
-    _checked(_libc.umount2(str(target).encode(), flags), f"umount {target}")
+    _checked(_libc.umount2(os.fsencode(str(target)), flags), f"umount {target}")
+
+
+def unescaped(field: str) -> str:
+    r"""A path of mountinfo, which writes a space as \040."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field)
 
 
 def fork_into(namespaces: int) -> int:

@@ -58,8 +58,6 @@ class Lab:
             lab = cls(lab_id, provider, made, ownership)
             registry.save(made, folder)
             lab._shape_links()
-            if keep:  # last: what a killed start left is swept
-                (folder / "keep").touch()
         except BaseException:
             try:
                 with suppress(LabError):  # the journal stays; the next command tries again
@@ -68,7 +66,7 @@ class Lab:
                 ownership.release()
             raise
         if keep:
-            ownership.release()
+            lab.keep()
         return lab
 
     @classmethod
@@ -81,7 +79,7 @@ class Lab:
         except FileNotFoundError:
             raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
         except PermissionError:
-            raise LabError(f"lab {lab_id} belongs to another user") from None
+            raise LabError(f"lab {lab_id} belongs to another user", remedy=f"That user types: labbook down {lab_id}") from None
         ownership.require()
         return cls(lab_id, provider, made, ownership)
 
@@ -247,6 +245,11 @@ class Lab:
         system made outside of the lab's hosts."""
         self._before_down.append(undo)
 
+    def keep(self) -> None:
+        """Let it stay up when this process ends, and let others take it over. Until then a killed start is swept."""
+        (self.folder / "keep").touch()
+        self._ownership.release()
+
     def down(self) -> None:
         """Undo all that the journal names, and nothing else; a second call does nothing.
 
@@ -291,11 +294,13 @@ class Lab:
 
 
 def default_id(name: str, environment) -> str:
-    """A lab id that is the same for a study, checkout, user and environment, so that a new run finds
+    """A lab id that is the same for a study, checkout, user, machine and environment, so that a new run finds
     what an earlier one left."""
     import hashlib
 
-    whose = f"{paths.checkout()}\0{name}\0{os.getuid()}\0{environment.name}"
+    from labbook.lab.remote.claim import machine_mark
+
+    whose = f"{machine_mark()}\0{paths.checkout()}\0{name}\0{os.getuid()}\0{environment.name}"
     return hashlib.sha256(whose.encode()).hexdigest()[:8]
 
 

@@ -26,7 +26,8 @@ class Ownership:
             except FileNotFoundError:
                 return False
             except PermissionError:
-                raise LabError(f"lab {self.folder.name} belongs to another user") from None
+                raise LabError(f"lab {self.folder.name} belongs to another user",
+                               remedy=f"That user types: labbook down {self.folder.name}") from None
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -69,7 +69,7 @@ def main(names) -> None:
 def _as_root(names) -> dict[str, Finding]:
     if not names:
         return {}
-    command = [sys.executable, "-S", "-E", "-c", PROGRAM, str(LIB), *names]
+    command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(LIB), *names]
     if os.geteuid() != 0:
         command = ["sudo", "-n", *command]
     try:

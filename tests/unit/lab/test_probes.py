@@ -1,6 +1,7 @@
 """Probes without root: what is remembered, and what is said of what is missing."""
 
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from labbook.errors import InputError
 from labbook.lab import features, probes
 from labbook.lab.features import Missing
 from labbook.lab.finding import Finding
+from labbook.lab.local import provider
 
 
 @pytest.fixture
@@ -128,3 +130,17 @@ def test_cgroup_v2_is_left_as_it_was(groups):
     assert control.read_text() == "-io"
     with pytest.raises(Missing, match="no cgroup controller cpuset"):
         features._cgroup("cpuset", "cpuset.cpus", "cpuset.cpus")()
+
+
+def test_root_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
+    """Others may write into it, such as /tmp."""
+    asked = []
+    with monkeypatch.context() as patched:
+        patched.setattr(probes.subprocess, "run", lambda command, **_: asked.append(command) or SimpleNamespace(stdout="[]"))
+        probes._as_root(["iptables"])
+    (tmp_path / "json.py").write_text("raise SystemExit('imported as root')")
+    for command in (*asked, provider._command("")):
+        options = command[command.index(sys.executable):command.index("-c")]
+        done = subprocess.run([*options, "-c", "import json; print(json.__file__)"], cwd=tmp_path, capture_output=True,
+                              text=True)
+        assert done.returncode == 0 and str(tmp_path) not in done.stdout

@@ -88,18 +88,19 @@ class Disk:
         of a disk without a model, for a read-ahead that is not whole pages, and for tags outside of 4 to
         128; LabError when the kernel does not apply it.
         """
-        if order is not None:
-            self._set_order(order)
-        if tags is not None:
-            if tags not in loop_device.TAGS:
-                raise InputError(f"{tags!r} tags", key="tags",
-                                 allowed=f"{loop_device.TAGS[0]} to {loop_device.TAGS[-1]}")
-            self._here(f"set -- {tags} queue; {loop_device.SET_TAGS}", root=True)
+        if order is not None and order not in models.ORDERS:
+            raise InputError(f"{order!r} is no order of requests", key="order", allowed=models.ORDERS)
+        if tags is not None and tags not in loop_device.TAGS:
+            raise InputError(f"{tags!r} tags", key="tags", allowed=f"{loop_device.TAGS[0]} to {loop_device.TAGS[-1]}")
         if scheduler is not None and scheduler not in (offered := self.schedulers()):
             raise InputError(f"no scheduler {scheduler!r} on {self.host.name}", key="scheduler",
                              allowed=offered)
         if read_ahead_kb is not None:
             _check_read_ahead(read_ahead_kb)
+        if order is not None:
+            self._set_order(order)
+        if tags is not None:
+            self._here(f"set -- {tags} queue; {loop_device.SET_TAGS}", root=True)
         asked = {"scheduler": scheduler, "read_ahead_kb": read_ahead_kb}
         asked = {key: str(value) for key, value in asked.items() if value is not None}
         for name, value in asked.items():
@@ -127,8 +128,6 @@ class Disk:
                 "free_bytes": int(facts["free"]), "direct_io": facts["dio"] == "1", **below}
 
     def _set_order(self, order):
-        if order not in models.ORDERS:
-            raise InputError(f"{order!r} is no order of requests", key="order", allowed=models.ORDERS)
         found = self.served_so_far(f"order {order}")["order"]
         if found != order:
             raise LabError(f"{self.host.name}: the order {order} was set and is {found}")

@@ -192,7 +192,7 @@ def _connections(mount: str) -> list[int]:
     for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
         fields, _, kind = line.partition(" - ")
         fields = fields.split()
-        if fields[4] == str(mount) and kind.startswith(f"{TYPE} "):
+        if kernel.unescaped(fields[4]) == str(mount) and kind.startswith(f"{TYPE} "):
             found.append(int(fields[2].partition(":")[2]))
     return found
 
@@ -203,4 +203,4 @@ def unseen() -> None:
         lines = [line.partition(" - ") for line in file]
     for fields, _, kind in lines:
         if kind.startswith(f"{TYPE} "):
-            kernel.umount(fields.split()[4])
+            kernel.umount(kernel.unescaped(fields.split()[4]))

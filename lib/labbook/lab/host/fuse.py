@@ -51,7 +51,7 @@ def mounted(mountinfo: str, below: str) -> list[int]:
     for line in mountinfo.splitlines():
         fields, _, kind = line.partition(" - ")
         fields = fields.split()
-        place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+        place = kernel.unescaped(fields[4])
         if place.startswith(f"{below}/") and re.match(r"fuse[. ]", kind):
             connections.append(int(fields[2].partition(":")[2]))
     return connections

@@ -49,7 +49,8 @@ def _checked(answer: dict) -> dict:
 
 def _command(program: str) -> list[str]:
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    return [*as_root, sys.executable, "-S", "-E", "-c", program, str(LIB)]
+    # isolated: a file of the working folder, which others may write to, must not be imported by root
+    return [*as_root, sys.executable, "-I", "-S", "-c", program, str(LIB)]
 
 
 _standing = Standing(_command(STANDING))
@@ -99,7 +100,7 @@ def folders() -> list[Path]:
 
 def clear_trash() -> None:
     """Delete what a helper that was killed did not delete of a lab that is down."""
-    if any(STATE.glob(root.TRASH)) or root.forgotten_locks():
+    if any(os.getuid() in (0, _owner(folder)) for folder in STATE.glob(root.TRASH)) or root.forgotten_locks():
         helper("clear")
 
 

@@ -5,7 +5,6 @@ the host's mounts and network devices.
 """
 
 import os
-import re
 import select
 import socket
 from pathlib import Path
@@ -148,7 +147,7 @@ def _all_readonly():
     with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
         mounts = [line.split() for line in file]
     for fields in mounts:
-        place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+        place = kernel.unescaped(fields[4])
         flags = sum(FLAGS.get(option, 0) for option in fields[5].split(","))
         try:
             kernel.mount(None, place, flags=kernel.REMOUNT | kernel.BIND | kernel.RDONLY | flags)

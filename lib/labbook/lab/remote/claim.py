@@ -65,7 +65,7 @@ TAKE = OWN + r"""umask 077
 [ -d @ROOT@ ] || { mkdir -p @ROOT@ && printf '%s\n' @NEW@ > @ROOT@/.new-folders; } || exit 1
 why=$(owns @ROOT@ @ROOT@); [ -z "$why" ] || { echo "the root folder $why" >&2; exit 1; }
 cd @ROOT@ || exit 1
-printf '%s\n' @CLAIM@ > in-use.@LAB@ || exit 1
+printf '%s\n' @CLAIM@ > in-use.@LAB@ && sync in-use.@LAB@ || exit 1
 ln in-use.@LAB@ in-use 2> /dev/null; rm -f in-use.@LAB@; cat in-use
 """
 
@@ -120,9 +120,9 @@ def look(host, root, lab_id: str) -> Looked:
     return looked
 
 
-def ours(in_use: dict | None, lab_id: str) -> bool:
-    """Whether a claim is of this lab, made by this user on this machine."""
-    return in_use is not None and (in_use["lab"], in_use["by"]) == (lab_id, driver())
+def ours(in_use: dict | None, lab_id: str, by: str = "") -> bool:
+    """Whether a claim is of this lab, made `by` a driver; "": by this user on this machine, as they are called now."""
+    return in_use is not None and (in_use["lab"], in_use["by"]) == (lab_id, by or driver())
 
 
 def require_free(host, root, lab_id: str, looked: Looked) -> None:
@@ -170,7 +170,8 @@ def _filled(script, root, lab_id):
 @dataclass(frozen=True)
 class ClaimedHost:
     """A user's host that a lab has claimed. `new_folders` were made for the root folder, the
-    innermost first; they are removed when they are empty."""
+    innermost first; they are removed when they are empty. `by`: the driver that claimed it, whose machine may
+    have another name by now."""
 
     name: str
     data: str
@@ -179,11 +180,12 @@ class ClaimedHost:
     python: str
     allow: tuple[str, ...]
     new_folders: tuple[str, ...] = ()
+    by: str = ""
 
     @classmethod
     def of(cls, real, new_folders=()) -> "ClaimedHost":
         return cls(real.name, real.data, real.login, str(real.root), real.python,
-                   tuple(sorted(real.allow)), tuple(new_folders))
+                   tuple(sorted(real.allow)), tuple(new_folders), driver())
 
     @property
     def sudo(self) -> bool:
@@ -222,14 +224,18 @@ def still_claimed(folder: Path) -> list[ClaimedHost]:
 
 def driver() -> str:
     """Who claims hosts: user@machine, with a digest that distinguishes machines of one name."""
+    return f"{getpass.getuser()}@{platform.node()} ({machine_mark()})"
+
+
+def machine_mark() -> str:
+    """A digest of this machine's id; of nothing where it has none."""
     import hashlib
 
     try:
         machine = Path("/etc/machine-id").read_text()
     except OSError:
         machine = ""
-    mark = hashlib.sha256(machine.encode()).hexdigest()[:6]
-    return f"{getpass.getuser()}@{platform.node()} ({mark})"
+    return hashlib.sha256(machine.encode()).hexdigest()[:6]
 
 
 def claim_text(lab_id: str, time: str) -> str:

@@ -134,7 +134,8 @@ class _Work:
 
     def _limit(self, name, wanted, number) -> dict:
         """The control groups of a lab host, and whether they can freeze it."""
-        if not {"cores", "cores_of", "quota", "memory"} & set(wanted) and number is None:
+        throttled = {"iops", "mb_per_s"} & set(wanted.get("disk") or {})
+        if not {"cores", "cores_of", "quota", "memory"} & set(wanted) and not throttled:
             return {"groups": [], "freezer": False}
         return as_root.call(
             self.host, root.make_limits, self.place, place=str(self.place), lab=self.lab_id, name=name,

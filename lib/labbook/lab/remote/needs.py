@@ -65,6 +65,7 @@ def host_requests(description, matched) -> dict[str, HostRequest]:
     for host in description.hosts:
         mine, limits = found[matched[host.name].name], host.limits
         given = [key for key in LIMITS if limits.get(key)]
+        given += ["disk"] * bool({"iops", "mb_per_s"} & set(limits.get("disk") or {}))
         if given:
             mine.add("limits", f"{host.name} ({', '.join(given).replace('cores_of', 'cores')})")
         if limits.get("disk"):

@@ -18,7 +18,7 @@ from labbook.lab.remote.claim import MARK, claimed, note_released, ours, still_c
 from labbook.lab.remote.parallel import each, twice
 
 SECONDS = 60
-READ = r"""cat @ROOT@/in-use 2> /dev/null || echo free; cat /proc/sys/kernel/random/boot_id
+READ = r"""cat @ROOT@/in-use 2> /dev/null && { [ -s @ROOT@/in-use ] || echo; } || echo free; cat /proc/sys/kernel/random/boot_id
 cat @LAB@/journal 2> /dev/null; true"""
 # Kills processes of recorded sessions (identified by pid and start time), those with the lab's mark
 # in their environment, and those in its control groups.
@@ -75,7 +75,11 @@ class _Unmaking:
 
     def all(self):
         in_use, boot, *journal = self._sh(READ).splitlines()
-        if ours(claimed(in_use), self.lab_id):  # else never claimed, or released already
+        if in_use != "free" and claimed(in_use)["lab"] == "unknown":
+            raise LabError(f"{self.taken.name}: {self.taken.root}/in-use cannot be read, so what is left there stays",
+                           remedy=f"If no other lab is on it: reboot it, then delete {self.place} and "
+                                  f"{self.taken.root}/in-use there")
+        if ours(claimed(in_use), self.lab_id, self.taken.by):   # else never claimed, or released already
             self._sh(as_root.going_down("@LAB@"))
             _, boot, *journal = self._sh(READ).splitlines()  # now complete
             self._undo(parse("\n".join(journal)), boot)

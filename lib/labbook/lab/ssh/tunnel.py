@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from contextlib import suppress
 
 from labbook.errors import LabbookError
@@ -59,8 +60,11 @@ class Tunnel:
         while True:
             try:
                 near, _ = self._listener.accept()
-            except OSError:  # closed
-                return
+            except OSError:
+                if self._closed:
+                    return
+                time.sleep(POLL_SECONDS)    # such as too many open files
+                continue
             self._start(self._serve, near)
 
     def _serve(self, near):

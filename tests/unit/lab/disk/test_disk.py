@@ -169,3 +169,14 @@ def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch)
     assert (tmp_path / "queue/read_ahead_kb").read_text() == "128"
     fill(tmp_path, scheduler="none")     # a disk that takes no scheduler
     assert loop_device.queue("/dev/loop7")["scheduler"] == "none"
+
+
+@pytest.mark.parametrize("wrong, key", [(dict(scheduler="bqf"), "scheduler"), (dict(read_ahead_kb=3), "read_ahead_kb"),
+                                        (dict(tags=1), "tags"), (dict(order="random"), "order")])
+def test_a_setting_that_is_none_changes_no_other(disk, monkeypatch, wrong, key):
+    monkeypatch.setattr(disk, "schedulers", lambda: ["none", "bfq"])
+    for name in ("_here", "_set_order"):
+        monkeypatch.setattr(disk, name, lambda *_, **__: pytest.fail("it was changed"))
+    with pytest.raises(InputError) as refused:
+        disk.set(**{"order": "fcfs", "tags": 4, "scheduler": "bfq", "read_ahead_kb": 128} | wrong)
+    assert refused.value.key == key

@@ -18,6 +18,7 @@ WRONG = {
     "unknown provider": ({"provider": "cloud"}, "provider", "namespaces, ssh"),
     "unknown key": ({"provider": "namespaces", "ranges": "x"}, "ranges", "did you mean 'range'"),
     "not a range": ({"provider": "namespaces", "range": "198.18.0.1/15"}, "range", "host bits"),
+    "too large a range": ({"provider": "namespaces", "range": "128.0.0.0/1"}, "range", "/8 to"),
     "too small a range": ({"provider": "namespaces", "range": "198.18.0.0/24"}, "range", "/20"),
     "relative folder": ({"provider": "namespaces", "state": "var"}, "state", "absolute"),
     "hosts of another provider": ({"provider": "namespaces", "hosts": {}}, "hosts", "state"),

@@ -76,6 +76,7 @@ def test_a_mark_is_ours_by_id_and_driver(monkeypatch):
     assert claim.ours(mark, "l1") and not claim.ours(mark, "l2") and not claim.ours(None, "l1")
     monkeypatch.setattr("platform.node", lambda: "another")
     assert not claim.ours(mark, "l1")
+    assert claim.ours(mark, "l1", by=mark["by"])        # noted when the host was claimed
     assert not claim.ours(claim.claimed("cut sho"), "l1")
 
 
