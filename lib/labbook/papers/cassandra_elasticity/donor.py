@@ -34,6 +34,11 @@ def rows_of(params: dict) -> int:
     return int(params["data_mb"] * 1e6) // params["value_bytes"]
 
 
+def protocols(versions) -> list[str]:
+    """The protocols that these versions speak, each once."""
+    return sorted({ElasticRing.speaks(version=version) for version in versions})
+
+
 def node_names(study) -> list[str]:
     """The database hosts of the study's lab; the first is the donor."""
     description = LabDescription.load(study.folder / "lab.yml")

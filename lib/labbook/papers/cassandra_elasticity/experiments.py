@@ -17,7 +17,7 @@ from labbook.lab import clock
 from labbook.lab.disk.io_classes import io_class
 from labbook.papers.cassandra_elasticity.bottleneck import Windows
 from labbook.papers.cassandra_elasticity.disk import THREADS, disk_metrics
-from labbook.papers.cassandra_elasticity.donor import SHIPPED_RING_DELAY_MS, Donor, node_names, rows_of
+from labbook.papers.cassandra_elasticity.donor import SHIPPED_RING_DELAY_MS, Donor, node_names, protocols, rows_of
 from labbook.papers.cassandra_elasticity.joins import (
     call_times,
     call_times_in_thirds,
@@ -120,7 +120,7 @@ class JoinBench:
                 busy = look.metrics()
                 calls = stream.end()
                 metrics = self._place() | growth_metrics(point, joins, calls) | busy | {
-                    "client_limited": self._limited("read", calls, [
+                    "client_limited": self._limited(point, "read", calls, [
                         calls.started + point.warm_s,
                         *(edge for one in joins for edge in (one["asked_s"], one["normal_s"]))])}
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
@@ -139,7 +139,7 @@ class JoinBench:
                 metrics |= join_again(ring, point.share, point.again_within_s, point.most_tries)
                 metrics["readable"] = min(metrics["readable"], _readable(attempt, ring)["readable"])
                 metrics |= self._place() | per_bin(calls.rows, point.bin_seconds) | {
-                    "died_s": killed_s - calls.started, "client_limited": self._limited("read", calls, [killed_s])}
+                    "died_s": killed_s - calls.started, "client_limited": self._limited(point, "read", calls, [killed_s])}
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def departures(self, experiment) -> None:
@@ -157,7 +157,7 @@ class JoinBench:
                     began, ended = (at - calls.started for at in changes)
                     metrics |= call_times(calls.rows, [began], [ended]) | {
                         "errors": float((~calls.rows["ok"].astype(bool)).sum()),
-                        "client_limited": self._limited(point.load, calls, changes)}
+                        "client_limited": self._limited(point, point.load, calls, changes)}
                 attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
 
     def _place(self) -> dict:
@@ -166,21 +166,24 @@ class JoinBench:
         ratio = {"seek_ratio": probed["seek_ratio"].median()} if len(probed) else {}
         return ratio | self.donor.metrics
 
-    def _limited(self, op, calls, changes=()) -> float:
-        """1.0 where the clients may have been the limit of these calls, otherwise 0.0.
+    def _limited(self, point, op, calls, changes=()) -> float:
+        """1.0 where the clients may have been the limit of these calls, otherwise 0.0. Their ceiling is that of the
+        protocol that the point's version speaks.
 
         changes: epoch times at which a phase of the load ends and the next begins, such as the one in
         which nodes join. Each phase is judged by itself.
         """
         measured = self.ceilings.summary()
-        ceilings = ceilings_in(measured[measured["op"] == op] if len(measured) else measured)
+        if len(measured):
+            measured = measured[(measured["op"] == op) & measured["protocol"].isin(protocols([point.version]))]
+        ceilings = ceilings_in(measured)
         return float(limited_in_phases(calls, [change - calls.started for change in changes], ceilings))
 
     def _load_metrics(self, point, calls, joins, changes) -> dict:
         if calls is None:
             return {}
         return load_metrics(point, calls, joins) | {
-            "client_limited": self._limited(point.load.partition("_")[0], calls, changes)}
+            "client_limited": self._limited(point, point.load.partition("_")[0], calls, changes)}
 
 
 def one_after_another(attempt, ring):

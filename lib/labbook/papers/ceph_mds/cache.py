@@ -215,14 +215,15 @@ def _in_part(owned) -> set[str]:
 
 
 def migrating_over_quiet(rows: pd.DataFrame, seen: pd.DataFrame) -> float:
-    """Ratio of mean times: operations that overlapped a migration over all others.
+    """Ratio of mean times: operations that began during a migration over all others. Those that merely overlap one
+    are not counted to it, since the longer one lasts, the more of them it overlaps.
 
     rows: DataFrame with started_s (epoch) and seconds. NaN where one of the groups is empty.
     """
-    begun, over = rows["started_s"].to_numpy(), (rows["started_s"] + rows["seconds"]).to_numpy()
+    begun = rows["started_s"].to_numpy()
     during = np.zeros(len(rows), bool)
     for one in migrations(seen).itertuples():
-        during |= (begun < one.to_s) & (over > one.from_s)
+        during |= (begun >= one.from_s) & (begun < one.to_s)
     if during.all() or not during.any():
         return math.nan
     seconds = rows["seconds"].to_numpy()

@@ -215,7 +215,7 @@ def cached_through_phases(point, rows, phases, seen) -> dict:
 
 
 def cached_by_pin(point, rows, phases, seen) -> dict:
-    """The same for long phases, and migrating_over_quiet: ratio of the time of deletes that overlap a
+    """The same for long phases, and migrating_over_quiet: ratio of the time of deletes that begin in a
     migration to that of other deletes. Lists only where directories may migrate."""
     deletes = rows[rows["phase"].str.endswith("delete") & rows["ok"]]
     begun = deletes["started_s"] + phases["from_s"].iloc[0] - phases["started_s"].iloc[0]

@@ -45,7 +45,8 @@ def measure(attempt, platforms, everyone, types: dict, prepare, visit, after, wa
             own = dict(zip(arms, in_parallel(arms, lambda arm: prepare(beds[arm], point.of(arm)))))
         with pinning(point, beds) as pin, held(own):
             if warm is not None and _are_new(beds, own):
-                in_turn({arm: warm(own[arm], point.of(arm)) for arm in arms}, lambda arm: pin(own[arm]))
+                both = with_twins({(arm, False): own[arm] for arm in arms})
+                in_turn({key: warm(one, point.of(key[0])) for key, one in both.items()}, lambda key: pin(both[key]))
             for _, pair in groupby(of_group, key=lambda one: one.number):
                 _pair(list(pair), own, visit, pin)
         found |= {arm: after(own[arm], point.of(arm)) for arm in arms}
@@ -97,15 +98,20 @@ def in_turn(visits: dict, before) -> dict:
 
 
 def _pair(slices, tested, visit, pin) -> None:
-    """Measure the slices of one pair, and the twins of their arms."""
-    all_of_them = {(one.arm, False): tested[one.arm] for one in slices}
-    all_of_them |= {(arm, True): one.twin for (arm, _), one in all_of_them.items() if one.twin is not None}
+    """Measure the slices of one pair, and the twins of their arms: first or last, in turn from pair to pair."""
+    all_of_them = with_twins({(one.arm, False): tested[one.arm] for one in slices}, first=slices[0].number % 2 == 0)
     point_of = {one.arm: one.point for one in slices}
     loads = in_turn({key: visit(one, point_of[key[0]]) for key, one in all_of_them.items()},
                     lambda key: pin(all_of_them[key]))
     for one in slices:
         load, other = loads[one.arm, False], loads.get((one.arm, True))
         one.rows, one.metrics = load.rows, dict(load.metrics) | twin_ratios(load.metrics, other and other.metrics)
+
+
+def with_twins(tested: dict, first: bool = False) -> dict:
+    """{(arm, whether it is the twin): Tested} of these, and of their twins before or behind them."""
+    twins = {(arm, True): one.twin for (arm, _), one in tested.items() if one.twin is not None}
+    return twins | tested if first else tested | twins
 
 
 def twin_ratios(metrics: dict, others: dict | None) -> dict:

@@ -66,7 +66,8 @@ def _update(server, seen, now):
     server.address = seen.address or server.address
     server.host = seen.host or server.host
     if seen.state == RUNNING:
-        server.moments = {**seen.moments, "running": now} | server.moments
+        for moment, at in {**seen.moments, "running": now}.items():     # in place: it may be answering meanwhile
+            server.moments.setdefault(moment, at)
 
 
 def require_running(servers, console) -> None:
@@ -89,9 +90,21 @@ def answers(servers, dial, seconds):
     return servers
 
 
-def _answer(server, dial, end):
-    while server.address and "answers" not in server.moments and time.monotonic() < end:
-        if _greets(server.address, dial):
+def running_and_answering(api, servers, dial, seconds, interval):
+    """See Cloud.await_running_and_answers."""
+    end = time.monotonic() + seconds
+    with ThreadPoolExecutor(len(servers) or 1) as pool:
+        trying = [pool.submit(_answer, server, dial or _dial, end, True) for server in servers]
+        running(api, servers, seconds, interval)
+        for one in trying:
+            one.result()
+    return servers
+
+
+def _answer(server, dial, end, wait_for_address=False):
+    while ((server.address or wait_for_address) and "answers" not in server.moments
+           and server.state not in (ERROR, GONE) and time.monotonic() < end):
+        if server.address and _greets(server.address, dial):
             server.moments["answers"] = clock.now()
         else:
             time.sleep(TRY_AGAIN_S)

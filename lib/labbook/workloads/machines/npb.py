@@ -20,8 +20,9 @@ from labbook.workloads.machines.machine import run_on_all
 KERNELS = ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt")
 SIZES = ("S", "W", "A", "B", "C")
 MOST_RANKS = 64
-# Points along an axis, of kernels of which each process has two planes or more.
-POINTS = {"lu": (12, 33, 64, 102, 162), "sp": (12, 36, 64, 102, 162), "bt": (12, 24, 64, 102, 162)}
+# Points along an axis, of kernels of which each process has so many planes or more.
+PLANES = {"ft": 1, "lu": 2, "sp": 2, "bt": 2}
+POINTS = {"ft": (64, 32, 128, 256, 512), "lu": (12, 33, 64, 102, 162), "sp": (12, 36, 64, 102, 162), "bt": (12, 24, 64, 102, 162)}
 # Names of the verified values, of kernels that have few.
 VALUES = {"ep": ("sum_x", "sum_y"), "cg": ("zeta", "residual"), "mg": ("norm",)}
 LONG_ROUNDS = 50
@@ -86,8 +87,8 @@ def most_ranks(kernel: str, size: str) -> int:
     """The largest number of processes of our own kernel, a power of two."""
     if kernel not in POINTS:
         return MOST_RANKS
-    planes = POINTS[kernel][SIZES.index(size)]
-    return min(MOST_RANKS, 1 << (planes // 2).bit_length() - 1)
+    share = POINTS[kernel][SIZES.index(size)] // PLANES[kernel]
+    return min(MOST_RANKS, 1 << share.bit_length() - 1)
 
 
 def load(kernel: str, result: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:

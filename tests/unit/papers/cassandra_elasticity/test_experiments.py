@@ -121,7 +121,8 @@ def bench(monkeypatch, ring, *points):
     monkeypatch.setattr(experiments, "node_names", lambda study: ["node1", "node2"])
     disk = SimpleNamespace(facts=lambda: {"scheduler": "none"})
     study = StandIn(SimpleNamespace(disk=lambda name: disk))
-    ceilings = study.experiment(summary=pd.DataFrame({"op": ["read"], "issued_per_s": [[1000.0]]}))
+    ceilings = study.experiment(summary=pd.DataFrame(
+        {"op": ["read"], "protocol": ["thrift"], "issued_per_s": [[1000.0]]}))
     ceilings.study = study
     made = experiments.JoinBench(ceilings, study.experiment(summary=pd.DataFrame({"seek_ratio": [1.0, 3.0]})))
     made.donor = SimpleNamespace(restore=lambda attempt: ring, metrics={"loader_mb_per_s": 60.0}, name="node1",
@@ -148,10 +149,13 @@ def test_clients_that_are_the_limit_before_a_join_alone_are_the_limit(monkeypatc
     load = calls(*((i * 0.00125, 0.00125, True) for i in range(800)), *((1 + i * 0.1, 0.1, True) for i in range(90)),
                  issued_per_s=[80.0])
     load.rows = load.rows.assign(client=0, host=pd.Categorical(["c1"] * len(load.rows)))
-    assert made._limited("read", load) == 0 and made._limited("read", load, [91.0, 100.0]) == 1
-    assert made._limited("write", load, [91.0, 100.0]) == 1   # no ceiling, but ten times the usual share
+    old, new = point(version="1.0.7"), point(version="5.0.8")
+    assert made._limited(old, "read", load) == 0 and made._limited(old, "read", load, [91.0, 100.0]) == 1
+    assert made._limited(old, "write", load, [91.0, 100.0]) == 1   # no ceiling, but ten times the usual share
     load.metrics["clients_cpu_share"] = 0.05
-    assert made._limited("write", load, [91.0, 100.0]) == 0
+    assert made._limited(old, "write", load, [91.0, 100.0]) == 0
+    assert made._limited(old, "read", load, [91.0, 100.0]) == 1
+    assert made._limited(new, "read", load, [91.0, 100.0]) == 0     # the ceiling is another protocol's
 
 
 def test_where_growth_has_a_share_of_its_own_loads_have_the_other_and_the_most_data():
@@ -259,7 +263,7 @@ def test_a_node_leaves_with_its_files_on_its_disk_and_calls_have_times_before_an
     load = calls((1, 0.002, True), (5, 0.006, True), (6, 0.1, False), started=1000.0)
     monkeypatch.setattr(experiments, "_begin_load", lambda attempt, ring: SimpleNamespace(end=lambda: load))
     monkeypatch.setattr(experiments.time, "time", iter([1004.0, 1014.0]).__next__)
-    monkeypatch.setattr(made, "_limited", lambda op, calls, changes: 0.0)
+    monkeypatch.setattr(made, "_limited", lambda point, op, calls, changes: 0.0)
     made.departures(experiment)
     assert ring.asked[:3] == [("in turn", [0.2]), ("cold", "node2"), ("leaves", "node2")]
     under_reads, idle = (one["metrics"] for one in study.recorded)

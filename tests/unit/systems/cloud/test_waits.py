@@ -1,11 +1,12 @@
 """Waits for servers: the reason of a failure comes after the failure."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from labbook.systems.cloud import waits as cloud_waits
-from labbook.systems.cloud.model import ERROR, STARTING, Server
+from labbook.systems.cloud.model import ERROR, RUNNING, STARTING, Server
 
 
 class Api:
@@ -37,3 +38,32 @@ def test_a_failed_server_is_polled_for_its_reason(monkeypatch):
 def test_a_cloud_without_reasons_is_polled_for_a_moment_only(patience, monkeypatch):
     seen = waited(Api((ERROR, None)), patience, monkeypatch)
     assert (seen.state, seen.fault) == (ERROR, None)
+
+
+def test_a_server_that_answers_before_the_api_says_that_it_runs_did_so(monkeypatch):
+    one = Server(id="1", name="one", state=STARTING, address=None)
+
+    class Slow(Api):
+        def servers(self, ids):
+            seen, = super().servers(ids)
+            if self.looks > 2:
+                assert answered.wait(20)
+            return [replace(seen, address="192.0.2.1" if self.looks > 1 else None)]
+
+    answered = threading.Event()
+
+    def greets(address, dial):
+        assert address == "192.0.2.1"
+        answered.set()
+        return True
+
+    monkeypatch.setattr(cloud_waits, "_greets", greets)
+    cloud_waits.running_and_answering(Slow((STARTING, None), (STARTING, None), (RUNNING, None)), [one], None, 60, 0.001)
+    assert one.moments["answers"] <= one.moments["running"]
+
+
+def test_a_server_that_fails_is_not_tried_until_the_time_is_up(monkeypatch):
+    monkeypatch.setattr(cloud_waits, "FAULT_S", 0)
+    one = Server(id="1", name="one", state=STARTING, address=None)
+    cloud_waits.running_and_answering(Api((ERROR, "no room")), [one], None, 3600, 0.001)
+    assert "answers" not in one.moments
