@@ -40,6 +40,9 @@ while left=$(mine | sort -u | tr '\n' ' ') && [ -n "$left" ]; do
   done
   sleep 0.05; tries=$((tries + 1))
 done"""
+# Puts right what an install that was killed left. One that still runs does so itself, and is not waited for.
+END_INSTALL = """cd @LAB@/apt 2> /dev/null && [ -e quiet_apt.py ] || exit 0
+timeout -s KILL 50 @PYTHON@ -I quiet_apt.py log || [ $? = 137 ]"""
 CLEAR = "rm -rf --one-file-system @LAB@"
 RELEASE = "rm -f @ROOT@/in-use"
 TIDY = r"""rm -f @ROOT@/in-use.@ID@; new=$(cat @ROOT@/.new-folders 2> /dev/null)
@@ -89,7 +92,7 @@ class _Unmaking:
 
     def _undo(self, entries, boot):
         of = {kind: [e for e in entries if e.get("made") == kind]
-              for kind in ("lab", root.GROUP, root.SWITCHED, tracefs.KIND, root.DISK, firewall.KIND)}
+              for kind in ("lab", "packages", root.GROUP, root.SWITCHED, tracefs.KIND, root.DISK, firewall.KIND)}
         sudo = self.taken.sudo
         groups = [e["folder"] for e in of[root.GROUP]]
         same_boot = any(e["boot"] == boot for e in of["lab"])
@@ -110,6 +113,9 @@ class _Unmaking:
             as_root.call(self.host, root.undo_limits, self.place, folders=groups,
                          # after a reboot the lab did not enable them
                          controllers=[e["name"] for e in of[root.SWITCHED] if same_boot])
+
+        if sum(1 if "asked" in e else -1 for e in of["packages"]) > 0:     # one did not come to its end
+            self._sh(END_INSTALL.replace("@PYTHON@", shlex.quote(self.taken.python)), root=True)
 
     def _unmount(self):
         if "fuse" in self.taken.allow:

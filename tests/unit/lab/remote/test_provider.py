@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import PurePosixPath
+from types import SimpleNamespace
 
 import pytest
 
@@ -312,3 +313,16 @@ def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
     work.host.run = lambda command: subprocess.run(["sh", "-c", command])
     work._make_folders()
     assert (root / "l1" / "journal").exists() is made and (root / "l1").exists() is made
+
+
+@pytest.mark.parametrize("entries, puts_right", [
+    ([], False), ([{"asked": ["gcc"]}], True), ([{"asked": ["gcc"]}, {"installed": {"gcc": "1"}}], False),
+    ([{"asked": ["gcc"]}, {"installed": {}}, {"asked": ["make"]}], True)])
+def test_an_install_that_was_killed_is_put_right_when_the_lab_goes_down(entries, puts_right):
+    """Its policy-rc.d would keep the owner's own services from starting for good."""
+    asked = []
+    host = SimpleNamespace(run=lambda script, timeout, root: asked.append((script, root)) or SimpleNamespace(stdout=""))
+    work = unmake._Unmaking(taken("r1"), "l1", host)
+    work._undo([{"made": "packages", **entry} for entry in entries], "boot")
+    found = [root for script, root in asked if "quiet_apt.py" in script]
+    assert found == [True] * puts_right
