@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import InputError
-from labbook.lab import features, probes
+from labbook.lab import features, kernel, probes
 from labbook.lab.features import Missing
 from labbook.lab.finding import Finding
 from labbook.lab.local import provider
@@ -144,3 +144,7 @@ def test_root_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
         done = subprocess.run([*options, "-c", "import json; print(json.__file__)"], cwd=tmp_path, capture_output=True,
                               text=True)
         assert done.returncode == 0 and str(tmp_path) not in done.stdout
+
+
+def test_a_mounts_place_is_read_as_mountinfo_writes_it():
+    assert kernel.unescaped(r"/data/my\040labs/l1\134x") == "/data/my labs/l1\\x"

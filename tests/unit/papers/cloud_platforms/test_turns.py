@@ -161,3 +161,11 @@ def test_modelled_disks_take_no_time_until_all_that_was_prepared_is_on_them():
     with turns.in_a_hurry(lab):
         seen.append("prepared")
     assert seen == [("cloud", "in a hurry"), "prepared", ("cloud", "sync -f ."), ("cloud", "as the model")]
+
+
+def test_twins_are_visited_before_or_behind_the_others():
+    twin = Tested()
+    tested = {("older", False): Tested(), ("newer", False): Tested(twin=twin)}
+    assert list(turns.with_twins(tested)) == [*tested, ("newer", True)]
+    assert list(turns.with_twins(tested, first=True)) == [("newer", True), *tested]
+    assert turns.with_twins(tested)["newer", True] is twin

@@ -60,6 +60,11 @@ def test_each_kernel_comes_to_the_published_values(built, kernel):
         assert math.isclose(load.metrics["zeta"], 8.5971775078648, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("kernel, size, most", [("ft", "W", 32), ("ft", "A", 64), ("bt", "S", 4), ("lu", "W", 16), ("cg", "S", 64)])
+def test_a_kernel_takes_no_more_ranks_than_planes(kernel, size, most):
+    assert module.most_ranks(kernel, size) == most
+
+
 @needs_gcc
 def test_a_wrong_value_is_found_out_by_the_program(built, tmp_path):
     machine, _, compiler = built
