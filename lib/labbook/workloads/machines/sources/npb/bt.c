@@ -80,27 +80,15 @@ static void one_step(void)
     add_turned();
 }
 
+static const double COUNTED[] = {3478.8, -17655.7, 28023.7, 0};
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "bt", .tolerance = 1e-8, .size = begin(argc, argv)};
     make_grid(SIZES[report.size].n, SIZES[report.size].step_s);
     make_turned();
     beyond = array((size_t) n, sizeof *beyond);
-    begin_values();
-    turn(u, turned_u);
-    one_step();                             /* untimed: memory is touched, connections are there */
-    set_values(0);
-    turn(u, turned_u);
-    double began = together();
-    for (int i = 0; i < SIZES[report.size].steps; i++) {
-        double step = MPI_Wtime();
-        one_step();
-        step_done(&report, step);
-    }
-    report.seconds = MPI_Wtime() - began;
-    double wide_n = n, all = wide_n * wide_n * wide_n;
-    /* of additions and multiplications, as NPB counts */
-    report.operations = SIZES[report.size].steps * (3478.8 * all - 17655.7 * wide_n * wide_n + 28023.7 * wide_n);
+    time_steps(&report, SIZES[report.size].steps, start_turned, one_step, COUNTED);
     compare_norms(&report, SIZES[report.size].left, SIZES[report.size].off);
     return end(&report);
 }

@@ -280,6 +280,25 @@ static void norms(Five *a, double *to)
         to[m] = sqrt(to[m] / inside);
 }
 
+/* Time `steps` steps. `start` sets what an application keeps beside u. `counted`: additions and multiplications of a
+   step, as NPB counts them, for n^3, n^2, n and 1. */
+static void time_steps(Report *report, int steps, void (*start)(void), void (*one_step)(void), const double *counted)
+{
+    begin_values();
+    start();
+    one_step();                             /* untimed: memory is touched, connections are there */
+    set_values(0);
+    start();
+    double began = together(), wide_n = n;
+    for (int i = 0; i < steps; i++) {
+        double step = MPI_Wtime();
+        one_step();
+        step_done(report, step);
+    }
+    report->seconds = MPI_Wtime() - began;
+    report->operations = steps * (((counted[0] * wide_n + counted[1]) * wide_n + counted[2]) * wide_n + counted[3]);
+}
+
 /* Compare the norms of what is left and of what is off with those published. */
 static void compare_norms(Report *report, const double *left, const double *off)
 {

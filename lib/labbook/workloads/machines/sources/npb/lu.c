@@ -133,26 +133,18 @@ static double surface_integral(void)
     return all * h * h;
 }
 
+static void start(void)
+{
+    rate_of_change(change, step_s);
+}
+
+static const double COUNTED[] = {1984.77, -10923.3, 27770.9, -144010};
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "lu", .tolerance = 1e-8, .size = begin(argc, argv)};
     make_grid(SIZES[report.size].n, SIZES[report.size].step_s);
-    begin_values();
-    rate_of_change(change, step_s);
-    one_step();                             /* untimed: memory is touched, connections are there */
-    set_values(0);
-    rate_of_change(change, step_s);
-    double began = together();
-    for (int i = 0; i < SIZES[report.size].steps; i++) {
-        double step = MPI_Wtime();
-        one_step();
-        step_done(&report, step);
-    }
-    report.seconds = MPI_Wtime() - began;
-    double wide_n = n, all = wide_n * wide_n * wide_n;
-    /* of additions and multiplications, as NPB counts */
-    report.operations = SIZES[report.size].steps
-                        * (1984.77 * all - 10923.3 * wide_n * wide_n + 27770.9 * wide_n - 144010);
+    time_steps(&report, SIZES[report.size].steps, start, one_step, COUNTED);
     compare_norms(&report, SIZES[report.size].left, SIZES[report.size].off);
     compare(&report, surface_integral(), SIZES[report.size].surface);
     return end(&report);

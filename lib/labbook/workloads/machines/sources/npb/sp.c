@@ -172,6 +172,8 @@ static void one_step(void)
     add_turned();
 }
 
+static const double COUNTED[] = {881.174, -4683.91, 11484.5, -19272.4};
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "sp", .tolerance = 1e-8, .size = begin(argc, argv)};
@@ -181,22 +183,7 @@ int main(int argc, char **argv)
     along = array((size_t) n, sizeof *along);
     sound = array((size_t) n, sizeof *sound);
     spread = array((size_t) n, sizeof *spread);
-    begin_values();
-    turn(u, turned_u);
-    one_step();                             /* untimed: memory is touched, connections are there */
-    set_values(0);
-    turn(u, turned_u);
-    double began = together();
-    for (int i = 0; i < SIZES[report.size].steps; i++) {
-        double step = MPI_Wtime();
-        one_step();
-        step_done(&report, step);
-    }
-    report.seconds = MPI_Wtime() - began;
-    double wide_n = n, all = wide_n * wide_n * wide_n;
-    /* of additions and multiplications, as NPB counts */
-    report.operations = SIZES[report.size].steps
-                        * (881.174 * all - 4683.91 * wide_n * wide_n + 11484.5 * wide_n - 19272.4);
+    time_steps(&report, SIZES[report.size].steps, start_turned, one_step, COUNTED);
     compare_norms(&report, SIZES[report.size].left, SIZES[report.size].off);
     return end(&report);
 }

@@ -51,6 +51,11 @@ static void turn_back(Five *from, Five *slab)
     by_process(slab, 1);
 }
 
+static void start_turned(void)
+{
+    turn(u, turned_u);
+}
+
 typedef void Solve(int axis, const Five *u, Five *change, size_t apart);
 
 /* Solve the lines along an axis inside our slab: x or y. */
