@@ -12,6 +12,7 @@ the true median as often as stated, whatever the limited values would have been.
 import math
 
 EXACT, AT_MOST, AT_LEAST, UNKNOWN = "", "at most", "at least", "unknown"
+NO_NUMBER = "not above 0"       # of a repeat whose values have no ratio or logarithm: it counts on either side
 BYTES = ("mb_per_s", "kib_per_s", "bytes_per_s")    # rates of a system, not of calls
 
 # Rules whose number rises with the values of the first arm and falls with those of the second; and rules
@@ -34,12 +35,12 @@ def direction(metric: str, moves: set) -> str:
 
 def lowest(numbers, bounds) -> list[float]:
     """The least that the true number of each repeat may be. bounds: what each is, or empty: all exact."""
-    return [-math.inf if bound in (AT_MOST, UNKNOWN) else number for number, bound in paired(numbers, bounds)]
+    return [-math.inf if bound in (AT_MOST, UNKNOWN, NO_NUMBER) else number for number, bound in paired(numbers, bounds)]
 
 
 def highest(numbers, bounds) -> list[float]:
     """The most that the true number of each repeat may be."""
-    return [math.inf if bound in (AT_LEAST, UNKNOWN) else number for number, bound in paired(numbers, bounds)]
+    return [math.inf if bound in (AT_LEAST, UNKNOWN, NO_NUMBER) else number for number, bound in paired(numbers, bounds)]
 
 
 def paired(numbers, bounds):
@@ -48,11 +49,18 @@ def paired(numbers, bounds):
 
 def words(bounds, number: str) -> str:
     """How many repeats are bounds, for the begin of a reason; empty without any."""
-    count = sum(map(bool, bounds))
+    lost = bounds.count(NO_NUMBER) if bounds else 0
+    said = [f"{lost} of {len(bounds)} repeats have a value that is not above 0, and count on either side"] if lost else []
+    return "; ".join([*said, *_limited(bounds, number)])
+
+
+def _limited(bounds, number):
+    count = sum(bound not in (EXACT, NO_NUMBER) for bound in bounds)
     if not count:
-        return ""
+        return
     if count == len(bounds) and len(set(bounds)) == 1 and bounds[0] != UNKNOWN:
-        return f"the clients were the limit, so the true value is {bounds[0]} the measured {number}"
+        yield f"the clients were the limit, so the true value is {bounds[0]} the measured {number}"
+        return
     each = {bound: bounds.count(bound) for bound in (AT_MOST, AT_LEAST, UNKNOWN)}
     kinds = " and ".join(f"{n} {bound}" for bound, n in each.items() if n)
-    return f"{count} of {len(bounds)} repeats are bounds, since the clients were the limit ({kinds})"
+    yield f"{count} of {len(bounds)} repeats are bounds, since the clients were the limit ({kinds})"

@@ -23,6 +23,10 @@ class NotRun(NotTestable):
     """The run measured no such point; the message says which."""
 
 
+class NotAbove0(NotTestable):
+    """A repeat has a value that is not above 0, where a ratio or a logarithm needs one."""
+
+
 class Comparison:
     """The metric's values in the arms of a rule, less their baseline where the rule names one.
 
@@ -110,17 +114,21 @@ class Comparison:
         return any((repeat, setting) in limited for limited in self._limited)
 
     def _keep(self):
-        """Choose repeats and settings. Settings are those of most of the first repeats; a later repeat that
-        has only some of them was measured for another claim, and would change what this one is about."""
+        """Choose repeats and settings. Settings are those of most of the first repeats, with a value in most of
+        them; for rules by point, in any. A later repeat that has only some of them was measured for another
+        claim, or lacks a value, and would change what this one is about: it is left out."""
         at = {one for one in set.intersection(*self._points) if one[1] not in self.excluded}
         repeats = sorted({repeat for repeat, _ in at})
         first = repeats[:FIRST]
         usual = {s for s in {s for _, s in at} if 2 * sum((r, s) in at for r in first) > len(first)}
         complete = [r for r in repeats if all((r, s) in at for s in usual)] or repeats
         paired = {one for one in set.intersection(*map(set, self.arms)) if one[1] not in self.excluded}
-        self.repeats = [r for r in complete if any(repeat == r for repeat, _ in paired)]
-        self.settings = sorted((s for s in {s for _, s in paired} if all((r, s) in paired for r in self.repeats)),
+        valued = {repeat for repeat, _ in paired}
+        among = [r for r in complete if r in valued][:FIRST]
+        least = 1 if self.by_point else len(among) // 2 + 1
+        self.settings = sorted((s for s in {s for _, s in paired} if sum((r, s) in paired for r in among) >= least),
                                key=str)
+        self.repeats = [r for r in complete if self.settings and all((r, s) in paired for s in self.settings)]
         if self.by_point:
             self.repeats = [r for r in self.repeats if not any(self._is_limited(r, s) for s in self.settings)]
             self.partial = {repeat for repeat, _ in paired if self.all(repeat)} - set(self.repeats)
@@ -161,7 +169,8 @@ class Comparison:
         if self.without:
             points = "1 point has" if self.without == 1 else f"{self.without} points have"
             words += f"; {points} no {self.metric}"
-            words += "" if self.by_point else ", and their settings are excluded from all repeats"
+            words += "" if self.by_point else (
+                ": settings without it in most of the first repeats are left out, and repeats without it at others")
         if self.baseline:
             words += f"; less {_said(self.baseline)}"
         left_out = self._left_out()
@@ -257,7 +266,7 @@ class Comparison:
         """An arm's values on a curve; NotTestable unless they are above 0."""
         values = [self.arms[arm][repeat, setting] for _, setting in curve]
         if min(values) <= 0:
-            raise NotTestable(f"growth over {along} needs values above 0, not {min(values):g}")
+            raise NotAbove0(f"growth over {along} needs values above 0, not {min(values):g}")
         return values
 
     def split(self) -> tuple[list, list]:
@@ -312,7 +321,7 @@ def check_value(name, want, rows, known_words, file, key=None) -> None:
     """InputError for a parameter's value that no row has and that is probably a mistake.
 
     It is one where the value is a word that resembles one of the rows' and is none of `known_words`,
-    or where it is text among numbers, or a number among text.
+    or where it is text among numbers, or a number or a truth value among text.
     """
     known = sorted({row[name] for row in rows if not is_missing(row[name])}, key=str)
     if not known or any(matches(row[name], want) for row in rows):
@@ -321,6 +330,8 @@ def check_value(name, want, rows, known_words, file, key=None) -> None:
     if _is_word(want) and want not in known_words:
         near = did_you_mean(want, [one for one in known if not _extends(want, one)])
     kinds = {_kind(one) for one in known}
+    if isinstance(want, bool) and kinds == {"text"}:
+        near = ": YAML reads on, off, yes and no as true and false; quote it"
     if near or (_kind(want) not in kinds | {""} and "" not in kinds):
         raise InputError(f"no point has {name} {want!r}{near}", file=file, key=key, allowed=known)
 
@@ -347,8 +358,8 @@ def _extends(want, other) -> bool:
 def matches(value, want) -> bool:
     """Whether a parameter's value is the wanted one, or within a wanted {at_least, at_most}."""
     if isinstance(want, dict):
-        return (not is_missing(value) and want.get("at_least", -math.inf) <= value
-                <= want.get("at_most", math.inf))
+        return (not is_missing(value) and not isinstance(value, str)
+                and want.get("at_least", -math.inf) <= value <= want.get("at_most", math.inf))
     return is_missing(value) if want is None else value == want
 
 
@@ -379,5 +390,5 @@ def is_missing(value) -> bool:
 
 def _ratio(of, than) -> float:
     if of <= 0 or than <= 0:
-        raise NotTestable(f"ratios need values above 0, not {of:g} over {than:g}")
+        raise NotAbove0(f"ratios need values above 0, not {of:g} over {than:g}")
     return of / than

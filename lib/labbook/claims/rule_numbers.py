@@ -80,8 +80,8 @@ def _grows_less(rule, compared):
 def _grows_slower(rule, compared):
     def number(repeat):
         of, than = (compared.slope(arm, repeat, rule["along"]) for arm in (0, 1))
-        if than <= 0:   # no growth to stay below
-            return math.inf if of > than else 1.0
+        if than <= 0:   # no ratio: below it, or above
+            return 1.0 if of == than else math.inf if of > than else 0.0
         return of / than
 
     return number, (-math.inf, 1 / rule.get("margin", 1)), "times"

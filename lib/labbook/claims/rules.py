@@ -65,8 +65,8 @@ so in most of the first repeats is left out of all, unless no setting is left. F
 share is of the repeats that the clients did not limit.
 
 A claim may have `needs`: properties of the place, such as a disk with seek times. Where the median
-of a metric shows that the place lacks one, the claim is not testable here; the measured value is
-shown all the same.
+of a metric, over the points of one of the claim's arms, shows that the place lacks one, the claim is
+not testable here; the measured value is shown all the same.
 """
 
 import math
@@ -74,8 +74,9 @@ from dataclasses import replace
 from statistics import median
 
 from labbook.checks import did_you_mean
+from labbook.claims.bounds import NO_NUMBER
 from labbook.claims.bounds import words as bounds_words
-from labbook.claims.comparison import LIMITED, Comparison, NotRun, NotTestable, check_value, is_missing
+from labbook.claims.comparison import LIMITED, Comparison, NotAbove0, NotRun, NotTestable, check_value, is_missing
 from labbook.claims.decisions import (
     JUDGED,
     NOT_REPLICATED,
@@ -95,6 +96,7 @@ from labbook.claims.decisions import (
 )
 from labbook.claims.looks import LOOKS, OUTLYING_LEANING
 from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences, refuting
+from labbook.claims.selection import has, wanted_arms
 from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
 
@@ -130,14 +132,19 @@ def _unmet_need(claim, rows) -> tuple[str, str] | None:
     if it meets all."""
     for need in claim.get("needs", ()):
         metric = need["metric"]
-        measured = [row[metric] for row in rows if not is_missing(row.get(metric))]
-        if not measured:
+        low, high = bounds(need, "at_least", "at_most")
+        if not (everywhere := _values(rows, metric)):
             return NOT_RUN, f"the claim needs {metric}, which was not measured"
-        value, low, high = median(measured), *bounds(need, "at_least", "at_most")
-        if not low <= value <= high:
-            return NOT_TESTABLE, (f"{need['otherwise']} ({metric} is {value:.3g}; the claim needs "
-                                  f"{_wanted(low, high)})")
+        for arm in wanted_arms(claim):
+            value = median(_values([row for row in rows if has(row, arm)], metric) or everywhere)
+            if not low <= value <= high:
+                return NOT_TESTABLE, (f"{need['otherwise']} ({metric} is {value:.3g}; the claim needs "
+                                      f"{_wanted(low, high)})")
     return None
+
+
+def _values(rows, metric) -> list:
+    return [row[metric] for row in rows if not is_missing(row.get(metric))]
 
 
 def _wanted(low, high, unit="") -> str:
@@ -159,12 +166,19 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 def _compare(rule, compared):
     """The rule's number of each repeat that it uses, its limits, its unit, and what each number is of the true one."""
     number, limits, unit = RULES[rule["name"]](rule, compared)
-    each = {repeat: number(repeat) for repeat in sorted({*compared.repeats, *compared.partial})}
+    each, lost = {}, None
+    for repeat in sorted({*compared.repeats, *compared.partial}):
+        try:
+            each[repeat] = number(repeat)
+        except NotAbove0 as why:
+            each[repeat], lost = NO_NUMBER, why
+    known = [one for one in each.values() if one not in (None, NO_NUMBER)]
+    if not known:
+        raise lost or NotTestable(LIMITED)
     used = [repeat for repeat, one in each.items() if one is not None]
-    if not used:
-        raise NotTestable(LIMITED)
-    bounds = [] if compared.by_point else list(map(compared.bound, used))
-    return [each[repeat] for repeat in used], limits, unit, bounds
+    bounds = [] if compared.by_point else [
+        NO_NUMBER if each[repeat] == NO_NUMBER else compared.bound(repeat) for repeat in used]
+    return [median(known) if each[repeat] == NO_NUMBER else each[repeat] for repeat in used], limits, unit, bounds
 
 
 def _decide_by_median(rule, compared, by=by_median):
@@ -280,11 +294,30 @@ def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -
     """
     rule = claim["rule"]
     check_parameters(rule, parameters, file, claim["id"])
+    _check_arms(rule, file, claim["id"])
+    _check_along(rule, points, file, claim["id"])
     for part in ("of", "than", "where"):
         for name, want in rule.get(part, {}).items():
             check_value(name, want, points, known, file, f"{claim['id']}.rule.{part}.{name}")
     for name, want in rule.get("baseline", {}).get("arm", {}).items():
         check_value(name, want, points, known, file, f"{claim['id']}.rule.baseline.arm.{name}")
+
+
+def _check_arms(rule, file, claim_id):
+    if "than" in rule and rule["than"] == rule.get("of", {}):
+        raise InputError("both arms are the same points", file=file, key=f"{claim_id}.rule.than",
+                         allowed="another arm than `of`")
+
+
+def _check_along(rule, points, file, claim_id):
+    """InputError where the metric is to follow a parameter that is no number; `differs_over` takes any."""
+    along = rule.get("along")
+    if along is None or rule["name"] == "differs_over":
+        return
+    texts = sorted({point[along] for point in points if isinstance(point.get(along), str)})
+    if texts:
+        raise InputError(f"{rule['name']} follows a number, and {along} is text: {', '.join(texts)}", file=file,
+                         key=f"{claim_id}.rule.along", allowed="a parameter whose values are numbers")
 
 
 def check_parameters(rule, parameters, file, claim_id):

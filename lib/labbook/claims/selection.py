@@ -16,18 +16,19 @@ def needs_point(claim: dict, *params: dict) -> bool:
     if not is_tested(claim):
         return False
     wanted = wanted_arms(claim)
-    return any(_has(one, arm) for one in params for arm in wanted)
+    return any(has(one, arm) for one in params for arm in wanted)
 
 
 def can_be_compared(claim: dict, params: list[dict]) -> bool:
     """Whether points with these parameters, one dict an arm, have all that a claim compares: each of its arms and,
     where it follows a parameter, two values of it."""
     wanted, along = wanted_arms(claim), claim["rule"].get("along")
-    values = {one.get(along) for one in params if any(_has(one, arm) for arm in wanted)}
-    return all(any(_has(one, arm) for one in params) for arm in wanted) and (along is None or len(values) > 1)
+    values = {one.get(along) for one in params if any(has(one, arm) for arm in wanted)}
+    return all(any(has(one, arm) for one in params) for arm in wanted) and (along is None or len(values) > 1)
 
 
-def _has(params: dict, arm: dict) -> bool:
+def has(params: dict, arm: dict) -> bool:
+    """Whether parameters, or a point's row, are those of an arm."""
     return all(_matches(params.get(name, _ABSENT), want) for name, want in arm.items())
 
 

@@ -314,6 +314,14 @@ FILE = "demo/claims.yml: slower"
      f"{FILE}.rule.where.clients: no point has clients '1'.*allowed: 1, 2"),
     ({"rule": {"name": "above", "value": 1, "of": {"system": 1}}},
      f"{FILE}.rule.of.system: no point has system 1"),
+    ({"rule": {"name": "above", "value": 1, "where": {"system": {"at_least": 5}}}},
+     f"{FILE}.rule.where.system: no point has system"),
+    ({"rule": {"name": "above", "value": 1, "where": {"system": False}}},
+     f"{FILE}.rule.where.system: no point has system False: YAML reads on, off, yes and no"),
+    ({"rule": {"name": "grows_with", "along": "system"}},
+     f"{FILE}.rule.along: grows_with follows a number, and system is text: a, b"),
+    ({"rule": {"name": "greater", "of": {"system": "a"}, "than": {"system": "a"}}},
+     f"{FILE}.rule.than: both arms are the same points"),
 ])
 def test_a_claim_is_checked_against_the_grid_before_the_first_point(make, labs, change, words):
     study, speed = make(claims=[CLAIMS[0] | change])

@@ -1,0 +1,120 @@
+"""Verdicts where a later repeat lacks a value, or has one that no ratio can be made of."""
+
+import math
+
+import pytest
+
+from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, OPEN, REPLICATED
+from labbook.claims.rules import decide
+
+PARAMETERS = ("system", "op", "clients")
+AB = {"of": {"system": "a"}, "than": {"system": "b"}}
+
+
+def rows(time, repeats=6, clients=(1, 10, 50), ops=("read",)):
+    """`time(system, clients, repeat)` in ms."""
+    return [{"system": s, "op": op, "clients": c, "repeat": r, "mean_ms": time(s, c, r)}
+            for r in range(1, repeats + 1) for s in "ab" for op in ops for c in clients]
+
+
+def judged(rule, data):
+    return decide({"id": "x", "metric": "mean_ms", "rule": rule}, data, PARAMETERS)
+
+
+def factor(value):
+    return lambda s, c, r: (value if s == "a" else 1.0) * c * (1 + r / 100)
+
+
+def by_op(system, op):
+    """System a takes twice as long for a read, and a third for a write."""
+    return (2.0 if op == "read" else 1 / 3) if system == "a" else 1.0
+
+
+def measured(repeats):
+    found = rows(factor(1), repeats, clients=(1,), ops=("read", "write"))
+    for row in found:
+        row["mean_ms"] = by_op(row["system"], row["op"]) * (1 + row["repeat"] / 100)
+    return found
+
+
+def with_value(data, value, **of):
+    for row in data:
+        if all(row[name] == wanted for name, wanted in of.items()):
+            row["mean_ms"] = value
+    return data
+
+
+def test_a_value_that_a_later_repeat_lacks_changes_no_verdict():
+    rule = {"name": "greater"} | AB
+    before = judged(rule, measured(6))
+    after = judged(rule, with_value(measured(7), math.nan, system="a", op="write", repeat=7))
+    assert before.verdict == NOT_REPLICATED
+    assert (after.verdict, after.interval) == (before.verdict, before.interval)
+
+
+def test_repeats_without_any_value_choose_nothing():
+    data = rows(factor(2), 10, clients=(1,))
+    for repeat in range(1, 4):
+        with_value(data, math.nan, repeat=repeat)
+    found = judged({"name": "greater"} | AB, data)
+    assert (found.verdict, found.interval.n) == (REPLICATED, 7)
+
+
+def test_a_setting_without_values_in_most_of_the_first_repeats_is_left_out_of_all():
+    data = measured(7)
+    for repeat in (1, 2):
+        with_value(data, math.nan, system="a", op="write", repeat=repeat)
+    found = judged({"name": "greater"} | AB, data)
+    assert (found.verdict, found.interval.n) == (REPLICATED, 7)
+
+
+@pytest.mark.parametrize("rule", [
+    {"name": "always", "high": 5}, {"name": "sometimes", "low": 5}])
+def test_a_repeat_without_one_of_its_values_is_no_full_try(rule):
+    data = rows(factor(1), 29, clients=(1,), ops=("read", "write"))
+    for repeat in range(2, 30):
+        with_value(data, math.nan, op="write", repeat=repeat)
+    found = judged(rule, data)
+    assert (found.verdict, found.interval.n) == (OPEN, 1)
+
+
+def test_what_a_repeat_without_all_values_shows_still_refutes():
+    data = with_value(rows(factor(1), 8, clients=(1,), ops=("read", "write")), math.nan, op="write", repeat=8)
+    with_value(data, 9.0, op="read", repeat=8)
+    assert judged({"name": "always", "high": 5}, data).verdict == NOT_REPLICATED
+
+
+def test_a_repeat_whose_value_is_not_above_0_counts_on_either_side():
+    rule = {"name": "greater"} | AB
+    nine = with_value(rows(factor(2), 9), 0.0, system="b", repeat=9)
+    found = judged(rule, nine)
+    assert found.verdict == REPLICATED
+    assert found.reason.startswith("1 of 9 repeats have a value that is not above 0, and count on either side")
+    assert judged(rule, with_value(rows(factor(2), 6), 0.0, system="b", repeat=6)).verdict == OPEN
+    assert judged(rule, with_value(rows(factor(2), 6), 0.0, system="b")).verdict == NOT_TESTABLE
+
+
+def test_a_need_holds_for_each_arm_and_not_for_the_middle_of_both():
+    data = rows(factor(2))
+    for row in data:
+        row["cpu"] = 100 if row["system"] == "a" else 80
+    claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB,
+             "needs": [{"metric": "cpu", "at_most": 95, "otherwise": "the processor was the limit"}]}
+    found = decide(claim, data, PARAMETERS)
+    assert found.verdict == NOT_TESTABLE
+    assert found.reason.startswith("the processor was the limit (cpu is 100; the claim needs at most 95)")
+
+
+def test_a_need_that_no_point_of_an_arm_has_is_that_of_all_points():
+    data = rows(factor(2))
+    for row in data:
+        row["seek_ratio"] = 5.0 if row["system"] == "b" else math.nan
+    claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB,
+             "needs": [{"metric": "seek_ratio", "at_least": 4, "otherwise": "it does not seek"}]}
+    assert decide(claim, data, PARAMETERS).verdict == REPLICATED
+
+
+@pytest.mark.parametrize("of, than, verdict", [(-5, -1, REPLICATED), (-1, -5, NOT_REPLICATED), (-1, -1, NOT_REPLICATED)])
+def test_of_two_that_fall_the_one_that_falls_faster_grows_slower(of, than, verdict):
+    data = rows(lambda system, clients, repeat: 1000 + (of if system == "a" else than) * clients)
+    assert judged({"name": "grows_slower", "along": "clients"} | AB, data).verdict == verdict
