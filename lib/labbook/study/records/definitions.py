@@ -215,7 +215,8 @@ class _Parser:
         elif isinstance(node, (ast.Name, ast.Attribute)) and self._reference(node, out):
             return
         elif isinstance(node, ast.Call) and _last_name(node.func) == "experiment":
-            out.append("declares an experiment")    # all of it is in the points' keys
+            out.append("declares an experiment")    # its parameters are in the points' keys
+            self._write([one.value for one in node.keywords if one.arg == "hosts"], out)
         elif isinstance(node, ast.AST):
             out.append(f"({type(node).__name__}")
             for name, value in ast.iter_fields(node):

@@ -5,6 +5,7 @@ series cannot part: a crash between them leaves the earlier record with its own 
 """
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -13,7 +14,7 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
-from labbook.atomic_files import UNFINISHED, remove_unfinished, write_whole
+from labbook.atomic_files import UNFINISHED, disk_errors, make_folder, open_lock, remove_unfinished, write_whole
 from labbook.errors import InputError, LabError
 from labbook.study.records import sealed
 from labbook.study.records.sealed import Damaged
@@ -102,13 +103,24 @@ class Records:
         An earlier record is moved to `superseded/` once the new one is on disk; its series are
         removed. LabError when the disk is full or reports an error.
         """
-        digests = {name: self._write_series(key, name, frame) for name, frame in series.items()}
-        text = json.dumps(meta | {"series": digests}, default=plain)
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), META: text})
-        path = self.path(key)
-        sealed.write(path, table, before_rename=lambda: self._move_to_superseded(path))
-        self._remove_other_series(key, digests)
-        self.remove_failure(key)
+        with self._writing():
+            digests = {name: self._write_series(key, name, frame) for name, frame in series.items()}
+            text = json.dumps(meta | {"series": digests}, default=plain)
+            table = table.replace_schema_metadata({**(table.schema.metadata or {}), META: text})
+            path = self.path(key)
+            sealed.write(path, table, before_rename=lambda: self._move_to_superseded(path))
+            self._remove_other_series(key, digests)
+            self.remove_failure(key)
+
+    @contextlib.contextmanager
+    def _writing(self):
+        """One writer of an experiment's records at a time: a record and its series are several files."""
+        with disk_errors(self.folder):
+            make_folder(self.folder)
+            lock = open_lock(self.folder / ".writing.lock")
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _write_series(self, key, name, table) -> str:
         data, digest = sealed.sealed(table)
@@ -161,13 +173,14 @@ class Records:
         """Write the `files` of a point that another machine measured: whole, or not at all. Damaged, and nothing is
         written, for a record that is not as it was made; LabError when the disk is full."""
         digests = _of_files(key, files)
-        for name, digest in digests.items():
-            series = self._series_path(key, name, digest)
-            write_whole(series, lambda file, content=files[series.name]: file.write(content))
-        path = self.path(key)
-        write_whole(path, lambda file: file.write(files[path.name]), lambda: self._move_to_superseded(path))
-        self._remove_other_series(key, digests)
-        self.remove_failure(key)
+        with self._writing():
+            for name, digest in digests.items():
+                series = self._series_path(key, name, digest)
+                write_whole(series, lambda file, content=files[series.name]: file.write(content))
+            path = self.path(key)
+            write_whole(path, lambda file: file.write(files[path.name]), lambda: self._move_to_superseded(path))
+            self._remove_other_series(key, digests)
+            self.remove_failure(key)
 
     def failure_files(self, key: str) -> dict | None:
         """{failure, trace} of a point's failure record, None without one."""

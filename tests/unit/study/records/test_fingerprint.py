@@ -16,7 +16,7 @@ CELLS = [
     "# parameters\nrepeats = 3\n", "%matplotlib inline\nfrom labbook.study import Study\n"
     "from labbook.workloads.load import f\nfrom labbook.workloads import shapes as known\n",
     "from labbook import figures\nfigures.topology(study)\nLOAD = 30\n\ndef drive(point):\n    return f(point, LOAD) + known.area(2)\n",
-    "study = Study('demo')\nspeed = study.experiment('speed', vary=dict(x=[1, 2]), repeats=repeats)\n"
+    "study = Study('demo')\nspeed = study.experiment('speed', vary=dict(x=[1, 2]), repeats=repeats, hosts={1: ['a']})\n"
     "for point in speed.remaining():\n    drive(point)\nstudy.complete()\n",
     "shown = 1\nprint(shown)\n",
 ]
@@ -120,6 +120,7 @@ def replace(old, new):
     ("../data/papers/demo/lab.yml", replace("role: db", "role: db, limits: {cores: 1}")),
     ("../notebooks/demo.ipynb", replace("LOAD = 30", "LOAD = 31")),
     ("../notebooks/demo.ipynb", replace("drive(point)\\n\", \"study", "drive(2)\\n\", \"study")),
+    ("../notebooks/demo.ipynb", replace("hosts={1: ['a']}", "hosts={1: ['b']}")),
 ])
 def test_what_a_measurement_runs_through_counts(library, name, change):
     before = code(library)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import random
 import signal
+import threading
 
 import numpy as np
 import pandas as pd
@@ -121,7 +122,7 @@ def test_what_a_killed_run_left_is_cleaned_and_a_live_one_is_left_alone(records)
     go.set()
     live.join()
     assert (records.folder / "slow").read_bytes() == b"whole"
-    assert {p.name for p in records.folder.iterdir()} == {"earlier.parquet", "slow"}
+    assert {p.name for p in records.folder.iterdir()} == {".writing.lock", "earlier.parquet", "slow"}
 
 
 def test_failures_are_reported_and_forgotten(records):
@@ -146,7 +147,7 @@ def original(records):
     table = pa.Table.from_pandas(pd.DataFrame({"seconds": draw.random(60), "op": ["read", "write"] * 30}))
     meta = {"key": "k", "summary": {"mean_ms": 12.5, "n": 60}, "setup": {"system": "a"}, "repeat": 1}
     records.write("k", table, meta, {"disk": pa.table({"sector": [1, 2, 3]})})
-    return {path: path.read_bytes() for path in records.folder.iterdir()}
+    return {path: path.read_bytes() for path in records.folder.glob("*.parquet")}
 
 
 def test_a_thousand_damages_to_a_record_or_its_series_are_all_noticed(records, original):
@@ -202,6 +203,27 @@ def test_a_crash_between_series_and_rows_leaves_the_earlier_pair(records, monkey
     put(records, value=3, disk=pa.table({"sector": [3]}))
     assert list(records.series("k", "disk")["sector"]) == [3]
     assert len(list(records.folder.glob("*.series.parquet"))) == 1, "no series of earlier attempts stay"
+
+
+def test_two_writers_of_a_point_leave_one_of_both_records_whole(records, monkeypatch):
+    other, began = Records(records.folder), threading.Event()
+    second = threading.Thread(target=lambda: (began.set(), put(other, value=2, disk=pa.table({"sector": [2]}))))
+    write_series = Records._write_series
+
+    def meanwhile(self, key, name, table):
+        digest = write_series(self, key, name, table)
+        if not began.is_set():
+            second.start()
+            began.wait()
+            second.join(0.2)    # without a lock it would be done by now
+        return digest
+
+    monkeypatch.setattr(Records, "_write_series", meanwhile)
+    put(records, value=1, disk=pa.table({"sector": [1]}))
+    second.join()
+    assert records.meta("k")["value"] == 2 and list(records.series("k", "disk")["sector"]) == [2]
+    old, = (records.folder / "superseded").iterdir()
+    assert read_meta(old)["value"] == 1, "the first writer's record was whole before the second's"
 
 
 def test_records_of_earlier_versions_are_read_as_before(records):
