@@ -15,9 +15,20 @@ def doctor(given) -> int:
     if given.fleet:
         from labbook.pipeline.fleet import machines
 
+        _check_fleets_doctor(given, doctor.LOCAL)
         return machines.doctor(given.studies, given.fleet, given.json, given.profile)
     return doctor.main(given.studies, given.json, environment_file(given.environment), given.profile,
                        given.verbose)
+
+
+def _check_fleets_doctor(given, default) -> None:
+    """InputError for options that a fleet does not have; default: the environment if none was given."""
+    if given.environment != default:
+        raise InputError("a fleet's machines have environments of their own", key="--environment",
+                         allowed="`environment` in the fleet file")
+    if given.verbose:
+        raise InputError("of a fleet's machines only what they lack is shown", key="--verbose",
+                         allowed="without --fleet, typed on the machine")
 
 
 def install(given) -> int:

@@ -3,10 +3,14 @@
 import csv
 import io
 
+import subprocess
+
 import pandas as pd
 import pytest
+import yaml
 
 from labbook import cli
+from labbook.study.records import provenance
 
 
 @pytest.fixture
@@ -56,6 +60,31 @@ def test_a_list_tells_what_is_recorded(recorded, capsys):
 ])
 def test_slips_are_named(recorded, capsys, words, said):
     assert said in told(capsys, *words, code=2)
+
+
+def test_what_a_fleet_has_measured_is_found_by_its_name_or_its_file(recorded, root, tmp_path, capsys):
+    here = told(capsys, "demo")
+    records = root / "data/records"
+    (records / provenance.machine_id()).rename(records / "fleet-rack")
+    assert "labbook run demo (allowed: --fleet rack)" in told(capsys, "demo", code=2)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    (tmp_path / "known").touch()
+    (root / "environments/pool.yml").write_text(yaml.safe_dump({
+        "name": "rack", "user": "op", "key": str(tmp_path / "key"), "known_hosts": str(tmp_path / "known"),
+        "checkout": "/home/op/labbook", "machines": {"one": {"address": "192.0.2.11"}}}))
+    for name in ("rack", "environments/pool.yml"):
+        assert told(capsys, "demo", "--fleet", name) == here
+    assert len(told(capsys, "demo", "speed", "clients=2", "repeat=1", "system=a", "--fleet", "rack").splitlines()) == 3
+    assert "no such fleet file" in told(capsys, "demo", "--fleet", "rock", code=2)
+
+
+def test_what_a_cluster_has_measured_is_found_by_its_profile(recorded, root, capsys):
+    here = told(capsys, "demo")
+    records = root / "data/records"
+    (records / provenance.machine_id()).rename(records / "cluster-slurm")
+    assert told(capsys, "demo", "--cluster", "slurm") == here
+    assert "nothing is recorded of cluster-other" in (said := told(capsys, "demo", "--cluster", "other", code=2))
+    assert "allowed: --cluster slurm" in said
 
 
 def test_without_records_it_says_how_to_get_some(root, capsys):

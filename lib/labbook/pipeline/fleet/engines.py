@@ -11,6 +11,16 @@ from labbook.pipeline.fleet import on_machine
 CONNECT_SECONDS = 60
 
 
+class Gone:
+    """In place of a call to an engine that is not there any more: it has failed."""
+
+    def ready(self) -> bool:
+        return True
+
+    def get(self, timeout=None):
+        raise ConnectionError("the engine has gone")
+
+
 class Engines:
     """`client`: ipyparallel's. Not for several threads."""
 
@@ -24,7 +34,7 @@ class Engines:
         there = set(self.client.ids)
         self._known = {engine: known for engine, known in self._known.items() if engine in there}
         for engine in there - set(self._known):
-            self._known[engine] = self.client[engine].apply_async(on_machine.who)
+            self._known[engine] = self.call(engine, on_machine.who)
         for engine, known in self._known.items():
             if not isinstance(known, dict) and known.ready():
                 self._known[engine] = _answer(known) or {}
@@ -38,8 +48,13 @@ class Engines:
         return who["name"] or f"{who['host']}-{who['id'][:4]}"
 
     def call(self, engine: int, function, *arguments):
-        """Begin a call: something with ready() and get()."""
-        return self.client[engine].apply_async(function, *arguments)
+        """Begin a call: something with ready() and get(). To an engine that has gone it has failed already."""
+        from ipyparallel.error import NoEnginesRegistered
+
+        try:
+            return self.client[engine].apply_async(function, *arguments)
+        except (IndexError, NoEnginesRegistered):
+            return Gone()
 
     def close(self) -> None:
         self.client.close(linger=0)

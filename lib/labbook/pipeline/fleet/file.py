@@ -1,5 +1,6 @@
 """A fleet file (environments/fleet.yml): the machines that measure together, and how SSH reaches them."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -27,6 +28,8 @@ _OF_ALL = {
     "studies": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1,
                 "description": "names of studies that it may measure"},
 }
+NAME = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$", "description":
+        "a letter or digit, then letters, digits and . _ -, at most 40 characters"}
 WITHOUT = {"environment": LOCAL, "allow": [], "studies": None}
 _LOGIN = JUMP["properties"]
 _TOP = {**{key: DEFAULTS[key] for key in _LOGIN if key != "address"}, **_OF_ALL}
@@ -35,8 +38,7 @@ MACHINE = {"type": "object", "additionalProperties": False, "required": ["addres
 SCHEMA = {
     "type": "object", "additionalProperties": False, "required": ["machines"],
     "properties": {
-        "name": {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$", "description":
-                 "a letter or digit, then letters, digits and . _ -, at most 40 characters"},
+        "name": NAME,
         "lost_after_s": {"type": "integer", "minimum": 3, "maximum": 3600, "description": "3 to 3600 seconds"},
         **_TOP,
         "machines": {"type": "object", "minProperties": 1, "additionalProperties": MACHINE,
@@ -99,8 +101,16 @@ class Fleet:
         top = {**WITHOUT, **{key: data[key] for key in _OF_ALL if key in data}}
         machines = tuple(_machine(place, {**top, **data["machines"][place.name]}, file) for place in places)
         _check_twice(machines, data, file)
-        return cls(data.get("name", Path(file).stem), machines,
-                   data.get("lost_after_s", LOST_AFTER_S), str(file))
+        return cls(_name(data, file), machines, data.get("lost_after_s", LOST_AFTER_S), str(file))
+
+
+def _name(data: dict, file) -> str:
+    """By default the file's own, which the schema has not seen."""
+    name = data.get("name", Path(file).stem)
+    if not re.fullmatch(NAME["pattern"], name):
+        raise InputError(f"missing, and the file's own name, {name!r}, does not do", file=file, key="name",
+                         allowed=NAME["description"])
+    return name
 
 
 def _machine(place, entry: dict, file) -> FleetMachine:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from labbook import colour, paths
 from labbook.errors import LabbookError, LabError
 from labbook.lab.ssh import connection as ssh
-from labbook.pipeline.fleet import fitness
+from labbook.pipeline.fleet import fitness, on_machine
 from labbook.pipeline.fleet.file import Fleet
 from labbook.pipeline.setup.requirements import EVERY_LAB
 from labbook.pipeline.sources import notebooks
@@ -22,6 +22,7 @@ LOOK_SECONDS, DOCTOR_SECONDS, INSTALL_SECONDS = 60, 300, 3600
 CHUNK = 1 << 18
 ABOUT = ("import json, sys; from labbook.pipeline.fleet import on_machine; "
          "print(json.dumps(on_machine.about(sys.argv[1:])))")
+UNDER_WAY = "from labbook.pipeline.fleet import on_machine; print(on_machine.under_way() or '')"
 
 
 @dataclass
@@ -93,7 +94,7 @@ def _lines(seen, studies):
     width = max(map(len, studies), default=0)
     for one in seen:
         if one.problem:
-            yield f"{one.name}: MISSING: {one.problem}\n{'':9}-> {one.remedy}"
+            yield f"{one.name}: MISSING: {one.problem}" + (f"\n{'':9}-> {one.remedy}" if one.remedy else "")
             continue
         of = one.about["machine"]
         yield f"{one.name}: {of['cores']} × {of['cpu']}, {of['memory_gib']} GiB, Linux {of['kernel']}, {of['system']}"
@@ -129,6 +130,7 @@ def _prepare(machine, studies, profile) -> str | None:
     except LabError as error:
         return error.message
     try:
+        _require_idle(connection, machine)
         if machine.may("code"):
             _say(machine, "copying this checkout and making its Python environment")
             _send_checkout(connection, machine)
@@ -142,6 +144,15 @@ def _prepare(machine, studies, profile) -> str | None:
     finally:
         ssh.close(connection)
     return None
+
+
+def _require_idle(connection, machine) -> None:
+    """LabError while a job is under way, which would go on with another library. Where there is no checkout yet, or
+    half of one, nothing is measured."""
+    _, said, _ = _run(connection, machine, f".venv/bin/python -c {shlex.quote(UNDER_WAY)}", LOOK_SECONDS)
+    if on_machine.JOB_ID.fullmatch(job := _last(said)):
+        raise LabError(f"it measures job {job}", remedy="Wait until the run that drives it is over, or end that with "
+                       "Ctrl-C; then type the same again")
 
 
 def _say(machine, what):

@@ -13,11 +13,11 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labbook import paths
-from labbook.atomic_files import write_whole
+from labbook.atomic_files import open_lock, write_whole
 from labbook.errors import InputError, LabbookError
 
 LOCAL = "environments/local.yml"
@@ -27,7 +27,7 @@ JOB_ID = re.compile(r"[0-9a-f]{16}")
 KEPT = 3                            # folders of jobs that have ended
 SWEEP = "from labbook.pipeline.executing.driver import sweep_labs; sweep_labs()"
 RUNNING, ENDED, KILLED, UNKNOWN = "running", "ended", "killed", "unknown"
-_workers = {}                       # job -> process, of this engine
+_workers = {}                       # job -> process, of this engine, which no one else can wait for
 
 
 def who() -> dict:
@@ -67,23 +67,45 @@ def _import_all() -> None:
 def start(job: dict) -> str | None:
     """Begin a job (see worker.py) in a process of its own; None, or why not: another one is under way here.
 
-    The same job again, after a lost answer, is one job.
+    The same job again, after a lost answer, is one job. Of several drivers' jobs at the same moment one begins.
     """
     folder = _folder(job["id"])
-    if folder.is_dir():
+    with _only_me():
+        if _is_begun(folder):
+            beat(job["id"])
+            return None
+        if other := under_way():
+            return f"it measures {other} still"
+        _forget_old()
+        folder.mkdir(exist_ok=True)
         beat(job["id"])
-        return None
-    if other := _under_way():
-        return f"it measures {other} still"
-    _forget_old()
-    folder.mkdir(parents=True)
-    beat(job["id"])
-    write_whole(folder / "job.json", lambda file: file.write(json.dumps(job).encode()))
-    with open(folder / "log", "w") as log:
-        _workers[job["id"]] = subprocess.Popen(
-            [sys.executable, "-m", "labbook.pipeline.fleet.worker", str(folder)], stdin=subprocess.DEVNULL, stdout=log,
-            stderr=subprocess.STDOUT, start_new_session=True, cwd=paths.checkout())
+        _spawn(job, folder)
     return None
+
+
+@contextmanager
+def _only_me():
+    """Meanwhile no other engine of this machine begins a job."""
+    _fleet().mkdir(parents=True, exist_ok=True)
+    with open_lock(_fleet() / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether a job is written down; without that it never began."""
+    return (folder / "job.json").is_file()
+
+
+def _spawn(job, folder):
+    """Begin the job's process. It is given its lock, which it holds from its first moment to its last."""
+    with open_lock(folder / "lock") as lock, open(folder / "log", "w") as log:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write_whole(folder / "job.json", lambda file: file.write(json.dumps(job).encode()))
+        _workers[job["id"]] = subprocess.Popen(
+            [sys.executable, "-m", "labbook.pipeline.fleet.worker", str(folder), str(lock.fileno())],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            pass_fds=[lock.fileno()], cwd=paths.checkout())
 
 
 def poll(id: str, have: dict) -> dict:
@@ -94,7 +116,7 @@ def poll(id: str, have: dict) -> dict:
     have: {key: identity} of the records that are home.
     """
     folder = _folder(id)
-    if not folder.is_dir():
+    if not _is_begun(folder):
         return {"state": UNKNOWN, "records": [], "failures": [], "more": False}
     beat(id)
     running = _is_alive(id)         # first: what it measured last is there once it has ended
@@ -121,7 +143,7 @@ def beat(id: str) -> None:
 def clean() -> list[str]:
     """Take down what killed runs left on this machine, unless a job is under way; lines of what was said. A lab that
     `labbook up` keeps stays."""
-    if _under_way():
+    if under_way():
         return []
     done = subprocess.run([sys.executable, "-c", SWEEP], text=True, capture_output=True, stdin=subprocess.DEVNULL,
                           cwd=paths.checkout())
@@ -145,7 +167,7 @@ def _folder(id: str) -> Path:
     return _fleet() / id
 
 
-def _under_way() -> str | None:
+def under_way() -> str | None:
     """Id of the job that this machine measures, whoever gave it."""
     return next((folder.name for folder in _jobs() if _is_alive(folder.name)), None)
 
@@ -161,7 +183,7 @@ def _forget_old():
 
 
 def _is_alive(id: str) -> bool:
-    """Whether the job's process runs: it holds a lock, which its first moments have a process for."""
+    """Whether the job's process runs: it holds a lock."""
     worker = _workers.get(id)
     if worker is not None and worker.poll() is None:
         return True

@@ -7,6 +7,7 @@ CURVE besides: other users of either machine can neither read nor send. A sessio
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import random
@@ -21,8 +22,11 @@ import time
 from pathlib import Path
 
 from labbook import paths
+from labbook.atomic_files import disk_errors
 from labbook.errors import LabError
 from labbook.lab.ssh import config
+from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import sweep_sockets
 from labbook.pipeline.fleet.engines import CONNECT_SECONDS, Engines
 from labbook.pipeline.fleet.on_machine import NAME
 from labbook.workloads.crew import connection
@@ -38,10 +42,10 @@ class OwnCluster(Engines):
     """Engines on the machines of a Fleet, from the first look on; `close` ends them all."""
 
     def __init__(self, fleet):
-        self.fleet, self._sessions = fleet, {}
-        self._folder = Path(tempfile.mkdtemp(prefix="labbook-fleet-"))
-        self._controller = None
+        self.fleet, self._sessions, self._controller = fleet, {}, None
+        self._kept = contextlib.ExitStack()
         try:
+            self._folder = self._kept.enter_context(_own_folder())
             files = connection.connection_files(connection.LOOPBACK, connection.LOOPBACK, _free_ports())
             for name, text in files.items():
                 _write_secret(self._folder / name, text)
@@ -74,7 +78,7 @@ class OwnCluster(Engines):
             with contextlib.suppress(ProcessLookupError):   # with the process that it has forked
                 os.killpg(self._controller.pid, signal.SIGKILL)
             self._controller.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._kept.close()
 
     def _start_controller(self):
         command = [sys.executable, "-m", "ipyparallel.controller", f"--profile-dir={self._folder}/crew/profile",
@@ -173,6 +177,25 @@ def _free_ports() -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+@contextlib.contextmanager
+def _own_folder():
+    """An empty folder that only this user can enter. Its note and lock are like those of a study's sockets, so the
+    next command removes what a killed driver leaves."""
+    sweep_sockets()
+    name = next(one for number in itertools.count(1) if not pages.is_running(one := f"fleet-{number}"))
+    note = paths.build_dir() / "logs" / f"{name}.sockets"
+    with pages.only_me(name):
+        folder = Path(tempfile.mkdtemp(prefix="labbook-fleet-"))
+        try:
+            with disk_errors(note):
+                note.parent.mkdir(parents=True, exist_ok=True)
+                note.write_text(str(folder))
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            note.unlink(missing_ok=True)
 
 
 def _write_secret(path: Path, text: str) -> None:

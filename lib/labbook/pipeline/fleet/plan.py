@@ -7,8 +7,6 @@ machines are as fast as this one; time is added up instead of waited for.
 import sys
 from dataclasses import replace
 
-from labbook import paths
-from labbook.checks import load_yaml
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Driver, Interrupts
@@ -63,10 +61,8 @@ def _of_study(study, chosen, asked, interrupts) -> tuple[tuple[list, list], str]
 
 
 def unmeasured(study: str, story, profile: str) -> tuple[list, list]:
-    """As plans.jobs, without the points that some machine has measured. Points of which nothing is known share the
-    minutes of the profile in lab.yml."""
-    minutes = load_yaml(paths.papers(study) / "lab.yml").get("needs", {}).get("minutes", {}).get(profile)
-    jobs, own = plans.jobs(study, story, 60 * minutes / story.total if minutes and story.total else None)
+    """As plans.of_profile, without the points that some machine has measured."""
+    jobs, own = plans.of_profile(study, story, profile)
     left = [replace(job, points=tuple(point for point in job.points if not point.machine)) for job in jobs]
     return [job for job in left if job.points], own
 

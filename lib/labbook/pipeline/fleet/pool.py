@@ -46,7 +46,8 @@ class Batch:
 
 @dataclass
 class Talk:
-    """With one machine: the call under way, and its job. heard: when it last answered."""
+    """With one machine: the call under way, and its job. heard: when it last answered. told: it has taken note that
+    its job is to end."""
 
     engine: int
     id: str
@@ -61,17 +62,20 @@ class Talk:
     refused: int = 0        # answers in a row with a record that came damaged
     about: dict | None = None
     said: dict = field(default_factory=dict)    # the last answer about its job
+    told: bool = False
 
 
 class Pool:
     """`engines`: see engines.py. home: where records go. environment_of(machine): its environment file. say(line):
-    tells the user. clock: for tests."""
+    tells the user. restricted: {machine: the studies that it may measure, or None: all}. clock: for tests."""
 
-    def __init__(self, engines, home, environment_of, say, patience_s, studies, by_repeat=False, clock=time.time):
+    def __init__(self, engines, home, environment_of, say, patience_s, studies, by_repeat=False, restricted=None,
+                 clock=time.time):
         self.scheduler = Scheduler(by_repeat)
         self.talks, self.batches = {}, {}
         self._engines, self._home, self._environment_of, self._say = engines, home, environment_of, say
         self._patience_s, self._studies, self._clock = patience_s, list(studies), clock
+        self._restricted = restricted or {}
         self.measured = {}      # study -> records that have come
         self._coming, self._refused, self._stopping = deque(), {}, False
 
@@ -100,11 +104,7 @@ class Pool:
         """Have all jobs end and their labs go down; `step` until `at_work` is empty. No further job begins."""
         self._stopping = True
         for talk in self.talks.values():
-            if talk.job_id:
-                self._ask(talk, lambda talk, _: None, on_machine.stop, talk.job_id)
-                talk.next = 0.0
-        for batch in self.batches.values():
-            self.scheduler.drop(batch.study)
+            talk.next = 0.0
 
     def at_work(self) -> list[str]:
         """Machines that measure, or did when they were last heard."""
@@ -130,10 +130,6 @@ class Pool:
             known = self.talks[name] = Talk(who["engine"], who["id"], self._environment_of(name), now)
             self.scheduler.join(name, who["id"], ())
         known.engine, known.call, known.next = who["engine"], None, 0.0
-        lost = self._machine(name).lost
-        if lost or known.about is None:
-            known.job_id = None
-            self._ask(known, self._cleaned, on_machine.clean)
 
     def _cleaned(self, talk, lines):
         for line in lines:
@@ -157,6 +153,7 @@ class Pool:
             why = batch.needs.fits(name, talk.about)
             if why is None:
                 fitting.add(study)
+                self._refused.pop((name, study), None)
             elif self._refused.get((name, study)) != why:
                 self._refused[name, study] = why
                 self._say(f"{name} does not measure {study}: {why}")
@@ -188,12 +185,23 @@ class Pool:
             self._lose(name, talk, now)
         if machine.lost:
             self._look_for(talk, there, now)
-        elif talk.call is None and there and talk.about and now >= talk.next:
-            if talk.job_id:
-                self._ask(talk, self._polled, on_machine.poll, talk.job_id, talk.have)
-            elif not self._stopping:
-                self._hand_out(name, talk, now)
+        elif talk.call is None and there and now >= talk.next:
             talk.next = now + POLL_S
+            self._go_on(name, talk, now)
+
+    def _go_on(self, name, talk, now):
+        """Ask a machine that is there what comes next. One that does not answer is asked the same again."""
+        if talk.about is None:
+            self._ask(talk, self._cleaned, on_machine.clean)
+        elif talk.job_id and self._stopping and not talk.told:
+            self._ask(talk, self._told, on_machine.stop, talk.job_id)
+        elif talk.job_id:
+            self._ask(talk, self._polled, on_machine.poll, talk.job_id, talk.have)
+        elif talk.about and not self._stopping:
+            self._hand_out(name, talk, now)
+
+    def _told(self, talk, _):
+        talk.told, talk.next = True, 0.0
 
     def _look_for(self, talk, there, now):
         """Ask a machine that is lost, whose connection may be whole again."""
@@ -261,7 +269,7 @@ class Pool:
                 self._say(f"{name}: {why}")
                 return False
             self.measured[job.study] = self.measured.get(job.study, 0) + 1
-        self.scheduler.came(name, job.study, one["experiment"], one["key"])
+        self.scheduler.came(name, job.study, one["experiment"], one["key"], self._clock())
         return True
 
     def _ended(self, name, job, said):
@@ -301,10 +309,10 @@ class Pool:
         for study, batch in list(self.batches.items()):
             if batch.done.is_set():
                 continue
-            if batch.needs.until is not None and now >= batch.needs.until:
+            if self._stopping or (batch.needs.until is not None and now >= batch.needs.until):
                 self.scheduler.drop(study)
             elif study in stranded and now - batch.since > self._patience_s and not any(
-                    one.lost for one in self.scheduler.machines.values()):
+                    self._could(name, study) for name in self.talks):
                 batch.failed += [(job, "no machine of the fleet can measure it") for job in self.scheduler.waiting
                                  if job.study == study]
                 self.scheduler.drop(study)
@@ -312,6 +320,12 @@ class Pool:
                 batch.failed += [(job, why) for job, why in self.scheduler.failed if job.study == study]
                 self.scheduler.failed = [(job, why) for job, why in self.scheduler.failed if job.study != study]
                 batch.done.set()
+
+    def _could(self, name, study) -> bool:
+        """Whether a machine that is lost may measure a study once it is back, as far as that is known."""
+        machine, only = self._machine(name), self._restricted.get(name)
+        return (machine.lost and not machine.aside and (name, study) not in self._refused
+                and (only is None or study in only))
 
 
 def _own_points(own, left) -> dict:

@@ -96,7 +96,8 @@ class _Run:
         try:
             with Interrupts() as interrupts:
                 self._pool = Pool(engines, Home(self._asked.fleet), self._environment_of, self._shown.say,
-                                  self._patience_s, self._todo, by_repeat=self._asked.until is not None)
+                                  self._patience_s, self._todo, by_repeat=self._asked.until is not None,
+                                  restricted=restricted)
                 self._wait_for_first(engines, interrupts)
                 self._drive(interrupts)
                 if self._broken:
@@ -160,7 +161,7 @@ class _Run:
             self._pool.step()
         except LabbookError as error:       # nothing can be written here any more
             self._broken = self._broken or error
-        _write_state(self._asked.fleet, self._pool)
+        _write_state(self._asked.fleet, self._pool, self._shown)
 
     def _study(self, study, chosen, interrupts):
         try:
@@ -200,7 +201,7 @@ class _Run:
     def measure(self, study, chosen, given, story, until) -> int:
         """Have what a plan has left measured, and wait for it; the number of records that came."""
         before = self._pool.measured.get(study, 0)
-        jobs, own = plans.jobs(study, story)
+        jobs, own = plans.of_profile(study, story, self._asked.profile)
         points = plans.needed(jobs)
         if jobs and not self._broken:
             self._shown.say(f"{study}: {points} points in {len(jobs)} jobs to measure")
@@ -274,9 +275,9 @@ def _for_machines(given: dict) -> dict:
 _written = [0.0]
 
 
-def _write_state(place: str, pool) -> None:
+def _write_state(place: str, pool, show) -> None:
     """build/fleet.json, which `labbook status` shows while it is fresh."""
     if time.monotonic() - _written[0] >= 1:
         _written[0] = time.monotonic()
         with contextlib.suppress(LabbookError):
-            status.write_fleet(place, shown.rows(pool), shown.left_s(pool))
+            status.write_fleet(place, shown.rows(pool), show.left_s(pool))

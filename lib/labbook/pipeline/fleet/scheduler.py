@@ -66,7 +66,8 @@ def seconds(points) -> float:
 @dataclass
 class Machine:
     """`name`: in the fleet; `id`: of its records. studies: those that it can run, None: all. own: {study: keys of
-    what each machine measures for itself that it has}. since: when its job began."""
+    what each machine measures for itself that it has}. since: when its job began; last: when the last record of
+    it came, or it began."""
 
     name: str
     id: str
@@ -76,6 +77,7 @@ class Machine:
     job: Job | None = None
     own_left: tuple = ()            # of its job: points that it measures for itself first
     since: float = 0.0
+    last: float = 0.0
     in_a_row: int = 0
     own: dict = field(default_factory=dict)
     done: int = 0                   # points
@@ -129,8 +131,8 @@ class Scheduler:
         job = self._choose(machine)
         if job is None:
             return None
-        self.waiting.remove(job)
-        machine.job, machine.since = job, now
+        self.waiting = [other for other in self.waiting if other is not job]
+        machine.job, machine.since, machine.last = job, now, now
         had = machine.own.get(job.study, frozenset())
         machine.own_left = tuple(point for point in self._own.get(job.study, ()) if point.key not in had)
         return job
@@ -138,18 +140,18 @@ class Scheduler:
     def _choose(self, machine) -> Job | None:
         """Its own half-measured repeats; then of the study that it has its ceilings of, or else of that with most
         to do for each machine; last what another machine has half measured and is not there to go on with."""
-        fitting = [job for job in self.waiting if machine.fits(job.study) and self._may(machine, job)]
-        own = [job for job in fitting if job.home == machine.id]
-        fresh = [job for job in fitting if job.home is None]
-        orphans = [job for job in fitting if job not in own and job not in fresh and not self._has_home(job)]
+        fitting = [(job, job.home) for job in self.waiting if machine.fits(job.study) and self._may(machine, job)]
+        own = [job for job, home in fitting if home == machine.id]
+        fresh = [job for job, home in fitting if home is None]
+        orphans = [job for job, home in fitting if home not in (None, machine.id) and not self._has_home(job, home)]
         for jobs in (own, fresh, orphans):
             if jobs:
                 return min(self._of_study(machine, jobs), key=lambda job: self._order(machine, job))
         return None
 
-    def _has_home(self, job) -> bool:
+    def _has_home(self, job, home: str) -> bool:
         """Whether the machine that has measured most of it is there and may go on with it."""
-        return any(one.id == job.home and self._may(one, job) for one in self._there(job.study))
+        return any(one.id == home and self._may(one, job) for one in self._there(job.study))
 
     def _may(self, machine, job) -> bool:
         """Not a second time where it failed, if another machine may try."""
@@ -185,10 +187,13 @@ class Scheduler:
         return (job is not None and (job.study, job.experiment) == (study, experiment)
                 and key in {point.key for point in job.left(machine.id)})
 
-    def came(self, name: str, study: str, experiment: str, key: str) -> bool:
+    def came(self, name: str, study: str, experiment: str, key: str, now: float = 0.0) -> bool:
         """A machine has measured a point; whether its record was wanted."""
         machine, wanted = self.machines[name], self.wants(name, study, experiment, key)
-        if self._is_own(study, key):
+        is_own = self._is_own(study, key)
+        if is_own or wanted:
+            machine.last = max(machine.last, now)
+        if is_own:
             machine.own[study] = machine.own.get(study, frozenset()) | {key}
             machine.own_left = tuple(point for point in machine.own_left if point.key != key)
         elif wanted:

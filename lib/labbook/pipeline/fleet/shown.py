@@ -9,6 +9,7 @@ from labbook.pipeline.executing.progress import LINE_EVERY_S, duration
 from labbook.pipeline.fleet.simulated import simulate
 
 NOW_S = 1.0         # between two states of the line on a terminal
+LEFT_EVERY_S = 5.0  # between two simulations of what is left, which take long for many jobs
 
 
 class Shown:
@@ -17,7 +18,7 @@ class Shown:
     def __init__(self, stream=None, clock=time.monotonic):
         self.stream, self._clock = stream or sys.stderr, clock
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._last = clock()
+        self._last, self._left = clock(), None
 
     def say(self, line: str) -> None:
         print(f"{self._cleared()}fleet: {line}", file=self.stream, flush=True)
@@ -30,11 +31,18 @@ class Shown:
         self._last = now
         if self.live:
             width = shutil.get_terminal_size().columns - 1
-            self.stream.write(self._cleared() + state(pool)[:width])
+            self.stream.write(self._cleared() + state(pool, self.left_s(pool))[:width])
             self.stream.flush()
         else:
-            print("\n".join([f"fleet: {state(pool)}", *(f"  {line}" for line in machines(pool))]), file=self.stream,
-                  flush=True)
+            lines = [f"fleet: {state(pool, self.left_s(pool))}", *(f"  {line}" for line in machines(pool))]
+            print("\n".join(lines), file=self.stream, flush=True)
+
+    def left_s(self, pool) -> float | None:
+        """As the function left_s, of some seconds ago at most."""
+        now = self._clock()
+        if self._left is None or now - self._left[0] >= LEFT_EVERY_S:
+            self._left = now, left_s(pool)
+        return self._left[1]
 
     def end(self) -> None:
         self.stream.write(self._cleared())
@@ -43,15 +51,15 @@ class Shown:
         return "\r\033[K" if self.live else ""
 
 
-def state(pool) -> str:
-    """All in a line: "3 of 4 machines measure, 1 is lost  12 jobs wait  about 2 h 05 min left"."""
+def state(pool, seconds: float | None) -> str:
+    """All in a line: "3 of 4 machines measure, 1 is lost  12 jobs wait  about 2 h 05 min left". seconds: that are
+    left, or None."""
     all_of = list(pool.scheduler.machines.values())
     lost, aside = sum(one.lost for one in all_of), sum(one.aside is not None for one in all_of)
     parts = [f"{sum(one.job is not None for one in all_of)} of {len(all_of)} machines measure"]
     parts[0] += f", {lost} lost" * bool(lost) + f", {aside} set aside" * bool(aside)
     waiting = len(pool.scheduler.waiting)
     parts.append(f"{waiting} job{'s' * (waiting != 1)} wait{'s' * (waiting == 1)}")
-    seconds = left_s(pool)
     if seconds is not None:
         parts.append(f"about {duration(seconds)} left")
     return "  ".join(parts)

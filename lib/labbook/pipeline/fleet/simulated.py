@@ -28,14 +28,14 @@ class Simulated:
 def simulate(of: scheduler.Scheduler, speeds=None, now: float = 0.0) -> Simulated:
     """Run a scheduler's jobs to their end; it is left as it is. speeds: {machine: how many times as fast}.
 
-    Machines with a job began it at `since`. Jobs that no machine takes are left out.
+    A machine with a job has been at work on what is left of it since `last`. Jobs that no machine takes are left out.
     """
     of, ends = _copied(of), []
     busy = own_s = last = 0.0
     longest = max((job.seconds(job.home or "") for job in of.jobs()), default=0.0)
     for name, machine in of.machines.items():
         if machine.job:
-            left = max(_seconds(machine, speeds) - (now - machine.since), 0.0)
+            left = max(_seconds(machine, speeds) - (now - machine.last), 0.0)
             heapq.heappush(ends, (left, name))
             busy += left
     time = 0.0

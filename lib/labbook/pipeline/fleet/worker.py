@@ -1,5 +1,6 @@
-"""A job on a machine of a fleet, as a process of its own: `python -m labbook.pipeline.fleet.worker FOLDER`.
+"""A job on a machine of a fleet, as a process of its own: `python -m labbook.pipeline.fleet.worker FOLDER LOCK`.
 
+LOCK is the descriptor of FOLDER/lock, which is locked: the kernel lets go of it when the process ends, however.
 FOLDER/job.json: {id, study, parameters, environment, variables (of the kernel), points: {experiment: [keys]},
 seconds (in which it may begin points, or None), patience_s (without a sign of life of the driver, which has
 crashed then, or is cut off)}. The notebook is executed as by `labbook run`, but for these
@@ -7,15 +8,15 @@ points alone. FOLDER/state.json says at the end how it went: {state, error}.
 """
 
 import contextlib
-import fcntl
 import json
+import os
 import signal
 import sys
 import time
 from pathlib import Path
 
 from labbook import paths
-from labbook.atomic_files import open_lock, write_whole
+from labbook.atomic_files import write_whole
 from labbook.errors import LabbookError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Driver, sweep_labs
@@ -53,11 +54,11 @@ class Orders:
         return max(self._signals, int(self.why is not None))
 
 
-def main(folder: str) -> int:
+def main(folder: str, lock: str) -> int:
+    os.set_inheritable(int(lock), False)    # what the job starts must not keep it
     folder = Path(folder)
     job = json.loads((folder / "job.json").read_text())
-    with open_lock(folder / "lock") as lock, Orders(folder, job["patience_s"]) as orders:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with Orders(folder, job["patience_s"]) as orders:
         state, error = _measure(job, orders)
         with contextlib.suppress(LabbookError):     # a full disk; then it counts as killed
             text = json.dumps({"state": state, "error": error})

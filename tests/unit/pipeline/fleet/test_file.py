@@ -57,6 +57,14 @@ def test_mistakes_are_named(written, change, key, allowed):
     assert allowed in str(error.value) or allowed in error.value.message
 
 
+def test_a_file_whose_own_name_does_not_do_needs_another(written):
+    with pytest.raises(InputError) as error:
+        Fleet.parse(written, "environments/my fleet.yml")
+    assert (error.value.file, error.value.key) == ("environments/my fleet.yml", "name")
+    assert "'my fleet'" in error.value.message and "letters, digits" in error.value.allowed
+    assert Fleet.parse(written | {"name": "mine"}, "environments/my fleet.yml").folder == "fleet-mine"
+
+
 def test_a_checkout_is_named_somewhere(written):
     del written["checkout"]
     with pytest.raises(InputError, match="machines.rack1.checkout: missing"):

@@ -1,13 +1,16 @@
 """A pool at work with machines that are lost, slow, full or of other code: every point comes home once."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
-from fake_machines import Clock, Engines, Machine
+from fake_machines import Call, Clock, Engines, Machine
 
+from labbook.pipeline.fleet import engines
 from labbook.pipeline.fleet.home import Home
 from labbook.pipeline.fleet.pool import Batch, Needs, Pool
 from labbook.pipeline.fleet.scheduler import Job, Point
+from labbook.pipeline.fleet.simulated import simulate
 
 PATIENCE_S = 60.0
 
@@ -27,15 +30,39 @@ def jobs(repeats=4, points=3):
             for repeat in range(1, repeats + 1)]
 
 
-class Run:
-    """A pool over machines, stepped a second at a time."""
+class Client:
+    """In place of ipyparallel's: an engine on each machine that is up."""
 
-    def __init__(self, folder, machines, given=None, own=(), until=None, clock=None):
+    def __init__(self, machines):
+        self.engines = dict(enumerate(machines))
+
+    @property
+    def ids(self):
+        return [number for number, machine in self.engines.items() if machine.up]
+
+    def __getitem__(self, number):
+        if number not in self.ids:
+            raise IndexError(f"No such engine: {number}")
+        return SimpleNamespace(apply_async=lambda function, *arguments: Call(
+            self.engines[number], function.__name__, arguments))
+
+    def begin(self, machine):
+        """A new engine on a machine that has none."""
+        self.engines = {number: one for number, one in self.engines.items() if one is not machine}
+        self.engines[max(self.engines, default=0) + 10], machine.up = machine, True
+
+
+class Run:
+    """A pool over machines, stepped a second at a time. client: of engines that may go."""
+
+    def __init__(self, folder, machines, given=None, own=(), until=None, clock=None, client=None, restricted=None):
         self.clock, self.said = clock or Clock(), []
         self.machines = {name: Machine(self.clock, folder, name, **more) for name, more in machines.items()}
         self.home = Home("fleet-test")
-        self.pool = Pool(Engines(self.machines.values()), self.home, lambda name: "environments/local.yml",
-                         self.said.append, PATIENCE_S, ["s"], clock=self.clock)
+        self.client = client and client(self.machines.values())
+        self.pool = Pool(engines.Engines(self.client) if client else Engines(self.machines.values()), self.home,
+                         lambda name: "environments/local.yml", self.said.append, PATIENCE_S, ["s"],
+                         restricted=restricted, clock=self.clock)
         fits = lambda name, about: None if about["studies"]["s"]["code"] == "same" else "other code"  # noqa: E731
         self.batch = self.pool.submit(Batch("s", given or jobs(), list(own), Needs({}, {}, fits, until)))
 
@@ -150,6 +177,84 @@ def test_a_stop_ends_the_jobs_and_keeps_what_is_home(records):
     late = run.pool.submit(Batch("s", jobs(), [], run.batch.needs))
     run.pool.step()
     assert late.done.is_set(), "a study that asks later is not kept waiting"
+
+
+def test_a_stop_reaches_every_machine_also_one_whose_engine_has_gone_and_comes_back(records):
+    run = Run(records, {"a": {}, "b": {}}, client=Client)
+    run.on(until=lambda: len(run.home_keys()) == 2)
+    gone, other = run.machines.values()
+    gone.up = False
+    run.pool.stop()
+    run.on(seconds=10)
+    assert other.job["stopped"] and "stopped" not in gone.job and run.pool.at_work() == ["a"]
+    run.client.begin(gone)
+    run.on(seconds=10)
+    assert gone.job["stopped"] and run.pool.at_work() == [] and run.batch.done.is_set()
+
+
+def test_a_stop_is_told_once_and_interrupts_no_answer(records):
+    run = Run(records, {"a": {}})
+    run.on(until=lambda: len(run.home_keys()) == 1)
+    call, told, stop = run.pool.talks["a"].call, [], run.machines["a"].stop
+    run.machines["a"].stop = lambda id: told.append(id) or stop(id)
+    run.pool.stop()
+    assert run.pool.talks["a"].call is call
+    run.on(seconds=20)
+    assert told == [run.machines["a"].job["id"]] and run.batch.done.is_set()
+
+
+def test_after_a_stop_nobody_waits_for_a_machine_that_is_lost(records):
+    run = Run(records, {"a": {}})
+    run.on(until=lambda: len(run.home_keys()) == 1)
+    run.machines["a"].up = False
+    run.pool.stop()
+    run.on()
+    assert run.batch.done.is_set() and not run.batch.failed and run.pool.at_work() == []
+
+
+def test_a_machine_whose_engine_goes_while_it_is_greeted_is_greeted_again(records):
+    run = Run(records, {"a": {}}, client=Client)
+    machine, clean = run.machines["a"], run.machines["a"].clean
+
+    def goes():
+        machine.up = False
+        return clean()
+
+    machine.clean = goes
+    run.on(seconds=5)
+    assert not machine.up
+    machine.clean, machine.up = clean, True
+    run.on()
+    assert run.home_keys() == ALL and not any("lost" in line for line in run.said)
+
+
+def test_the_time_left_is_that_of_what_is_not_home(records):
+    run = Run(records, {"a": {}}, jobs(repeats=1))
+    run.on(until=lambda: len(run.home_keys()) == 2)
+    assert 5 < simulate(run.pool.scheduler, now=run.clock.now).seconds <= 10
+
+
+@pytest.mark.parametrize("restricted, waits", [({"b": frozenset({"another"})}, False), ({}, True)])
+def test_of_lost_machines_one_is_waited_for_that_the_file_gives_the_study(records, restricted, waits):
+    run = Run(records, {"a": {"code": "other"}, "b": {}}, restricted=restricted)
+    run.pool.step()
+    run.machines["b"].up = False
+    run.on()
+    assert run.batch.done.is_set() is not waits and len(run.batch.failed) == (0 if waits else 4)
+    if waits:
+        run.machines["b"].up = True
+        assert run.on().home_keys() == ALL
+
+
+def test_of_lost_machines_none_is_waited_for_that_could_not_measure_it(records):
+    run = Run(records, {"a": {"code": "other"}, "b": {"code": "other"}}).on()
+    run.machines["b"].up = False
+    while not run.pool.scheduler.machines["b"].lost:
+        run.pool.step()
+        run.clock.now += 1
+    run.batch = run.pool.submit(Batch("s", jobs(), [], run.batch.needs))
+    run.on()
+    assert run.batch.done.is_set() and len(run.batch.failed) == 4
 
 
 def test_no_job_begins_when_the_time_is_up(records):

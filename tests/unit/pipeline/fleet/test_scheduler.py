@@ -192,6 +192,29 @@ def test_a_simulation_leaves_the_scheduler_as_it_is_and_counts_what_is_under_way
     assert len(of.waiting) == 1 and of.machines["a"].job
 
 
+def test_what_a_job_has_measured_is_taken_from_the_time_left_once():
+    of = scheduler([job(points=4, setup_s=0)], "a")
+    points = of.next("a", now=100.0).points
+    for point, now in zip(points, (110.0, 120.0, 130.0)):
+        of.came("a", "s", "e", point.key, now)
+    assert simulate(of, now=135.0).seconds == pytest.approx(5)
+
+
+def test_a_ceiling_that_is_measured_is_taken_from_the_time_left_once():
+    ceiling = Point("ceiling", "c", 0.0, 30.0)
+    of = scheduler([job(points=1, setup_s=0)], "a", own={"s": [("ceilings", ceiling)]})
+    of.next("a", now=100.0)
+    of.came("a", "s", "ceilings", "ceiling", 130.0)
+    assert simulate(of, now=130.0).seconds == pytest.approx(10)
+
+
+def test_jobs_are_told_apart_without_comparing_their_points(monkeypatch):
+    compared = []
+    monkeypatch.setattr(Job, "__eq__", lambda one, other: compared.append(one.name) or one is other)
+    simulate(scheduler([job(repeat=n, machines=["id-gone"] * (n % 2)) for n in range(20)], "abc"))
+    assert not compared
+
+
 def test_simulated_ceilings_are_measured_on_each_machine_again():
     own = {"s": [("ceilings", Point("ceiling", "c", 0.0, 7.0))]}
     jobs = [job(repeat=n, points=1, setup_s=0) for n in range(4)]

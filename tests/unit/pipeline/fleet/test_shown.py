@@ -25,13 +25,13 @@ def test_each_machine_has_a_line():
 
 
 def test_the_state_is_one_line_with_the_time_left():
-    assert shown.state(pool()).startswith("1 of 3 machines measure, 1 lost, 1 set aside  2 jobs wait  about ")
+    assert shown.state(pool(), 60.0).startswith("1 of 3 machines measure, 1 lost, 1 set aside  2 jobs wait  about 1 min left")
 
 
 def test_without_a_machine_no_time_is_said():
     of = pool()
     of.scheduler.lose("a")
-    assert shown.state(of) == "0 of 3 machines measure, 2 lost, 1 set aside  3 jobs wait"
+    assert shown.state(of, shown.left_s(of)) == "0 of 3 machines measure, 2 lost, 1 set aside  3 jobs wait"
 
 
 def test_programs_get_the_same():
@@ -45,3 +45,13 @@ def test_where_there_is_no_terminal_a_state_is_shown_once_a_minute():
     for now[0] in (1.0, 61.0, 62.0):
         one.show(pool())
     assert stream.getvalue().count("machines measure") == 1
+
+
+def test_what_is_left_is_simulated_once_in_some_seconds_for_all_who_show_it(monkeypatch):
+    now, simulated = [0.0], []
+    monkeypatch.setattr(shown, "simulate", lambda *_, **__: simulated.append(now[0]) or SimpleNamespace(seconds=60.0))
+    one = shown.Shown(io.StringIO(), lambda: now[0])
+    for now[0] in (0.0, 0.5, 1.0, 2.0, 4.0, 61.0, 61.5):
+        one.show(pool())
+        assert one.left_s(pool()) == 60.0
+    assert simulated == [0.0, 61.0]

@@ -1,10 +1,13 @@
 """When a job on a machine ends before it is measured."""
 
+import json
 import os
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from labbook.pipeline.fleet import worker
 from labbook.pipeline.fleet.worker import Orders
 
 
@@ -38,3 +41,16 @@ def test_a_second_signal_ends_it_at_once(orders):
     assert orders.count == 1
     orders._take()
     assert orders.count == 2
+
+
+def test_what_a_job_starts_does_not_keep_its_lock(tmp_path, monkeypatch):
+    (tmp_path / "job.json").write_text(json.dumps({"patience_s": 60}))
+    lock, kept = os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR), []
+    os.set_inheritable(lock, True)      # as a process gets it that was given it
+    monkeypatch.setattr(worker, "signal", SimpleNamespace(SIGINT=2, SIGTERM=15, signal=lambda *_: None))
+    monkeypatch.setattr(worker, "_measure", lambda *_: kept.append(os.get_inheritable(lock)) or ("ok", None))
+    try:
+        assert worker.main(str(tmp_path), str(lock)) == 0
+    finally:
+        os.close(lock)
+    assert kept == [False] and json.loads((tmp_path / "state.json").read_text()) == {"state": "ok", "error": None}

@@ -1,0 +1,74 @@
+"""A machine measures one job at a time, whoever gives it."""
+
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from types import SimpleNamespace
+
+import pytest
+
+from labbook.pipeline.fleet import on_machine
+
+FIRST, OTHER = "1" * 16, "2" * 16
+
+
+@pytest.fixture
+def begun(book, monkeypatch):
+    """Processes in the place of workers: they have begun, and come no further."""
+    processes = []
+
+    def begin(command, **more):
+        processes.append(subprocess.Popen(["sleep", "600"], **more))
+        return processes[-1]
+
+    monkeypatch.setattr(on_machine, "subprocess", SimpleNamespace(
+        Popen=begin, DEVNULL=subprocess.DEVNULL, STDOUT=subprocess.STDOUT))
+    monkeypatch.setattr(on_machine, "_workers", {})
+    yield processes
+    for one in processes:
+        kill(one)
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+
+
+def job(id):
+    return {"id": id, "study": "s", "points": {}, "environment": on_machine.LOCAL}
+
+
+def test_another_driver_begins_nothing_from_the_first_moment_of_a_job_to_its_end(begun, monkeypatch):
+    assert on_machine.start(job(FIRST)) is None
+    monkeypatch.setattr(on_machine, "_workers", {})     # an engine of another driver has none
+    assert FIRST in on_machine.start(job(OTHER)) and on_machine.under_way() == FIRST
+    kill(begun[0])
+    assert on_machine.under_way() is None
+    assert on_machine.poll(FIRST, {})["state"] == on_machine.KILLED
+    assert on_machine.start(job(OTHER)) is None and len(begun) == 2
+
+
+def test_of_two_drivers_at_the_same_moment_one_begins(begun, monkeypatch):
+    look, both = on_machine.under_way, threading.Barrier(2)
+
+    def look_and_wait_for_the_other():
+        found = look()
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return found
+
+    monkeypatch.setattr(on_machine, "under_way", look_and_wait_for_the_other)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(on_machine.start, (job(FIRST), job(OTHER))))
+    assert answers.count(None) == 1 and len(begun) == 1
+
+
+def test_a_job_that_is_given_twice_is_one(begun):
+    assert [on_machine.start(job(FIRST)) for _ in range(2)] == [None, None] and len(begun) == 1
+
+
+def test_a_job_of_which_there_is_but_a_folder_never_began(begun):
+    on_machine._folder(FIRST).mkdir(parents=True)       # its engine was killed just then
+    assert on_machine.poll(FIRST, {})["state"] == on_machine.UNKNOWN
+    assert on_machine.start(job(FIRST)) is None and len(begun) == 1
