@@ -14,7 +14,8 @@ say() { echo "labbook: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
 find_python() {
-    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14}; do
+    if [ -n "${PYTHON:-}" ]; then set -- "$PYTHON"; else set -- python3 python3.13 python3.12 python3.11 python3.14; fi
+    for name in "$@"; do
         "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$name"; return; }
     done
     fail "no Python 3.11 or newer among ${PYTHON:-python3, python3.11 to python3.14}." \

@@ -183,7 +183,8 @@ def _book(commands):
     kept.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
     kept.add_argument("--add", action="store_true",
-                      help="add the run's repeats to those that are published of the same code and parameters")
+                      help="add the run's repeats to those that are published of the same code, versions and "
+                      "parameters")
     kept.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and declare it valid for today's code, for the reason WHY")
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
@@ -241,10 +242,7 @@ Several points: a column in front for each parameter in which they differ.""")
                       "this value (default: all)")
     rows.add_argument("--series", metavar="NAME", help="a series of the points instead of their rows")
     rows.add_argument("--list", action="store_true", help="list experiments, parameters, values and series")
-    rows.add_argument("--environment", metavar="FILE", default=_LOCAL,
-                      help=f"where it was measured: this machine or your own hosts (default: {_LOCAL})")
-
-
+    _where_measured(rows)
     show = _command(commands, "show", "records:show",
                     "draw one measured point through time: its operations, and what each host did", """
   labbook show wan_keystone response scenario=create_user rtt_ms=100 repeat=1
@@ -254,7 +252,15 @@ One page without other files, and a table of the hosts.""")
     show.add_argument("point", metavar="POINT", help="an experiment, or the beginning of a point's id")
     show.add_argument("values", nargs="*", metavar="NAME=VALUE", help="a parameter, or repeat, until it is one point")
     show.add_argument("-o", "--output", metavar="FILE", help="default: below build/shown")
-    show.add_argument("--environment", metavar="FILE", default=_LOCAL, help=f"where it was measured (default: {_LOCAL})")
+    _where_measured(show)
+
+
+def _where_measured(command):
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--environment", metavar="FILE", default=_LOCAL,
+                       help=f"where it was measured: this machine or your own hosts (default: {_LOCAL})")
+    where.add_argument("--fleet", metavar="FILE", help="it was measured by the fleet of this file, or of this name")
+    where.add_argument("--cluster", metavar="PROFILE", help="it was measured by this ipyparallel cluster")
 
 
 def _lab(commands):

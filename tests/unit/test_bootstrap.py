@@ -42,6 +42,15 @@ def test_what_it_left_is_no_obstacle(checkout):
     assert (checkout / "build/bootstrap.lock").read_text() != "4711\n"
 
 
+def test_a_python_is_found_in_a_folder_with_a_space_in_its_name(checkout):
+    python = checkout / "my python/python3"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\n[ "$1" != -m ]\n')      # it has what is asked for, and makes no environment
+    python.chmod(0o755)
+    done = bootstrap(checkout, PYTHON=str(python))
+    assert done.returncode == 1 and f"labbook: {python} could not make .venv" in done.stderr
+
+
 def environment(checkout, library) -> None:
     """A .venv that is up to date, whose Python loads that library."""
     python = checkout / ".venv/bin/python"

@@ -78,6 +78,9 @@ def test_help_has_each_exit_code():
     (["publish", "nothing", "--carry-over", " "], 2, "--carry-over: no reason"),
     (["publish", "nothing", "--judge", "--set", "amd"], 2, "--set: goes with --carry-over"),
     (["install", "--tests", "--fleet", "f.yml"], 2, "--tests: a fleet's machines only measure"),
+    (["doctor", "--fleet", "f.yml", "--environment", "environments/hosts.yml"], 2,
+     "--environment: a fleet's machines have environments of their own"),
+    (["doctor", "--fleet", "f.yml", "-v"], 2, "--verbose: of a fleet's machines only what they lack is shown"),
     (["up", "nothing"], 2, "no study"),
 ])
 def test_wrong_input_is_one_message_and_code_2(book, capsys, words, code, said):

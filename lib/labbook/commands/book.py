@@ -55,12 +55,12 @@ def book(given) -> int:
     from labbook.pipeline.running import run
 
     code = 0
+    if given.pdf:
+        pdf.program()       # what is missing is said before any page is made
     if given.published:
         code = run.run([], run.Asked(published=True))
         if code > 1:
             return code
-    if given.pdf:
-        pdf.program()
     first_page = build.build()
     for study in build.failed_pages():
         print(f"labbook: the page of {study} shows a failed run", file=sys.stderr)

@@ -10,12 +10,9 @@ from labbook.errors import InputError
 
 def rows(given) -> int:
     """Print raw rows as CSV, or what is recorded."""
-    from labbook.pipeline.sources import notebooks
     from labbook.study.explorer import choosing
-    from labbook.study.study import Study
 
-    name, = notebooks.selected([given.study])
-    study = Study(name, given.environment)
+    study = _study(given)
     if given.list or given.experiment is None:
         if given.values or given.series:
             raise InputError("a list has no rows to choose", key="--list", allowed="without NAME=VALUE and --series")
@@ -33,20 +30,51 @@ def show(given) -> int:
     """Draw a point through time into a file, and print a table of its hosts."""
     import labbook.figures  # noqa: F401 (it draws)
     from labbook.figures.point_series import page
-    from labbook.pipeline.sources import notebooks
     from labbook.study.explorer import showing
-    from labbook.study.study import Study
 
-    name, = notebooks.selected([given.study])
-    study = Study(name, given.environment)
+    study = _study(given)
     known = {one: study.records(one) for one in _recorded(study)}
     records, meta = _one_point(study, known, given.point, given.values)
     view = showing.show(records, meta)
-    file = Path(given.output or paths.build_dir() / "shown" / f"{name}-{meta['experiment']}-{meta['key'][:8]}.html")
+    name = f"{study.name}-{meta['experiment']}-{meta['key'][:8]}.html"
+    file = Path(given.output or paths.build_dir() / "shown" / name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(page(view), encoding="utf-8")
     print(f"{view!r}\n\n{file}")
     return 0
+
+
+def _study(given):
+    """The Study whose records are asked for: those of this machine, of an environment's hosts or of a fleet."""
+    from labbook.pipeline.sources import notebooks
+    from labbook.study.study import Study
+
+    name, = notebooks.selected([given.study])
+    study = Study(name, given.environment)
+    study.run.fleet = _fleet(given) or study.run.fleet
+    return study
+
+
+def _fleet(given) -> str | None:
+    """The folder of the records of the fleet or cluster that is asked for, None without one. A fleet has a name, or
+    the file that names it; InputError for what is neither."""
+    if given.cluster:
+        return f"cluster-{given.cluster}"
+    if not given.fleet:
+        return None
+    if f"fleet-{given.fleet}" in _fleets(given.study):
+        return f"fleet-{given.fleet}"
+    from labbook.pipeline.fleet.file import Fleet
+
+    return Fleet.load(given.fleet).folder
+
+
+def _fleets(study: str) -> list[str]:
+    """Folders of the records of fleets and clusters that have measured a study."""
+    from labbook.study.fleet import NAME
+
+    folders = sorted(one.parent.name for one in paths.records_dir().glob(f"*/{study}") if one.is_dir())
+    return [name for name in folders if NAME.fullmatch(name)]
 
 
 def _one_point(study, known: dict, word: str, values: list[str]):
@@ -72,13 +100,19 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _recorded(study) -> list[str]:
-    """Names of the experiments with records on this machine, or on the environment's hosts."""
+    """Names of the experiments with records on this machine, on the environment's hosts, or of the fleet."""
     folder = paths.records_dir() / study.place / study.name
     found = sorted(one.name for one in folder.glob("*") if one.is_dir() and study.records(one.name).keys())
     if not found:
-        raise InputError("nothing is recorded on this machine, and published results have no raw rows. "
-                         f"Type: labbook run {study.name}", key=study.name)
+        where = f"of {study.run.fleet}" if study.run.fleet else "on this machine"
+        raise InputError(f"nothing is recorded {where}, and published results have no raw rows. "
+                         f"Type: labbook run {study.name}", key=study.name, allowed=_others(study))
     return found
+
+
+def _others(study) -> list[str] | None:
+    """The options with which a fleet's records of a study are found; None without any."""
+    return [f"--{folder.replace('-', ' ', 1)}" for folder in _fleets(study.name) if folder != study.run.fleet] or None
 
 
 def _experiment(study, name: str) -> str:

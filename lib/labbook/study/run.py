@@ -12,6 +12,7 @@ from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
 from labbook.study.noise import Noise
 from labbook.study.progress import Progress
+from labbook.study.publication import completed
 from labbook.study.records.record import grid_text
 
 PROFILES = ("quick", "full")
@@ -184,8 +185,8 @@ class Run:
         self.ask = replace(self.ask, page=True)
 
     def write_grids(self) -> None:
-        """Write the keys of the points of this profile's complete run, of an ask those that it measured;
-        publishing reads them."""
+        """Write the keys of the points of this profile's complete run, of an ask those that it measured, and then
+        which run it was; publishing reads them."""
         for experiment in self.study.experiments.values():
             records = self.study.records(experiment.name)
             path = records.folder / f"{self.profile}.grid"
@@ -194,6 +195,7 @@ class Run:
             if not path.exists() or path.read_text() != text:
                 make_folder(path.parent)
                 write_whole(path, lambda file, text=text: file.write(text.encode()))
+        completed.write(self.study)
 
 
 def _listing(failures) -> str:

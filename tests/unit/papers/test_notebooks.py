@@ -119,6 +119,14 @@ def test_a_page_has_few_short_cells_and_shows_most_of_them(study):
     assert len(code) <= 45 and len(hidden) < len(code) / 4
 
 
+def test_rows_of_a_dot_chart_that_are_quantities_have_their_unit(study):
+    """A row is called by its value of the column `y`, so a number of milliseconds is text there."""
+    calls = [node for text in sources(study, "code") for node in ast.walk(ast.parse(text))
+             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "dot_chart"]
+    columns = {one.value.value for call in calls for one in call.keywords if one.arg == "y"}
+    assert not [name for name in columns if re.search(r"_(ms|s|us|kb|mb|gb|bytes|mbit)$", name)]
+
+
 def test_what_a_notebook_imports_from_the_library_is_there(study):
     from importlib import import_module
 

@@ -98,7 +98,7 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
          measured(delays, "least_join_s", "s", ring_delay_ms=shipped_ms)),
         ("A join under reads over one without load, without fixed waits", "much longer",
          times(joins, "moving_s", reads, none)),
-        ("A join under reads over one under writes", "much longer", times(joins, "moving_s", reads, writes)),
+        ("A join under reads over one under writes", "not stated in words", times(joins, "moving_s", reads, writes)),
         ("A get while nodes join one by one, over before", "much longer",
          measured(gets, "during_over_before", "times", how="one_by_one")),
         ("Stream's requests that continue the disk's last one, without load", "sequential",

@@ -1,6 +1,7 @@
 """Downloads of a page: summaries as CSV and Parquet, the executed notebook; and the end of the
 page, with the command that makes it again."""
 
+import contextlib
 import functools
 import io
 import json
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from labbook import paths
 from labbook.checks import load_yaml
+from labbook.errors import InputError
 from labbook.pipeline.book.portable import portable
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.progress import duration
@@ -71,10 +73,11 @@ def _summaries(study: str, note: dict) -> dict:
         return {name: frame for name, frame in frames.items() if len(frame)}
     import pandas as pd
 
+    from labbook.study.publication import completed
     from labbook.study.records.record import Records, grid_keys, summary_rows
 
     frames = {}
-    for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
+    for grid in completed.grids(of.place, study, note["profile"]):
         metas = map(Records(grid.parent).meta, grid_keys(grid))
         rows = [row for meta in metas if meta for row in summary_rows(meta, of.run.is_stale(meta))]
         if rows:
@@ -101,6 +104,8 @@ def command(study: str, note: dict) -> str:
     if note.get("published"):
         return "make published"
     words = ["labbook run", study]
+    if note.get("fleet"):
+        words.append(_of_fleet(note["fleet"]))
     if note.get("profile", "quick") != "quick":
         words.append(f"--profile {note['profile']}")
     beyond = _beyond_profile(study, note)
@@ -112,6 +117,23 @@ def command(study: str, note: dict) -> str:
         text = value if isinstance(value, str) else json.dumps(value)
         words.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
     return " ".join(words)
+
+
+def _of_fleet(folder: str) -> str:
+    """The option of a run whose records are in this folder: `fleet-NAME`, or `cluster-PROFILE`."""
+    kind, _, name = folder.partition("-")
+    return f"--cluster {name}" if kind == "cluster" else f"--fleet {_fleet_file(name)}"
+
+
+def _fleet_file(name: str) -> str:
+    """The file in environments/ of the fleet of this name; NAME.yml where it is elsewhere."""
+    for path in sorted((paths.checkout() / "environments").glob("*.yml")):
+        with contextlib.suppress(InputError):
+            data = load_yaml(path)
+            if (isinstance(data, dict) and "machines" in data and data.get("name", path.stem) == name
+                    and not path.name.endswith(".example.yml")):
+                return f"environments/{path.name}"
+    return f"{name}.yml"
 
 
 def _beyond_profile(study, note) -> dict:

@@ -65,12 +65,13 @@ def _made(study, note) -> dict[str, bytes]:
     from labbook.figures.point_series import page
     from labbook.study import Study
     from labbook.study.explorer import showing
+    from labbook.study.publication import completed
     from labbook.study.records.record import grid_keys
 
     of = Study(study, note["environment"] or "environments/local.yml")
     of.run.fleet = note.get("fleet")
     metas = {}
-    for grid in sorted((paths.records_dir() / of.place / study).glob(f"*/{note['profile']}.grid")):
+    for grid in completed.grids(of.place, study, note["profile"]):
         each = map(of.records(grid.parent.name).meta, grid_keys(grid))
         metas[grid.parent.name] = [meta for meta in each if meta]
     found = chosen(claims.load(study), metas)

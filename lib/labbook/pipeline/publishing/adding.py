@@ -1,4 +1,5 @@
-"""Add the repeats of a run to those of the same experiment that are published already, of the same code and design.
+"""Add the repeats of a run to those of the same experiment that are published already, of the same code, versions and
+design.
 
 Repeats are independent, each with a start of its own, so those of several days make one longer series. They are
 numbered on from the published ones, in the order in which they were measured, since claims are judged after fixed
@@ -10,15 +11,17 @@ import json
 from labbook.errors import InputError
 from labbook.study.point import digest
 from labbook.study.publication import published
+from labbook.study.records.fingerprint import Fingerprint
 
 
 def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
     """Of each experiment the published rows of a Study's set, and behind them those of a run that are not there.
 
-    tables: {experiment: {"parameters": names, "rows": rows of the run on this machine}}, as it returns them. An
-    experiment that the run measured with other parameters stays as it is, and so do settings that are not published: their
-    repeats would not be whole. tell: is given a line for each. InputError, before anything is written, where the set is of
-    other code.
+    tables: {experiment: {"parameters": names, "rows": rows of the run on this machine, "changed": {point: what has
+    changed since it was measured}}}; it returns parameters and rows. An experiment that the run measured with other
+    parameters stays as it is. So do settings that are not published: their repeats would not be whole. Points that
+    were measured before a change stay out. tell: is given a line for each. InputError, before anything is written,
+    where the set is of other code, or of other versions than what would be added.
     """
     if machine not in published.sets(study.name):
         return tables
@@ -27,19 +30,29 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
                          file=published.folder(study.name, machine), allowed=(
                              "publish without --add, or with --carry-over first, if the change does not change what is measured"))
     there = published.read_run(study.name, machine)["experiments"]
-    return {name: _joined(study, machine, name, table, tell) if table["rows"] and there.get(name, {}).get("points")
-            else table for name, table in tables.items()}
+    found, differing = {}, {}
+    for name, table in tables.items():
+        if not table["rows"] or not there.get(name, {}).get("points"):
+            found[name] = table
+            continue
+        found[name], added = _joined(study, machine, name, table, tell)
+        if other := _other_versions(study, machine, added):
+            differing[name] = other
+    if differing:
+        raise _of_other_versions(study, machine, differing)
+    return found
 
 
-def _joined(study, machine, name, table, tell) -> dict:
+def _joined(study, machine, name, table, tell) -> tuple[dict, list]:
+    """An experiment's table with the rows of the run behind the published ones, and the former alone."""
     names = published.parameters(study.name, machine, name)
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
                for row in published.rows(study.name, machine, name).to_dict("records")]
     known = {began(row) for row in earlier}
-    new = [row for row in table["rows"] if began(row) not in known]
+    new = _of_today(name, [row for row in table["rows"] if began(row) not in known], table["changed"], tell)
     if odd := sorted(set(names) ^ set(table["parameters"])):
         tell(f"{name}: kept as it is published, since this run has other parameters ({', '.join(odd)})")
-        return {"parameters": names, "rows": earlier}
+        return {"parameters": names, "rows": earlier}, []
     there = {published.setting(row, names) for row in earlier}
     if odd := [row for row in new if published.setting(row, names) not in there]:
         tell(f"{name}: points at settings that are not published stay out ({_in_words(odd, earlier, names)})")
@@ -49,7 +62,36 @@ def _joined(study, machine, name, table, tell) -> dict:
     if new:
         tell(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(numbers.values())} added")
     return {"parameters": names, "rows": earlier + [
-        row | {"repeat": numbers[row["repeat"]], "point": digest([row["point"], numbers[row["repeat"]]])} for row in new]}
+        row | {"repeat": numbers[row["repeat"]], "point": digest([row["point"], numbers[row["repeat"]]])}
+        for row in new]}, new
+
+
+def _of_today(name, rows: list, changed: dict, tell) -> list:
+    """The rows of points that were measured by today's code and versions."""
+    stale = [row for row in rows if row["stale"]]
+    if stale:
+        count = len({row["repeat"] for row in stale})
+        what = sorted({each for row in stale for each in changed[row["point"]]})
+        tell(f"{name}: {count} repeat{'s' * (count > 1)} measured before a change stay{'s' * (count == 1)} out "
+             f"({', '.join(what)})")
+    return [row for row in rows if not row["stale"]]
+
+
+def _other_versions(study, machine, rows) -> list[str]:
+    """In words, the packages that rows were measured with in other versions than those of a Study's set."""
+    then, alternatives = published.versions(study.name, machine), study.fingerprint.alternatives
+    measured_with = {json.dumps(row["provenance"].get("versions", {}), sort_keys=True) for row in rows}
+    return sorted({each for text in measured_with
+                   for each in Fingerprint("", json.loads(text), alternatives).differs("", then)})
+
+
+def _of_other_versions(study, machine, differing: dict[str, list[str]]) -> InputError:
+    what = sorted({each for packages in differing.values() for each in packages})
+    replace = " ".join(f"--replace {name}" for name in differing)
+    return InputError(f"what is published is of other versions than this run: {', '.join(what)}",
+                      key=f"--add: {', '.join(differing)}", file=published.folder(study.name, machine),
+                      allowed=f"{replace} in the place of --add; or --carry-over first, if the versions do not change "
+                              "what is measured")
 
 
 def _in_words(odd, earlier, names) -> str:

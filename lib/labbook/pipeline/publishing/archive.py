@@ -1,7 +1,10 @@
 """`labbook archive STUDY`: what is published of a study as one file for an archive, a zipped RO-Crate.
 
 It has the published sets, the paper's data, the notebook and the raw records of the published points that
-are on this machine. The crate follows RO-Crate 1.1 (https://w3id.org/ro/crate/1.1); made again from the same files, it
+are on this machine. Records are in records/PLACE/EXPERIMENT, where a place is this machine, hosts or a fleet. One that
+was measured again since it was published is in the folder `superseded` there, without its series.
+
+The crate follows RO-Crate 1.1 (https://w3id.org/ro/crate/1.1); made again from the same files, it
 is the same byte for byte.
 """
 
@@ -9,6 +12,7 @@ import hashlib
 import json
 import mimetypes
 import zipfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +23,8 @@ from labbook.checks import load_yaml
 from labbook.errors import InputError
 from labbook.pipeline.publishing.adding import began
 from labbook.study.publication import machine_kind, published
-from labbook.study.records.record import Records
+from labbook.study.records.record import Records, read_meta
+from labbook.study.records.sealed import Damaged
 
 METADATA = "ro-crate-metadata.json"
 PROFILE = "https://w3id.org/ro/crate/1.1"
@@ -84,7 +89,7 @@ def _says(name: str) -> str:
     """What a file is, in words."""
     parts = Path(name).parts
     if parts[0] == "records":
-        return f"Raw rows of a point of {parts[1]}" + ", a series" * name.endswith(".series.parquet")
+        return f"Raw rows of a point of {parts[2]}" + ", a series" * name.endswith(".series.parquet")
     if parts[0] == "published" and name.endswith(".parquet"):
         return f"Summaries of {Path(name).stem}, a row for each arm of each point, measured on {parts[1]}"
     return parts[-1]
@@ -104,15 +109,31 @@ def _records(study) -> dict[str, Path]:
     """Raw records, with their series, of the published points; those that this machine still has."""
     found = {}
     for experiment in published.experiments(study):
-        measured = {began({"provenance": text}) for text in _provenance(study, experiment)}
-        for folder in sorted(paths.records_dir().glob(f"*/{study}/{experiment}")):
-            records = Records(folder)
-            for key in sorted(records.keys()):
-                meta = records.meta(key)
-                if meta and began(meta) in measured:
-                    found |= {f"records/{experiment}/{path.name}": path
-                              for path in (records.path(key), *sorted(folder.glob(f"{key}.*.series.parquet")))}
+        lacking = {began({"provenance": text}) for text in _provenance(study, experiment)}
+        folders = sorted(paths.records_dir().glob(f"*/{study}/{experiment}"))
+        for files_of in (_live, _superseded):
+            each = [one for folder in folders for one in files_of(folder)]
+            here = [(began(meta), files) for meta, files in each if began(meta) in lacking]
+            found |= {f"records/{file.relative_to(paths.records_dir()).parts[0]}/{experiment}/{name}": file
+                      for _, files in here for name, file in files.items()}
+            lacking -= {measured for measured, _ in here}
     return found
+
+
+def _live(folder: Path):
+    """(metadata, {name: file}) of each record of an experiment's folder, with its series."""
+    records = Records(folder)
+    for key in sorted(records.keys()):
+        if meta := records.meta(key):
+            series = sorted(folder.glob(f"{key}.*.series.parquet"))
+            yield meta, {path.name: path for path in (records.path(key), *series)}
+
+
+def _superseded(folder: Path):
+    """The same of the records that others have taken the place of, as far as they are whole."""
+    for path in sorted((folder / "superseded").glob("*.parquet")):
+        with suppress(Damaged):
+            yield read_meta(path), {f"superseded/{path.name}": path}
 
 
 def _provenance(study, experiment):

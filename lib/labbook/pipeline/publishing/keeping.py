@@ -5,24 +5,34 @@ from collections import Counter
 from labbook.study.publication import published
 
 
-def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None) -> dict:
+def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None, known=None) -> dict:
     """{experiment: what run.json says of it}, of those whose published points stay in a Study's set.
 
     They stay unless the run has at least as many repeats of every setting that is published, or the
-    experiment is one to `replace` and the run measured it. tables: {experiment: rows of the run}. tell:
-    is given a line for each experiment that stays.
+    experiment is one to `replace` and the run measured it. One that is none of the `known` experiments of the run's
+    notebook (None: unknown) does not stay. tables: {experiment: rows of the run}. tell: is given a line for each
+    experiment that stays.
     """
     if machine not in published.sets(study.name):
         return {}
     earlier = " by earlier code" if published.changed(study, machine) else ""
-    found = {}
+    found, left_out = {}, gone(study, machine, known)
     for name, about in published.read_run(study.name, machine)["experiments"].items():
+        if name in left_out:
+            continue
         rows = tables.get(name)
         less = about["points"] and _less(study.name, machine, name, rows)
         if less and not (rows and name in replace):
             found[name] = about
             tell(f"{name}: kept as it is published{earlier}, {less}")
     return found
+
+
+def gone(study, machine: str, known) -> list[str]:
+    """The experiments of a set that are none of the `known` ones; none where these are None."""
+    if known is None or machine not in published.sets(study.name):
+        return []
+    return [name for name in published.read_run(study.name, machine)["experiments"] if name not in known]
 
 
 def mark_stale(study, machine: str, names) -> list:

@@ -24,15 +24,14 @@ def publish(study: str, profile: str = "full", replace=(), tell=lambda line: Non
 
     Records that a machine of another kind left here go into that machine's set. Returns the paths of
     the files, none where nothing changes. InputError when this machine has no complete run of that
-    profile, and with `add` when what is published is of other code or parameters.
+    profile, and with `add` when what is published is of other code or versions.
     """
     from labbook.study.study import Study
 
     study, = notebooks.selected([study])
-    values = _of_last_run(study, profile)
-    environment = [values["environment"]] if values.get("environment") else []
-    of = Study(study, *environment)
-    of.run.fleet = pages.note(study).get("fleet")
+    values, environment, fleet = _of_last_run(study, profile)
+    of = Study(study, *([environment] if environment else []))
+    of.run.fleet = fleet
     return export(of, profile, values, replace, tell, add)
 
 
@@ -75,11 +74,12 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
            add: bool = False) -> list:
     """Write the records that the last complete run of a profile stood on, of all experiments of a
     Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
-    a record is lost, or the run has no experiment to `replace`."""
-    from labbook.study.publication import machine_kind
+    a record is lost, or the run has no experiment to `replace`. An experiment that the run's notebook does not
+    have any more is taken out of the set."""
+    from labbook.study.publication import completed, machine_kind
     from labbook.study.records import provenance
 
-    tables = _tables(study, profile)
+    tables, known = _tables(study, profile), completed.experiments(study.place, study.name, profile)
     for name in replace:
         if name not in tables:
             raise InputError(f"no experiment {name!r} in this run{did_you_mean(name, tables)}", key="--replace",
@@ -96,7 +96,8 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
     files = []
     for machine, kind in (kinds or {main: here}).items():
         of_kind = of_kinds[machine]
-        kept = keeping.kept(study, machine, {name: table["rows"] for name, table in of_kind.items()}, replace, tell)
+        rows = {name: table["rows"] for name, table in of_kind.items()}
+        kept = keeping.kept(study, machine, rows, replace, tell, known)
         # an experiment that the profile leaves out is a file without rows
         chosen = {name: table for name, table in of_kind.items() if name not in kept and (
             table["rows"] or not tables[name]["rows"] and machine == main)}
@@ -106,6 +107,8 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                "experiments": kept | {
                    name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
                    for name, table in chosen.items()}}
+        for name in keeping.gone(study, machine, known):
+            tell(f"{name}: taken out of what is published, since the run's notebook has no such experiment")
         files += _write(study, machine, run, chosen, kept, _why(study, machine) if kept or add else FROM_A_RUN)
     return files
 
@@ -144,11 +147,12 @@ def _why(study, machine: str) -> str:
 
 
 def _tables(study, profile) -> dict:
-    """{experiment: {"parameters": names, "rows": a dict a point, its provenance as data}}."""
+    """{experiment: {"parameters": names, "rows": a dict a point, its provenance as data, "changed": {point: what has
+    changed since it was measured}}}."""
+    from labbook.study.publication import completed
     from labbook.study.records.record import Records, grid_keys
 
-    folder = paths.records_dir() / study.place / study.name
-    grids = sorted(folder.glob(f"*/{profile}.grid"))
+    grids = completed.grids(study.place, study.name, profile)
     if not grids:
         raise InputError(f"no complete run of the profile {profile!r} on this machine", key=study.name,
                          allowed=f"after `labbook run {study.name} --profile {profile}`, or the other --profile")
@@ -166,9 +170,10 @@ def _rows(study, records, keys: list[str], profile: str) -> dict:
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
                          key=f"{study.name}: {records.folder.name}", allowed="after the same run again, which measures them")
     names = list(dict.fromkeys(name for meta in metas.values() for name in parameter_names(meta)))
-    return {"parameters": names, "rows": [
+    changed = {key: study.run.changed(meta) for key, meta in metas.items()}
+    return {"parameters": names, "changed": changed, "rows": [
         row | {"facts": meta["facts"], "provenance": published.provenance(meta, profile)}
-        for meta in metas.values() for row in summary_rows(meta, study.run.is_stale(meta))]}
+        for key, meta in metas.items() for row in summary_rows(meta, bool(changed[key]))]}
 
 
 def _table(target, rows: list[dict]):
@@ -188,14 +193,29 @@ def _text(data) -> str:
     return json.dumps(data, ensure_ascii=False, sort_keys=True)
 
 
-def _of_last_run(study, profile) -> dict:
-    """All parameters of the published run: those of the page if it has that profile, else the
-    profile's. Complete, so that a later change of the quick profile does not change the page."""
+def _of_last_run(study, profile) -> tuple[dict, str | None, str | None]:
+    """All parameters of the published run, its environment and its fleet. Complete, so that a later change of the
+    quick profile does not change the page.
+
+    They are as the run wrote them down. Of a run that did not, they are those of the page if that has the profile,
+    else the profile's.
+    """
+    from labbook.study.publication import completed
+
+    declared, run = parameters.declared(study), completed.last(study, profile) or {}
+    chosen = run.get("parameters")
+    if chosen is None:
+        chosen = _of_page(study, profile)
+    values = {name: value for name, value in declared.items() if name != "environment"} | {
+        name: value for name, value in chosen.items() if name in declared and value != declared[name]}
+    if run:
+        return values, run["environment"], run["fleet"]
+    return values, values.get("environment"), pages.note(study).get("fleet")
+
+
+def _of_page(study, profile) -> dict:
+    """What the last page set, if it has this profile and was measured here, else what the profile sets."""
     note = pages.note(study)
     if note.get("state") == pages.OK and note["profile"] == profile and not note["published"]:
-        chosen = note["parameters"]
-    else:
-        chosen = parameters.chosen(study, profile)
-    quick = {name: value for name, value in parameters.declared(study).items()
-             if name != "environment"}
-    return quick | chosen
+        return note["parameters"]
+    return parameters.chosen(study, profile)

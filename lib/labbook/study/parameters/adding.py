@@ -21,7 +21,8 @@ REPEATS = "repeats"
 
 
 def options(study: str, claim: dict, experiment) -> str:
-    """The options, such as `-p response.rtt_ms '[0, 300]'`; empty where the notebook does not say."""
+    """The options, such as `-p response.rtt_ms '[0, 300]'`; empty where the notebook does not say. InputError where
+    full.yml is no mapping of groups."""
     try:
         groups = {name: value for name, value in declared(study).items() if isinstance(value, dict)}
     except InputError:
@@ -33,8 +34,7 @@ def options(study: str, claim: dict, experiment) -> str:
         lacking = _lacking(claim, experiment)
     if not lacking or not lacking.keys() <= entries.keys():
         return ""
-    full = _full(study)
-    new = {entries[name]: _value(groups[group][entry], lacking[name], full.get(group, {}).get(entry))
+    new = {entries[name]: _value(groups[group][entry], lacking[name], _full(study, group, groups[group]).get(entry))
            for name, (group, entry) in entries.items() if name in lacking}
     if any(value == groups[group][entry] for (group, entry), value in new.items()):
         return ""       # the notebook has it, and points that were published by an earlier one have not
@@ -94,6 +94,12 @@ def _of_call(call: ast.Call, groups: dict) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _full(study: str) -> dict:
+def _full(study: str, group: str, quick: dict) -> dict:
+    """A group's entries in full.yml; empty where that says nothing of it. quick: the notebook's."""
     file = paths.papers(study) / "full.yml"
-    return load_yaml(file) if file.exists() else {}
+    groups = (load_yaml(file) if file.exists() else None) or {}
+    entries = (groups.get(group) if isinstance(groups, dict) else groups) or {}
+    if not isinstance(entries, dict):
+        raise InputError(f"{entries!r} is no mapping of parameters to values", file=file, key=group,
+                         allowed=f"{group}: {{NAME: value}} with {', '.join(quick)}")
+    return entries

@@ -51,13 +51,16 @@ def _allowed(names: list[str]) -> list[str] | str:
 
 
 def from_text(default, text: str, name: str):
-    """A value that was given as text: YAML, but text where the notebook has text ("0.7", "on")."""
+    """A value that was given as text: YAML, but text where the notebook has text ("0.7", "on"). InputError for what
+    YAML cannot read."""
     if isinstance(default, str):
         return text
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise InputError(f"{text!r} is not YAML", key=name) from None
+        raise InputError(f"{text!r} is not YAML", key=name, allowed=_such_as(default)) from None
+    except (ValueError, OverflowError) as error:    # a date that is none
+        raise InputError(f"{text!r} cannot be read: {error}", key=name, allowed=_such_as(default)) from None
     if isinstance(value, str) and isinstance(default, (int, float)):
         try:
             return float(text)  # YAML 1.1 reads 1e-3 as text
@@ -85,7 +88,7 @@ def checked(value, default, name: str, file):
         return _checked_group(value, default, name, file)
     if not _fits(value, default):
         raise InputError(f"{value!r} is of the wrong type", file=file, key=name,
-                         allowed=f"{described(default)}, such as {default!r}")
+                         allowed=_such_as(default))
     if default and isinstance(default, (list, tuple)) and not value:
         raise InputError("an empty list leaves nothing to measure", file=file, key=name,
                          allowed=f"one value or more, such as {default!r}")
@@ -128,6 +131,11 @@ def _widened(value, default):
         floats = default and all(isinstance(d, float) for d in default)
         return [float(v) for v in value] if floats else list(value)
     return value
+
+
+def _such_as(default) -> str:
+    """What is allowed for a parameter, by its default."""
+    return "any YAML" if default is None else f"{described(default)}, such as {default!r}"
 
 
 def described(default) -> str:

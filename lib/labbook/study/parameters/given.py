@@ -41,6 +41,15 @@ def check(study: str) -> None:
             names[name] = _value(names[name], default, name, path)
 
 
+def values(study: str) -> dict | None:
+    """The notebook's parameters as the kernel has them; None in a process that does not have all of them."""
+    names = getattr(shell(), "user_ns", None)
+    try:
+        return {name: names[name] for name in declared(study)}
+    except (InputError, KeyError, TypeError):       # no parameters, none of this notebook's, or no kernel
+        return None
+
+
 def _check_used(study: str, defaults: dict, path) -> None:
     """InputError for a parameter of the notebook's file that no cell uses, where the cells use one of nearly its
     name that nothing sets: the parameters cell was edited and saved."""

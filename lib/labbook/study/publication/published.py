@@ -162,23 +162,26 @@ def changed(study, machine: str) -> list[str]:
     Versions are not compared: a machine that only reads the summaries may have other versions
     installed, or none.
     """
-    path = fingerprint_path(study.name, machine)
-    try:
-        valid_for = json.loads(path.read_text())
-        return [] if valid_for["code"] == study.fingerprint.code else ["code"]
-    except FileNotFoundError:
-        return ["code"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, error) from error
+    return [] if _stamped(study.name, machine, "code") == study.fingerprint.code else ["code"]
+
+
+def versions(study: str, machine: str) -> dict:
+    """{package: version} for which a set's summaries are valid; empty without a stamp."""
+    return dict(_stamped(study, machine, "versions") or {})
 
 
 def reason(study: str, machine: str) -> str:
     """Why a set stands for the code that its stamp names; empty without a stamp."""
+    return str(_stamped(study, machine, "why") or "")
+
+
+def _stamped(study: str, machine: str, key: str):
+    """What a set's stamp says, None without one; InputError for a damaged one."""
     path = fingerprint_path(study, machine)
     try:
-        return str(json.loads(path.read_text())["why"])
+        return json.loads(path.read_text())[key]
     except FileNotFoundError:
-        return ""
+        return None
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(path, error) from error
 

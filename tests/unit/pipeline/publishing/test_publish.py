@@ -10,7 +10,7 @@ from labbook.claims import rules
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import outcomes, publish
-from labbook.study.publication import machine_kind, published, published_verdicts
+from labbook.study.publication import completed, machine_kind, published, published_verdicts
 from labbook.study.records import provenance
 from labbook.study.records.fingerprint import Fingerprint
 
@@ -208,6 +208,44 @@ def test_repeats_of_other_code_are_not_added(full, make, monkeypatch):
         publish.export(make()[0], add=True)
 
 
+def test_repeats_that_were_measured_before_a_change_are_not_added(full, make, measure, root, monkeypatch):
+    publish.export(full[0])
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    grid = {"setup": {"system": ["a", "b"]}, "vary": {"clients": [2, 70]}}
+    with monkeypatch.context() as earlier:
+        earlier.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("old", {}))
+        measure(*make(**grid))
+    study, speed = make(repeats=2, **grid)
+    assert len(measure(study, speed)) == 4, "a full run leaves points of earlier code"
+    study.complete()
+    said = []
+    publish.export(study, add=True, tell=said.append)
+    assert said == ["speed: 1 repeat measured before a change stays out (code)",
+                    "speed: repeats 1 to 3 as published, 4 to 4 added"]
+    after = published.rows("demo", HERE, "speed")
+    assert len(after) == 16 and not after["stale"].any()
+
+
+def test_repeats_of_other_versions_are_not_added_unless_these_are_carried_over(full, make, measure, root, monkeypatch):
+    """They had been joined, and the stamp had then named today's versions for all."""
+    publish.export(full[0])
+    stamp, code = published.fingerprint_path("demo", HERE), full[0].fingerprint.code
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"versions": {"mariadb-server": "1:10", "gone": "1"}}))
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint(code, {"mariadb-server": "1:11"}))
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    before = stamp.read_text(), published.file("demo", HERE, "speed").read_bytes()
+    with pytest.raises(InputError, match=r"mariadb-server 1:10 \(now 1:11\) \(allowed: --replace speed") as refused:
+        publish.export(study, add=True)
+    assert "gone" not in str(refused.value), "a package of one side is no difference"
+    assert (stamp.read_text(), published.file("demo", HERE, "speed").read_bytes()) == before
+    publish.carry_over("demo", "a security release")
+    publish.export(study, add=True)
+    assert published.points("demo", HERE) == 20
+
+
 @pytest.mark.parametrize("vary, words, added", [
     ({"clients": [2, 70], "further": [1]}, "kept as it is published, since this run has other parameters (further)", 0),
     ({"clients": [80, 90]}, "points at settings that are not published stay out (clients 80, clients 90)", 0),
@@ -229,6 +267,39 @@ def test_points_of_another_design_are_not_added(full, make, measure, root, monke
 def test_an_unknown_experiment_to_replace_is_said(full):
     with pytest.raises(InputError, match="no experiment 'sped' in this run.*speed"):
         publish.export(full[0], replace=["sped"])
+
+
+@pytest.fixture
+def with_another(full, make, measure):
+    """A full run that is published, with an experiment `slower` that the notebook has no more in the next one."""
+    grid = {"repeats": 3, "setup": {"system": ["a", "b"]}, "vary": {"clients": [2, 70]}}
+    study, _ = make(**grid)
+    slower = study.experiment("slower", setup={"system": ["a"]})
+    measure(study, slower)
+    study.complete()
+    publish.export(study)
+    assert published.experiments("demo") == ["slower", "speed"]
+    study.records("slower").path(slower.points()[0].key).unlink()
+    study, _ = make(**grid)
+    study.complete()
+    return study
+
+
+def test_an_experiment_that_the_notebook_has_no_more_is_taken_out(with_another):
+    """Its list of points had been read for ever, and its lost records had kept all others from being published."""
+    said = []
+    publish.export(with_another, tell=said.append)
+    assert said == ["slower: taken out of what is published, since the run's notebook has no such experiment"]
+    assert published.experiments("demo") == list(published.read_run("demo")["experiments"]) == ["speed"]
+    said.clear()
+    publish.export(with_another, tell=said.append)
+    assert said == []
+
+
+def test_without_a_list_of_the_runs_experiments_all_that_have_points_are_read(with_another):
+    completed.last("demo", "full")["file"].unlink()
+    with pytest.raises(InputError, match="slower: 1 of its 1 points are not recorded any more"):
+        publish.export(with_another)
 
 
 def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatch):
@@ -360,6 +431,34 @@ def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch
     assert publish.publish("wan") == ["wan-full", {"clients": 8, "repeats": 4}]
     with pytest.raises(InputError):
         publish.publish("cms")
+
+
+def test_what_is_published_is_of_the_last_complete_run_whatever_the_last_page_is_of(book, monkeypatch):
+    """After `make published` and after a run that failed the page is of another run."""
+    book.study("wan", "1", full="repeats: 9\n",
+               parameters='environment = "environments/local.yml"\nrepeats = 3\nclients = 8\n')
+    book.write("data/papers/wan/claims.yml", "[]")
+    book.write("environments/mine.yml", "provider: namespaces\n")
+    monkeypatch.setattr(publish, "export", lambda study, profile, values, *_: [
+        study.place, str(study.environment), values])
+    pages.write_note("wan", {"state": "failed", "profile": "full", "published": True, "fleet": "fleet-other",
+                             "parameters": {"repeats": 7}})
+
+    def complete(place, at, environment="environments/local.yml", fleet=None, **values):
+        book.write(f"../records/{place}/wan/full.json", json.dumps({
+            "experiments": [], "environment": environment, "fleet": fleet, "completed": at,
+            "parameters": {"environment": environment, "repeats": 3, "clients": 8, "before": 1} | values}))
+
+    here = provenance.machine_id()
+    complete(here, 1, environment="environments/mine.yml", repeats=4)
+    assert publish.publish("wan") == [here, "environments/mine.yml", {
+        "clients": 8, "repeats": 4, "environment": "environments/mine.yml"}]
+    complete("fleet-rack", 2, fleet="fleet-rack", repeats=6)
+    assert publish.publish("wan") == ["fleet-rack", "environments/local.yml", {"clients": 8, "repeats": 6}]
+    complete("another000", 3, repeats=5)
+    assert publish.publish("wan")[0] == "fleet-rack", "a folder of records may be of several machines"
+    complete(here, 4, environment="environments/local.yml", repeats=2)
+    assert publish.publish("wan") == [here, "environments/local.yml", {"clients": 8, "repeats": 2}]
 
 
 def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):

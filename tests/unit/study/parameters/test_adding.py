@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from labbook.errors import InputError
 from labbook.study.parameters import adding
 
 PARAMETERS = """
@@ -79,6 +80,20 @@ def test_a_claim_along_a_parameter_of_one_value_gets_those_of_the_full_profile()
     one = claim(along="concurrency")
     assert adding.options("demo", one, Experiment("speed", {"concurrency": 1, "era": "new"})
                           ) == "-p speed.clients '[1, 10, 30]'"
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "crowd:\n"])
+def test_without_values_in_the_full_profile_the_first_look_is_taken(tmp_path, text):
+    (tmp_path / "data/papers/demo/full.yml").write_text(text)
+    assert adding.options("demo", claim(), Experiment("crowd")) == "-p crowd.repeats 6"
+
+
+@pytest.mark.parametrize("text", ["- crowd\n", "crowd: 12\n"])
+def test_a_full_profile_that_is_no_mapping_is_named(tmp_path, text):
+    (tmp_path / "data/papers/demo/full.yml").write_text(text)
+    said = r"full.yml: crowd: .* is no mapping.*allowed: crowd: \{NAME: value\} with clients, repeats"
+    with pytest.raises(InputError, match=said):
+        adding.options("demo", claim(), Experiment("crowd"))
 
 
 def test_nothing_is_said_of_a_value_that_the_notebook_has_and_published_points_lack():

@@ -18,6 +18,16 @@ def test_a_mixed_list_takes_the_types_it_shows():
         checking.check({"sizes": [2.5]}, defaults, "")
 
 
+@pytest.mark.parametrize("default, text, said", [
+    (3, "2020-13-01", r"x: '2020-13-01' cannot be read: .*\(allowed: int, such as 3\)"),
+    ([1], "[2020-13-01]", r"x: .* cannot be read: .*\(allowed: list of int, such as \[1\]\)"),
+    (3, "[1", r"x: '\[1' is not YAML \(allowed: int, such as 3\)"),
+    (None, "[1", r"\(allowed: any YAML\)")])
+def test_text_that_yaml_cannot_read_is_refused_with_what_is_allowed(default, text, said):
+    with pytest.raises(InputError, match=said):
+        checking.from_text(default, text, "x")
+
+
 @pytest.mark.parametrize("values", [{"repeats": -1}, {"group": {"repeats": -1}}])
 def test_fewer_repeats_than_none_are_refused_by_name(values):
     with pytest.raises(InputError, match="repeats: must be 0 or more, .*; got -1"):

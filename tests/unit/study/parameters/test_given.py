@@ -111,6 +111,16 @@ def test_without_a_kernel_nothing_is_checked(book, monkeypatch):
     given.check("demo")
 
 
+def test_the_values_of_a_kernel_are_those_of_the_notebooks_parameters(kernel, monkeypatch):
+    kernel(by_papermill('clients = "[1, 90]"'), "other = 3")
+    assert given.values("demo") == {"environment": "environments/local.yml", "clients": [1, 90],
+                                    "speed": {"rtt_ms": [0, 100], "rate": 1.5, "repeats": 3}, "store": "mysql"}
+    kernel(first="clients = 3\n")
+    assert given.values("demo") is None and given.values("no_notebook") is None
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert given.values("demo") is None
+
+
 def test_what_labbook_run_passes_on_passes(kernel):
     chosen = pipeline_parameters.chosen("demo", given=[("speed.repeats", "9"), ("clients", "[7]")])
     names = kernel(by_papermill("\n".join(f"{name} = {value!r}" for name, value in chosen.items())))

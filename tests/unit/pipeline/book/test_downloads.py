@@ -1,0 +1,19 @@
+"""The end of a page: the command that makes it again."""
+
+import pytest
+
+from labbook.pipeline.book import downloads
+
+
+@pytest.mark.parametrize("folder, option", [
+    ("fleet-rack", "--fleet environments/pool.yml"), ("fleet-spare-1", "--fleet environments/spare-1.yml"),
+    ("fleet-elsewhere", "--fleet elsewhere.yml"), ("cluster-my-slurm", "--cluster my-slurm")])
+def test_the_command_of_a_page_names_the_fleet_that_measured(book, folder, option):
+    book.study("cms", "1")
+    book.write("environments/fleet.example.yml", "name: rack\nmachines: {}\n")
+    book.write("environments/pool.yml", "name: rack\nmachines: {}\n")
+    book.write("environments/spare-1.yml", "machines: {}\n")
+    book.write("environments/half.yml", "machines: {")
+    note = {"profile": "full", "parameters": {"repeats": 6}, "fleet": folder}
+    assert downloads.command("cms", note) == f"labbook run cms {option} --profile full -p repeats '6'"
+    assert downloads.command("cms", note | {"fleet": None}) == "labbook run cms --profile full -p repeats '6'"
