@@ -107,9 +107,17 @@ class Run:
         return bool(self.changed(meta))
 
     def changed(self, meta: dict) -> list[str]:
-        """What has changed since a record was made; see Fingerprint.differs."""
+        """What has changed since a record was made; see Fingerprint.differs. It is "code", too, where the notebook
+        restarts systems for other parameters now."""
         versions = meta["provenance"].get("versions", {})
-        return self.study.fingerprint.differs(meta.get("fingerprint"), versions)
+        found = self.study.fingerprint.differs(meta.get("fingerprint"), versions)
+        return ["code", *found] if "code" not in found and self._is_set_up_otherwise(meta) else found
+
+    def _is_set_up_otherwise(self, meta) -> bool:
+        """Whether the set-up has other parameters than when a record was made: a point's key does not say which."""
+        experiment = self.study.experiments.get(meta.get("experiment"))
+        point = next(iter(experiment.planned(1)), None) if experiment else None
+        return point is not None and set(meta.get("setup", point.setup)) != set(point.setup)
 
     def time_is_up(self, experiment) -> bool:
         """Whether LABBOOK_UNTIL has passed; if so, the run is marked as paused."""

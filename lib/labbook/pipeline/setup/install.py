@@ -12,6 +12,7 @@ from labbook.errors import LabError
 from labbook.lab.on_host import quiet_apt
 from labbook.pipeline.setup import peers
 from labbook.pipeline.setup.requirements import Need, requirements
+from labbook.study.records.debian import installed as versions
 
 
 def main(studies=(), tests=False, benchmarks=False, profile="quick") -> int:
@@ -43,21 +44,10 @@ def _say(text):
     print(f"labbook: {text}", file=sys.stderr, flush=True)
 
 
-def versions(names) -> dict[str, str]:
-    """Installed Debian packages of these names, with their versions."""
-    if not shutil.which("dpkg-query"):
-        return {}
-    query = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status} ${Version}\n", *sorted(names)],
-        text=True, capture_output=True)
-    rows = (line.split() for line in query.stdout.splitlines())
-    return {row[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
-
-
 def installed(needs):
     """(need, `package version` of the alternative that is installed or None), for each of `needs`."""
     needs = list(needs)
-    found = versions({name for need in needs for name in need.alternatives})
+    found = versions(tuple(sorted({name for need in needs for name in need.alternatives})))
     for need in needs:
         have = [f"{name} {found[name]}" for name in need.alternatives if name in found]
         yield need, have[0] if have else None

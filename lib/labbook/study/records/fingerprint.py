@@ -13,7 +13,6 @@ servers, compilers and Python packages it runs with.
 import ast
 import json
 import platform
-import subprocess
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
@@ -26,6 +25,7 @@ from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
 from labbook.study.point import digest
+from labbook.study.records import debian
 from labbook.study.records.definitions import LOOSE, PAGE, Cache, Definition, Module, module_file, parse
 
 LIBRARY = Path(labbook.__file__).parent
@@ -379,14 +379,4 @@ def _python_packages(names) -> dict:
     return found
 
 
-@lru_cache
-def _dpkg(packages: tuple) -> dict:
-    """{package: version} as dpkg lists them; empty where there is no dpkg."""
-    if not packages:
-        return {}
-    try:
-        done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages],
-                              capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    return dict(line.split(" ", 1) for line in done.stdout.splitlines() if not line.endswith(" "))
+_dpkg = lru_cache(debian.installed)

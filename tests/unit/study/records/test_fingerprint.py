@@ -301,17 +301,10 @@ def test_another_version_of_a_server_or_a_package_is_named(library, root, monkey
     assert now.differs(now.code, {"db-server": "1.1", "no-more": "2"}) == []
 
 
-def test_debian_tells_the_versions():
-    if shutil.which("dpkg-query"):
-        found = fingerprints._dpkg(("bash", "no-such-package"))
-        assert list(found) == ["bash"] and found["bash"]
-
-
 # The library as it is
 
 # In no study's fingerprint: the registry of systems (a system's class counts, not where it lies),
-# what only draws, what a page's parameters may be (each point's key has their values), and warming
-# until a measure is stable, which no study asks for yet.
+# what only draws, and what a page's parameters may be (each point's key has their values).
 LEFT_OUT = ("systems/__init__.py", "papers/*/figures.py", "papers/cloud_platforms/parameters.py")
 
 
@@ -495,6 +488,15 @@ def test_until_it_is_told_to_measure_again(changed, measure, monkeypatch):
     assert len(measure(study, speed)) == 4
     study, speed = changed()
     assert measure(study, speed) == [], "what is of today is not measured twice"
+
+
+def test_what_was_measured_with_other_restarts_is_measured_again(make, measure, labs):
+    study, speed = make(setup={"system": ["a", "b"]}, vary={"clients": [1, 2]})
+    measure(study, speed)
+    study, speed = make(vary={"system": ["a", "b"], "clients": [1, 2]})
+    assert list(speed.summary()["stale"]) == [True] * 4 and len(measure(study, speed)) == 4
+    study, speed = make(vary={"clients": [1, 2], "system": ["a", "b"]})
+    assert measure(study, speed) == []
 
 
 def test_a_failed_remeasurement_fails_the_study_and_keeps_the_old(changed):
