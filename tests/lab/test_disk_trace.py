@@ -157,10 +157,12 @@ def test_an_io_class_reaches_the_disk(lab, disk):
     finally:
         process.kill()
     frame = trace.requests[trace.requests["event"] == "issue"]
+    if set(frame["io_class"]) == {""}:
+        pytest.skip("this kernel does not trace a request's class")
     # 64 KB are the one's, 4 KB the other's, whoever carried them
     for size, klass in ((64 << 10, "idle"), (4 << 10, "be")):
         mine = frame[(frame["size_bytes"] == size) & ~frame["write"]]
-        assert len(mine) and set(mine["io_class"]) <= {klass, ""}
+        assert len(mine) and set(mine["io_class"]) == {klass}
 
 
 def test_what_a_seek_costs(lab, disk):

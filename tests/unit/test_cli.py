@@ -65,8 +65,9 @@ def test_a_run_of_five_studies_with_nothing_to_do_is_light(book):
 
 def test_help_has_each_exit_code():
     said = cli.parser().format_help()
-    for code in (0, run.WRONG_INPUT_CODE, run.PAUSED_CODE, 130):
+    for code in (0, 1, run.WRONG_INPUT_CODE, run.PAUSED_CODE, 130):
         assert re.search(rf"^  {code} ", said, re.M)
+    assert re.search(r"^  130  Ctrl-C; 143 SIGTERM; 129 ", said, re.M)
 
 
 @pytest.mark.parametrize("words, code, said", [
