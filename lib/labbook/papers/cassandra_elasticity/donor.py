@@ -15,7 +15,6 @@ from labbook.workloads.keyvalue.loading import load_pairs
 SHIPPED_RING_DELAY_MS = 30_000      # of both versions
 RING = ("version", "heap_mb", "stream_mbit", "whole_files", "files", "coordinators", "ring_delay_ms")
 DATA = ("data_mb", "value_bytes", "loading_mb_per_s")
-LOADED = (*RING, *DATA)
 EMPTY = "empty"             # the snapshot of a ring without data
 KEPT_MB = 18_000            # of data in snapshots; beyond, the others go before more are loaded
 PARAMETERS = {"order": "disk_order"}    # of points, where a disk's setting has another name

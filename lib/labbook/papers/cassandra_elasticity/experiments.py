@@ -1,6 +1,6 @@
 """The experiments: joins under load, with the donor's disk traced, and nodes that die or leave.
 
-Parameters of a point, beside the ring's (donor.LOADED): load ("none", "read", "write", "read_capped",
+Parameters of a point, beside the ring's (donor.RING, donor.DATA): load ("none", "read", "write", "read_capped",
 "write_capped"), clients, capped_per_s (calls a second of all clients of a capped load), before_s and
 after_s (of load before and after the joins), compaction, share (of the ring, for each joiner),
 seconds_at_most (of one join or departure, which has failed after that, and of the load), bin_seconds (of

@@ -21,7 +21,6 @@ from labbook.workloads.histories.calls import (
 )
 from labbook.workloads.keystone.on_host.calls import OURS
 
-PERMITTED = ("stale_reads", "backward_reads", "own_backward_reads")
 NOT_FOUND = "NotFound:"     # how the error of a read begins that found no such user
 
 
