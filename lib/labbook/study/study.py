@@ -15,6 +15,7 @@ from labbook.study.explorer import shown
 from labbook.study.judging import check_grids, judge
 from labbook.study.parameters import given
 from labbook.study.records import provenance
+from labbook.study.records.code_files import CodeFiles
 from labbook.study.records.fingerprint import Fingerprint, fingerprint
 from labbook.study.records.record import Records
 from labbook.study.run import PointsFailed, Run
@@ -48,6 +49,7 @@ class Study:
         self.session = Session(lambda: make(self.folder / "lab.yml", self.environment_file()))
         self.watcher = Watcher()
         self._tried = False     # whether somebody had the lab in hand
+        self._code_files = None     # as they were when the fingerprint was taken
 
     def _watch(self, shell) -> None:
         """Take the lab down after a cell that was interrupted, also between two points; one that is tried by hand
@@ -82,7 +84,10 @@ class Study:
         return self.experiments[name]
 
     def attempt(self, point) -> Attempt:
-        """A context for measuring one point; see Attempt. A lab that was tried by hand goes down first."""
+        """A context for measuring one point; see Attempt. A lab that was tried by hand goes down first. InputError
+        where the code that measures has changed since the study's fingerprint was taken."""
+        if self._code_files:
+            self._code_files.check(self.fingerprint)
         if self._tried:
             self.close()
         return Attempt(self, point)
@@ -235,6 +240,7 @@ class Study:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """Fingerprint of the current code and versions."""
+        self._code_files = CodeFiles(self.name)
         return fingerprint(self.name)
 
     def environment_file(self) -> Path:
