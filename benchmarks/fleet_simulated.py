@@ -16,7 +16,7 @@ import shared
 from labbook import paths
 from labbook.errors import LabError
 from labbook.pipeline.executing import pages
-from labbook.pipeline.executing.driver import Driver, Interrupts
+from labbook.pipeline.executing.driver import Interrupts, look
 from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.fleet.plan import unmeasured
 from labbook.pipeline.fleet.scheduler import Scheduler, seconds
@@ -43,14 +43,12 @@ def main():
 def plan(study: str, profile: str):
     """(jobs, what each machine measures for itself) of a study of which nothing is recorded."""
     with tempfile.TemporaryDirectory() as nothing, Interrupts() as interrupts, pages.only_me(study) as partial:
-        variables = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": profile, "LABBOOK_PLAN": "1",
+        variables = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": profile,
                      "LABBOOK_FLEET": "fleet-simulated", "LABBOOK_RECORDS": nothing, "JUPYTER_PLATFORM_DIRS": "1"}
-        driver = Driver(study, parameters.chosen(study, profile), partial, variables)
-        outcome = driver.run(interrupts)
-        partial.unlink(missing_ok=True)
+        outcome, story = look(study, parameters.chosen(study, profile), partial, variables, interrupts)
     if outcome.state != pages.PAUSED:
         raise LabError(f"{study}: no plan: {outcome.message() if outcome.error else outcome.state}")
-    return unmeasured(study, driver.story, profile)
+    return unmeasured(study, story, profile)
 
 
 def run(found: dict, size: int):

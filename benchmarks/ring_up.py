@@ -85,7 +85,7 @@ class Ccm:
         self.host, self.nodes, self.installed = host, nodes, host.root / "installed"
         tarball = push(host, peers.CASSANDRA.fetch())
         host.run(f"mkdir -p {self.installed}/lib && cp -r {tarball}/bin {tarball}/conf {self.installed}")
-        for name, text in files(self.installed, self._class_path()).items():
+        for name, text in files(self._class_path()).items():
             host.put(text, self.installed / name, 0o755 if name.startswith("bin") else 0o644)
         host.put(HERE / "ccm_ring.py", host.root / "ccm_ring.py")
         self._python = peers.CCM.python_on(host)
@@ -107,7 +107,7 @@ class Ccm:
                                  ("conf",))
 
 
-def files(installed, class_path: str) -> dict[str, str]:
+def files(class_path: str) -> dict[str, str]:
     """What differs from the tarball of Cassandra 3.11.4 in the folder that ccm installs from."""
     version = config.VERSIONS[VERSION]
     kept = {name: value for name, value in version["properties"].items() if name not in NOT_SHIPPED}

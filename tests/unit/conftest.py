@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from published_stand_ins import full_run, two_sets  # noqa: F401 (fixtures)
 from study_stand_ins import labs, make, measure, root  # noqa: F401 (fixtures)
 
 PARAMETERS = """environment = "environments/local.yml"

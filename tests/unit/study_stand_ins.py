@@ -141,3 +141,16 @@ def measure():
         return points
 
     return run
+
+
+def failing(study, speed, fails, error):
+    """Measure; attempts number `fails` (from 0) end in `error`. The points in their order."""
+    tried = []
+    for point in speed.remaining():
+        tried.append(point)
+        with study.attempt(point) as attempt:
+            assert attempt.lab
+            if len(tried) - 1 in fails:
+                raise error
+            attempt.record([])
+    return tried

@@ -33,11 +33,6 @@ OUTLYING_LEANING = (0, 0, 0, 2, 5, 15)
 LEAN = 0.08
 
 
-def next_look(n: int) -> int | None:
-    """The first look at more than n repeats; None after the last."""
-    return next((look for look in LOOKS if look > n), None)
-
-
 def spent(n: int, symmetric: bool = False, leaning: bool = False) -> float:
     """The error spent by the looks that n repeats reach: the probability, at most, that the interval
     does not hold the median. leaning: of the table for numbers that lean. 0 below the first look."""

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from labbook.figures.numbers import in_order, name
+from labbook.figures.numbers import name
 from labbook.figures.repeats import says_run
-from labbook.figures.tables import Table
+from labbook.figures.tables import Table, in_order_of, not_measured
 
 COUNTS = {"checked_calls": "Calls checked", "unknown_calls": "Writes of unknown outcome",
           "lost_writes": "Acknowledged writes lost", "stale_reads": "Stale reads",
@@ -20,11 +20,9 @@ def anomaly_table(summary: pd.DataFrame, *, by: dict[str, str], label: str, capt
     head = (*by.values(), "Runs", *COUNTS.values())
     checked = summary[summary["checked_calls"].notna()] if "checked_calls" in summary else summary.iloc[:0]
     if not len(checked):
-        return Table(head, (("Not measured in this profile.", *["–"] * (len(head) - 1)),), label=label)
+        return not_measured(head, label)
     groups = {setting: rows for setting, rows in checked.groupby(list(by), sort=True)}
-    order = [in_order([setting[i] for setting in groups], parameter) for i, parameter in enumerate(by)]
-    settings = sorted(groups, key=lambda s: [order[i].index(value) for i, value in enumerate(s)])
     return Table(head, tuple(
         (*(name(value, parameter) for value, parameter in zip(setting, by)), str(len(groups[setting])),
          *(f"{groups[setting][metric].sum():,.0f}" for metric in COUNTS))
-        for setting in settings), caption=caption, label=label)
+        for setting in in_order_of(groups, by)), caption=caption, label=label)

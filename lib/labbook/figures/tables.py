@@ -18,6 +18,7 @@ from labbook.figures.repeats import over_repeats, says_run, with_metric
 from labbook.lab.quantities import size_text
 
 LONG = 10       # rows: more than a screen, with their intervals
+LACKING = "–"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,17 @@ def _row(row, columns):
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'
 
 
+def not_measured(head, label: str, numbers: bool = True) -> Table:
+    """The table of a part that this run leaves out."""
+    return Table(head, (("Not measured in this profile.", *[LACKING] * (len(head) - 1)),), label=label, numbers=numbers)
+
+
+def in_order_of(settings, by) -> list[tuple]:
+    """Settings, each a value for every parameter of `by`, in the order of paper.yml's names."""
+    order = [in_order([setting[i] for setting in settings], parameter) for i, parameter in enumerate(by)]
+    return sorted(settings, key=lambda setting: [order[i].index(value) for i, value in enumerate(setting)])
+
+
 @says_run
 def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, columns: str,
                 ours="mean_ms", unit="ms") -> Table:
@@ -75,7 +87,7 @@ def paper_table(paper: pd.DataFrame, summary: pd.DataFrame, *, rows: str, column
             (one, of), (other, than) = (cells.get((place, value, c), ("not measured", None))
                                         for c in (first, second))
             body.append((name(value), place, one, other,
-                         number(of / than) if of and than else "–"))
+                         number(of / than) if of and than else LACKING))
     head = ("", "where", f"{name(first)}, {unit}", f"{name(second)}, {unit}",
             f"{name(first)} / {name(second)}")
     return Table(head, tuple(body), label="the paper's printed numbers beside ours",
@@ -154,9 +166,6 @@ def _machine(one: dict) -> str:
             f"{one['system']}")
 
 
-LACKING = "–"
-
-
 @says_run
 def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[str, str], arm: str, metric: str,
            unit: str, label: str) -> Table:
@@ -178,11 +187,10 @@ def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[
     arms = in_order({value for of in cells.values() for value, _ in of}, arm)
     columns = [(value, where) for value in arms for where in ("paper", "here")]
     head = (*by.values(), *(f"{name(value, arm)}, {where}, {unit}" for value, where in columns))
-    order = [in_order([setting[i] for setting in cells], parameter) for i, parameter in enumerate(parameters)]
-    rows = sorted(cells, key=lambda setting: [order[i].index(value) for i, value in enumerate(setting)])
     return Table(head, tuple(
         (*(name(value, parameter) for value, parameter in zip(setting, parameters)),
-         *(cells[setting].get(column, "") for column in columns)) for setting in rows), label=label,
+         *(cells[setting].get(column, "") for column in columns))
+        for setting in in_order_of(cells, parameters)), label=label,
         caption="Paper: as printed. Here: median of the repeats and its interval. Empty: no such setting.")
 
 
@@ -216,12 +224,10 @@ def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str
             found.setdefault(setting, {})[metric] = _median_cell(point)
     head = (*by.values(), *metrics.values())
     if not found:
-        return Table(head, (("Not measured in this profile.", *[LACKING] * (len(head) - 1)),), label=label)
-    order = [in_order([setting[i] for setting in found], parameter)
-             for i, parameter in enumerate(parameters)]
-    rows = sorted(found, key=lambda setting: [order[i].index(value) for i, value in enumerate(setting)])
+        return not_measured(head, label)
     body = tuple((*(name(value, parameter) for value, parameter in zip(setting, parameters)),
-                  *(found[setting].get(metric, LACKING) for metric in metrics)) for setting in rows)
+                  *(found[setting].get(metric, LACKING) for metric in metrics))
+                 for setting in in_order_of(found, parameters))
     return Table(head, body, caption=caption, label=label)
 
 
@@ -241,12 +247,10 @@ def outcome_table(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[s
     """
     head = (*by.values(), "Runs", *outcomes.values())
     if not len(summary) or not set(by) <= set(summary):
-        return Table(head, (("Not measured in this profile.", *["–"] * (len(head) - 1)),), label=label)
+        return not_measured(head, label)
     groups = {setting: rows for setting, rows in summary.groupby(list(by), sort=True)}
-    order = [in_order([setting[i] for setting in groups], p) for i, p in enumerate(by)]
-    settings = sorted(groups, key=lambda s: [order[i].index(value) for i, value in enumerate(s)])
     body = [(*(name(value, p) for value, p in zip(setting, by)), *_outcome_cells(groups[setting], outcomes))
-            for setting in settings]
+            for setting in in_order_of(groups, by)]
     body.append((ALL, *[""] * (len(by) - 1), *_outcome_cells(summary, outcomes)))
     return Table(head, tuple(body), caption=caption, label=label)
 
@@ -255,7 +259,7 @@ def _outcome_cells(rows, outcomes):
     yield str(len(rows))
     for metric in outcomes:
         found = pd.to_numeric(rows[metric]).dropna() if metric in rows else pd.Series(dtype=float)
-        yield str(int((found != 0).sum())) if len(found) else "–"
+        yield str(int((found != 0).sum())) if len(found) else LACKING
 
 
 @says_run
@@ -266,7 +270,7 @@ def evidence_table(summary: pd.DataFrame, *, by: str, col: str, label: str, head
     last. `summary` has the columns works (1 or 0) and evidence. `head`: title of the first column.
     """
     if not len(summary):
-        return Table((head, ""), (("Not measured in this profile.", "–"),), label=label, numbers=False)
+        return not_measured((head, ""), label, numbers=False)
     columns = in_order(summary[col], col)
     rows = [(name(value, by), *(_evidence_cell(summary[(summary[by] == value) & (summary[col] == column)])
                                 for column in columns)) for value in in_order(summary[by], by)]
@@ -276,7 +280,7 @@ def evidence_table(summary: pd.DataFrame, *, by: str, col: str, label: str, head
 
 def _evidence_cell(found) -> str:
     if not len(found):
-        return "–"
+        return LACKING
     worked = found["works"].astype(float) == 1
     chosen = found if worked.all() else found[~worked]
     seen = list(dict.fromkeys(chosen["evidence"].astype(str)))

@@ -72,10 +72,6 @@ def test_signed_ranks_spend_their_error_as_a_sum_over_the_looks():
     assert errors[2] == pytest.approx(2 * sum(rank <= OUTLYING_WALSH[2] for rank in ranks) / len(ranks))
 
 
-def test_the_next_look():
-    assert [looks.next_look(n) for n in (0, 5, 6, 7, 30, 59, 60, 99)] == [6, 6, 9, 9, 60, 60, None, None]
-
-
 def test_below_the_first_look_there_is_no_interval():
     assert looks.interval([1.0] * 5) is None
     found = looks.interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])

@@ -3,26 +3,10 @@
 import math
 
 import pytest
+from made_up_points import AB, PARAMETERS, factor, judged, rows
 
 from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, OPEN, REPLICATED
 from labbook.claims.rules import decide
-
-PARAMETERS = ("system", "op", "clients")
-AB = {"of": {"system": "a"}, "than": {"system": "b"}}
-
-
-def rows(time, repeats=6, clients=(1, 10, 50), ops=("read",)):
-    """`time(system, clients, repeat)` in ms."""
-    return [{"system": s, "op": op, "clients": c, "repeat": r, "mean_ms": time(s, c, r)}
-            for r in range(1, repeats + 1) for s in "ab" for op in ops for c in clients]
-
-
-def judged(rule, data):
-    return decide({"id": "x", "metric": "mean_ms", "rule": rule}, data, PARAMETERS)
-
-
-def factor(value):
-    return lambda s, c, r: (value if s == "a" else 1.0) * c * (1 + r / 100)
 
 
 def by_op(system, op):

@@ -3,8 +3,8 @@
 import math
 
 import pytest
+from made_up_points import AB, PARAMETERS, around_one, factor, growing, judged, noisy, rows
 
-from labbook.claims.looks import LOOKS
 from labbook.claims.rules import (
     NOT_REPLICATED,
     NOT_RUN,
@@ -15,36 +15,6 @@ from labbook.claims.rules import (
     decide,
 )
 from labbook.errors import InputError
-
-PARAMETERS = ("system", "op", "clients")
-AB = {"of": {"system": "a"}, "than": {"system": "b"}}
-
-
-def rows(time, repeats=6, clients=(1, 10, 50), ops=("read",), limited=()):
-    """`time(system, clients, repeat)` in ms; `limited`: counts at which clients limit system a."""
-    return [{"system": s, "op": op, "clients": c, "repeat": r, "mean_ms": time(s, c, r),
-             "client_limited": int(s == "a" and c in limited)}
-            for r in range(1, repeats + 1) for s in "ab" for op in ops for c in clients]
-
-
-def judged(rule, data):
-    return decide({"id": "x", "metric": "mean_ms", "rule": rule}, data, PARAMETERS)
-
-
-def factor(value):
-    return lambda s, c, r: (value if s == "a" else 1.0) * c * (1 + r / 100)
-
-
-def growing(of, than):
-    return lambda s, c, r: 5.0 + (of if s == "a" else than) * c + r / 100
-
-
-def noisy(s, c, r):
-    return c * ((1.5, 0.7, 1.4)[r % 3] if s == "a" else 1.0)
-
-
-def around_one(s, c, r):
-    return c * ((0.99, 1.01)[r % 2] if s == "a" else 1.0)
 
 
 @pytest.mark.parametrize("rule, time, verdict", [
@@ -132,76 +102,6 @@ def test_where_picks_points():
         assert judged({"name": "greater", "where": where} | AB, rows(time)).verdict == verdict
 
 
-def test_points_limited_by_clients_enter_no_verdict():
-    time = lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0  # noqa: E731
-    found = judged({"name": "greater"} | AB, rows(time, limited=(50,)))
-    assert found.interval.value == pytest.approx(2) and "6 points" in found.reason
-    found = judged({"name": "greater", "where": {"clients": 50}} | AB, rows(time, limited=(50,)))
-    assert (found.verdict, found.reason) == (
-        NOT_TESTABLE, "the clients were the limit, so the true value is at most the measured 100 times, which does not "
-        "decide")
-    found = judged({"name": "grows_with", "along": "clients"} | {"of": {"system": "a"}},
-                   rows(time, limited=(10, 50)))
-    assert found.verdict == NOT_TESTABLE and "limited" in found.reason
-
-
-def limited_in(repeats, data, system="a", clients=50):
-    """The rows, with the clients as the limit of a setting in these repeats."""
-    return [row | {"client_limited": int((row["system"], row["clients"]) == (system, clients) and row["repeat"] in repeats)}
-            for row in data]
-
-
-def test_a_setting_limited_in_one_repeat_stays_and_that_repeat_is_a_bound():
-    """Issue 22: one limited point had dropped its setting from all repeats."""
-    data = limited_in({4}, rows(factor(2), 6))
-    found = judged({"name": "greater"} | AB, data)
-    assert (found.verdict, found.interval.low, found.interval.n) == (OPEN, -math.inf, 6)
-    assert found.reason.startswith("1 of 6 repeats are bounds, since the clients were the limit (1 at most); only a part")
-    assert judged({"name": "greater", "margin": 3} | AB, data).verdict == NOT_REPLICATED
-    assert judged({"name": "greater", "where": {"clients": 50}, "margin": 3} | AB, data).verdict == NOT_REPLICATED
-    assert judged({"name": "greater"} | AB, limited_in({4}, rows(factor(2), 12))).verdict == REPLICATED
-    assert judged({"name": "greater"} | AB, limited_in({4, 9}, rows(factor(2), 12))).repeats_needed == 30
-    found = judged({"name": "greater"} | AB, limited_in({4}, rows(factor(2), 6), "b"))
-    assert found.verdict == REPLICATED and "(1 at least)" in found.reason
-
-
-def test_a_setting_limited_in_most_of_the_first_repeats_is_left_out_of_all():
-    time = lambda s, c, r: 100.0 if s == "a" and c == 50 else 1.0 if s == "b" else 2.0  # noqa: E731
-    for limited, stays in (({1, 2}, False), ({2, 3, 6}, False), ({1, 4, 5, 6}, True)):
-        found = judged({"name": "greater"} | AB, limited_in(limited, rows(time)))
-        assert (found.interval.high > 2.1) == stays, limited
-    assert "most of the first repeats are left out (2 points limited)" in judged(
-        {"name": "greater"} | AB, limited_in({1, 2}, rows(time))).reason
-
-
-@pytest.mark.parametrize("rule, clients, low, high", [
-    ({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, 50, -math.inf, 10**9),
-    ({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, 1, 1, math.inf),
-    ({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, 10, -math.inf, math.inf),
-    ({"name": "grows_alike", "along": "clients", "margin": 2} | AB, 50, -math.inf, 10**9),
-    ({"name": "rises_by", "along": "clients", "low": 1, "of": {"system": "a"}}, 1, 1, math.inf),
-    ({"name": "grows_slower", "along": "clients"} | AB, 50, -math.inf, math.inf),
-    ({"name": "proportional", "along": "clients", "low": 0.8, "high": 1.2, "of": {"system": "a"}}, 50, -math.inf, math.inf)])
-def test_growth_is_bounded_by_a_limited_end_and_unknown_by_what_is_between(rule, clients, low, high):
-    found = judged(rule, limited_in({4}, rows(growing(2, 2)), clients=clients))
-    assert (found.interval.low > -math.inf) == (low > -math.inf) and (found.interval.high < math.inf) == (high < math.inf)
-    assert "1 of 6 repeats are bounds" in found.reason
-
-
-def test_two_limited_arms_say_nothing_of_their_ratio():
-    data = [row | {"client_limited": int(row["clients"] == 50 and row["repeat"] == 4)} for row in rows(factor(2))]
-    found = judged({"name": "greater"} | AB, data)
-    assert found.verdict == OPEN and "(1 unknown)" in found.reason
-    assert (found.interval.low, found.interval.high) == (-math.inf, math.inf)
-
-
-def test_a_metric_with_a_mark_of_its_own_is_limited_by_that_alone():
-    """A point of several phases: the clients may have limited one of them, and no other."""
-    for of_metric, of_point, says in ((0, 1, False), (1, 0, True), (None, 1, True)):
-        data = [row | {"mean_ms_limited": of_metric, "client_limited": of_point} for row in rows(factor(2))]
-        assert ("the clients were the limit" in judged({"name": "greater"} | AB, data).reason) is says
-
-
 def test_operations_that_failed_are_told_with_the_verdict():
     data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
     assert "90 of 3600 operations failed" in judged({"name": "greater"} | AB, data).reason
@@ -215,50 +115,6 @@ def test_a_parameter_without_a_value_is_the_same_in_all_points():
     data = [row | {"op": (None, math.nan, float("nan"))[i % 3]}
             for i, row in enumerate(rows(factor(2)))]
     assert judged({"name": "greater"} | AB, data).verdict == REPLICATED
-
-
-@pytest.mark.parametrize("rule, metric, limits, verdict, words", [
-    ({"name": "greater"}, "mean_ms", "b", REPLICATED, "at least the measured 2 times; the whole interval lies above 1"),
-    ({"name": "greater", "margin": 3}, "mean_ms", "a", NOT_REPLICATED, "at most the measured 2 times; the claim needs a value above 3 times; the whole"),
-    ({"name": "greater", "margin": 3}, "mean_ms", "b", NOT_TESTABLE, "at least the measured 2 times, which does"),
-    ({"name": "greater"}, "rate_per_s", "a", REPLICATED, "at least the measured 2 times"),
-    ({"name": "greater", "margin": 3}, "rate_per_s", "b", NOT_REPLICATED, "at most the measured 2 times"),
-    ({"name": "ratio_between", "high": 2.5}, "mean_ms", "a", REPLICATED, "at most the measured 2 times"),
-    ({"name": "equal_within", "margin": 1.5}, "mean_ms", "b", NOT_REPLICATED, "at least the measured 2 times"),
-    ({"name": "equal_within", "margin": 1.5}, "mean_ms", "a", NOT_TESTABLE, "at most the measured 2 times, which does not decide"),
-    ({"name": "greater"}, "mean_ms", "ab", NOT_TESTABLE, "the clients were the limit in every setting"),
-    ({"name": "greater"}, "share", "b", NOT_TESTABLE, "the clients were the limit in every setting"),
-    # what a system does while they load it may be shorter for clients that are too slow
-    ({"name": "greater", "margin": 3}, "join_s", "a", NOT_TESTABLE, "the clients were the limit in every setting"),
-    ({"name": "greater"}, "stream_mb_per_s", "a", NOT_TESTABLE, "the clients were the limit in every setting"),
-])
-def test_a_limited_arm_still_bounds_the_answer_and_decides_where_the_bound_does(rule, metric, limits, verdict, words):
-    """Clients that are the limit make a time too long and a rate too low."""
-    data = [row | {metric: row["mean_ms"], "client_limited": int(row["system"] in limits)} for row in rows(factor(2))]
-    claim = {"id": "x", "metric": metric, "rule": rule | AB}
-    found = decide(claim, data, PARAMETERS)
-    assert found.verdict == verdict and words in found.reason
-    assert (found.interval is None) == (verdict == NOT_TESTABLE)
-
-
-@pytest.mark.parametrize("repeats, ratio, verdict", [(1, 5, OPEN), (2, 5, OPEN), (3, 5, OPEN), (2, 0.5, NOT_TESTABLE)])
-def test_few_bounds_that_more_of_their_kind_would_decide_leave_a_claim_open(repeats, ratio, verdict):
-    """So that further repeats are asked for."""
-    data = [row | {"client_limited": int(row["system"] == "b")} for row in rows(factor(ratio), repeats)]
-    assert judged({"name": "greater"} | AB, data).verdict == verdict
-
-
-@pytest.mark.parametrize("name, limit, verdict", [("below", 200, REPLICATED), ("below", 1, NOT_TESTABLE),
-                                                  ("above", 200, NOT_REPLICATED), ("above", 1, NOT_TESTABLE)])
-def test_a_limited_time_is_at_most_what_was_measured(name, limit, verdict):
-    data = [row | {"client_limited": 1} for row in rows(factor(2))]
-    assert judged({"name": name, "value": limit, "of": {"system": "a"}}, data).verdict == verdict
-
-
-def test_a_limited_setting_beside_others_is_left_out_and_bounds_nothing():
-    found = judged({"name": "greater", "margin": 5} | AB,
-                   rows(lambda s, c, r: 9.0 if (s, c) == ("b", 50) else c, limited=(50,)))
-    assert found.verdict == NOT_REPLICATED and "at most" not in found.reason and "left out" in found.reason
 
 
 def test_a_repeat_that_lacks_a_value_is_left_out():
@@ -289,14 +145,6 @@ def test_a_setting_that_failed_in_most_of_the_first_repeats_is_left_out():
     assert judged({"name": "greater"} | AB, data).interval.n == 8
 
 
-@pytest.mark.parametrize("rule, verdict, n", [({"name": "always", "high": 1}, OPEN, 6), ({"name": "always", "high": 0.5},
-                                              NOT_REPLICATED, 40), ({"name": "sometimes", "low": 2}, OPEN, 6)])
-def test_repeats_with_a_part_of_the_points_show_that_something_occurs_and_never_that_nothing_does(rule, verdict, n):
-    data = [row for row in rows(lambda *_: 1.0, 40) if row["repeat"] <= 6 or row["clients"] == 1]
-    found = judged(rule, data)
-    assert (found.verdict, found.interval.n) == (verdict, n)
-
-
 def test_a_baseline_is_subtracted_before_arms_are_compared():
     data = [row | {"idle_ms": 90.0} for row in rows(lambda s, c, r: 100.0 if s == "a" else 95.0)]
     rule = {"name": "greater", "margin": 1.5} | AB
@@ -324,14 +172,6 @@ def test_a_claim_of_equality_says_the_difference(ratio, verdict, words):
     value = factor(ratio) if ratio else lambda s, c, r: c * (1.1 + r / 30 if s == "a" else 1.0)
     found = judged({"name": "equal_within", "margin": 1.2} | AB, rows(value))
     assert found.verdict == verdict and words in found.reason
-
-
-@pytest.mark.parametrize("n, tendency", [(2, None), (3, 0.75), (4, 0.875), (5, 0.9375)])
-def test_what_is_open_has_a_tendency_with_its_level(n, tendency):
-    found = judged({"name": "greater"} | AB, rows(factor(2), n))
-    assert found.verdict == OPEN and found.interval.n == n
-    assert found.tendency == (tendency and {"verdict": REPLICATED, "level": tendency})
-    assert judged({"name": "greater"} | AB, rows(factor(2), 6)).tendency is None
 
 
 def test_that_points_have_no_value_is_told_with_the_verdict():
@@ -364,36 +204,8 @@ def test_what_no_place_like_this_can_show_is_not_testable_here():
     assert (found.verdict, found.reason, found.interval) == (NOT_TESTABLE, "one core only", None)
 
 
-@pytest.mark.parametrize("want, known", [("db2", "db5"), ("SST", "IST"), ("standby_replay", "standby"),
-                                         ("standby", "standby_replay")])
-def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_others(want, known):
-    found = [row | {"system": known} for row in rows(factor(2))]
-    rule = {"name": "below", "value": 3, "where": {"system": want}}
-    assert judged(rule, found).reason == f"the quick profile measured no point with system {want}"
-
-
 def test_a_ratio_of_nothing_is_not_testable():
     assert judged({"name": "greater"} | AB, rows(lambda *_: 0.0)).verdict == NOT_TESTABLE
-
-
-@pytest.mark.parametrize("rule, words", [
-    ({"of": {"sytem": "a"}, "than": {"sytem": "b"}}, "did you mean 'system'"),
-    ({"where": {"ops": "read"}}, "rule.where.ops"),
-    ({"where": {"op": "raed"}}, "did you mean 'read'"),
-    ({"name": "grows_slower", "along": "client"}, "did you mean 'clients'"),
-])
-def test_a_claim_on_what_does_not_exist_is_refused(rule, words):
-    with pytest.raises(InputError, match=words):
-        judged({"name": "greater"} | AB | rule, rows(factor(2)))
-
-
-def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measured():
-    claim = {"id": "one", "metric": "ms", "rule": {"name": "always", "low": 1, "where": {"op": "reads"}}}
-    found = [{"repeat": 1, "op": "read", "ms": 1.0}]
-    with pytest.raises(InputError, match="did you mean 'read'"):
-        decide(claim, found, ["op"])
-    outcome = decide(claim, found, ["op"], known={"reads"})
-    assert (outcome.verdict, outcome.reason) == (NOT_RUN, "the quick profile measured no point with op reads")
 
 
 def test_crossing():
@@ -423,99 +235,6 @@ def test_a_metric_of_zero_is_one():
     rule = {"name": "below", "value": 1, "unit": "errors"}
     found = judged(rule, rows(lambda s, c, r: 0.0 if s == "a" else 0.5))
     assert (found.verdict, found.interval.value) == (REPLICATED, 0.25)
-
-
-@pytest.mark.parametrize("bounds, verdict", [
-    ({"low": 1}, REPLICATED), ({"high": 1}, REPLICATED), ({"low": 0.5, "high": 2}, REPLICATED),
-    ({"high": 0.9}, NOT_REPLICATED), ({"low": 1.1}, NOT_REPLICATED)])
-def test_every_point_lies_where_a_claim_of_all_says(bounds, verdict):
-    assert judged({"name": "always", "rate": 0.4} | bounds, rows(lambda *_: 1.0)).verdict == verdict
-
-
-def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_are():
-    rule = {"name": "always", "low": 1, "unit": "of all"}
-    found = judged(rule, rows(lambda s, c, r: 0.99 if (s, c, r) == ("b", 10, 7) else 1.0, 9))
-    assert (found.verdict, found.interval.value) == (NOT_REPLICATED, 1)
-    assert found.reason == "1 of 9 repeats had a point that is not at least 1 of all"
-    assert judged(rule, rows(lambda *_: 0.5, 1)).verdict == NOT_REPLICATED
-
-
-@pytest.mark.parametrize("rate, n", [(0.4, 6), (0.25, 11), (0.1, 29), (0.05, 59)])
-@pytest.mark.parametrize("name, verdict, level", [("always", REPLICATED, 0), ("sometimes", NOT_REPLICATED, 1)])
-def test_what_never_occurs_is_decided_once_so_many_repeats_would_have_shown_it(name, verdict, level, rate, n):
-    rule = {"name": name, "low": 1 if level else 0, "rate": rate, "where": {"clients": 1}}
-    data = rows(lambda *_: 0.0, n)
-    found = judged(rule, data)
-    assert found.verdict == verdict and f"a share {rate} of all repeats" in found.reason
-    found = judged(rule, [row for row in data if row["repeat"] < n])
-    assert found.verdict == OPEN and f"a verdict needs {n} repeats for a share of {rate}" in found.reason
-    assert found.repeats_needed == next(look for look in LOOKS if look >= n)
-    assert found.tendency == {"verdict": verdict, "level": 0.95 if n > 6 else 0.9375}
-    assert judged(rule, data[:2]).tendency is None
-
-
-@pytest.mark.parametrize("name, verdict, level", [("always", REPLICATED, 0), ("sometimes", NOT_REPLICATED, 1)])
-def test_where_each_point_is_a_try_points_are_counted(name, verdict, level):
-    """Six points a repeat: ten repeats are sixty tries, of which a share of one in twenty would have been seen."""
-    rule = {"name": name, "low": 1 if level else 0, "rate": 0.05, "per": "point"}
-    found = judged(rule, rows(lambda *_: 0.0, 10))
-    assert found.verdict == verdict and "60 points" in found.reason and "a share 0.05 of all points" in found.reason
-    assert found.interval.n == 10       # repeats, which is what readers are told
-    found = judged(rule, rows(lambda *_: 0.0, 9))
-    assert found.verdict == OPEN and "a verdict needs 59 points" in found.reason and found.repeats_needed == 12
-    assert judged(rule | {"per": "repeat"}, rows(lambda *_: 0.0, 10)).verdict == OPEN
-    once = judged(rule, rows(lambda s, c, r: float(level or -1) if (s, c, r) == ("b", 10, 3) else 0.0, 10))
-    assert once.verdict == (NOT_REPLICATED if name == "always" else REPLICATED)
-
-
-@pytest.mark.parametrize("rule, without, with_them", [
-    ({"name": "always", "high": 2, "rate": 0.4}, REPLICATED, NOT_REPLICATED),
-    ({"name": "sometimes", "low": 9, "rate": 0.4}, NOT_REPLICATED, REPLICATED)])
-def test_points_limited_by_the_clients_are_in_no_claim_of_all_or_some(rule, without, with_them):
-    def time(system, clients, _):
-        return 9.0 if system == "a" and clients == 50 else 1.0
-
-    assert judged(rule, rows(time)).verdict == with_them
-    found = judged(rule, limited_in(range(1, 99), rows(time)))
-    assert found.verdict == without
-    assert found.reason.endswith("; points limited by the clients are left out (6)")
-    rare = limited_in({5}, rows(lambda s, c, r: time(s, c, r) if r == 5 else 1.0, 9))
-    found = judged(rule, rare)
-    assert found.verdict == without and "8 repeats" in found.reason, "a repeat without a point shows only what it has"
-    assert judged(rule, limited_in({4}, rare)).verdict == with_them
-
-
-SOMETIMES = {"name": "sometimes", "low": 1}
-
-
-def seen(where, repeats):
-    """A metric that is 1 in the points `where(system, clients, repeat)`, else 0."""
-    return rows(lambda s, c, r: float(where(s, c, r)), repeats)
-
-
-@pytest.mark.parametrize("repeats", [1, 2, 3, 10])
-def test_one_point_makes_a_claim_of_some_however_many_others_there_are(repeats):
-    found = judged(SOMETIMES, seen(lambda s, c, r: (s, c, r) == ("b", 10, 1), repeats))
-    assert (found.verdict, found.interval.value) == (REPLICATED, 1 / repeats)
-    assert (found.unit, found.interval.n) == ("of all repeats", repeats)
-    assert found.reason.startswith("1 of ") and f"1 of {6 * repeats} points" in found.reason
-
-
-def test_the_share_that_may_still_be_is_told_with_a_claim_of_some():
-    found = judged(SOMETIMES | {"unit": "files"}, seen(lambda *_: False, 10))
-    assert (found.verdict, found.interval.value, found.interval.low) == (OPEN, 0, 0)
-    assert found.interval.high == pytest.approx(1 - 0.05 ** 0.1, abs=1e-6)     # what 10 repeats can tell
-    assert found.reason.startswith("none of 60 points in 10 repeats is at least 1 files, which may occur in a "
-                                   "share of up to 0.26 of all repeats")
-
-
-def test_a_claim_of_some_is_about_points_and_not_about_the_middle_of_them():
-    """Four of ten runs have a median of 0."""
-    data = seen(lambda s, c, r: r <= 4, 10)
-    assert judged(SOMETIMES, data).verdict == REPLICATED
-    assert judged({"name": "above", "value": 0}, data).verdict == OPEN
-    assert judged(SOMETIMES | {"where": {"system": "a", "clients": 1}}, data).interval.value == 0.4
-    assert judged({"name": "sometimes", "high": 0}, data).interval.value == 0.6
 
 
 def test_a_gain_of_one_scenario_is_below_that_of_another_by_growth_along_the_arms():

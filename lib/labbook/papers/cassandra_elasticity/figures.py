@@ -108,9 +108,9 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
                  caption="Here: median of the repeats and its interval.")
 
 
-def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -> Picture:
+def calls_through_joins(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of the parameters `by`, of its repeat with the middle mean time: the
-    time of a call through time, bin by bin, the start (S) and end (E) of each join marked.
+    time of a get through time, bin by bin, the start (S) and end (E) of each join marked.
 
     `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin and, of calls at a rate,
     service_p95_ms_per_bin, without the wait for late ones before; None where nobody called), their width bin_s, and lists join_starts_s and join_ends_s, empty where nothing joined.
@@ -123,10 +123,10 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str], what="a get") -
     order = in_order([setting[0] for setting in chosen], by[0])
     top = 1.15 * max(np.nanmax(_floats(one["p95_ms_per_bin"])) for one in chosen.values())
     with theme():
-        panels = [_through(one, ", ".join(name(v, p) for v, p in zip(setting, by)), what, top)
+        panels = [_through(one, ", ".join(name(v, p) for v, p in zip(setting, by)), top)
                   for setting, one in sorted(chosen.items(), key=lambda c: order.index(c[0][0]))]
     which = "the repeat with the middle mean" if settings.size().max() > 1 else "one repeat each"
-    return Picture(tuple(panels), f"Time of {what} through time, {which}; S: a join is requested, E: "
+    return Picture(tuple(panels), f"Time of a get through time, {which}; S: a join is requested, E: "
                                   "the join is complete; shaded: a node joins.")
 
 
@@ -194,7 +194,7 @@ def _floats(values) -> np.ndarray:
     return np.array([math.nan if value is None else value for value in values], float)
 
 
-def _through(point, title, what, top):
+def _through(point, title, top):
     figure = Figure(figsize=PANEL_INCHES, layout="constrained")
     axes = figure.add_subplot()
     means, highs = (_floats(point[metric]) for metric in BINS[:2])
@@ -210,7 +210,7 @@ def _through(point, title, what, top):
     at_a_rate = is_list(point.get(SERVICE))
     if at_a_rate:
         axes.stairs(_floats(point[SERVICE]), edges, color=HIGH, linewidth=1.0, linestyle=":", baseline=None)
-    axes.set(xlim=(0, edges[-1]), ylim=(0, top), xlabel="time, s", ylabel=f"time of {what}, ms")
+    axes.set(xlim=(0, edges[-1]), ylim=(0, top), xlabel="time, s", ylabel="time of a get, ms")
     axes.tick_params(length=0)
     axes.grid(axis="x", visible=False)
     keys = [Line2D([], [], color=MEAN, linewidth=1.8, label="mean"),
@@ -218,7 +218,7 @@ def _through(point, title, what, top):
     keys += [Line2D([], [], color=HIGH, linewidth=1.2, linestyle=":", label="without their wait")] * at_a_rate
     keys += [Patch(facecolor=JOINING, label="a node joins")] * bool(joins)
     head(figure, title, keys)
-    return panel(figure, _calls_alt(title, what, point, joins))
+    return panel(figure, _calls_alt(title, point, joins))
 
 
 def _mark(axes, at, letter, i):
@@ -229,7 +229,7 @@ def _mark(axes, at, letter, i):
                   in_layout=False)
 
 
-def _calls_alt(title, what, point, joins) -> str:
+def _calls_alt(title, point, joins) -> str:
     parts = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
     parts += [f"{number(point[metric])} ms {when}" for metric, when in
              (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
@@ -238,4 +238,4 @@ def _calls_alt(title, what, point, joins) -> str:
         highs, alone = (np.nanmax(_floats(point[name])) for name in ("p95_ms_per_bin", SERVICE))
         parts.append(f"95 % take up to {number(highs)} ms from when they are due, {number(alone)} ms without their wait")
     parts += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
-    return f"Chart through time, {title}: time of {what}. " + "; ".join(parts) + "."
+    return f"Chart through time, {title}: time of a get. " + "; ".join(parts) + "."

@@ -26,6 +26,7 @@ from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
 WIDE_INCHES = (2 * PANEL_INCHES[0], 1.15 * PANEL_INCHES[1])
 LEAST_SHARE = 0.01      # of the most cached inodes; smaller migrations are not marked
+MOST = 2        # panels of cached metadata in a figure
 SHIPPED_INODES = 16384      # a client's cache as shipped
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 # Where the OSDs keep objects, for the table of differences.
@@ -167,11 +168,11 @@ def versions(summary: pd.DataFrame) -> dict:
     return {metric: of_metric[-1] if of_metric else NOT_MEASURED_TEXT for metric, of_metric in texts.items()}
 
 
-def cached_metadata(summary: pd.DataFrame, *, by: list[str], most=2) -> Picture:
+def cached_metadata(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of `by`, of its first repeat with the lists: a line for each
     rank's cached inodes over time, bands for the phases, an arrow where inodes migrated.
 
-    `summary` has the lists of labbook.papers.ceph_mds.cache.drawn. Panels of the first `most` settings.
+    `summary` has the lists of labbook.papers.ceph_mds.cache.drawn. Panels of the first MOST settings.
     """
     if "cached_t_s" not in summary:
         return NOT_MEASURED
@@ -179,7 +180,7 @@ def cached_metadata(summary: pd.DataFrame, *, by: list[str], most=2) -> Picture:
     if not len(found):
         return NOT_MEASURED
     chosen = [(setting, rows.sort_values("repeat").iloc[0])
-              for setting, rows in list(found.groupby(by, sort=True))[:most]]
+              for setting, rows in list(found.groupby(by, sort=True))[:MOST]]
     with theme():
         panels = [_panel(one, ", ".join(name(v, p) for v, p in zip(setting, by)))
                   for setting, one in chosen]
@@ -219,7 +220,7 @@ def _panel(point, title):
     axes.tick_params(length=0)
     axes.grid(axis="x", visible=False)
     head(figure, title, [entry(f"rank {one}", PALETTE[one % len(PALETTE)], "") for one in ranks])
-    return panel(figure, _alt(title, t, rank, inodes, phases, moved))
+    return panel(figure, _alt(title, rank, inodes, phases, moved))
 
 
 def _bands(axes, phases):
@@ -231,7 +232,7 @@ def _bands(axes, phases):
                       ha="left", textcoords="offset points", fontsize=7.5, color=FAINT, rotation=90)
 
 
-def _alt(title, t, rank, inodes, phases, moved) -> str:
+def _alt(title, rank, inodes, phases, moved) -> str:
     parts = [f"rank {one}: at most {number(inodes[rank == one].max())} inodes, "
             f"{number(inodes[rank == one][-1])} at the end" for one in sorted(set(rank))]
     parts += [f"{name(phase)} from {number(since)} to {number(to)} s" for phase, since, to in phases]

@@ -10,22 +10,21 @@ from labbook.figures.repeats import band_words, client_limited, over_repeats
 
 SAVED = "saved"
 STEPS = ("authenticate", "create_user", "list_users")
+ARMS = {"segments": 1}, {"segments": 2}
 
 
-def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
-                arms=({"segments": 1}, {"segments": 2}), metric="mean_ms",
-                label="time saved, %", printed: pd.DataFrame | None = None, note="",
-                log=False) -> Picture:
+def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str, metric="mean_ms",
+                label="time saved, %", printed: pd.DataFrame | None = None, log=False) -> Picture:
     """Line chart of the time saved, (t1 - t2) / t1 in percent, over `x`, a line for each value of `hue`.
 
-    t1 and t2 are the metric in the first and the second of `arms`, paired by repeat.
+    t1 and t2 are the metric with one and with two segments, paired by repeat.
 
     `printed`: DataFrame of the paper's numbers, with columns x, hue and saved_percent; drawn as
-    stars. Above 0 the second arm is faster. Repeats without both arms are excluded.
+    stars. Above 0 two segments are faster. Repeats without both arms are excluded.
     """
     if not len(plots.with_metric(summary, metric)):
         return NOT_MEASURED
-    points = saved(summary, [hue, x], arms, metric)
+    points = saved(summary, [hue, x], ARMS, metric)
     if not len(points):
         return NOT_MEASURED
     known = [] if printed is None else printed["saved_percent"]
@@ -38,9 +37,8 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str,
         axes.axhline(0, color=FAINT, linewidth=1)
         medians = plots.draw(axes, points, hue, x, SAVED, colours)
         marks = [] if printed is None else _printed(axes, printed, hue, x, colours)
-        plots.legend(figure, note, hue, colours, points, more=marks)
-        words = plots.alt(note, medians, hue, x, x_label, label) + _printed_words(
-            printed, hue, x, x_label)
+        plots.legend(figure, "", hue, colours, points, more=marks)
+        words = plots.alt("", medians, hue, x, x_label, label) + _printed_words(printed, hue, x, x_label)
         drawn = panel(figure, words)
     what = quantity(label)[0]
     return Picture((drawn,), plots.caption(

@@ -2,11 +2,11 @@
 the state of the notebooks. All text is escaped; labelled cells stack on a phone.
 """
 
-import html
 import json
 
 from labbook.claims import claims
 from labbook.claims.verdict import badge, earlier, faint, here, on_disk, tendency_words
+from labbook.pipeline.book.markup import cells, escape, raw, row, table
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.publishing import outcomes
@@ -29,7 +29,7 @@ def board(found, texts) -> str:
         return "No claims yet.\n"
     every = [one for rows in found.values() for one in rows]
     machines = {machine: _machine_name(one["study"], machine) for one in every for machine in one["machines"]}
-    return raw(f'<div class="labbook-board" data-machines="{_escape(json.dumps(machines))}">{FILTERS}<p class="labbook-found" role="status">'
+    return raw(f'<div class="labbook-board" data-machines="{escape(json.dumps(machines))}">{FILTERS}<p class="labbook-found" role="status">'
                f'{counted(every)}</p>{"".join(parts)}</div>\n'
                '<script src="../_static/js/board.js" defer></script>')
 
@@ -44,13 +44,10 @@ def search_index(found) -> str:
 def _study(study, rows, text) -> str:
     link = f"{_UP}notebooks/{study}.html"
     body = "".join(_claim(study, one, link, text) for one in rows)
-    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
-    return (f'<details class="labbook-study" open data-study="{study}"><summary><strong>{_escape(title(study))}'
+    return (f'<details class="labbook-study" open data-study="{study}"><summary><strong>{escape(title(study))}'
             f'</strong> {bar(rows, "small")}</summary>'
             f'<p><a href="{link}">Open its page</a></p>'
-            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="Claims of {_escape(title(study))}">'
-            f'<table class="labbook-table labbook-claims"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div></details>")
+            f'{table(f"Claims of {title(study)}", HEADS, body, "labbook-claims")}</details>')
 
 
 def _claim(study, one, link, text) -> str:
@@ -61,13 +58,12 @@ def _claim(study, one, link, text) -> str:
     ours = ' <span class="lb-owner">ours</span>' * (one["owner"] == "ours")
     lines = [faint(part) for part in (one["compared"] if one.get("n") else "", outcomes.machines_words(one["machines"])) if part]
     lines += [on_disk(one["conditions"])] * bool(one.get("n") and on_disk(one["conditions"]))
-    cells = (f'{star}<a href="{link}{anchor}">{_escape(one["statement"])}</a>{ours}',
-             _escape(claims.paper_words(one["paper"])),
-             "<br/>".join([_escape(here(one)), *lines] if here(one) else lines), answer(one))
-    return (f'<tr id="claim-{study}-{_escape(one["id"])}" data-verdict="{kind}" data-owner="{one["owner"]}" '
+    texts = (f'{star}<a href="{link}{anchor}">{escape(one["statement"])}</a>{ours}',
+             escape(claims.paper_words(one["paper"])),
+             "<br/>".join([escape(here(one)), *lines] if here(one) else lines), answer(one))
+    return (f'<tr id="claim-{study}-{escape(one["id"])}" data-verdict="{kind}" data-owner="{one["owner"]}" '
             f'data-headline="{"yes" if one["headline"] else "no"}" data-run="{_run(one)}" '
-            f'data-machines="{_escape(" ".join(one["machines"]))}">'
-            + "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(HEADS, cells)) + "</tr>")
+            f'data-machines="{escape(" ".join(one["machines"]))}">{cells(HEADS, texts)}</tr>')
 
 
 def answer(one) -> str:
@@ -104,7 +100,7 @@ def bar(rows, size="") -> str:
     pieces = "".join(f'<span class="lb-bar-{kind_of(word)}" style="flex-grow:{count}"></span>'
                      for word, count in counts.items())
     return (f'<span class="labbook-bar {size}"><span class="lb-bar-pieces" aria-hidden="true">{pieces}</span>'
-            f'<span class="lb-faint">{_escape(words) or "no claims"}</span></span>')
+            f'<span class="lb-faint">{escape(words) or "no claims"}</span></span>')
 
 
 def counted(rows) -> str:
@@ -118,11 +114,6 @@ def kind_of(word) -> str:
     return kinds.get(word, str(word).replace(" ", "-"))
 
 
-def raw(text) -> str:
-    """HTML as Markdown includes it."""
-    return f"```{{raw}} html\n{text}\n```\n"
-
-
 def ran(studies) -> str:
     """Markdown: when and on what machines the points of each study's verdicts were measured."""
     heads = ("Paper", "Measured", "On", "Profile", "Points", "Code")
@@ -130,12 +121,12 @@ def ran(studies) -> str:
     for study in studies:
         found = conditions(study)
         if found:
-            rows.append(_row(heads, (
-                f'<a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a>',
-                _escape(f"{found['from'][:16]} to {found['to'][:16]}"),
-                _escape(_on(found)), _escape(found["profile"]),
-                _escape(_points(found)), _escape(found["commit"]))))
-    return (_table("When and on what it ran", heads, ["".join(rows)]) if rows
+            rows.append(row(heads, (
+                f'<a href="{_UP}notebooks/{study}.html">{escape(title(study))}</a>',
+                escape(f"{found['from'][:16]} to {found['to'][:16]}"),
+                escape(_on(found)), escape(found["profile"]),
+                escape(_points(found)), escape(found["commit"]))))
+    return (raw(table("When and on what it ran", heads, "".join(rows))) if rows
             else "Nothing has been measured here yet.\n")
 
 
@@ -167,21 +158,21 @@ def conditions(study: str) -> dict:
 def status(rows) -> str:
     """Markdown: the state of each notebook's last run."""
     heads = ("Notebook", "State", "Last run", "Took", "Points", "Profile", "Machine")
-    body = "".join(_row(heads, _status_cells(row)) for row in rows)
-    return _table("State of the notebooks", heads, [body])
+    body = "".join(row(heads, _status_cells(one)) for one in rows)
+    return raw(table("State of the notebooks", heads, body))
 
 
-def _status_cells(row):
-    counted = row["points"] or {}
-    error = f"<br/>{_escape(row['error']['message'][:300])}" if row["error"] else ""
-    source = ", from published summaries" if row["published"] else ""
-    return (f'<a href="{_UP}notebooks/{row["study"]}.html">{_escape(row["study"])}</a>',
-            _escape(state_words(row) + source) + error,
-            _escape((row["started"] or "")[:16].replace("T", " ")),
-            _escape(duration(row["seconds"]) if row["seconds"] else ""),
-            _escape(f"{counted['done']} of {counted['total']}" if counted.get("total") else ""),
-            _escape(row["profile"] or ""),
-            _escape(machine_words(row["machine"]) if row["machine"] else ""))
+def _status_cells(one):
+    counted = one["points"] or {}
+    error = f"<br/>{escape(one['error']['message'][:300])}" if one["error"] else ""
+    source = ", from published summaries" if one["published"] else ""
+    return (f'<a href="{_UP}notebooks/{one["study"]}.html">{escape(one["study"])}</a>',
+            escape(state_words(one) + source) + error,
+            escape((one["started"] or "")[:16].replace("T", " ")),
+            escape(duration(one["seconds"]) if one["seconds"] else ""),
+            escape(f"{counted['done']} of {counted['total']}" if counted.get("total") else ""),
+            escape(one["profile"] or ""),
+            escape(machine_words(one["machine"]) if one["machine"] else ""))
 
 
 def title(study: str) -> str:
@@ -190,20 +181,3 @@ def title(study: str) -> str:
 
     path = pages.page(study) if pages.page(study).is_file() else paths.notebook(study)
     return notebooks.title(notebooks.read(path)) or study
-
-
-def _row(heads, cells) -> str:
-    return "<tr>" + "".join(f'<td data-label="{head}">{cell}</td>'
-                            for head, cell in zip(heads, cells)) + "</tr>"
-
-
-def _table(label, heads, bodies) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    body = "\n".join(f"<tbody>{rows}</tbody>" for rows in bodies)
-    return (f'```{{raw}} html\n<div class="labbook-scroll" role="region" tabindex="0" '
-            f'aria-label="{label}">\n<table class="labbook-table"><thead><tr>{head}</tr></thead>\n'
-            f"{body}</table></div>\n```\n")
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True).replace("\n", " ")

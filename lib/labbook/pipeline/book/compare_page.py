@@ -1,11 +1,11 @@
 """The book's page that sets runs and machines beside each other, as HTML."""
 
-import html
 from itertools import combinations
 
 from labbook.claims import claims
 from labbook.claims.verdict import badge, disk_words, faint, ours
-from labbook.pipeline.book.board import counted, raw, title
+from labbook.pipeline.book.board import counted, title
+from labbook.pipeline.book.markup import escape, raw, row, table
 from labbook.pipeline.publishing import compare
 from labbook.study.publication import machine_kind, published, published_verdicts
 
@@ -30,7 +30,7 @@ def _study(study) -> str:
         parts.append(_beside(study, named[one], sets[one], named[other], sets[other]))
     parts += [_set(study, machine, each, named[machine]) for machine, each in sets.items()]
     body = "".join(parts) or "<p>Nothing is published of it yet.</p>"
-    return f'<section><h2 id="of-{study}">{_escape(title(study))}</h2>{body}</section>'
+    return f'<section><h2 id="of-{study}">{escape(title(study))}</h2>{body}</section>'
 
 
 def _of_this_machine(here, sets) -> str | None:
@@ -42,24 +42,24 @@ def _of_this_machine(here, sets) -> str | None:
 
 def _beside(study, a_name, a, b_name, b) -> str:
     found = compare.pairs({study: a}, {study: b})
-    head = f"<h3>{_escape(a_name)} beside {_escape(b_name)}</h3>"
+    head = f"<h3>{escape(a_name)} beside {escape(b_name)}</h3>"
     if not found:
         return f"{head}<p>No claim is measured in both.</p>"
     changes = ", ".join(f"{count} {change}" for change, count in compare.counts(found).items())
     rows = sorted(found, key=lambda pair: compare.CHANGES.index(pair.change))
     heads = ("Claim", "A", "B", "Change", "B over A")
-    body = "".join(_row(heads, (
-        f'<a href="{_UP}book/board.html#claim-{study}-{_escape(pair.id)}">{_escape(pair.statement)}</a>',
-        _side(pair.a), _side(pair.b), _escape(pair.change),
-        _escape(pair.move.words() if pair.move else ""))) for pair in rows)
-    return (f"{head}<p>A: {_escape(a_name)}; B: {_escape(b_name)}. {_escape(compare.agreement(found))}. "
-            f"{_escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.TURNED for p in found))}")
+    body = "".join(row(heads, (
+        f'<a href="{_UP}book/board.html#claim-{study}-{escape(pair.id)}">{escape(pair.statement)}</a>',
+        _side(pair.a), _side(pair.b), escape(pair.change),
+        escape(pair.move.words() if pair.move else ""))) for pair in rows)
+    return (f"{head}<p>A: {escape(a_name)}; B: {escape(b_name)}. {escape(compare.agreement(found))}. "
+            f"{escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.TURNED for p in found))}")
 
 
 def _set(study, machine, each, words) -> str:
     measured = [one for one in each.values() if published_verdicts.is_measured(one)]
     heads = ("Claim", "Here", "Verdict")
-    body = "".join(_row(heads, (_escape(one["statement"]), _escape(ours(one)), badge(one["verdict"])))
+    body = "".join(row(heads, (escape(one["statement"]), escape(ours(one)), badge(one["verdict"])))
                    for one in measured)
     summary = f"Published: {words}, {published.points(study, machine)} points, {counted(measured)} measured"
     return f'<div id="{published_verdicts.anchor(study, machine)}">{_folded(summary, heads, body, False)}</div>'
@@ -70,15 +70,5 @@ def _side(one) -> str:
 
 
 def _folded(summary, heads, body, opened) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    return (f'<details class="labbook-study"{" open" * opened}><summary>{_escape(summary)}</summary>'
-            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="{_escape(summary)}">'
-            f'<table class="labbook-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>')
-
-
-def _row(heads, cells) -> str:
-    return "<tr>" + "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(heads, cells)) + "</tr>"
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True).replace("\n", " ")
+    return (f'<details class="labbook-study"{" open" * opened}><summary>{escape(summary)}</summary>'
+            f"{table(summary, heads, body)}</details>")

@@ -1,6 +1,5 @@
 """The book's page of what labbook is set beside: from data/benchmarks, as tables and a figure in HTML."""
 
-import html
 import json
 import math
 import statistics
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 
 from labbook import paths
 from labbook.checks import load_yaml
-from labbook.pipeline.book.board import raw
+from labbook.pipeline.book.markup import cells, escape, raw, table
 
 FOLDER, ROWS = "benchmarks", "rows.yml"
 HEADS = ("what is measured", "labbook", "the other side", "times as good")
@@ -97,13 +96,10 @@ def summary(rows: list[Row]) -> str:
 
 
 def _section(described: dict, rows: list[Row]) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
     notes = "".join(f"<li>{_note(row)}</li>" for row in rows if row.is_behind and row.behind)
     return (f"## {described['title']}\n\n{described['text'].strip()}\n\n" + raw(
-        f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="{_escape(described["title"])}">'
-        f'<table class="labbook-table numbers"><thead><tr>{head}</tr></thead>'
-        f'<tbody>{"".join(map(_cells, rows))}</tbody></table></div>' + (f"<ul>{notes}</ul>" if notes else "")
-        + f'<p class="lb-faint">{_escape(_conditions(rows))}</p>'))
+        table(described["title"], HEADS, "".join(map(_row, rows)), "numbers") + (f"<ul>{notes}</ul>" if notes else "")
+        + f'<p class="lb-faint">{escape(_conditions(rows))}</p>'))
 
 
 def _note(row: Row) -> str:
@@ -111,15 +107,14 @@ def _note(row: Row) -> str:
     return f"{_code(row.what)}, beside {_code(row.against)}: {_code(_how_much(row))} {_code(row.behind)}"
 
 
-def _cells(row: Row) -> str:
+def _row(row: Row) -> str:
     what = f'<th scope="row">{_code(row.what)}</th>'
     if row.ratio is None:
         return f'<tr>{what}<td colspan="3">{_code(row.against)}: not measured{_code(row.absent)}</td></tr>'
     side = _code(row.against)
-    cells = (_number(row.labbook, row.unit), f"{_number(row.other, row.unit)} ({side})",
+    texts = (_number(row.labbook, row.unit), f"{_number(row.other, row.unit)} ({side})",
              f"{_short(row.ratio)} ({_short(row.low)} to {_short(row.high)})")
-    told = "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(HEADS[1:], cells))
-    return f"<tr>{what}{told}</tr>"
+    return f"<tr>{what}{cells(HEADS[1:], texts)}</tr>"
 
 
 def _how_much(row: Row) -> str:
@@ -159,7 +154,7 @@ def figure(rows: list[Row]) -> str:
     axis = "".join(_tick(tick, x(tick), height) for tick in ticks)
     lines = "".join(_mark(row, x, MARGIN + LINE * (number + 0.5)) for number, row in enumerate(rows))
     words = "; ".join(f"{row.what} beside {row.against}: {_short(row.ratio)}" for row in rows)
-    return (f'<figure><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{_escape(_plain(words))}" '
+    return (f'<figure><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_plain(words))}" '
             f'style="width:100%;max-width:{WIDTH}px;font-size:12px;fill:currentColor">{axis}{lines}</svg>'
             "<figcaption>How many times as good "
             "as the other side labbook is, of all rounds; the mark is the median. Right of 1 is ahead. Logarithmic."
@@ -175,9 +170,9 @@ def _tick(ratio: float, x: float, height: float) -> str:
 
 def _mark(row: Row, x, y: float) -> str:
     colour = ("green, #009e73" if row.low > 1 else "vermilion, #d55e00" if row.high < 1 else "faint, #59636e")
-    told = _escape(_plain(f"{row.what} beside {row.against}: {_short(row.ratio)} ({_short(row.low)} to "
+    told = escape(_plain(f"{row.what} beside {row.against}: {_short(row.ratio)} ({_short(row.low)} to "
                           f"{_short(row.high)})"))
-    label = _escape(_plain(f"{row.what} / {row.against}"))
+    label = escape(_plain(f"{row.what} / {row.against}"))
     return (f'<g><title>{told}</title><text x="{LABELS}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
             f'<line x1="{x(row.low):.1f}" x2="{x(row.high):.1f}" y1="{y:.1f}" y2="{y:.1f}" '
             f'style="stroke:var(--lb-fig-{colour});stroke-width:3"/>'
@@ -187,7 +182,7 @@ def _mark(row: Row, x, y: float) -> str:
 def _number(value: float, unit: str) -> str:
     if unit == "s" and value < 0.1:
         value, unit = value * 1000, "ms"
-    return f"{_short(value)} {_escape(unit)}"
+    return f"{_short(value)} {escape(unit)}"
 
 
 def _short(value: float) -> str:
@@ -201,9 +196,5 @@ def _plain(text: str) -> str:
 
 def _code(text: str) -> str:
     """Escaped, with what is between backquotes as code."""
-    parts = _escape(text).split("`")
+    parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True)

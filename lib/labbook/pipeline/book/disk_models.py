@@ -1,9 +1,7 @@
 """The book's tables of the models of disks, as HTML."""
 
-import html
-
 from labbook.lab.disk import models
-from labbook.pipeline.book.board import raw
+from labbook.pipeline.book.markup import escape, raw, row, table
 
 KB, GB = 1 << 10, 10**9
 WORDS = {"overhead_ms": "overhead of a request, ms", "mb_per_s": "rate, MB/s", "rpm": "turns a minute",
@@ -21,13 +19,10 @@ def page() -> str:
 
 def _model(model) -> str:
     described = models.described()[model.name]
-    rows = "".join(_row((WORDS[key], f"{figure['value']}", figure["source"]))
+    rows = "".join(row(HEADS, map(escape, (WORDS[key], figure["value"], figure["source"])))
                    for key, figure in described.items() if key != "is")
-    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
-    return (f'<section><h3 id="{model.name}">{model.name}</h3><p>{_escape(described["is"][:1].upper() + described["is"][1:])}. '
-            f"{_escape(_outcome(model))}</p>"
-            f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="Figures of {model.name}">'
-            f'<table class="labbook-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>')
+    return (f'<section><h3 id="{model.name}">{model.name}</h3><p>{escape(described["is"][:1].upper() + described["is"][1:])}. '
+            f'{escape(_outcome(model))}</p>{table(f"Figures of {model.name}", HEADS, rows)}</section>')
 
 
 def _outcome(model) -> str:
@@ -35,11 +30,3 @@ def _outcome(model) -> str:
     parts = [f"{size // KB} KB: {model.sequential_ms(size):.2f} ms in sequence, "
              f"{model.random_ms(size, 8 * GB, 8 * GB):.2f} ms at random" for size in BLOCKS]
     return f"One read at a time, on 8 GB; {'; '.join(parts)}."
-
-
-def _row(cells) -> str:
-    return "<tr>" + "".join(f'<td data-label="{head}">{_escape(cell)}</td>' for head, cell in zip(HEADS, cells)) + "</tr>"
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True)

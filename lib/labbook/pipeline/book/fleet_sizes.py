@@ -2,12 +2,11 @@
 data/benchmarks/simulated/fleet.json, which benchmarks/fleet_simulated.py writes, and a tiny study from
 data/benchmarks/measured/fleet.json, which benchmarks/fleet_speed.py does."""
 
-import html
 import json
 import statistics
 
 from labbook import paths
-from labbook.pipeline.book.board import raw
+from labbook.pipeline.book.markup import escape, raw, row, table
 from labbook.pipeline.fleet.simulated import Simulated
 
 HEADS = ("machines", "time", "speed-up", "in use", "own")      # short: the table has to fit a phone
@@ -27,7 +26,7 @@ def measured() -> str:
         spread = "" if size == 1 else f" ({min(faster):.2f} to {max(faster):.2f})"
         rows.append((str(size or "no fleet"), f"{statistics.median(rounds):.0f} s",
                      f"{statistics.median(faster):.2f}{spread}"))
-    return raw(_rows(("machines", "time", "speed-up"), rows)) + (
+    return raw(_framed("Time of a tiny study by machines", HEADS[:3], rows)) + (
         f"\nMedians of {len(seconds[1])} rounds of {found['repeats']} repeats on {found['on']}; the speed-up is over "
         "one machine of a fleet, with its range.\n")
 
@@ -52,13 +51,11 @@ def _table(found) -> str:
     one = found[min(found)].seconds
     rows = [(str(size), _hours(each.seconds), f"{one / each.seconds:.1f}", f"{each.used(size):.0%}",
              f"{each.own_s / each.busy_s:.0%}") for size, each in found.items()]
-    return _rows(HEADS, rows)
+    return _framed("Time of the full profiles by machines", HEADS, rows)
 
 
-def _rows(heads, rows) -> str:
-    lines = [f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
-             for tag, row in [("th", heads), *(("td", row) for row in rows)]]
-    return f'<table class="table labbook-fleet"><thead>{lines[0]}</thead><tbody>{"".join(lines[1:])}</tbody></table>'
+def _framed(label, heads, rows) -> str:
+    return table(label, heads, "".join(row(heads, map(escape, texts)) for texts in rows), "numbers")
 
 
 def _words(found) -> str:

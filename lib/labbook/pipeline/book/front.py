@@ -1,12 +1,11 @@
 """The front page's summary, as HTML: all claims by verdict, and a card a paper."""
 
-import html
-
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.claims import rules
 from labbook.pipeline.book import opening
-from labbook.pipeline.book.board import bar, conditions, counted, raw, title
+from labbook.pipeline.book.board import bar, conditions, counted, title
+from labbook.pipeline.book.markup import escape, raw
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import outcomes
 
@@ -45,10 +44,10 @@ def cards(found) -> str:
 def _card(study, rows) -> str:
     link = f"{_UP}notebooks/{study}.html"
     claim = opening.about(study).get("claim", "")
-    return (f'<section class="labbook-card"><h3><a href="{link}">{_escape(title(study))}</a></h3>'
-            f'<p class="lb-faint">{_escape(_paper(study))}</p>{claim and f"<p>The paper: {claim}</p>"}'
+    return (f'<section class="labbook-card"><h3><a href="{link}">{escape(title(study))}</a></h3>'
+            f'<p class="lb-faint">{escape(_paper(study))}</p>{claim and f"<p>The paper: {claim}</p>"}'
             f'{opening.headlines(study, rows, "board.html", compared=False)}{bar(rows, "small")}'
-            f'<p class="lb-faint">{_escape(_where(study))}</p></section>')
+            f'<p class="lb-faint">{escape(_where(study))}</p></section>')
 
 
 def _paper(study) -> str:
@@ -75,7 +74,3 @@ def sets_line(study) -> str:
         return ""
     rest = f" Settings that this set lacks are shown from: {'; '.join(machines[1:])}." if machines[1:] else ""
     return f"This page shows published results of {machines[0]}.{rest}"
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True).replace("\n", " ")

@@ -10,7 +10,8 @@ from labbook import paths
 from labbook.checks import load_yaml
 from labbook.claims import rules
 from labbook.claims.verdict import brief, faint, on_disk
-from labbook.pipeline.book.board import answer, bar, conditions, counted, raw
+from labbook.pipeline.book.board import answer, bar, conditions, counted
+from labbook.pipeline.book.markup import escape, raw
 from labbook.pipeline.publishing import outcomes
 
 SHOWN = 6       # headline claims, at most
@@ -47,7 +48,7 @@ def about(study: str) -> dict:
     """paper.yml; empty without that file. Texts are escaped."""
     file = paths.papers(study) / "paper.yml"
     found = load_yaml(file) if file.is_file() else {}
-    return {key: _escape(value) if isinstance(value, str) else value for key, value in found.items()}
+    return {key: escape(value) if isinstance(value, str) else value for key, value in found.items()}
 
 
 def chosen(rows) -> list[dict]:
@@ -60,7 +61,7 @@ def headlines(study: str, rows, board: str = "../book/board.html", compared: boo
     """HTML: a list of the headline claims, each with its verdict and what was measured; `compared`: and what is
     over what."""
     return '<ul class="labbook-headlines">' + "".join(
-        f'<li><span><a href="{board}#claim-{study}-{_escape(one["id"])}">{_escape(one["statement"])}</a></span>'
+        f'<li><span><a href="{board}#claim-{study}-{escape(one["id"])}">{escape(one["statement"])}</a></span>'
         f"<span>{answer(one)}{_value(one, compared)}</span></li>" for one in chosen(rows)) + "</ul>"
 
 
@@ -88,7 +89,7 @@ def _sure(study, rows) -> str:
     text = (f"{_decided(judged)} of {len(judged)} judged claims are decided, at a level of 95 %; by chance, at most "
             f"{outcomes.expected_wrong(judged):.1f} of them wrongly.")
     where = conditions(study)
-    return text + (f" Measured until {where['to'][:10]} on {_escape(where['cpu'])}, {where['cores']} cores." if where else "")
+    return text + (f" Measured until {where['to'][:10]} on {escape(where['cpu'])}, {where['cores']} cores." if where else "")
 
 
 def _decided(judged) -> int:
@@ -106,7 +107,3 @@ def _japanese(study, rows) -> str:
     return (f'<details lang="ja"><summary>日本語の要約</summary><dl><dt>論文の主張</dt><dd>{claim}</dd>'
             f"<dt>ここでの結果</dt><dd>主要な主張{len(chosen(rows))}件の内訳：{counts}。</dd>"
             f"<dt>確かさ</dt><dd>{sure}</dd></dl></details>")
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True).replace("\n", " ")

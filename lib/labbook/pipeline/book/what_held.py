@@ -5,7 +5,6 @@ text. In these texts `{claim}` stands for a claim's measured value and `{claim:v
 that no number is copied by hand.
 """
 
-import html
 import re
 from itertools import combinations
 
@@ -14,7 +13,8 @@ from labbook.checks import check, did_you_mean, load_yaml
 from labbook.claims.verdict import badge, brief
 from labbook.errors import InputError
 from labbook.pipeline.book import opening
-from labbook.pipeline.book.board import bar, counted, raw, title
+from labbook.pipeline.book.board import bar, counted, title
+from labbook.pipeline.book.markup import escape, raw
 from labbook.pipeline.publishing import compare, outcomes
 from labbook.study.publication import published_verdicts
 
@@ -65,7 +65,7 @@ def _counts(found) -> str:
 
 def _answers(found, findings) -> str:
     return '<div class="labbook-cards">' + "".join(
-        f'<section class="labbook-card"><h3><a href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a></h3>'
+        f'<section class="labbook-card"><h3><a href="{_UP}notebooks/{study}.html">{escape(title(study))}</a></h3>'
         f'<p>The paper{_year(study)}: {opening.about(study).get("claim", "")}</p>'
         f"<p>{_glued(study, rows, findings[study]['answer'])}</p>"
         f'{bar([one for one in rows if one["owner"] == "paper"], "small")}</section>'
@@ -82,8 +82,8 @@ def _did_not_hold(found) -> str:
     for study, rows in found.items():
         failed = [one for one in rows if one["owner"] == "paper" and one["verdict"] == outcomes.DECIDED[1]]
         if failed:
-            items = "".join(f"<li>{_linked(study, one)} {_escape(brief(one))}</li>" for one in failed)
-            lists.append(f"<details><summary>{_escape(title(study))}: {counted(failed)}</summary><ul>{items}</ul></details>")
+            items = "".join(f"<li>{_linked(study, one)} {escape(brief(one))}</li>" for one in failed)
+            lists.append(f"<details><summary>{escape(title(study))}: {counted(failed)}</summary><ul>{items}</ul></details>")
     return "".join(lists) or "<p>All decided claims of the papers held.</p>"
 
 
@@ -93,10 +93,10 @@ def _machines(found) -> str:
         return "<p>No claim is measured on two kinds of machine yet.</p>"
     turned = [pair for pair in pairs if pair.change == compare.TURNED]
     items = "".join(f"<li>{_linked(pair.study, {'id': pair.id, 'statement': pair.statement})} "
-                    f"{badge(pair.a['verdict'])} {_escape(brief(pair.a))}; {badge(pair.b['verdict'])} {_escape(brief(pair.b))}</li>"
+                    f"{badge(pair.a['verdict'])} {escape(brief(pair.a))}; {badge(pair.b['verdict'])} {escape(brief(pair.b))}</li>"
                     for pair in turned)
     said = f"<p>Decided differently:</p><ul>{items}</ul>" if turned else "<p>None was decided differently.</p>"
-    return (f"<p>Published sets of different kinds of machine: {_escape(compare.agreement(pairs))}. "
+    return (f"<p>Published sets of different kinds of machine: {escape(compare.agreement(pairs))}. "
             f'<a href="compare.html">All of them beside each other</a>.</p>{said}')
 
 
@@ -112,8 +112,8 @@ def _lessons(found, findings) -> list[str]:
     parts = []
     for kind, words in KINDS.items():
         entries = "".join(
-            f'<dt>{_escape(one["title"])}</dt><dd>{_glued(study, rows, one["text"])} '
-            f'<a class="lb-faint" href="{_UP}notebooks/{study}.html">{_escape(title(study))}</a></dd>'
+            f'<dt>{escape(one["title"])}</dt><dd>{_glued(study, rows, one["text"])} '
+            f'<a class="lb-faint" href="{_UP}notebooks/{study}.html">{escape(title(study))}</a></dd>'
             for study, rows in found.items() for one in findings[study]["lessons"] if one["kind"] == kind)
         parts += [f"### {words}", raw(f'<dl class="labbook-lessons">{entries}</dl>')] if entries else []
     return parts
@@ -129,20 +129,16 @@ def _glued(study, rows, text) -> str:
             raise InputError(f"no claim {name!r}{did_you_mean(name, by_id)}", file=paths.papers(study) / "findings.yml",
                              key=found.group(), allowed="an id of claims.yml")
         one = by_id[name]
-        parts += [_escape(text[at:found.start()]), badge(one["verdict"]) if wants_verdict else _value(study, one)]
+        parts += [escape(text[at:found.start()]), badge(one["verdict"]) if wants_verdict else _value(study, one)]
         at = found.end()
-    return "".join(parts) + _escape(text[at:])
+    return "".join(parts) + escape(text[at:])
 
 
 def _value(study, one) -> str:
     """The measured value without its interval, which is where the link leads."""
     value = brief(one).partition(" (")[0] or "(not measured)"
-    return f'<a href="board.html#claim-{study}-{_escape(one["id"])}">{_escape(value)}</a>'
+    return f'<a href="board.html#claim-{study}-{escape(one["id"])}">{escape(value)}</a>'
 
 
 def _linked(study, one) -> str:
-    return f'<a href="board.html#claim-{study}-{_escape(one["id"])}">{_escape(one["statement"])}</a>'
-
-
-def _escape(text) -> str:
-    return html.escape(str(text), quote=True)
+    return f'<a href="board.html#claim-{study}-{escape(one["id"])}">{escape(one["statement"])}</a>'

@@ -218,6 +218,15 @@ class Driver:
                                       "log": _relative(self.log)})
 
 
+def look(study: str, chosen: dict, partial: Path, variables: dict, interrupts: Interrupts) -> tuple[Outcome, RunState]:
+    """Execute a notebook in plan mode, with the arguments of a Driver: nothing is measured, no page stays, and it stops
+    at study.complete(), which is the outcome "paused". The story has what there is to measure."""
+    driver = Driver(study, chosen, partial, variables | {"LABBOOK_PLAN": "1"})
+    outcome = driver.run(interrupts)
+    driver.partial.unlink(missing_ok=True)
+    return outcome, driver.story
+
+
 def _is_almost_full(folder: Path) -> LabError | None:
     """The error of a full disk if a folder's has no room for a page."""
     if shutil.disk_usage(folder).free > LEAST_FREE_BYTES:

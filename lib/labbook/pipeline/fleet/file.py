@@ -100,7 +100,7 @@ class Fleet:
         places, _ = inventory.logins(data, file, "machines", _TOP)
         top = {**WITHOUT, **{key: data[key] for key in _OF_ALL if key in data}}
         machines = tuple(_machine(place, {**top, **data["machines"][place.name]}, file) for place in places)
-        _check_twice(machines, data, file)
+        _check_twice(machines, file)
         return cls(_name(data, file), machines, data.get("lost_after_s", LOST_AFTER_S), str(file))
 
 
@@ -136,7 +136,7 @@ def _known(studies, place, file) -> list:
     return studies
 
 
-def _check_twice(machines, data, file) -> None:
+def _check_twice(machines, file) -> None:
     """Refuse two entries for one machine, which would measure two things at a time."""
     seen = {}
     for one in machines:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
-from labbook.pipeline.executing.driver import Driver, Interrupts
+from labbook.pipeline.executing.driver import Interrupts, look
 from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.fleet import plans
 from labbook.pipeline.fleet.file import Fleet
@@ -50,14 +50,11 @@ def plan(names, asked: run.Asked, file) -> int:
 
 def _of_study(study, chosen, asked, interrupts) -> tuple[tuple[list, list], str]:
     """((jobs, what each machine measures for itself), why there is no plan or "")."""
-    variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"}
     with pages.only_me(study) as partial:
-        driver = Driver(study, chosen, partial, variables)
-        outcome = driver.run(interrupts)
-        partial.unlink(missing_ok=True)
+        outcome, story = look(study, chosen, partial, run.variables(study, asked), interrupts)
     if outcome.state != pages.PAUSED:
         return ([], []), outcome.message() if outcome.error else "study.complete() was not reached"
-    return unmeasured(study, driver.story, asked.profile), ""
+    return unmeasured(study, story, asked.profile), ""
 
 
 def unmeasured(study: str, story, profile: str) -> tuple[list, list]:

@@ -1,18 +1,14 @@
 """From the execution of a notebook that only plans to jobs for a fleet."""
 
-from labbook import paths
-from labbook.checks import load_yaml
 from labbook.pipeline.fleet.scheduler import Job, Point
+from labbook.pipeline.running import totals
 
 DEFAULT_S = 60.0        # of a point of which nothing is known at all
 
 
 def of_profile(study: str, story, profile: str) -> tuple[list[Job], list[tuple]]:
     """As `jobs`. Points of which nothing is known share the minutes of the profile in lab.yml."""
-    file = paths.papers(study) / "lab.yml"
-    needs = (load_yaml(file) or {}).get("needs", {}) if file.is_file() else {}
-    minutes = needs.get("minutes", {}).get(profile)
-    return jobs(study, story, 60 * minutes / story.total if minutes and story.total else None)
+    return jobs(study, story, totals.point_s(study, profile, story.total))
 
 
 def jobs(study: str, story, default_s: float | None = None) -> tuple[list[Job], list[tuple]]:

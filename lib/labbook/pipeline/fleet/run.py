@@ -15,7 +15,7 @@ from dataclasses import replace
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab.local.cores import SHARE
 from labbook.pipeline.executing import pages
-from labbook.pipeline.executing.driver import CLEAN_UP_SECONDS, Driver, Interrupts, Outcome
+from labbook.pipeline.executing.driver import CLEAN_UP_SECONDS, Driver, Interrupts, Outcome, look
 from labbook.pipeline.executing.progress import Bar
 from labbook.pipeline.fleet import plans, shown
 from labbook.pipeline.fleet.file import LOCAL, LOST_AFTER_S, Fleet
@@ -192,11 +192,8 @@ class _Run:
         return outcome, driver.story, driver.story.points() | {"measured": came}, None, {}
 
     def _plan(self, study, chosen, partial, given, interrupts):
-        driver = Driver(study, chosen, partial, given | {"LABBOOK_PLAN": "1"})
         with EXECUTIONS:
-            outcome = driver.run(interrupts)
-        partial.unlink(missing_ok=True)
-        return outcome, driver.story
+            return look(study, chosen, partial, given, interrupts)
 
     def measure(self, study, chosen, given, story, until) -> int:
         """Have what a plan has left measured, and wait for it; the number of records that came."""

@@ -76,26 +76,18 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
     Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
     a record is lost, or the run has no experiment to `replace`. An experiment that the run's notebook does not
     have any more is taken out of the set."""
-    from labbook.study.publication import completed, machine_kind
-    from labbook.study.records import provenance
+    from labbook.study.publication import completed
 
     tables, known = _tables(study, profile), completed.experiments(study.place, study.name, profile)
     for name in replace:
         if name not in tables:
             raise InputError(f"no experiment {name!r} in this run{did_you_mean(name, tables)}", key="--replace",
                              allowed=list(tables))
-    here = machine_kind.kind(provenance.machine())
-    kinds = {machine_kind.slug(kind): kind for rows in tables.values()
-             for kind in (machine_kind.of_point(row["provenance"]) for row in rows["rows"])}
-    main = machine_kind.slug(here) if machine_kind.slug(here) in kinds or not kinds else next(iter(kinds))
-    of_kinds = {machine: {name: table | {"rows": [row for row in table["rows"] if machine_kind.slug(
-        machine_kind.of_point(row["provenance"])) == machine]} for name, table in tables.items()}
-        for machine in kinds or {main: here}}
+    kinds, main, of_kinds = _by_machine(tables)
     if add:
         of_kinds = {machine: adding.joined(study, machine, of_kind, tell) for machine, of_kind in of_kinds.items()}
     files = []
-    for machine, kind in (kinds or {main: here}).items():
-        of_kind = of_kinds[machine]
+    for machine, of_kind in of_kinds.items():
         rows = {name: table["rows"] for name, table in of_kind.items()}
         kept = keeping.kept(study, machine, rows, replace, tell, known)
         # an experiment that the profile leaves out is a file without rows
@@ -103,14 +95,34 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
             table["rows"] or not tables[name]["rows"] and machine == main)}
         if not chosen:
             continue
-        run = {"profile": profile, "machine": kind, "parameters": _with_kept(study.name, machine, values, kept),
-               "experiments": kept | {
+        run = {"profile": profile, "machine": kinds[machine],
+               "parameters": _with_kept(study.name, machine, values, kept), "experiments": kept | {
                    name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
                    for name, table in chosen.items()}}
         for name in keeping.gone(study, machine, known):
             tell(f"{name}: taken out of what is published, since the run's notebook has no such experiment")
         files += _write(study, machine, run, chosen, kept, _why(study, machine) if kept or add else FROM_A_RUN)
     return files
+
+
+def _by_machine(tables: dict) -> tuple[dict, str, dict]:
+    """{machine: its kind}, the machine of the experiments without rows, and {machine: the tables with its rows alone}.
+
+    The machine of those without rows is this one, unless only others have rows: then it is the first of these.
+    """
+    from labbook.study.publication import machine_kind
+    from labbook.study.records import provenance
+
+    def kind(row):
+        return machine_kind.of_point(row["provenance"])
+
+    here = machine_kind.kind(provenance.machine())
+    kinds = {machine_kind.slug(found): found for table in tables.values() for found in map(kind, table["rows"])}
+    kinds = kinds or {machine_kind.slug(here): here}
+    main = machine_kind.slug(here) if machine_kind.slug(here) in kinds else next(iter(kinds))
+    return kinds, main, {machine: {
+        name: table | {"rows": [row for row in table["rows"] if machine_kind.slug(kind(row)) == machine]}
+        for name, table in tables.items()} for machine in kinds}
 
 
 def _with_kept(study: str, machine: str, values: dict | None, kept: dict) -> dict:

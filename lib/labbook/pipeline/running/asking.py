@@ -304,11 +304,8 @@ def _default(asks: Question, survey) -> float:
     known = [s for one in survey["experiments"].values() for s in one["point_s"] or ()]
     if known:
         return statistics.fmean(known)
-    file = paths.papers(asks.study) / "lab.yml"
-    needs = (load_yaml(file) or {}).get("needs", {}) if file.is_file() else {}
-    minutes = needs.get("minutes", {}).get(asks.profile)
     points = sum(one["declared"] for part in ("experiments", "unread") for one in survey[part].values())
-    return 60 * minutes / points if minutes and points else 5.0
+    return totals.point_s(asks.study, asks.profile, points) or 5.0
 
 
 def _board(entries, survey, following, asks, page_s) -> dict:

@@ -10,9 +10,9 @@ from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
 from labbook.pipeline.executing import pages
-from labbook.pipeline.executing.driver import Driver, Interrupts
+from labbook.pipeline.executing.driver import Interrupts, look
 from labbook.pipeline.executing.progress import RunState, duration
-from labbook.pipeline.running import asking, root_actions, run
+from labbook.pipeline.running import asking, root_actions, run, totals
 from labbook.pipeline.setup import doctor, own_clouds, own_hosts
 
 MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
@@ -81,14 +81,11 @@ def _points(count: int) -> str:
 
 
 def _try(study, chosen, asked, interrupts):
-    """Execute the notebook in plan mode: nothing is measured, and it stops at study.complete()."""
+    """Look with the question that a run would ask."""
     asks = asking.question(study, asked)
-    variables = run.variables(study, asked) | {"LABBOOK_PLAN": "1"} | (asking.variables(asks) if asks else {})
+    variables = run.variables(study, asked) | (asking.variables(asks) if asks else {})
     with pages.only_me(study) as partial:
-        driver = Driver(study, chosen, partial, variables)
-        outcome = driver.run(interrupts)
-        partial.unlink(missing_ok=True)
-    return outcome, driver.story
+        return look(study, chosen, partial, variables, interrupts)
 
 
 def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bool) -> Plan:
@@ -101,7 +98,7 @@ def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bo
         expected = asking.expected(study, asks, story.survey, asked.until, round_s)
         of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose))
     else:
-        seconds, source = _time(story, lab, asked.profile)
+        seconds, source = _time(study, story, asked.profile)
         of = Plan(study, story.total - story.done, seconds and seconds + asking.PAGE_ROUNDS * round_s, None, source,
                   list(_experiments(story)))
     page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
@@ -138,7 +135,7 @@ def _experiments(story):
         yield f"  {name}: {counts['total']} point{'s' * (counts['total'] != 1)}, {counts['done']} measured, {left} to do{time_of}{arms}"
 
 
-def _time(story: RunState, lab, profile) -> tuple[float | None, str]:
+def _time(study, story: RunState, profile) -> tuple[float | None, str]:
     """Seconds of the points that are left, and what they are from: of each experiment what its points took
     before, or else its share of the minutes in lab.yml."""
     left = {name: one["total"] - one["done"] for name, one in story.experiments.items() if one["total"] > one["done"]}
@@ -148,10 +145,10 @@ def _time(story: RunState, lab, profile) -> tuple[float | None, str]:
     known = {name: seconds for name, seconds in known.items() if seconds is not None}
     if len(known) == len(left):
         return sum(known.values()), MEASURED
-    minutes = lab.needs.get("minutes", {}).get(profile)
-    if minutes is None:
+    point_s = totals.point_s(study, profile, story.total)
+    if point_s is None:
         return None, ""
-    guessed = 60 * minutes * sum(count for name, count in left.items() if name not in known) / story.total
+    guessed = point_s * sum(count for name, count in left.items() if name not in known)
     return sum(known.values()) + guessed, f"{MEASURED} and {OF_LAB_YML}" if known else OF_LAB_YML
 
 

@@ -43,15 +43,14 @@ class Claim:
 class Round:
     """`repeats`: {experiment: its repeats in this round}, of `claims` (ids); both empty: there is no
     further round. seconds: {id: when an open claim is expected to be decided, s from now}. late: ids of those
-    that take longer than the time left. total_s: until the end; round_s: of this round. experiments: {name: s
-    that its points are expected to take until each of its claims is decided or beyond the last look}."""
+    that take longer than the time left. total_s: until the end. experiments: {name: s that its points are expected
+    to take until each of its claims is decided or beyond the last look}."""
 
     claims: tuple
     repeats: dict
     seconds: dict
     late: tuple
     total_s: float
-    round_s: float
     experiments: dict
 
 
@@ -157,16 +156,15 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
     in_time = [claim for claim, at in order if at <= left_s]
     late = [claim for claim, at in order if at > left_s]
     lab = Lab(survey["experiments"], default_s)
-    repeats, asked, cost = _next_steps(_first_looks(in_time, lab, looks) or in_time, lab, looks, left_s - before, round_s)
+    repeats, asked = _next_steps(_first_looks(in_time, lab, looks) or in_time, lab, looks, left_s - before, round_s)
     if not repeats:
-        repeats, asked, cost = _next_steps(late, lab, looks, left_s - before, round_s)
+        repeats, asked = _next_steps(late, lab, looks, left_s - before, round_s)
     if not repeats and left_s > known + round_s:
         new = [claim for claim in late if claim.repeats < looks[0]]
         first = [claim for claim in new if claim.experiment == new[0].experiment]
-        repeats, asked, cost = _next_steps(first, lab, looks, math.inf, round_s)
+        repeats, asked = _next_steps(first, lab, looks, math.inf, round_s)
     return Round(tuple(claim.id for claim in asked), repeats, {claim.id: at for claim, at in order},
-                 tuple(claim.id for claim in late), min(total, left_s) if repeats else 0.0,
-                 cost + before if repeats else 0.0, costs)
+                 tuple(claim.id for claim in late), min(total, left_s) if repeats else 0.0, costs)
 
 
 def _first_looks(claims, lab, looks) -> list[Claim]:
@@ -230,8 +228,8 @@ def _goes_on(claim, look, looks) -> float:
 
 
 def _next_steps(claims, lab, looks, left_s, round_s):
-    """({experiment: repeats}, claims, seconds) of a round that raises the claims' experiments to their
-    next looks, in the claims' order, as far as the time allows.
+    """({experiment: repeats}, claims) of a round that raises the claims' experiments to their next looks, in the
+    claims' order, as far as the time allows.
 
     Looks of which the next one costs less than a round are taken together, up to the expected one."""
     repeats, asked, cost = {}, [], round_s
@@ -248,7 +246,7 @@ def _next_steps(claims, lab, looks, left_s, round_s):
             cost += seconds
             repeats[name] = look
             asked += own
-    return repeats, asked, cost
+    return repeats, asked
 
 
 def _next(looks, n) -> int | None:

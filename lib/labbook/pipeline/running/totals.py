@@ -11,7 +11,7 @@ import json
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.pipeline.executing import pages
-from labbook.pipeline.executing.driver import Driver
+from labbook.pipeline.executing.driver import look
 from labbook.pipeline.sources import keys, notebooks, parameters
 
 PROFILE = "LABBOOK_PROFILE"
@@ -34,16 +34,15 @@ def before(study, chosen, variables, partial, interrupts) -> dict | None:
         return None
     experiments = _stored(study, _key(study, chosen, variables))
     if experiments is None:
-        driver = Driver(study, chosen, partial, variables | {"LABBOOK_PLAN": "1"})
-        outcome = driver.run(interrupts)
-        partial.unlink(missing_ok=True)
+        outcome, story = look(study, chosen, partial, variables, interrupts)
         check_input(outcome)
         if outcome.state != pages.PAUSED:
             return None
-        experiments = driver.story.experiments
+        experiments = story.experiments
     found = {name: {key: one.get(key) for key in ("done", "total", "seconds_before")}
              for name, one in experiments.items()}
-    return {"experiments": found, "point_s": _point_s(study, variables, found)}
+    profile = variables.get(PROFILE, parameters.PROFILES[0])
+    return {"experiments": found, "point_s": point_s(study, profile, sum(one["total"] or 0 for one in found.values()))}
 
 
 def keep(study, chosen, variables, story) -> None:
@@ -79,8 +78,9 @@ def _key(study, chosen, variables) -> str:
     return digest.hexdigest()
 
 
-def _point_s(study, variables, experiments) -> float | None:
-    """Seconds of a point by the minutes in lab.yml."""
-    lab, points = load_yaml(paths.papers(study) / "lab.yml"), sum(one["total"] or 0 for one in experiments.values())
-    minutes = ((lab or {}).get("needs") or {}).get("minutes", {}).get(variables.get(PROFILE, parameters.PROFILES[0]))
+def point_s(study: str, profile: str, points: int) -> float | None:
+    """Seconds of a point where so many share the minutes of the profile in lab.yml; None where it has none."""
+    file = paths.papers(study) / "lab.yml"
+    needs = ((load_yaml(file) or {}).get("needs") or {}) if file.is_file() else {}
+    minutes = needs.get("minutes", {}).get(profile)
     return 60 * minutes / points if minutes and points else None

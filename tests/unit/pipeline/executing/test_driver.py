@@ -88,6 +88,17 @@ def test_partial_records_of_a_killed_run_go_with_down_whichever_study_they_are_o
         assert not partial.exists() and written.exists()
 
 
+def test_a_look_tells_what_there_is_to_measure_and_leaves_no_page(book):
+    book.study("cms", "import os\nassert os.environ['LABBOOK_PLAN'] == '1'",
+               "from labbook.pipeline.executing.progress import tell\n"
+               "tell(event='plan', experiment='response', done=1, total=4)",
+               "from labbook.errors import Stopped\nraise Stopped('only the plan was asked for')")
+    with pages.only_me("cms") as partial, driver.Interrupts() as interrupts:
+        outcome, story = driver.look("cms", {}, partial, {}, interrupts)
+        assert outcome.state == pages.PAUSED and (story.done, story.total) == (1, 4)
+        assert not partial.exists()
+
+
 def test_temporary_files_of_a_killed_kernel_go_with_the_next_run(book):
     scratch = driver.Driver("cms", {}, pages.partial("cms"), {})._scratch
     scratch.mkdir(parents=True)

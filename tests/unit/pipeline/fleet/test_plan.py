@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from labbook import paths
 from labbook.cli import main
 from labbook.pipeline.fleet import plan, plans
 from labbook.pipeline.fleet.file import Fleet, FleetMachine
@@ -54,7 +55,7 @@ def test_a_study_that_no_machine_may_measure_is_named():
 
 def test_what_some_machine_has_measured_is_not_planned_again(monkeypatch, tmp_path):
     (tmp_path / "lab.yml").write_text("needs: {minutes: {full: 10}}\n")
-    monkeypatch.setattr(plans.paths, "papers", lambda study: tmp_path)
+    monkeypatch.setattr(paths, "papers", lambda study: tmp_path)
     half, all_ = job(points=2, machines=["a"]), job(repeat=2, points=2, machines=["a", "a"])
     monkeypatch.setattr(plans, "jobs", lambda study, story, share: ([half, all_], share))
     jobs, share = plan.unmeasured("s", SimpleNamespace(total=20), "full")

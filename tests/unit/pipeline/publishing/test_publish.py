@@ -5,32 +5,14 @@ import shutil
 
 import pandas as pd
 import pytest
+from published_stand_ins import HERE
 
-from labbook.claims import rules
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
-from labbook.pipeline.publishing import outcomes, publish
+from labbook.pipeline.publishing import publish
 from labbook.study.publication import completed, machine_kind, published, published_verdicts
 from labbook.study.records import provenance
 from labbook.study.records.fingerprint import Fingerprint
-
-HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
-OTHER = "other-8-cores-linux-5.4"
-
-
-@pytest.fixture
-def full(make, measure, monkeypatch):
-    """A complete full run, and beside it points of another profile."""
-    monkeypatch.setenv("LABBOOK_PROFILE", "quick")
-    study, speed = make()
-    measure(study, speed)
-    study.complete()
-    monkeypatch.setenv("LABBOOK_PROFILE", "full")
-    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
-    measure(study, speed, lambda p: 0.02 if p.system == "a" else 0.01,
-            metrics={"over": [1.5, 2]}, facts={"version": "1"})
-    study.complete()
-    return study, speed
 
 
 def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
@@ -106,13 +88,6 @@ def test_nothing_to_publish_is_said(make, measure):
         publish.export(study, "quick")
 
 
-def test_nothing_published_is_said(make, monkeypatch):
-    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
-    _, speed = make()
-    with pytest.raises(InputError, match="nothing is published"):
-        speed.summary()
-
-
 def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, monkeypatch):
     study, speed = make(repeats=0)
     study.complete()
@@ -121,73 +96,6 @@ def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, mon
     study, speed = make()
     assert not len(speed.summary()) and study.conditions(speed) == {}
     assert study.judge("slower").reason == "nothing was measured"
-
-
-def test_an_experiment_that_a_run_did_not_measure_keeps_what_was_published(full, make):
-    publish.export(full[0], values={"repeats": 3})
-    study, _ = make(repeats=0)
-    study.complete()
-    publish.export(study)
-    assert published.read_run("demo")["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
-    assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
-
-
-def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, measure, root, monkeypatch):
-    """Issue 22: one point of a new run had replaced a whole published experiment."""
-    publish.export(full[0], values={"speed": {"repeats": 3}})
-    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
-    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
-    measure(study, speed)
-    study.complete()
-    told = []
-    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=told.append) == []
-    assert told == ["speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
-    assert published.points("demo", HERE) == 12
-    assert published.read_run("demo")["parameters"] == {"speed": {"repeats": 3}}
-    publish.export(study, replace=["speed"])
-    assert published.points("demo", HERE) == 8
-
-
-def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_published(full, make, measure):
-    publish.export(full[0])
-    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2]})
-    measure(study, speed)
-    study.complete()
-    told = []
-    assert publish.export(study, tell=told.append) == [] and published.points("demo", HERE) == 12
-    assert told == ["speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
-
-
-def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full, make, measure):
-    publish.export(full[0])
-    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 30, 70]})
-    measure(study, speed)
-    study.complete()
-    told = []
-    publish.export(study, tell=told.append)
-    assert told == [] and published.points("demo", HERE) == 18
-
-
-def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make, measure, root, monkeypatch):
-    publish.export(full[0])
-    before = published.rows("demo", HERE, "speed")
-    assert len(publish.export(full[0], add=True)) and len(published.rows("demo", HERE, "speed")) == len(before), "nothing new"
-    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
-    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
-    measure(study, speed, lambda p: 0.03 if p.system == "a" else 0.01)
-    study.complete()
-    said = []
-    publish.export(study, add=True, tell=said.append)
-    after = published.rows("demo", HERE, "speed")
-    assert said == ["speed: repeats 1 to 3 as published, 4 to 5 added"]
-    assert sorted(set(after["repeat"])) == [1, 2, 3, 4, 5] and after["point"].is_unique
-    shared = [name for name in before if name not in ("over", "facts")]
-    pd.testing.assert_frame_equal(after[:12][shared], before[shared], check_dtype=False)
-    assert published.read_run("demo")["experiments"]["speed"]["points"] == 20
-    slower, = published_verdicts.verdicts("demo", HERE)
-    assert slower["n"] == 5
-    publish.export(study, add=True, tell=said.append)
-    assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
 
 
 def test_what_was_carried_over_keeps_its_reason_beside_added_repeats_and_not_when_it_is_replaced(full, make):
@@ -199,69 +107,6 @@ def test_what_was_carried_over_keeps_its_reason_beside_added_repeats_and_not_whe
         assert published.reason("demo", HERE) == "published from the records of a run; of what was there before: moved, not changed"
     publish.export(full[0])
     assert published.reason("demo", HERE) == "published from the records of a run"
-
-
-def test_repeats_of_other_code_are_not_added(full, make, monkeypatch):
-    publish.export(full[0])
-    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
-    with pytest.raises(InputError, match="other code"):
-        publish.export(make()[0], add=True)
-
-
-def test_repeats_that_were_measured_before_a_change_are_not_added(full, make, measure, root, monkeypatch):
-    publish.export(full[0])
-    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
-    grid = {"setup": {"system": ["a", "b"]}, "vary": {"clients": [2, 70]}}
-    with monkeypatch.context() as earlier:
-        earlier.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("old", {}))
-        measure(*make(**grid))
-    study, speed = make(repeats=2, **grid)
-    assert len(measure(study, speed)) == 4, "a full run leaves points of earlier code"
-    study.complete()
-    said = []
-    publish.export(study, add=True, tell=said.append)
-    assert said == ["speed: 1 repeat measured before a change stays out (code)",
-                    "speed: repeats 1 to 3 as published, 4 to 4 added"]
-    after = published.rows("demo", HERE, "speed")
-    assert len(after) == 16 and not after["stale"].any()
-
-
-def test_repeats_of_other_versions_are_not_added_unless_these_are_carried_over(full, make, measure, root, monkeypatch):
-    """They had been joined, and the stamp had then named today's versions for all."""
-    publish.export(full[0])
-    stamp, code = published.fingerprint_path("demo", HERE), full[0].fingerprint.code
-    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"versions": {"mariadb-server": "1:10", "gone": "1"}}))
-    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint(code, {"mariadb-server": "1:11"}))
-    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
-    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
-    measure(study, speed)
-    study.complete()
-    before = stamp.read_text(), published.file("demo", HERE, "speed").read_bytes()
-    with pytest.raises(InputError, match=r"mariadb-server 1:10 \(now 1:11\) \(allowed: --replace speed") as refused:
-        publish.export(study, add=True)
-    assert "gone" not in str(refused.value), "a package of one side is no difference"
-    assert (stamp.read_text(), published.file("demo", HERE, "speed").read_bytes()) == before
-    publish.carry_over("demo", "a security release")
-    publish.export(study, add=True)
-    assert published.points("demo", HERE) == 20
-
-
-@pytest.mark.parametrize("vary, words, added", [
-    ({"clients": [2, 70], "further": [1]}, "kept as it is published, since this run has other parameters (further)", 0),
-    ({"clients": [80, 90]}, "points at settings that are not published stay out (clients 80, clients 90)", 0),
-    ({"clients": [2, 80]}, "points at settings that are not published stay out (clients 80)", 4)])
-def test_points_of_another_design_are_not_added(full, make, measure, root, monkeypatch, vary, words, added):
-    publish.export(full[0])
-    before, said = published.rows("demo", HERE, "speed"), []
-    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
-    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary=vary)
-    measure(study, speed)
-    study.complete()
-    publish.export(study, add=True, tell=said.append)
-    after = published.rows("demo", HERE, "speed")
-    assert said[0] == f"speed: {words}" and len(after) == len(before) + added
-    shared = [name for name in before if name not in ("over", "facts")]
-    pd.testing.assert_frame_equal(after[:len(before)][shared], before[shared], check_dtype=False)
 
 
 def test_an_unknown_experiment_to_replace_is_said(full):
@@ -302,27 +147,6 @@ def test_without_a_list_of_the_runs_experiments_all_that_have_points_are_read(wi
         publish.export(with_another)
 
 
-def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatch):
-    """The set stands for today's code, what was measured by earlier code does not."""
-    publish.export(full[0])
-    today = Fingerprint("new", full[0].fingerprint.versions)
-    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
-    study, _ = make(repeats=0)
-    other = study.experiment("other", setup={"system": ["a"]}, repeats=1)
-    measure(study, other)
-    study.complete()
-    told = []
-    publish.export(study, tell=told.append)
-    assert told == ["speed: kept as it is published by earlier code, since this run did not measure it"]
-    assert published.rows("demo", HERE, "speed")["stale"].all() and not published.rows("demo", HERE, "other")["stale"].any()
-
-
-def other_machine():
-    """A machine of another kind, as provenance describes it."""
-    return {"cpu": "Other(R) CPU", "cores": 8, "kernel": "5.4.0-1-amd64"}
-
-
-
 def test_a_set_has_its_machine_its_parameters_and_its_verdicts(full):
     publish.export(full[0], values={"repeats": 3})
     run = published.read_run("demo")
@@ -332,94 +156,6 @@ def test_a_set_has_its_machine_its_parameters_and_its_verdicts(full):
     claim, = json.loads(published_verdicts.claims_path("demo", HERE).read_text())["claims"]
     now = full[0].judge("slower")
     assert (claim["id"], claim["verdict"], claim["measured"]) == ("slower", now.verdict, now.measured)
-
-
-def test_sets_of_several_machines_stand_beside_each_other(full, make, monkeypatch):
-    study, speed = full
-    publish.export(study)
-    monkeypatch.setattr(provenance, "machine", other_machine)
-    monkeypatch.setattr(machine_kind, "of_point", lambda found: machine_kind.kind(other_machine()))
-    publish.export(study, "quick")
-    assert published.sets("demo") == [HERE, OTHER], "the one with the most points first"
-    assert [published.points("demo", machine) for machine in (HERE, OTHER)] == [12, 4]
-    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
-    study, speed = make()
-    table = speed.summary()
-    assert len(table) == 12 + 2, "a setting that the first set lacks is the other's, no setting is of both"
-    assert set(table["clients"][12:]) == {1}
-    assert set(published_verdicts.by_machine("demo")) == {HERE, OTHER}
-
-
-@pytest.fixture
-def two_sets(full, monkeypatch):
-    """The study of `full` with its 12 points as one set, and 4 points of another machine as another."""
-    publish.export(full[0])
-    monkeypatch.setattr(provenance, "machine", other_machine)
-    monkeypatch.setattr(machine_kind, "of_point", lambda found: machine_kind.kind(other_machine()))
-    publish.export(full[0], "quick")
-
-
-def test_the_set_that_decides_the_most_claims_is_shown_first(two_sets):
-    for machine, verdict in ((HERE, "open"), (OTHER, "not replicated")):
-        file = published_verdicts.claims_path("demo", machine)
-        judged = json.loads(file.read_text())
-        judged["claims"][0]["verdict"] = verdict
-        file.write_text(json.dumps(judged))
-    assert published.sets("demo") == [OTHER, HERE]
-    published_verdicts.claims_path("demo", OTHER).write_text("{}")
-    assert published.sets("demo") == [HERE, OTHER]
-
-
-def test_a_page_of_several_sets_has_the_verdict_of_one_set_alone(two_sets, make, monkeypatch):
-    """Of the first that decides; each is by the points of one machine, though the page draws points of both."""
-    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
-    study, speed = make()
-    assert len(speed.summary()) == 14
-    sets = published_verdicts.by_machine("demo")
-    judged = study.judge("slower")
-    alone = sets[HERE]["slower"]
-    assert {name: value for name, value in vars(judged).items() if name in alone} == alone
-    assert judged.n == 3, "not of the other machine's repeats, too"
-    sets[OTHER]["slower"] |= {"verdict": rules.REPLICATED, "n": 6, "reason": "six repeats"}
-    monkeypatch.setattr(published_verdicts, "by_machine", lambda study: sets)
-    judged = make()[0].judge("slower")
-    assert judged.verdict == rules.REPLICATED and judged.run == "published"
-    assert judged.reason == f"six repeats; measured on {published_verdicts.words('demo', OTHER)}"
-    row, = outcomes.of_study("demo")
-    assert row["machines"] == {HERE: rules.OPEN, OTHER: rules.REPLICATED}, "and no third one"
-    sets[OTHER]["slower"] |= {"verdict": rules.NOT_TESTABLE, "n": 0}
-    sets[HERE]["slower"] |= {"verdict": rules.NOT_RUN, "n": 0}
-    assert make()[0].judge("slower").verdict == rules.NOT_TESTABLE
-
-
-def test_points_of_another_design_are_not_mixed_with_those_of_the_first_set(two_sets, make, monkeypatch):
-    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
-    monkeypatch.setattr(published, "parameters", lambda study, machine, experiment: ["system", "clients"] + ["slices"] * (machine == OTHER))
-    assert len(make()[1].summary()) == 12
-
-
-def test_a_few_points_of_another_machine_do_not_replace_its_larger_set(full, monkeypatch):
-    study, _ = full
-    publish.export(study)
-    here, other = machine_kind.kind(provenance.machine()), machine_kind.kind(other_machine())
-    monkeypatch.setattr(provenance, "machine", other_machine)
-    monkeypatch.setattr(machine_kind, "of_point", lambda found: here if found["few"] else other)
-    few = iter([True] + [False] * 11)
-    monkeypatch.setattr(published, "provenance", lambda meta, profile: {
-        **meta["provenance"], "profile": profile, "environment": "", "few": next(few)})
-    publish.export(study)
-    assert published.points("demo", HERE) == 12 and published.points("demo", OTHER) == 11
-
-
-def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
-    publish.export(full[0])
-    kept = published_verdicts.claims_path("demo", HERE)
-    before, text = published_verdicts.verdicts("demo", HERE)[0], kept.read_text()
-    claims = root / "data/papers/demo/claims.yml"
-    claims.write_text(claims.read_text().replace("than b", "than B"))
-    after, = published_verdicts.verdicts("demo", HERE)
-    assert after["statement"] != before["statement"] and kept.read_text() == text
-    assert publish.judge("demo") == [kept] and json.loads(kept.read_text())["claims"] == [after]
 
 
 def test_what_is_published_remembers_the_parameters_of_its_run(book, monkeypatch):

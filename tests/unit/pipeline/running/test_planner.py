@@ -235,7 +235,7 @@ def test_experiments_that_no_claim_reads_are_counted():
     asked["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": 30.0}}
     assert planner.plan(asked, LOOKS).seconds["x"] >= 36
     asked["unread"]["ceiling"]["seconds"] = None
-    assert planner.plan(asked, LOOKS, default_s=4.0, round_s=0).round_s == 14
+    assert planner.plan(asked, LOOKS, default_s=4.0, round_s=0).seconds["x"] == 14
 
 
 def test_a_guess_of_what_comes_before_does_not_stop_an_ask():

@@ -1,4 +1,4 @@
-"""Published summaries: damage is said, and files of earlier versions are read."""
+"""Published summaries: damage is said, files of earlier versions are read, and sets stand beside each other."""
 
 import json
 import random
@@ -7,13 +7,12 @@ import shutil
 import pandas as pd
 import pytest
 from damage import damaged
+from published_stand_ins import HERE, OTHER, other_machine
 
 from labbook.errors import InputError
 from labbook.pipeline.publishing import publish
-from labbook.study.publication import machine_kind, published
+from labbook.study.publication import machine_kind, published, published_verdicts
 from labbook.study.records import provenance
-
-HERE = machine_kind.slug(machine_kind.kind(provenance.machine()))
 
 
 @pytest.fixture
@@ -121,3 +120,43 @@ def test_an_experiment_that_came_after_the_published_run_has_no_points(study):
     assert study.conditions()["points"] == 4
     with pytest.raises(InputError, match="nothing is published of this experiment"):
         study.experiment("lost", vary={"x": [1]}).summary()
+
+
+def test_nothing_published_is_said(make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    _, speed = make()
+    with pytest.raises(InputError, match="nothing is published"):
+        speed.summary()
+
+
+def test_sets_of_several_machines_stand_beside_each_other(full, make, monkeypatch):
+    study, speed = full
+    publish.export(study)
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: machine_kind.kind(other_machine()))
+    publish.export(study, "quick")
+    assert published.sets("demo") == [HERE, OTHER], "the one with the most points first"
+    assert [published.points("demo", machine) for machine in (HERE, OTHER)] == [12, 4]
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    table = speed.summary()
+    assert len(table) == 12 + 2, "a setting that the first set lacks is the other's, no setting is of both"
+    assert set(table["clients"][12:]) == {1}
+    assert set(published_verdicts.by_machine("demo")) == {HERE, OTHER}
+
+
+def test_the_set_that_decides_the_most_claims_is_shown_first(two_sets):
+    for machine, verdict in ((HERE, "open"), (OTHER, "not replicated")):
+        file = published_verdicts.claims_path("demo", machine)
+        judged = json.loads(file.read_text())
+        judged["claims"][0]["verdict"] = verdict
+        file.write_text(json.dumps(judged))
+    assert published.sets("demo") == [OTHER, HERE]
+    published_verdicts.claims_path("demo", OTHER).write_text("{}")
+    assert published.sets("demo") == [HERE, OTHER]
+
+
+def test_points_of_another_design_are_not_mixed_with_those_of_the_first_set(two_sets, make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    monkeypatch.setattr(published, "parameters", lambda study, machine, experiment: ["system", "clients"] + ["slices"] * (machine == OTHER))
+    assert len(make()[1].summary()) == 12

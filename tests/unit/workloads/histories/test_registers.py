@@ -1,9 +1,10 @@
-"""That right histories raise no alarm, and that every seeded fault is found, as what it is."""
+"""That right histories raise no alarm, that every seeded fault is found, as what it is, and that no other is."""
 
+import math
 import random
 
 import pytest
-from made_up_histories import CLIENTS, right
+from made_up_histories import CLIENTS, any_reads, right
 
 from labbook.workloads.histories.calls import FAILED, OK, READ, UNKNOWN, WRITE, Call
 from labbook.workloads.histories.registers import ANOMALIES, check_register
@@ -107,6 +108,36 @@ def test_every_seeded_fault_is_found(spoil, anomaly):
             tried += 1
             assert check_register(spoiled)[anomaly], seed
     assert tried > 100
+
+
+def has_an_order(calls) -> bool:
+    """Whether some order of the calls, each at a moment between its start and its end, explains all reads: by trying
+    all. An unknown write may be at any later moment, or nowhere."""
+    calls = [call for call in calls if call.outcome != FAILED]
+    ends = [math.inf if call.outcome == UNKNOWN else call.returned_s for call in calls]
+    tried, waiting = set(), [(frozenset(range(len(calls))), None)]
+    while waiting:
+        left, value = waiting.pop()
+        if all(calls[one].outcome == UNKNOWN for one in left):
+            return True
+        first_end = min(ends[one] for one in left)
+        for one in left:
+            call = calls[one]
+            after = (left - {one}, call.value)
+            if call.invoked_s <= first_end and (call.op == WRITE or call.value == value) and after not in tried:
+                tried.add(after)
+                waiting.append(after)
+    return False
+
+
+def test_an_anomaly_is_found_exactly_where_no_order_of_the_calls_explains_the_reads():
+    broken = 0
+    for seed in RIGHT:
+        calls = any_reads(random.Random(seed))
+        is_right = has_an_order(calls)
+        broken += not is_right
+        assert bool(found(calls)) != is_right, seed
+    assert 100 < broken < len(RIGHT) - 100
 
 
 def test_what_is_found_is_named_and_counted():

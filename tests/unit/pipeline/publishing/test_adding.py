@@ -1,0 +1,97 @@
+"""Repeats of a further run go behind the published ones, if code, versions and design are the same."""
+
+import json
+
+import pandas as pd
+import pytest
+from published_stand_ins import HERE
+
+from labbook.errors import InputError
+from labbook.pipeline.publishing import publish
+from labbook.study.publication import published, published_verdicts
+from labbook.study.records.fingerprint import Fingerprint
+
+
+def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make, measure, root, monkeypatch):
+    publish.export(full[0])
+    before = published.rows("demo", HERE, "speed")
+    assert len(publish.export(full[0], add=True)) and len(published.rows("demo", HERE, "speed")) == len(before), "nothing new"
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed, lambda p: 0.03 if p.system == "a" else 0.01)
+    study.complete()
+    said = []
+    publish.export(study, add=True, tell=said.append)
+    after = published.rows("demo", HERE, "speed")
+    assert said == ["speed: repeats 1 to 3 as published, 4 to 5 added"]
+    assert sorted(set(after["repeat"])) == [1, 2, 3, 4, 5] and after["point"].is_unique
+    shared = [name for name in before if name not in ("over", "facts")]
+    pd.testing.assert_frame_equal(after[:12][shared], before[shared], check_dtype=False)
+    assert published.read_run("demo")["experiments"]["speed"]["points"] == 20
+    slower, = published_verdicts.verdicts("demo", HERE)
+    assert slower["n"] == 5
+    publish.export(study, add=True, tell=said.append)
+    assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
+
+
+def test_repeats_of_other_code_are_not_added(full, make, monkeypatch):
+    publish.export(full[0])
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
+    with pytest.raises(InputError, match="other code"):
+        publish.export(make()[0], add=True)
+
+
+def test_repeats_that_were_measured_before_a_change_are_not_added(full, make, measure, root, monkeypatch):
+    publish.export(full[0])
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    grid = {"setup": {"system": ["a", "b"]}, "vary": {"clients": [2, 70]}}
+    with monkeypatch.context() as earlier:
+        earlier.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("old", {}))
+        measure(*make(**grid))
+    study, speed = make(repeats=2, **grid)
+    assert len(measure(study, speed)) == 4, "a full run leaves points of earlier code"
+    study.complete()
+    said = []
+    publish.export(study, add=True, tell=said.append)
+    assert said == ["speed: 1 repeat measured before a change stays out (code)",
+                    "speed: repeats 1 to 3 as published, 4 to 4 added"]
+    after = published.rows("demo", HERE, "speed")
+    assert len(after) == 16 and not after["stale"].any()
+
+
+def test_repeats_of_other_versions_are_not_added_unless_these_are_carried_over(full, make, measure, root, monkeypatch):
+    """They had been joined, and the stamp had then named today's versions for all."""
+    publish.export(full[0])
+    stamp, code = published.fingerprint_path("demo", HERE), full[0].fingerprint.code
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"versions": {"mariadb-server": "1:10", "gone": "1"}}))
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint(code, {"mariadb-server": "1:11"}))
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    before = stamp.read_text(), published.file("demo", HERE, "speed").read_bytes()
+    with pytest.raises(InputError, match=r"mariadb-server 1:10 \(now 1:11\) \(allowed: --replace speed") as refused:
+        publish.export(study, add=True)
+    assert "gone" not in str(refused.value), "a package of one side is no difference"
+    assert (stamp.read_text(), published.file("demo", HERE, "speed").read_bytes()) == before
+    publish.carry_over("demo", "a security release")
+    publish.export(study, add=True)
+    assert published.points("demo", HERE) == 20
+
+
+@pytest.mark.parametrize("vary, words, added", [
+    ({"clients": [2, 70], "further": [1]}, "kept as it is published, since this run has other parameters (further)", 0),
+    ({"clients": [80, 90]}, "points at settings that are not published stay out (clients 80, clients 90)", 0),
+    ({"clients": [2, 80]}, "points at settings that are not published stay out (clients 80)", 4)])
+def test_points_of_another_design_are_not_added(full, make, measure, root, monkeypatch, vary, words, added):
+    publish.export(full[0])
+    before, said = published.rows("demo", HERE, "speed"), []
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary=vary)
+    measure(study, speed)
+    study.complete()
+    publish.export(study, add=True, tell=said.append)
+    after = published.rows("demo", HERE, "speed")
+    assert said[0] == f"speed: {words}" and len(after) == len(before) + added
+    shared = [name for name in before if name not in ("over", "facts")]
+    pd.testing.assert_frame_equal(after[:len(before)][shared], before[shared], check_dtype=False)

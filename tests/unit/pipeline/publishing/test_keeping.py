@@ -1,0 +1,81 @@
+"""What of a published set stays when a run is published that measured less of it."""
+
+from published_stand_ins import HERE, OTHER, other_machine
+
+from labbook.pipeline.publishing import publish
+from labbook.study.publication import machine_kind, published
+from labbook.study.records import provenance
+from labbook.study.records.fingerprint import Fingerprint
+
+
+def test_an_experiment_that_a_run_did_not_measure_keeps_what_was_published(full, make):
+    publish.export(full[0], values={"repeats": 3})
+    study, _ = make(repeats=0)
+    study.complete()
+    publish.export(study)
+    assert published.read_run("demo")["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
+    assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
+
+
+def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, measure, root, monkeypatch):
+    """Issue 22: one point of a new run had replaced a whole published experiment."""
+    publish.export(full[0], values={"speed": {"repeats": 3}})
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=told.append) == []
+    assert told == ["speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
+    assert published.points("demo", HERE) == 12
+    assert published.read_run("demo")["parameters"] == {"speed": {"repeats": 3}}
+    publish.export(study, replace=["speed"])
+    assert published.points("demo", HERE) == 8
+
+
+def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_published(full, make, measure):
+    publish.export(full[0])
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    assert publish.export(study, tell=told.append) == [] and published.points("demo", HERE) == 12
+    assert told == ["speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
+
+
+def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full, make, measure):
+    publish.export(full[0])
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 30, 70]})
+    measure(study, speed)
+    study.complete()
+    told = []
+    publish.export(study, tell=told.append)
+    assert told == [] and published.points("demo", HERE) == 18
+
+
+def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatch):
+    """The set stands for today's code, what was measured by earlier code does not."""
+    publish.export(full[0])
+    today = Fingerprint("new", full[0].fingerprint.versions)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: today)
+    study, _ = make(repeats=0)
+    other = study.experiment("other", setup={"system": ["a"]}, repeats=1)
+    measure(study, other)
+    study.complete()
+    told = []
+    publish.export(study, tell=told.append)
+    assert told == ["speed: kept as it is published by earlier code, since this run did not measure it"]
+    assert published.rows("demo", HERE, "speed")["stale"].all() and not published.rows("demo", HERE, "other")["stale"].any()
+
+
+def test_a_few_points_of_another_machine_do_not_replace_its_larger_set(full, monkeypatch):
+    study, _ = full
+    publish.export(study)
+    here, other = machine_kind.kind(provenance.machine()), machine_kind.kind(other_machine())
+    monkeypatch.setattr(provenance, "machine", other_machine)
+    monkeypatch.setattr(machine_kind, "of_point", lambda found: here if found["few"] else other)
+    few = iter([True] + [False] * 11)
+    monkeypatch.setattr(published, "provenance", lambda meta, profile: {
+        **meta["provenance"], "profile": profile, "environment": "", "few": next(few)})
+    publish.export(study)
+    assert published.points("demo", HERE) == 12 and published.points("demo", OTHER) == 11

@@ -1,0 +1,42 @@
+"""Verdicts on published sets are by the points of one kind of machine, and by today's rules."""
+
+import json
+
+from published_stand_ins import HERE, OTHER
+
+from labbook.claims import rules
+from labbook.pipeline.publishing import outcomes, publish
+from labbook.study.publication import published_verdicts
+
+
+def test_a_page_of_several_sets_has_the_verdict_of_one_set_alone(two_sets, make, monkeypatch):
+    """Of the first that decides; each is by the points of one machine, though the page draws points of both."""
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert len(speed.summary()) == 14
+    sets = published_verdicts.by_machine("demo")
+    judged = study.judge("slower")
+    alone = sets[HERE]["slower"]
+    assert {name: value for name, value in vars(judged).items() if name in alone} == alone
+    assert judged.n == 3, "not of the other machine's repeats, too"
+    sets[OTHER]["slower"] |= {"verdict": rules.REPLICATED, "n": 6, "reason": "six repeats"}
+    monkeypatch.setattr(published_verdicts, "by_machine", lambda study: sets)
+    judged = make()[0].judge("slower")
+    assert judged.verdict == rules.REPLICATED and judged.run == "published"
+    assert judged.reason == f"six repeats; measured on {published_verdicts.words('demo', OTHER)}"
+    row, = outcomes.of_study("demo")
+    assert row["machines"] == {HERE: rules.OPEN, OTHER: rules.REPLICATED}, "and no third one"
+    sets[OTHER]["slower"] |= {"verdict": rules.NOT_TESTABLE, "n": 0}
+    sets[HERE]["slower"] |= {"verdict": rules.NOT_RUN, "n": 0}
+    assert make()[0].judge("slower").verdict == rules.NOT_TESTABLE
+
+
+def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
+    publish.export(full[0])
+    kept = published_verdicts.claims_path("demo", HERE)
+    before, text = published_verdicts.verdicts("demo", HERE)[0], kept.read_text()
+    claims = root / "data/papers/demo/claims.yml"
+    claims.write_text(claims.read_text().replace("than b", "than B"))
+    after, = published_verdicts.verdicts("demo", HERE)
+    assert after["statement"] != before["statement"] and kept.read_text() == text
+    assert publish.judge("demo") == [kept] and json.loads(kept.read_text())["claims"] == [after]
