@@ -49,18 +49,18 @@ def paired(numbers, bounds):
 
 def words(bounds, number: str) -> str:
     """How many repeats are bounds, for the begin of a reason; empty without any."""
-    lost = bounds.count(NO_NUMBER) if bounds else 0
-    said = [f"{lost} of {len(bounds)} repeats have a value that is not above 0, and count on either side"] if lost else []
-    return "; ".join([*said, *_limited(bounds, number)])
+    lost = sum(bound == NO_NUMBER for bound in bounds)
+    not_above_0 = f"{lost} of {len(bounds)} repeats have a value that is not above 0, and count on either side"
+    return "; ".join(filter(None, (not_above_0 if lost else "", _limited(bounds, number))))
 
 
-def _limited(bounds, number):
+def _limited(bounds, number) -> str:
+    """How many repeats are bounds since the clients were the limit."""
     count = sum(bound not in (EXACT, NO_NUMBER) for bound in bounds)
     if not count:
-        return
+        return ""
     if count == len(bounds) and len(set(bounds)) == 1 and bounds[0] != UNKNOWN:
-        yield f"the clients were the limit, so the true value is {bounds[0]} the measured {number}"
-        return
+        return f"the clients were the limit, so the true value is {bounds[0]} the measured {number}"
     each = {bound: bounds.count(bound) for bound in (AT_MOST, AT_LEAST, UNKNOWN)}
     kinds = " and ".join(f"{n} {bound}" for bound, n in each.items() if n)
-    yield f"{count} of {len(bounds)} repeats are bounds, since the clients were the limit ({kinds})"
+    return f"{count} of {len(bounds)} repeats are bounds, since the clients were the limit ({kinds})"

@@ -6,8 +6,8 @@ name, and of the lab's description. It starts from the cells of the notebook up 
 `study.complete()`, the paper's experiments.py, protocols, null servers and systems, the systems in
 lab.yml and the few functions of labbook.study that decide how points are ordered, set up and
 summarised. What only draws, judges, records or reports is left out, and so is what every point's
-key has in it (its parameters); the hosts of an experiment's arms are not in it, and count. `versions` are those of the Python interpreter and of the installed
-servers, compilers and Python packages it runs with.
+key has in it (its parameters); the hosts of an experiment's arms are in no key, and count. `versions`
+are those of the Python interpreter and of the installed servers, compilers and Python packages it runs with.
 """
 
 import ast

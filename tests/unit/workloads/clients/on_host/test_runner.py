@@ -80,7 +80,7 @@ def test_results_are_heads_and_rows_client_after_client(prepare):
     heads, rows = results(raw)
     assert [head["client"] for head in heads] == [4, 5, 6]
     assert bytes(rows) == bytes([4] * 5 + [5] * 6 + [6] * 7)
-    assert all(head["late_s"] >= 0 for head in heads)
+    assert all(0 <= head["late_s"] < 10 for head in heads)
 
 
 def test_no_client_collects_garbage_while_it_measures(prepare):
