@@ -321,6 +321,7 @@ def _check_along(rule, points, file, claim_id):
 
 
 def check_parameters(rule, parameters, file, claim_id):
+    """InputError where a rule names a parameter that the claim's experiment does not have."""
     named = [(f"{part}.{name}", name) for part in ("of", "than", "where")
              for name in rule.get(part, {})]
     named += [(f"baseline.arm.{name}", name) for name in rule.get("baseline", {}).get("arm", {})]

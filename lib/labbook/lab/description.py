@@ -169,7 +169,7 @@ class LabDescription:
         return disk.get(profile, disk["quick"]) if isinstance(disk, dict) else disk
 
     def system(self, label: str) -> tuple[str, dict]:
-        """Name and settings of a system, found by its label or else by its name."""
+        """Name and settings of a system, found by its label or else by its name. InputError where there is none."""
         known = {s.get("label", s["name"]): (s["name"], s.get("settings", {}))
                  for s in reversed(self.systems)}
         if label not in known:
@@ -207,7 +207,7 @@ def _hosts(data, file):
 
 
 def expand(pattern: str, file="lab.yml", key=None) -> list[str]:
-    """`db[1-3]` -> db1, db2, db3; a plain name -> itself."""
+    """`db[1-3]` -> db1, db2, db3; a plain name -> itself. InputError for what is neither."""
     match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", str(pattern))
     names = [] if not match else [match[1]] if match[2] is None else [
         f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)]

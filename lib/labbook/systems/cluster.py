@@ -43,7 +43,7 @@ class Cluster(Described):
         return [host for host in self.hosts if host.role == role]
 
     def node(self, name: str) -> System:
-        """The node on the host of this name."""
+        """The node on the host of this name. InputError where none runs on it."""
         for node in self.nodes:
             if node.host.name == name:
                 return node

@@ -147,7 +147,10 @@ class Disk:
     @contextmanager
     def in_a_hurry(self):
         """`with disk.in_a_hurry(): ...`: a modelled disk takes no modelled time meanwhile, so that data are
-        laid out as fast as the machine's disk takes them. A disk without a model stays as it is."""
+        laid out as fast as the machine's disk takes them. A disk without a model stays as it is.
+
+        LabError where the disk does not take the model's time again afterwards.
+        """
         if self.model is None:
             yield
             return

@@ -157,7 +157,9 @@ def open_command(host, line: str):
 
 
 def dial(host, address: str, port: int, timeout: float):
-    """A channel that behaves like a socket connected to `address`:`port`, as the host reaches it."""
+    """A channel that behaves like a socket connected to `address`:`port`, as the host reaches it. timeout: seconds,
+    to connect and of each read and write. ConnectionRefusedError when nothing listens there; LabError without a
+    connection to the host."""
     try:
         channel = host.connection().transport.open_channel(
             "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout)

@@ -86,6 +86,7 @@ def is_current(study, chosen, asked) -> bool:
 
 
 def exit_code(states, interrupts) -> int:
+    """The command's exit code: 0 where all studies are done; otherwise by a signal, or by the worst of their states."""
     if interrupts.count:
         return 128 + interrupts.signal
     if pages.FAILED in states:
@@ -96,6 +97,8 @@ def exit_code(states, interrupts) -> int:
 
 
 def parameters_of(study, asked) -> dict:
+    """A run's {group: {name: value}}: those that were published, or of the profile, the environment and -p. InputError
+    for one that the notebook does not have."""
     if asked.published:
         file = paths.published_dir() / study
         return parameters.filled(published_run(study).get("parameters", {}), study, file)

@@ -206,7 +206,8 @@ class ElasticRing(Cluster):
 
         Gives node, asked_s, gone_s (epoch seconds), leave_s, fixed_wait_s, streaming_s, held_bytes
         (on the disk of the node that leaves), moved_bytes (by how much the others grew; data
-        written meanwhile count too).
+        written meanwhile count too). InputError for a node that cannot leave, such as the donor; SystemFailure
+        where it has not left within `seconds`.
         """
         able = [n for n in self._running if n in self._tokens][1:]
         node = self.node(name)
@@ -333,7 +334,10 @@ class ElasticRing(Cluster):
         del self._snapshots[name]
 
     def restore(self, name: str = "data") -> None:
-        """The donor alone again, with the data of a snapshot, none of them in the page cache."""
+        """The donor alone again, with the data of a snapshot, none of them in the page cache.
+
+        InputError for a name without a snapshot; SystemFailure where the donor is not alone or has other data.
+        """
         if name not in self._snapshots:
             raise InputError(f"there is no snapshot {name!r}", file="elastic ring", key="restore",
                              allowed=list(self._snapshots) or "after snapshot()")

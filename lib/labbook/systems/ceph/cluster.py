@@ -177,7 +177,10 @@ class Ceph(Cluster):
         return self.fs_map().standbys
 
     def active(self, count: int, seconds: float = UP_SECONDS) -> FsMap:
-        """Set the number of ranks and wait until that many are active."""
+        """Set the number of ranks and wait until that many are active; returns the map.
+
+        InputError for fewer than one or more than there are servers; SystemFailure after `seconds`.
+        """
         if not 1 <= count <= len(self.mdss):
             raise InputError(f"{count} metadata servers of {len(self.mdss)}", file=config.FILE,
                              key="active", allowed=f"1 to {len(self.mdss)}")

@@ -78,6 +78,7 @@ class Cloud:
         """Upload a file and wait until the image is usable.
 
         disk_format: raw or qcow2; aki and ari for a kernel and a ramdisk, which other images can name.
+        InputError without the file; SystemFailure where the image does not become usable.
         """
         if not Path(path).is_file():
             raise InputError("no such file", file=path)
@@ -105,7 +106,7 @@ class Cloud:
         """Start `n` servers in one call; returns those that the cloud made, without waiting.
 
         Their moments `called` and `returned` are set. LabError if the quota (as far as the cloud
-        reports it) or the cloud's hosts have no room. See `await_running`.
+        reports it) or the cloud's hosts have no room; InputError for fewer than one. See `await_running`.
         """
         if n < 1:
             raise InputError(f"{n} servers", key="n", allowed="1 and more")

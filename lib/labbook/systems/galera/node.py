@@ -100,6 +100,7 @@ class GaleraNode(SQLServer):
 
         by: IST transfers what the node missed since its last transaction, SST a whole copy. Returns
         `by`, as the node's log says (None: nothing was missing), and `seconds` until it was Synced.
+        InputError for another transfer; SystemFailure where it is not Synced within `seconds`.
         """
         if by not in TRANSFERS:
             raise InputError(f"no state transfer {by!r}", key="by", allowed=TRANSFERS)
@@ -112,7 +113,10 @@ class GaleraNode(SQLServer):
         return {"by": self.transfer(), "seconds": time.monotonic() - began}
 
     def recovered(self) -> str:
-        """The position (history and number) of the last transaction of a node that does not run."""
+        """The position (history and number) of the last transaction of a node that does not run.
+
+        SystemFailure where its files have none.
+        """
         output = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1").stdout
         position = config.parse_recovered_position(output)
         if position is None:
