@@ -301,7 +301,7 @@ def platform_metrics(tested, vcpus=1, pinned=False) -> tuple[dict, dict]:
 
     vcpus: processors of all measured servers together. pinned: whether these had cores of their own, as many as
     own_cores says. Defaults for facts that a cloud does not report: accelerated guests, its own network
-    plumbing, and one core for each vcpu.
+    plumbing, and one core for each vcpu. OpenStack's API reboots one server a call.
     """
     bed = tested.bed
     facts = bed.testbed.cloud.facts()
@@ -311,6 +311,7 @@ def platform_metrics(tested, vcpus=1, pinned=False) -> tuple[dict, dict]:
     machines = max(facts.get("compute_machines", 1), len(servers_by_machine([*bed.testbed.standing, *tested.servers])))
     return {"accelerated": float(facts.get("accelerated", True)),
             "own_plumbing": float(facts.get("own_plumbing", True)),
+            "reboots_in_one_call": float(facts.get("api") != "openstack"),
             "compute_machines": float(machines),
             "cores_per_vcpu": cores / vcpus if cores else 1.0,
             "machine_cores": float(all_cores or max(FLAVOR_BY_CORES)), "own_cores": float(own),

@@ -133,6 +133,12 @@ def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
     assert facts["cores"] == 2
 
 
+@pytest.mark.parametrize("api, in_one_call", [("openstack", 0.0), ("ec2", 1.0)])
+def test_a_point_says_whether_the_api_reboots_several_servers_by_one_call(api, in_one_call):
+    metrics, _ = experiments.platform_metrics(servers_on(Cloud(api=api)))
+    assert metrics["reboots_in_one_call"] == in_one_call
+
+
 def test_a_cloud_that_does_not_tell_is_taken_to_have_what_claims_need_but_machines():
     metrics, _ = experiments.platform_metrics(servers_on(Cloud()), vcpus=4)
     assert (metrics["accelerated"], metrics["cores_per_vcpu"], metrics["compute_machines"]) == (1, 1, 1)
