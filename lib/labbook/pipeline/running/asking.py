@@ -219,10 +219,11 @@ def variables(asks: Question, repeats=None, claims=None, page=False, last=False)
 
 @dataclass(frozen=True)
 class Expected:
-    """What a run is expected to do. points: those up to the next look of each open claim. seconds: of the run;
-    most_s: None without a limit. experiments: {name: s}, if time is not short."""
+    """What a run is expected to do. points: those up to the next look of each open claim, and look_s their seconds.
+    seconds: of the run; most_s: None without a limit. experiments: {name: s}, if time is not short."""
 
     points: int
+    look_s: float
     seconds: float
     most_s: float | None
     board: dict
@@ -250,7 +251,8 @@ def expected(study: str, asks: Question, survey: dict, until: float | None, roun
     seconds = board["seconds"] + round_s
     if most is not None and seconds > most:
         seconds = most + _point_s(survey, following) / 2
-    return Expected(planner.next_points(survey, LOOKS), seconds, most, board, following.experiments)
+    points, look_s = planner.next_look(survey, LOOKS, _default(asks, survey))
+    return Expected(points, look_s, seconds, most, board, following.experiments)
 
 
 def _point_s(survey, following) -> float:

@@ -16,12 +16,13 @@ from labbook.pipeline.running import asking, root_actions, run, totals
 from labbook.pipeline.setup import doctor, own_clouds, own_hosts
 
 MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
+FURTHER = 1.5       # times what the next points take: from there on a run is said to measure further repeats
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a study has to do. seconds: None if unknown; most_s: after which no point starts, or None. source: what
-    the time is from. lines: the details."""
+    the time is from. lines: the details. look_s: seconds of the points alone, where further ones may follow."""
 
     study: str
     points: int
@@ -29,12 +30,16 @@ class Plan:
     most_s: float | None
     source: str
     lines: list
+    look_s: float | None = None
 
     def time(self) -> str:
         if self.seconds is None:
             return "time unknown"
         most = f", time limit {duration(self.most_s)}" if self.most_s is not None else ""
-        return f"about {duration(self.seconds)}{most}" + (f", {self.source}" if self.source else "")
+        source = f", {self.source}" if self.source else ""
+        if self.look_s and self.seconds > FURTHER * self.look_s:
+            return f"about {duration(self.look_s)}; with further repeats about {duration(self.seconds)} in all{most}{source}"
+        return f"about {duration(self.seconds)}{most}{source}"
 
 
 def plan(names, asked: run.Asked, verbose: bool = False) -> int:
@@ -96,7 +101,7 @@ def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bo
     current = run.is_current(study, chosen, asked)
     if asks and story.survey:
         expected = asking.expected(study, asks, story.survey, asked.until, round_s)
-        of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose))
+        of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose), expected.look_s)
     else:
         seconds, source = _time(study, story, asked.profile)
         of = Plan(study, story.total - story.done, seconds and seconds + asking.PAGE_ROUNDS * round_s, None, source,

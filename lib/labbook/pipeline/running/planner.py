@@ -113,16 +113,19 @@ def claims_of(survey: dict) -> list[Claim]:
     return found
 
 
-def next_points(survey: dict, looks) -> int:
-    """How many points the next look of each open claim takes, and the experiments that no claim reads."""
-    lacking = {}
+def next_look(survey: dict, looks, default_s: float = 5.0) -> tuple[int, float]:
+    """How many points the next look of each open claim takes, with those of experiments that no claim reads, and
+    their seconds. default_s: see Lab."""
+    lab, unread = Lab(survey["experiments"], default_s), survey.get("unread", {}).values()
+    points = sum(one["left"] for one in unread)
+    seconds = sum(one["left"] * default_s if one["seconds"] is None else one["seconds"] for one in unread)
     for claim in claims_of(survey):
         if not is_decided(claim) and can_be_asked(claim, looks):
-            done = survey["experiments"][claim.experiment]["done"]
-            for place in claim.places:
-                more = max(claim.expected(looks) - done[place], 0)
-                lacking[claim.experiment, place] = max(lacking.get((claim.experiment, place), 0), more)
-    return sum(lacking.values()) + sum(one["left"] for one in survey.get("unread", {}).values())
+            look = claim.expected(looks)
+            points += sum(max(look - lab.done[claim.experiment][place], 0) for place in claim.places)
+            seconds += lab.seconds(claim.experiment, claim.places, look)
+            lab.reach(claim.experiment, claim.places, look)
+    return points, seconds
 
 
 def is_decided(claim: Claim) -> bool:

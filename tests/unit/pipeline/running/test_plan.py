@@ -46,6 +46,14 @@ def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, monkeyp
     assert pages.note("wan") == {} and not list((book.root / "build/pages").glob("*.ipynb"))
 
 
+@pytest.mark.parametrize("look_s, said", [
+    (900, "about 15 min; with further repeats about 1 h 24 min in all, time limit 2 h 00 min"),
+    (5000, "about 1 h 24 min, time limit 2 h 00 min"), (None, "about 1 h 24 min, time limit 2 h 00 min")])
+def test_a_plan_tells_the_next_points_from_all_that_may_follow(look_s, said):
+    one = plan.Plan("wan", 9, 5040, 7200, "", [], look_s)
+    assert one.time() == said
+
+
 def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, lacking):
     book.study("wan", PLANS.format(seconds=1))
     book.write("data/papers/wan/lab.yml", LAB)

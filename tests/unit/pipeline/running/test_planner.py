@@ -121,6 +121,13 @@ def test_the_time_of_each_experiment_is_known_from_the_start():
         assert sum(told[name]) == pytest.approx(sum(took[name]), rel=0.25), name
 
 
+def test_the_points_of_the_next_looks_are_counted_once_with_their_set_ups():
+    asked = survey(("x", "a", "open", 9), ("y", "a", "open", 9), ("z", "b", "replicated", None), a=(6, 10), b=(6, 10))
+    asked["experiments"]["a"]["setup_s"] = 5.0
+    asked["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": 4.0}, "seek": {"left": 1, "declared": 1, "seconds": None}}
+    assert planner.next_look(asked, LOOKS, default_s=7.0) == (3 + 3, 3 * (10 + 5.0) + 4.0 + 7.0)
+
+
 def test_every_experiment_gets_its_first_look_before_any_gets_a_further_one():
     """The first experiment had nearly all the time, and five nodes came last."""
     lab = Simulated(7)
