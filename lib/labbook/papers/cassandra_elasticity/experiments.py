@@ -19,14 +19,14 @@ from labbook.papers.cassandra_elasticity.bottleneck import Windows
 from labbook.papers.cassandra_elasticity.disk import THREADS, disk_metrics
 from labbook.papers.cassandra_elasticity.donor import SHIPPED_RING_DELAY_MS, Donor, node_names, protocols, rows_of
 from labbook.papers.cassandra_elasticity.joins import (
+    beginning_and_end,
     call_times,
-    call_times_in_thirds,
     calls_during,
     join_metrics,
     join_rows,
     join_times,
     stream_times,
-    times_beside_joins,
+    streaming_over_before,
 )
 from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
 from labbook.study.summary import summarise
@@ -106,20 +106,28 @@ class JoinBench:
     def growth(self, experiment) -> None:
         """Measure calls over time before, during and after the joins of the point's `how`.
 
-        The load runs for warm_s, then for steady_s before the first join and after each; without joins
-        it runs for warm_s, steady_s and alone_s.
+        The load runs for warm_s, then for steady_s before the first join and between two. With joins or without it
+        ends after ends_s, so that the last steady_s of all runs are as long after their beginnings.
         """
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
-                stream = _begin_load(attempt, ring)
+                stream, began = _begin_load(attempt, ring), time.monotonic()
                 time.sleep(point.warm_s)
-                look = Windows(attempt.lab, ring)
-                look.rest(point.steady_s)
-                joins = grow(point, ring, look.rest)
+                look, windows = Windows(attempt.lab, ring), []
+
+                def rest():
+                    start = clock.now()
+                    look.rest(point.steady_s)
+                    windows.append((start, clock.now()))
+
+                rest()
+                joins = grow(point, ring, rest)
+                time.sleep(rest_of(point, time.monotonic() - began))
+                rest()
                 busy = look.metrics()
                 calls = stream.end()
-                metrics = self._place() | growth_metrics(point, joins, calls) | busy | {
+                metrics = self._place() | growth_metrics(point, joins, calls, windows) | busy | {
                     "client_limited": self._limited(point, "read", calls, [
                         calls.started + point.warm_s,
                         *(edge for one in joins for edge in (one["asked_s"], one["normal_s"]))])}
@@ -236,29 +244,34 @@ def is_dear(point, parallel: dict) -> bool:
 
 
 def grow(point, ring, rest) -> list[dict]:
-    """Let the point's nodes join, one by one or two at a time, with `rest(steady_s)` after each; returns the joins.
-
-    With `how` "none" it rests for alone_s.
-    """
-    if point.how == "none":
-        rest(point.alone_s)
-        return []
-    at_once, joins = {"one_by_one": 1, "two_at_a_time": 2}[point.how], []
-    for first in range(0, point.joiners, at_once):
-        joins += ring.join([point.share] * min(at_once, point.joiners - first)).wait(point.seconds_at_most)
-        rest(point.steady_s)
+    """Let the point's nodes join, one by one or two at a time, with a `rest()` between; returns the joins, none
+    with `how` "none"."""
+    at_once, joins = {"none": 0, "one_by_one": 1, "two_at_a_time": 2}[point.how], []
+    while at_once and len(joins) < point.joiners:
+        if joins:
+            rest()
+        joins += ring.join([point.share] * min(at_once, point.joiners - len(joins))).wait(point.seconds_at_most)
     return joins
 
 
-def growth_metrics(point, joins, calls) -> dict:
-    """Metrics of calls over time; the oscillation is that after warm_s, without the last bin."""
+def rest_of(point, seconds: float) -> float:
+    """Seconds from `seconds` after the load began to the last steady_s of ends_s. SystemFailure if these have begun."""
+    if seconds > point.ends_s - point.steady_s:
+        raise SystemFailure(f"the joins ended {seconds:.0f} s after the load began, and the last {point.steady_s:g} of "
+                            f"{point.ends_s:g} s are to be without one; use a larger ends_s")
+    return point.ends_s - point.steady_s - seconds
+
+
+def growth_metrics(point, joins, calls, windows) -> dict:
+    """Metrics of calls over time; the oscillation is that after warm_s, without the last bin. `windows`: from and to
+    (epoch seconds) of each rest, of which the first and the last are compared."""
     times = join_times(joins, calls.started)
-    metrics = per_bin(calls.rows, point.bin_seconds) | times
+    first, *_, last = ((start - calls.started, end - calls.started) for start, end in windows)
+    metrics = per_bin(calls.rows, point.bin_seconds) | times | beginning_and_end(calls.rows, first, last)
     if joins:
-        metrics |= join_metrics(joins) | call_times(calls.rows, **times, since_s=point.warm_s)
-        metrics["during_over_before"] = times_beside_joins(calls.rows, **times, since_s=point.warm_s)
-    else:
-        metrics |= call_times_in_thirds(calls.rows, point.warm_s, point.steady_s + point.alone_s)
+        metrics |= join_metrics(joins) | {
+            "streaming_ms": call_times(calls.rows, **stream_times(joins, calls.started))["during_ms"],
+            "streaming_over_before": streaming_over_before(calls.rows, joins, calls.started, point.warm_s)}
     warm = metrics["mean_ms_per_bin"][int(point.warm_s / point.bin_seconds):-1]
     return metrics | oscillation_metrics(warm, point.bin_seconds)
 

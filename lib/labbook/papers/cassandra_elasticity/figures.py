@@ -99,8 +99,8 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
         ("A join under reads over one without load, without fixed waits", "much longer",
          times(joins, "moving_s", reads, none)),
         ("A join under reads over one under writes", "not stated in words", times(joins, "moving_s", reads, writes)),
-        ("A get while nodes join one by one, over before", "much longer",
-         measured(gets, "during_over_before", "times", how="one_by_one")),
+        ("A get while nodes that join one by one stream, over before", "much longer",
+         measured(gets, "streaming_over_before", "times", how="one_by_one")),
         ("Stream's requests that continue the disk's last one, without load", "sequential",
          measured(disk, "stream_on_disk", "of all", **none)),
         ("the same under reads", "cut into random access", measured(disk, "stream_on_disk", "of all", **reads)))

@@ -99,30 +99,36 @@ def call_times(rows, join_starts_s: list[float], join_ends_s: list[float],
                       for when in ("during", "after")}
 
 
-def times_beside_joins(rows, join_starts_s: list[float], join_ends_s: list[float], since_s: float) -> float:
-    """Mean time of calls during joins over that just before: the geometric mean over the joins, each with the
-    calls since the join before it ended (the first one: since `since_s`), when as many nodes served. Joins that
-    overlap are one. NaN where there are no such calls. rows: started_s, seconds, ok."""
-    ok, spans = rows[rows["ok"].astype(bool)], []
-    for start, end in sorted(zip(join_starts_s, join_ends_s)):
-        if spans and start < spans[-1][1]:
-            spans[-1][1] = max(spans[-1][1], end)
+def streaming_over_before(rows, joins: list[dict], started: float, since_s: float) -> float:
+    """Mean time of calls while nodes streamed over that just before their joins: the geometric mean over the joins,
+    each with the calls since the join before it ended (the first one: since `since_s`), when as many nodes served.
+    Joins that overlap are one. NaN where there are no such calls.
+
+    rows: started_s, seconds, ok. started: epoch seconds at started_s 0.
+    """
+    ok, groups = rows[rows["ok"].astype(bool)], []
+    for one in sorted(joins, key=lambda one: one["asked_s"]):
+        if groups and one["asked_s"] < max(other["normal_s"] for other in groups[-1]):
+            groups[-1].append(one)
         else:
-            spans.append([start, end])
+            groups.append([one])
     ratios = []
-    for since, (start, end) in zip([since_s, *(end for _, end in spans)], spans):
-        times = call_times(ok, [start], [end], since)
-        ratios.append(math.log(times["during_over_before"]) if times["during_over_before"] > 0 else math.nan)
+    for group in groups:
+        times, streams = join_times(group, started), stream_times(group, started)
+        before = call_times(ok, **times, since_s=since_s)["before_ms"]
+        streaming = call_times(ok, **streams)["during_ms"]
+        ratios.append(math.log(streaming / before) if streaming > 0 and before > 0 else math.nan)
+        since_s = max(times["join_ends_s"])
     return math.exp(_mean(ratios)) if ratios else math.nan
 
 
-def call_times_in_thirds(rows, since_s: float, seconds: float) -> dict:
-    """The same for a run without joins, for comparison.
-
-    Of `seconds` from `since_s` on, the first third counts as before, the second as during and the last
-    as after.
-    """
-    return call_times(rows, [since_s + seconds / 3], [since_s + 2 * seconds / 3], since_s)
+def beginning_and_end(rows, first: tuple[float, float], last: tuple[float, float]) -> dict:
+    """beginning_ms, end_ms: mean times of successful calls that began and ended in a window, from and to in seconds
+    as started_s; end_over_beginning. NaN where there is no such call. rows: started_s, seconds, ok."""
+    ok = rows[rows["ok"].astype(bool)]
+    over = ok["started_s"] + ok["seconds"]
+    early, late = (float(ok["seconds"][(ok["started_s"] >= start) & (over <= end)].mean()) for start, end in (first, last))
+    return {"beginning_ms": early * 1000, "end_ms": late * 1000, "end_over_beginning": late / early}
 
 
 def _over(part: float, whole: float) -> float:

@@ -197,20 +197,30 @@ def test_calls_during_joins_and_during_their_streaming_have_times_of_their_own()
 
 
 def test_nodes_join_one_by_one_or_two_at_a_time_with_a_steady_time_after_each():
-    slept = []
-    for how, shares in (("one_by_one", [1, 1, 1]), ("two_at_a_time", [2, 1])):
+    for how, shares in (("one_by_one", [1, 1, 1]), ("two_at_a_time", [2, 1]), ("none", [])):
         ring = Ring()
-        joins = experiments.grow(point(how=how, joiners=3, steady_s=8, alone_s=60), ring, slept.append)
-        assert [len(asked[1]) for asked in ring.asked] == shares and len(joins) == 3
-    assert experiments.grow(point(how="none", alone_s=60), Ring(), slept.append) == [] and slept == [8] * 5 + [60]
+        joins = experiments.grow(point(how=how, joiners=3), ring, lambda: ring.asked.append("rest"))
+        assert [one if one == "rest" else len(one[1]) for one in ring.asked] == (
+            [each for share in shares for each in ("rest", share)][1:])
+        assert len(joins) == sum(shares)
 
 
-def test_without_joins_the_time_of_calls_is_compared_in_thirds():
+def test_with_joins_or_without_the_same_seconds_are_compared():
     steady = calls(*((float(t), 0.002 if t < 40 else 0.004, True) for t in range(60)))
-    alone = point(how="none", warm_s=0, steady_s=20, alone_s=40)
-    metrics = experiments.growth_metrics(alone, [], steady)
-    assert metrics["before_ms"] == pytest.approx(2) and metrics["after_over_before"] == pytest.approx(2)
-    assert metrics["join_starts_s"] == [] and len(metrics["mean_ms_per_bin"]) == 60 and "oscillates" in metrics
+    windows = [(steady.started + start, steady.started + end) for start, end in ((0, 20), (30, 35), (41, 60))]
+    for how, joins in (("none", []), ("one_by_one", [join(steady.started + 20, 7), join(steady.started + 32, 8)])):
+        metrics = experiments.growth_metrics(point(how=how, warm_s=0), joins, steady, windows)
+        assert metrics["beginning_ms"] == pytest.approx(2) and metrics["end_over_beginning"] == pytest.approx(2)
+        assert metrics["join_starts_s"] == [20, 32][:len(joins)]
+        assert len(metrics["mean_ms_per_bin"]) == 60 and "oscillates" in metrics
+        assert ("streaming_over_before" in metrics) == bool(joins)
+
+
+def test_joins_that_take_too_long_to_be_compared_are_a_failure_that_says_what_to_change():
+    short = point(how="one_by_one", steady_s=8, ends_s=60)
+    assert experiments.rest_of(short, 40.0) == 12
+    with pytest.raises(SystemFailure, match="larger ends_s"):
+        experiments.rest_of(short, 52.5)
 
 
 def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
@@ -226,8 +236,8 @@ def test_the_warm_time_is_left_out_of_the_oscillation_whatever_the_bins(monkeypa
     steady, seen = calls(*((float(t) / 4, 0.002, True) for t in range(80))), []
     monkeypatch.setattr(experiments, "oscillation_metrics", lambda means, bin_s: seen.append((len(means), bin_s)) or {})
     for bin_seconds in (1, 0.5):
-        one = point(how="none", warm_s=10, steady_s=2, alone_s=6, bin_seconds=bin_seconds)
-        experiments.growth_metrics(one, [], steady)
+        one = point(how="none", warm_s=10, bin_seconds=bin_seconds)
+        experiments.growth_metrics(one, [], steady, [(steady.started, steady.started + 2)] * 2)
     assert seen == [(9, 1), (19, 0.5)]      # of 10 s, without the last bin
 
 

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from labbook.papers.cassandra_elasticity.joins import (
+    beginning_and_end,
     call_times,
-    call_times_in_thirds,
     calls_during,
     join_metrics,
     join_times,
     stream_times,
-    times_beside_joins,
+    streaming_over_before,
 )
 
 
@@ -98,17 +98,20 @@ def test_of_what_there_are_no_calls_there_is_no_time():
     assert all(math.isnan(value) for value in found.values()) and len(found) == 4
 
 
-def test_without_a_join_the_thirds_stand_for_before_during_and_after():
-    rows = calls((0, 1, True), (5, 1, True), (17, 2, True), (30, 3, True))
-    found = call_times_in_thirds(rows, 5, 30)
-    assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 2000, 3000)
+def test_the_beginning_and_the_end_are_those_calls_that_lie_in_their_windows():
+    rows = calls((0, 9, True), (10, 1, True), (12, 3, True), (17.5, 1, True), (30, 5, True), (34, 90, False), (60, 9, True))
+    assert beginning_and_end(rows, (10, 18), (30, 50)) == {"beginning_ms": 2000, "end_ms": 5000, "end_over_beginning": 2.5}
+    assert math.isnan(beginning_and_end(rows, (10, 18), (70, 80))["end_over_beginning"])
 
 
-def test_each_join_is_compared_with_the_seconds_before_it_when_as_many_nodes_served():
+def test_streams_are_compared_with_the_seconds_before_their_join_when_as_many_nodes_served():
     rows = calls(*((float(t), seconds, True) for t, seconds in
-                   [(1, 9.0), (6, 0.004), (12, 0.008), (25, 0.001), (32, 0.008), (45, 0.001)]))
-    apart = times_beside_joins(rows, [10, 30], [20, 40], since_s=5)
-    assert apart == pytest.approx(math.sqrt(2 * 8))     # and 3.2 by all joins over the time before the first
-    assert times_beside_joins(rows, [10, 11], [20, 19], since_s=5) == pytest.approx(2)      # at once: one
-    assert math.isnan(times_beside_joins(rows, [], [], since_s=5))
-    assert math.isnan(times_beside_joins(rows, [10, 20], [20, 40], since_s=5))      # no call between them
+                   [(1, 9.0), (6, 0.004), (12, 0.09), (17, 0.008), (25, 0.001), (32, 0.09), (37, 0.008), (45, 0.001)]))
+    each = [join(10, 10, waits=4), join(30, 10, waits=4)]
+    assert streaming_over_before(rows, each, 0, since_s=5) == pytest.approx(math.sqrt(2 * 8))
+    assert streaming_over_before(rows, each, -1000, since_s=5) != streaming_over_before(rows, each, 0, since_s=5)
+    at_once = [join(10, 10, waits=4), join(11, 8, waits=3)]
+    assert streaming_over_before(rows, at_once, 0, since_s=5) == pytest.approx(2)      # one
+    assert math.isnan(streaming_over_before(rows, [], 0, since_s=5))
+    after_each_other = [join(10, 10, waits=4), join(20, 20, waits=14)]
+    assert math.isnan(streaming_over_before(rows, after_each_other, 0, since_s=5))      # no call between them
