@@ -215,16 +215,18 @@ def _in_part(owned) -> set[str]:
 
 
 def migrating_over_quiet(rows: pd.DataFrame, seen: pd.DataFrame) -> float:
-    """Ratio of mean times: operations that began during a migration over all others. Those that merely overlap one
-    are not counted to it, since the longer one lasts, the more of them it overlaps.
+    """Ratio of mean times: operations that began during a migration over all others of their phase, the geometric
+    mean of the phases. Those that merely overlap a migration are not counted to it, since the longer one lasts, the
+    more of them it overlaps.
 
-    rows: DataFrame with started_s (epoch) and seconds. NaN where one of the groups is empty.
+    rows: DataFrame with phase, started_s (epoch) and seconds. NaN where no phase has operations of both groups.
     """
-    begun = rows["started_s"].to_numpy()
-    during = np.zeros(len(rows), bool)
-    for one in migrations(seen).itertuples():
-        during |= (begun >= one.from_s) & (begun < one.to_s)
-    if during.all() or not during.any():
-        return math.nan
-    seconds = rows["seconds"].to_numpy()
-    return float(seconds[during].mean() / seconds[~during].mean())
+    spans, logs = list(migrations(seen).itertuples()), []
+    for _, phase in rows.groupby("phase"):
+        begun, seconds = phase["started_s"].to_numpy(), phase["seconds"].to_numpy()
+        during = np.zeros(len(phase), bool)
+        for one in spans:
+            during |= (begun >= one.from_s) & (begun < one.to_s)
+        if during.any() and not during.all():
+            logs.append(math.log(seconds[during].mean() / seconds[~during].mean()))
+    return math.exp(sum(logs) / len(logs)) if logs else math.nan

@@ -150,9 +150,12 @@ def test_rates_of_a_benchmark_without_orders_are_left_as_they_are():
 
 
 def test_operations_in_a_migration_are_compared_with_the_others():
-    rows = pd.DataFrame([{"started_s": t, "seconds": s} for t, s in
+    rows = pd.DataFrame([{"phase": "sequential_delete", "started_s": t, "seconds": s} for t, s in
                          ((112.0, 0.1), (113.4, 0.9), (113.6, 0.3), (115.0, 0.1))])
     assert migrating_over_quiet(rows, run()) == pytest.approx(0.3 / (1.1 / 3))      # the one of 0.9 s began before it
+    slow = rows.assign(phase="random_delete", seconds=10 * rows["seconds"])     # in any case, and oftener in it
+    often = pd.concat([rows, slow, slow[slow["started_s"] == 113.6]])
+    assert migrating_over_quiet(often, run()) == pytest.approx(0.3 / (1.1 / 3))
     assert math.isnan(migrating_over_quiet(rows, run(moved=0)))
 
 
