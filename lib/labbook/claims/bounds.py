@@ -12,7 +12,7 @@ the true median as often as stated, whatever the limited values would have been.
 import math
 
 EXACT, AT_MOST, AT_LEAST, UNKNOWN = "", "at most", "at least", "unknown"
-NO_NUMBER = "not above 0"       # of a repeat whose values have no ratio or logarithm: it counts on either side
+NO_NUMBER = "no number"     # of a repeat that lacks a value, or whose values have no ratio or logarithm
 BYTES = ("mb_per_s", "kib_per_s", "bytes_per_s")    # rates of a system, not of calls
 
 # Rules whose number rises with the values of the first arm and falls with those of the second; and rules
@@ -50,8 +50,8 @@ def paired(numbers, bounds):
 def words(bounds, number: str) -> str:
     """How many repeats are bounds, for the begin of a reason; empty without any."""
     lost = sum(bound == NO_NUMBER for bound in bounds)
-    not_above_0 = f"{lost} of {len(bounds)} repeats have a value that is not above 0, and count on either side"
-    return "; ".join(filter(None, (not_above_0 if lost else "", _limited(bounds, number))))
+    without = f"{lost} of {len(bounds)} repeats lack a value, or have one that is not above 0, and count on either side"
+    return "; ".join(filter(None, (without if lost else "", _limited(bounds, number))))
 
 
 def _limited(bounds, number) -> str:

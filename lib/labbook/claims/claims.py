@@ -5,7 +5,6 @@ This module imports neither pandas nor matplotlib, so that `labbook claims` star
 
 import fcntl
 import json
-import math
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,13 +76,6 @@ def _check_rule(rule, file, key):
         raise InputError("a bound is missing", file=file, key=key, allowed="low, high, or both")
     if {"low", "high"} <= set(rule) and rule["low"] > rule["high"]:
         raise InputError("low is greater than high", file=file, key=f"{key}.low")
-    margin = rule.get("margin", 1)
-    if rule.get("refuted_below", math.inf) < margin:
-        raise InputError(f"{rule['refuted_below']:g} is below the margin", file=file, key=f"{key}.refuted_below",
-                         allowed=f"{margin:g} or more")
-    if rule.get("refuted_above", 0) > 1 / margin:
-        raise InputError(f"{rule['refuted_above']:g} is above 1 / margin", file=file, key=f"{key}.refuted_above",
-                         allowed=f"{1 / margin:.4g} or less")
     both = set(rule.get("of", ())) & set(rule.get("where", ()))
     if both:
         raise InputError("this parameter already selects the arms", file=file,

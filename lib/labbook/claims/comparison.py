@@ -24,15 +24,16 @@ class NotRun(NotTestable):
 
 
 class NotAbove0(NotTestable):
-    """A repeat has a value that is not above 0, where a ratio or a logarithm needs one."""
+    """A repeat has a value that is not above 0, where a ratio or a logarithm needs one, or none at all."""
 
 
 class Comparison:
     """The metric's values in the arms of a rule, less their baseline where the rule names one.
 
     arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
-    parameters that do not select the arm. repeats, settings: those with a value in every arm, repeat
-    and setting. partial: further repeats that have a part of the settings, for rules by point only.
+    parameters that do not select the arm. repeats, settings: those that were measured in every arm, repeat
+    and setting; lacking: of these repeats, those without a value at one of them (of an event that did not come, say),
+    whose number is unknown. partial: further repeats that have a part of the settings, for rules by point only.
     excluded: settings that the clients limited in most of the first repeats; empty where these are all.
     limited, without: numbers of points that are limited by the clients, or have no value. NotTestable, or
     NotRun, without any such setting, and where no repeat's number is known or bounded.
@@ -42,7 +43,7 @@ class Comparison:
         self.arms, self.limited, self.parameters, self.rule = [], 0, parameters, rule
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_SIGHT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
-        self.operations, self.failed, self.excluded, self.partial = 0, 0, set(), set()
+        self.operations, self.failed, self.excluded, self.partial, self.lacking = 0, 0, set(), set(), set()
         self.baseline = rule.get("baseline", {})
         self._curves = {}   # along -> curves
         self._points, self._limited = [], []    # of each arm: (repeat, setting) measured, and limited by the clients
@@ -63,7 +64,12 @@ class Comparison:
         """Whether some repeat says something."""
         if self.by_point:
             return bool(self.settings and (self.repeats or self.partial))
-        return bool(self.settings) and any(self.bound(repeat) != UNKNOWN for repeat in self.repeats)
+        return bool(self.settings) and any(self.bound(repeat) != UNKNOWN for repeat in self.whole)
+
+    @property
+    def whole(self) -> list:
+        """The repeats with a value everywhere."""
+        return [repeat for repeat in self.repeats if repeat not in self.lacking]
 
     def _take(self, points, arm, subtract):
         """Add an arm with the values of these points."""
@@ -116,7 +122,7 @@ class Comparison:
     def _keep(self):
         """Choose repeats and settings. Settings are those of most of the first repeats, with a value in most of
         them; for rules by point, in any. A later repeat that has only some of them was measured for another
-        claim, or lacks a value, and would change what this one is about: it is left out."""
+        claim and would change what this one is about: it is left out. One that lacks a value counts, as lacking."""
         at = {one for one in set.intersection(*self._points) if one[1] not in self.excluded}
         repeats = sorted({repeat for repeat, _ in at})
         first = repeats[:FIRST]
@@ -128,9 +134,11 @@ class Comparison:
         least = 1 if self.by_point else len(among) // 2 + 1
         self.settings = sorted((s for s in {s for _, s in paired} if sum((r, s) in paired for r in among) >= least),
                                key=str)
-        self.repeats = [r for r in complete if self.settings and all((r, s) in paired for s in self.settings)]
+        self.repeats = [r for r in complete if self.settings and all((r, s) in at for s in self.settings)]
+        self.lacking = {r for r in self.repeats if not all((r, s) in paired for s in self.settings)}
         if self.by_point:
-            self.repeats = [r for r in self.repeats if not any(self._is_limited(r, s) for s in self.settings)]
+            self.repeats = [r for r in self.whole if not any(self._is_limited(r, s) for s in self.settings)]
+            self.lacking = set()
             self.partial = {repeat for repeat, _ in paired if self.all(repeat)} - set(self.repeats)
 
     def bound(self, repeat, rule: str | None = None) -> str:
@@ -169,8 +177,7 @@ class Comparison:
         if self.without:
             points = "1 point has" if self.without == 1 else f"{self.without} points have"
             words += f"; {points} no {self.metric}"
-            words += "" if self.by_point else (
-                ": settings without it in most of the first repeats are left out, and repeats without it at others")
+            words += "" if self.by_point else ": settings without it in most of the first repeats are left out"
         if self.baseline:
             words += f"; less {_said(self.baseline)}"
         left_out = self._left_out()
@@ -249,12 +256,20 @@ class Comparison:
         for curve in self.curves(along):
             if len(curve) < 3:
                 raise self._lacks(f"fewer than three values of {along} can be compared")
-            usual = zip(*(self._above_0(0, one, curve, along) for one in self.repeats[:LOOKS[0]]))
+            usual = zip(*self._usual(curve, along))
             curves.append((self._places(curve, along), list(map(median, usual)),
                            self._above_0(0, repeat, curve, along)))
         return exponent_between(lambda exponent: sum(
             factor * value for xs, usual, values in curves for factor, value in zip(bend(xs, usual, exponent), values)),
             low, high)
+
+    def _usual(self, curve, along) -> list[list[float]]:
+        """The first arm's values on a curve in the first look's repeats, of which all values are above 0 there."""
+        found = [[self.arms[0][repeat, setting] for _, setting in curve] for repeat in self.whole]
+        above_0 = [values for values in found if min(values) > 0]
+        if not above_0:
+            raise NotAbove0(f"growth over {along} needs values above 0")
+        return above_0[:LOOKS[0]]
 
     def _places(self, curve, along) -> list:
         """The values of `along` of a curve; NotTestable unless they are above 0."""
@@ -270,18 +285,19 @@ class Comparison:
         return values
 
     def split(self) -> tuple[list, list]:
-        """The repeats that choose what to compare, the first two, and those that then test it.
+        """The repeats that choose what to compare, the first two with values above 0, and those that then test it.
 
         A choice tested by the repeats that made it would turn their noise into a difference, and a choice
         that later repeats changed would test another thing at each look. Of fewer than six repeats,
         which decide nothing, the first chooses; a single one is in both parts.
         """
-        first = max(1, min(CHOOSING, len(self.repeats) // 3))
-        return self.repeats[:first], self.repeats[first:] or self.repeats
+        above_0 = [repeat for repeat in self.whole if min(self.values(repeat)) > 0]
+        choosing = (above_0 or self.whole)[:max(1, min(CHOOSING, len(self.repeats) // 3))]
+        return choosing, [repeat for repeat in self.repeats if repeat not in choosing] or self.repeats
 
     def means_over(self, along, repeats) -> dict:
         """{value of `along`: geometric mean of the first arm's values}, over these repeats and all
-        complete settings. NotTestable for fewer than two values, and for values that are not above 0."""
+        complete settings. NotTestable for fewer than two values, NotAbove0 for values that are not above 0."""
         values = {}
         for of_value in self._complete_settings(along):
             for value, setting in of_value.items():
@@ -289,7 +305,7 @@ class Comparison:
         if len(values) < 2:
             raise self._lacks(f"fewer than two values of {along} can be compared")
         if min(map(min, values.values())) <= 0:
-            raise NotTestable("ratios need values above 0")
+            raise NotAbove0("ratios need values above 0")
         return {value: geometric_mean(each) for value, each in values.items()}
 
     def _complete_settings(self, along) -> list[dict]:

@@ -36,32 +36,27 @@ class Outcome:
     repeats_needed: int | None = None
 
 
-def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUTLYING, refuted=None) -> Outcome:
+def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUTLYING) -> Outcome:
     """Where the median of the numbers, one a repeat in their order, lies: between low and high or not.
 
     bounds: see labbook.claims.bounds, one a number; empty: all are exact. outlying: the looks' table.
-    refuted: the bounds beyond which the claim is refuted, where these are not low and high.
     """
     found = interval(numbers, symmetric, outlying, bounds)
     shown = found or _between(numbers, bounds, median_interval(numbers).level)
-    within = None if found is None else lies_within(shown.low, shown.high, low, high, refuted)
+    within = None if found is None else lies_within(shown.low, shown.high, low, high)
     if within is not None:
         words = (f"the whole interval lies {where(low, high, unit)}" if within else
                  f"the claim needs a value {where(low, high, unit)}; the whole interval lies "
-                 f"{_beyond(shown, low, high, unit, refuted)}")
+                 f"{_beyond(shown, low, high)}")
         by_ranks = ", by signed ranks: log ratios are taken to be symmetric" if symmetric else ""
         return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words}{by_ranks}", shown, unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
-    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds, refuted),
-                   look_needed(numbers, low, high, symmetric, bounds, outlying, refuted))
+    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds),
+                   look_needed(numbers, low, high, symmetric, bounds, outlying))
 
 
-def _beyond(shown, low, high, unit, refuted) -> str:
+def _beyond(shown, low, high) -> str:
     """On which side of the bounds an interval lies of which no part is between them."""
-    if refuted and lies_within(shown.low, shown.high, low, high) is None:
-        low, high = refuted
-        return (f"below {low:.4g} {unit}" if high == math.inf else f"above {high:.4g} {unit}") + (
-            ", so a difference as large as the paper's is not there")
     return "above it" if low == -math.inf else "below it" if high == math.inf else (
         "below these" if shown.high <= low else "above these")
 
@@ -89,14 +84,14 @@ def ratio_text(value: float) -> str:
     return f"{value:.3f}" if NEAR_1[0] < value < NEAR_1[1] else f"{value:.3g}"
 
 
-def tendency(numbers, low, high, bounds=(), refuted=None) -> dict | None:
+def tendency(numbers, low, high, bounds=()) -> dict | None:
     """The verdict to which the numbers point, and the highest level at which the interval between two of
     them decides, 95 % at most; None below 75 %, which three of three repeats have."""
     n = len(numbers)
     for inward in range((n + 1) // 2):
         level = coverage(n, inward)
         at = _between(numbers, bounds, level, inward)
-        within = lies_within(at.low, at.high, low, high, refuted)
+        within = lies_within(at.low, at.high, low, high)
         if level >= LEAST_TENDENCY and within is not None:
             return {"verdict": REPLICATED if within else NOT_REPLICATED, "level": min(level, LEVEL)}
     return None
@@ -119,11 +114,25 @@ def by_sight(seen, said, rate, reason, tries="repeats", in_repeat=1) -> Outcome:
     if share.high <= rate:
         return Outcome(verdict, f"{reason}; what occurs in a share {rate:g} {unit} or more would have been "
                        "seen", share, unit)
-    needed = math.ceil(math.log(1 - LEVEL) / math.log(1 - rate))
+    needed = tries_needed(rate)
     most = {"verdict": verdict, "level": min(LEVEL, coverage(n, 0))} if coverage(n, 0) >= LEAST_TENDENCY else None
     return Outcome(OPEN, f"{reason}, which may occur in a share of up to {share.high:.2g} {unit}; a verdict "
                    f"needs {needed} {tries} for a share of {rate:g}", share, unit, most,
                    next((look for look in LOOKS if look * in_repeat >= needed), None))
+
+
+def tries_needed(rate: float) -> int:
+    """Of what occurs in a share `rate` of all tries, so many show one with 95 %."""
+    return math.ceil(math.log(1 - LEVEL) / math.log(1 - rate))
+
+
+def least_repeats(rule: dict, points: int) -> int:
+    """The look before which no repeats decide for a rule by sight of which nothing is seen, of so many points a
+    repeat; the first look for other rules."""
+    if rule["name"] not in BY_SIGHT:
+        return LOOKS[0]
+    in_repeat = max(1, points) if rule.get("per") == "point" else 1
+    return next((look for look in LOOKS if look * in_repeat >= tries_needed(rule.get("rate", RATE))), LOOKS[-1])
 
 
 def expected_wrong(verdicts) -> float:

@@ -4,8 +4,7 @@ Whoever looks after each repeat and stops when a claim is decided is wrong more 
 interval says. Here the looks are fixed beforehand, and the error of 5 % is spent over them: the
 probability that the true median ever lies outside the interval is at most 5 %, whenever one stops.
 The interval is the intersection of those of the looks reached, so a claim that one look decided stays
-decided; but one with a refuting bound of its own, inside what would confirm it, may be confirmed after it
-was refuted. Repeats between two looks change no interval.
+decided. Repeats between two looks change no interval.
 
 The sign statistic counts the repeats above a value. At the true median it is a random walk, whatever
 the distribution, so its error over the looks is enumerated exactly. Where the numbers are symmetric
@@ -18,7 +17,7 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 from statistics import NormalDist, stdev
 
-from labbook.claims.bounds import AT_LEAST, AT_MOST, UNKNOWN, highest, lowest
+from labbook.claims.bounds import AT_LEAST, AT_MOST, NO_NUMBER, UNKNOWN, highest, lowest
 from labbook.claims.statistics import LEVEL, Interval, lies_within, middle
 
 LOOKS = (6, 9, 12, 20, 30, 60)
@@ -74,14 +73,13 @@ def _ordered(numbers, symmetric) -> list[float]:
 
 
 def look_needed(numbers, low: float, high: float, symmetric: bool = False, bounds=(),
-                outlying=OUTLYING, refuted=None) -> int | None:
+                outlying=OUTLYING) -> int | None:
     """The look at which the numbers' interval is expected to lie within (low, high) or outside, if further
     repeats vary as these do; None where no look is, and for fewer than two numbers.
 
     Numbers above 0 are taken by their logarithms. The expected places of the interval's bounds are those
     of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bounds:
-    see labbook.claims.bounds; further repeats are taken to be bounds as often as these. refuted: as of
-    statistics.lies_within.
+    see labbook.claims.bounds; further repeats are taken to be bounds as often as these.
     """
     if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
         return None
@@ -90,15 +88,14 @@ def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound
     if min(numbers) > 0 and (low > 0 or low == -math.inf) and high > 0:
         numbers = list(map(math.log, numbers))
         low, high, least, most = map(_log, (low, high, least, most))
-        refuted = refuted and tuple(map(_log, refuted))
     at, spread = middle(sorted(numbers)), stdev(numbers)
     below, above = (sum(bound in kinds for bound in bounds) / len(numbers)
-                    for kinds in ((AT_MOST, UNKNOWN), (AT_LEAST, UNKNOWN)))
+                    for kinds in ((AT_MOST, UNKNOWN, NO_NUMBER), (AT_LEAST, UNKNOWN, NO_NUMBER)))
     for look in LOOKS:
         reach = spread * _reach(look, symmetric, outlying)
         least = max(least, at - reach) if _allows(look, below, symmetric, outlying) else least
         most = min(most, at + reach) if _allows(look, above, symmetric, outlying) else most
-        if look > len(numbers) and lies_within(least, most, low, high, refuted) is not None:
+        if look > len(numbers) and lies_within(least, most, low, high) is not None:
             return look
     return None
 

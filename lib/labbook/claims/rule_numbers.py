@@ -42,10 +42,13 @@ def _differs_over(rule, compared):
     return number, (rule.get("margin", 1), math.inf), f"times, {of} over {than}"
 
 
-def largest_differences(along, compared) -> list[float]:
-    """For each repeat that tests: the largest mean over `along` over the smallest, whichever they are."""
-    means = [compared.means_over(along, [repeat]) for repeat in compared.split()[1]]
-    return [max(one.values()) / min(one.values()) for one in means]
+def largest_difference(along, compared):
+    """The function of a repeat that gives the largest mean over `along` over the smallest, whichever they are."""
+    def number(repeat):
+        means = compared.means_over(along, [repeat])
+        return max(means.values()) / min(means.values())
+
+    return number
 
 
 def _grows_with(rule, compared):
@@ -132,22 +135,15 @@ def bounds(rule, low="low", high="high") -> tuple[float, float]:
     return rule.get(low, -math.inf), rule.get(high, math.inf)
 
 
-def refuting(rule, low, high) -> tuple[float, float] | None:
-    """The bounds beyond which a claim is refuted, where they are not those within which it is confirmed."""
-    if not {"refuted_below", "refuted_above"} & set(rule):
-        return None
-    return rule.get("refuted_below", low), rule.get("refuted_above", high)
-
-
 def _crosses_near(rule, compared):
     along, at, within = rule["along"], rule["at"], rule["within"]
     curves = compared.curves(along)
     if len(curves) > 1:
         raise NotTestable(f"the rule leaves parameters open, so there is more than one curve over {along}")
     xs = [x for x, _ in curves[0]]
-    if not xs[0] <= at <= xs[-1]:
+    if not xs[0] <= at - within < at + within <= xs[-1]:     # beyond the ends it may cross anywhere
         raise NotRun(f"{along} was measured only from {xs[0]:g} to {xs[-1]:g}, but the claim "
-                     f"is about {at:g}")
+                     f"is about {at - within:g} to {at + within:g}")
     return (lambda repeat: crossing(xs, compared.ratios(repeat, [setting for _, setting in curves[0]])),
             (at - within, at + within), along)
 

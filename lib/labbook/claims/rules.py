@@ -42,11 +42,9 @@ sometimes      the metric of some point is from `low` to `high`. For claims that
                `always` takes refute it. Use it for counts and for metrics that are 0 or 1: with
                enough points, noise alone puts some point of a continuous metric anywhere
 
-A claim that one arm is greater, or grows more or less, may also say from where on it is refuted:
-`refuted_below`, or for grows_less and grows_slower `refuted_above`, a difference that the
-paper reports. Without it, two arms that are equal leave the claim open with any number of repeats, as no
-interval then lies on one side of 1. An interval between the two bounds on the claim's own side of 1
-confirms it: the difference is there, though a smaller one than the paper's.
+A claim that one arm is greater, or grows more or less, should have a `margin` above 1, by how much it is, such as
+half of the difference that the paper reports: without one, two arms that are equal leave it open with any number of
+repeats, as no interval then lies on one side of 1.
 
 A rule of ratios may say `symmetric: true`: that log ratios are symmetric about their median. Signed ranks
 then decide, with fewer repeats.
@@ -58,8 +56,9 @@ metric at the point with these parameters.
 Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged
 geometrically and metrics arithmetically over their settings. A point at which the clients were the
 limit (`METRIC_limited`, or without it `client_limited`, is 1) is a bound: the clients make a time (`_ms`,
-`_us`, `_s`) too long and a rate (`_per_s`) too low. So the number of its repeat is at most, or at least, the true one, or unknown, and counts against
-every end of the interval that it does not make certain (claims/bounds.py). A setting at which that was
+`_us`) too long and a rate (`_per_s`) too low. So the number of its repeat is at most, or at least, the true one, or unknown, and counts against
+every end of the interval that it does not make certain (claims/bounds.py). So does a repeat that lacks a value,
+or has one of which there is no ratio. A setting at which that was
 so in most of the first repeats is left out of all, unless no setting is left. For `always` and
 `sometimes` such points are left out, and a repeat with one counts only for what was seen in it: the
 share is of the repeats that the clients did not limit.
@@ -95,7 +94,7 @@ from labbook.claims.decisions import (
     where,
 )
 from labbook.claims.looks import LOOKS, OUTLYING_LEANING
-from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_differences, refuting
+from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_difference
 from labbook.claims.selection import has, wanted_arms
 from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
@@ -166,25 +165,31 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 def _compare(rule, compared):
     """The rule's number of each repeat that it uses, its limits, its unit, and what each number is of the true one."""
     number, limits, unit = RULES[rule["name"]](rule, compared)
+    each, bounds = _numbers(compared, number, sorted({*compared.repeats, *compared.partial}))
+    return each, limits, unit, [] if compared.by_point else bounds
+
+
+def _numbers(compared, number, among, rule=None) -> tuple[list[float], list[str]]:
+    """number(repeat) for those of `among` that have one, and what each is of the true one; that of a repeat which
+    lacks a value, or has one that is not above 0, is the others' median, and counts on either side. rule: whose
+    number it is, by default the comparison's. NotTestable where no repeat has a number."""
     each, lost = {}, None
-    for repeat in sorted({*compared.repeats, *compared.partial}):
+    for repeat in among:
         try:
-            each[repeat] = number(repeat)
+            each[repeat] = NO_NUMBER if repeat in compared.lacking else number(repeat)
         except NotAbove0 as why:
             each[repeat], lost = NO_NUMBER, why
     known = [one for one in each.values() if one not in (None, NO_NUMBER)]
     if not known:
         raise lost or NotTestable(LIMITED)
-    used = [repeat for repeat, one in each.items() if one is not None]
-    bounds = [] if compared.by_point else [
-        NO_NUMBER if each[repeat] == NO_NUMBER else compared.bound(repeat) for repeat in used]
-    return [median(known) if each[repeat] == NO_NUMBER else each[repeat] for repeat in used], limits, unit, bounds
+    used = {repeat: one for repeat, one in each.items() if one is not None}
+    return ([median(known) if one == NO_NUMBER else one for one in used.values()],
+            [NO_NUMBER if one == NO_NUMBER else compared.bound(repeat, rule) for repeat, one in used.items()])
 
 
 def _decide_by_median(rule, compared, by=by_median):
     each, (low, high), unit, bounds = _compare(rule, compared)
-    more = {"refuted": refuted} if (refuted := refuting(rule, low, high)) else {}
-    return _with_bounds(by(each, low, high, unit, rule.get("symmetric", False), bounds, **more), bounds)
+    return _with_bounds(by(each, low, high, unit, rule.get("symmetric", False), bounds), bounds)
 
 
 def _decide_equality(rule, compared):
@@ -253,7 +258,8 @@ def _decide_difference(rule, compared):
         return replace(found, reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
     if found.verdict == REPLICATED:
         return found
-    largest = by_median(largest_differences(along, compared), -math.inf, margin, unit, bounds=bounds)
+    largest, its_bounds = _numbers(compared, largest_difference(along, compared), compared.split()[1])
+    largest = by_median(largest, -math.inf, margin, unit, bounds=its_bounds)
     if largest.verdict == REPLICATED:
         return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
                        reason=f"no two values of {along} differ by more than {margin:.4g} times")
@@ -269,8 +275,8 @@ def _decide_exponent(rule, compared):
     each, (low, high), unit, bounds = _compare(rule, compared)
     along = rule["along"]
     found = _with_bounds(by_median(each, low, high, unit, bounds=bounds, outlying=OUTLYING_LEANING), bounds)
-    rise = by_median([compared.growth(0, repeat, along) for repeat in compared.repeats], 1, math.inf, "times",
-                     bounds=[compared.bound(repeat, "grows_with") for repeat in compared.repeats])
+    rises, its_bounds = _numbers(compared, lambda repeat: compared.growth(0, repeat, along), compared.repeats, "grows_with")
+    rise = by_median(rises, 1, math.inf, "times", bounds=its_bounds)
     if rise.verdict == NOT_REPLICATED:
         return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
                        reason=f"the metric does not rise with {along}")

@@ -14,9 +14,6 @@ WHERE = {
     },
 }
 FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}
-LEAST = {"refuted_below": {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}}
-MOST = {"refuted_above": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1,
-                          "description": "a factor between 0 and 1"}}
 WIDTH = {"type": "number", "exclusiveMinimum": 1, "description": "a factor above 1"}
 PER = {"enum": ["repeat", "point"], "description": "what `rate` is a share of"}
 SHARE = {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5, "description": "a share above 0, 0.5 at most"}
@@ -30,17 +27,17 @@ BOUNDS = {"low": NUMBER, "high": NUMBER}
 
 # Each rule: its required keys, and the schema of all its keys. labbook.claims.rules explains them.
 RULES = {
-    "greater": (("of", "than"), {**RATIO, "margin": FACTOR, **LEAST}),
+    "greater": (("of", "than"), {**RATIO, "margin": FACTOR}),
     "equal_within": (("of", "than", "margin"), {**RATIO, "margin": WIDTH}),
     "ratio_between": (("of", "than"), {**RATIO, **BOUNDS}),
     "differs_over": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
-    "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR, **LEAST}),
+    "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "rises_by": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS, "unit": TEXT}),
     "scales_with": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS}),
     "proportional": (("along", "low", "high"), {**ONE_ARM, "along": TEXT, **BOUNDS}),
     "grows_alike": (("of", "than", "along", "margin"), {**RATIO, "along": TEXT, "margin": WIDTH}),
-    "grows_less": (("of", "than", "along"), {**RATIO, "along": TEXT, "margin": FACTOR, **MOST}),
-    "grows_slower": (("of", "than", "along"), {**TWO_ARMS, "along": TEXT, "margin": FACTOR, **MOST}),
+    "grows_less": (("of", "than", "along"), {**RATIO, "along": TEXT, "margin": FACTOR}),
+    "grows_slower": (("of", "than", "along"), {**TWO_ARMS, "along": TEXT, "margin": FACTOR}),
     "crosses_near": (("of", "than", "along", "at", "within"),
                      {**TWO_ARMS, "along": TEXT, "at": NUMBER,
                       "within": {"type": "number", "exclusiveMinimum": 0}}),

@@ -42,13 +42,11 @@ def median_interval(values, level: float = LEVEL) -> Interval:
                     min(level, coverage(n, inward)), n)
 
 
-def lies_within(low: float, high: float, least: float, most: float, refuted=None) -> bool | None:
+def lies_within(low: float, high: float, least: float, most: float) -> bool | None:
     """Whether the interval [low, high] lies between two bounds: True if all of it does, False if no part
-    of it does, None if a part. Either bound may be infinite. refuted: another pair of bounds, of which no
-    part may lie between for False."""
+    of it does, None if a part. Either bound may be infinite."""
     if (least == -math.inf or least < low) and (most == math.inf or high < most):
         return True
-    least, most = refuted or (least, most)
     return False if high <= least or low >= most else None
 
 

@@ -1,4 +1,4 @@
-"""Verdicts where a later repeat lacks a value, or has one that no ratio can be made of."""
+"""Verdicts where a repeat lacks a value, or has one that no ratio can be made of."""
 
 import math
 
@@ -33,15 +33,36 @@ def test_a_value_that_a_later_repeat_lacks_changes_no_verdict():
     before = judged(rule, measured(6))
     after = judged(rule, with_value(measured(7), math.nan, system="a", op="write", repeat=7))
     assert before.verdict == NOT_REPLICATED
-    assert (after.verdict, after.interval) == (before.verdict, before.interval)
+    assert (after.verdict, after.interval.low, after.interval.high) == (
+        before.verdict, before.interval.low, before.interval.high)
+    assert after.reason.startswith("1 of 7 repeats lack a value")
 
 
-def test_repeats_without_any_value_choose_nothing():
-    data = rows(factor(2), 10, clients=(1,))
-    for repeat in range(1, 4):
-        with_value(data, math.nan, repeat=repeat)
-    found = judged({"name": "greater"} | AB, data)
-    assert (found.verdict, found.interval.n) == (REPLICATED, 7)
+@pytest.mark.parametrize("rule, value", [
+    ({"name": "below", "value": 10}, 3.0), ({"name": "greater"} | AB, 2.0),
+    ({"name": "proportional", "along": "clients", "low": 0.5, "high": 1.5}, 2.0)])
+@pytest.mark.parametrize("without, verdict", [(range(7, 13), REPLICATED), (range(1, 7), OPEN), (range(2, 13, 2), OPEN)])
+def test_repeats_in_which_the_event_did_not_come_are_not_left_out(rule, value, without, verdict):
+    """It came after 3 s in six repeats, and never in six others. What the first look decided stays decided."""
+    data = rows(lambda system, clients, repeat: value * (clients if "along" in rule else 1) if system == "a" else 1.0, 12,
+                clients=(1, 2, 3, 4) if "along" in rule else (1,))
+    rule = rule if "than" in rule else rule | {"of": {"system": "a"}}
+    assert judged(rule, data).verdict == REPLICATED
+    for repeat in without:
+        with_value(data, math.nan, system="a", repeat=repeat)
+    found = judged(rule, data)
+    assert (found.verdict, found.interval.n) == (verdict, 12)
+    assert found.reason.startswith("6 of 12 repeats lack a value")
+
+
+@pytest.mark.parametrize("rule", [
+    {"name": "proportional", "along": "clients", "low": 0.5, "high": 1.5},
+    {"name": "differs_over", "along": "clients", "margin": 1.5}])
+@pytest.mark.parametrize("repeat", [2, 12])
+def test_one_value_that_is_not_above_0_costs_a_claim_over_a_parameter_its_repeat_alone(rule, repeat):
+    data = rows(lambda system, clients, repeat: clients * (1 + repeat / 100), 20, clients=(1, 2, 3, 4))
+    with_value(data, 0.0, repeat=repeat, clients=2)
+    assert judged(rule | {"of": {"system": "a"}}, data).verdict == REPLICATED
 
 
 def test_a_setting_without_values_in_most_of_the_first_repeats_is_left_out_of_all():
@@ -73,7 +94,7 @@ def test_a_repeat_whose_value_is_not_above_0_counts_on_either_side():
     nine = with_value(rows(factor(2), 9), 0.0, system="b", repeat=9)
     found = judged(rule, nine)
     assert found.verdict == REPLICATED
-    assert found.reason.startswith("1 of 9 repeats have a value that is not above 0, and count on either side")
+    assert found.reason.startswith("1 of 9 repeats lack a value, or have one that is not above 0, and count on either side")
     assert judged(rule, with_value(rows(factor(2), 6), 0.0, system="b", repeat=6)).verdict == OPEN
     assert judged(rule, with_value(rows(factor(2), 6), 0.0, system="b")).verdict == NOT_TESTABLE
 
