@@ -17,7 +17,7 @@ _EPILOG = """`labbook COMMAND --help` explains a command.
 
 exit codes:
   0    done
-  1    failed; `doctor`: something is missing; `compare`: a decided verdict turned round
+  1    failed; `doctor`: something is missing; `compare`: a decided verdict was reversed
   2    wrong input: nothing was started
   3    the time of `run --for` was up first; the same command goes on
   130  Ctrl-C; 143 SIGTERM; 129 the end of the terminal (SIGHUP)
@@ -222,7 +222,7 @@ def _claims(commands):
   labbook compare quick published
   labbook compare published:MACHINE published:OTHER cms_scalability
   labbook compare ../other-checkout/build/claims quick
-Exit code 1: a decided verdict turned round.""")
+Exit code 1: a decided verdict was reversed.""")
     for side in ("a", "b"):
         compare.add_argument(side, metavar=side.upper(), help="quick (the last run here), published, "
                              "published:MACHINE, or a path to a claims.json or a folder of them")

@@ -151,7 +151,7 @@ def compare(given) -> int:
         print(json.dumps(compare.as_data(found), indent=1, ensure_ascii=False))
     else:
         print(colour.words(compare_words.table(found, given.a, given.b), sys.stdout))
-    return int(any(pair.change == compare.TURNED for pair in found))
+    return int(any(pair.change == compare.REVERSED for pair in found))
 
 
 def publish(given) -> int:

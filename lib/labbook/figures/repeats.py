@@ -12,12 +12,13 @@ from labbook.claims.statistics import median_interval
 
 
 def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
-    """A row for each setting in `by`: n, median, low, high, level (of the interval), limited.
+    """A row for each setting in `by`: n (repeats that have the metric), median, low, high, level (of the interval),
+    limited.
 
     `limited` is True where at least one repeat was limited by its clients.
     """
-    rows = []
-    for setting, group in summary.assign(limited=client_limited(summary, metric)).groupby(by, sort=True):
+    rows, marked = [], summary.assign(limited=client_limited(summary, metric))
+    for setting, group in marked.dropna(subset=[metric]).groupby(by, sort=True):
         found = median_interval(group[metric])
         rows.append((*setting, found.n, found.value, found.low, found.high, found.level,
                      bool(group["limited"].any())))

@@ -8,6 +8,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 
+from labbook.claims.decisions import least_repeats
 from labbook.claims.selection import can_be_compared, is_tested, needs_point
 from labbook.errors import InputError
 from labbook.lab.cache import build
@@ -104,7 +105,7 @@ def survey(study) -> dict:
     """Where the asked claims stand and what a repeat takes, for the planner of the next round.
 
     claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat), by_sight (whether
-    one repeat may decide it)}].
+    one repeat may decide it), least (see decisions.least_repeats)}].
     built_s: what this execution has built for the cache, and no other will.
     experiments: {name: see costs.of_repeats}. unread: {name: see costs.left} of experiments that no claim
     reads. The second value has the verdicts as dicts.
@@ -123,7 +124,9 @@ def survey(study) -> dict:
 
 def _standing(study, entry, verdict) -> dict:
     experiment = study.experiments.get(entry.get("experiment"))
-    return {"id": entry["id"], "experiment": entry.get("experiment"), "points": _places(experiment, entry),
+    places = _places(experiment, entry)
+    return {"id": entry["id"], "experiment": entry.get("experiment"), "points": places,
+            "least": least_repeats(entry["rule"], len(places)),
             "verdict": verdict["verdict"], "needed": verdict.get("repeats_needed"),
             "by_sight": entry["rule"]["name"] == "sometimes"}
 

@@ -7,6 +7,7 @@ from functools import cache, partial
 from itertools import combinations, groupby, product
 from keyword import iskeyword
 
+from labbook.claims.decisions import BY_SIGHT
 from labbook.errors import InputError
 from labbook.study import arm_hosts, ask
 from labbook.study.point import Point, digest, values
@@ -149,16 +150,21 @@ class Experiment:
                     return
                 yield point
 
-    @staticmethod
-    def _with_retries(run, block):
+    def _with_retries(self, run, block):
         failed = []
         for point in block:
             yield point
-            while run.noise.wants(point):
+            while not self._is_watched(point) and run.noise.wants(point):
                 yield point
             if run.failed_now(point):
                 failed.append(point)
         yield from failed
+
+    def _is_watched(self, point) -> bool:
+        """Whether a claim that one sight decides needs the point: what noise made visible was seen, and measuring
+        again would lose it."""
+        return any(claim["rule"]["name"] in BY_SIGHT and ask.needs(claim, point) for claim in self.study.claim_entries
+                   if claim.get("experiment") == self.name)
 
     def summary(self):
         """DataFrame with a row for each arm of each recorded point: parameters, repeat, block, metrics."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
+from labbook.claims.decisions import BY_SIGHT
 from labbook.claims.selection import is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask, machines_apart
@@ -39,8 +40,9 @@ def judge(study, claim: dict, read: dict | None = None):
         if not study.run.published:
             rows, conditions = _read(study, experiment, {} if read is None else read)
             rows = [row for row in rows if not (row["stale"] and study.run.ask and study.run.remeasure)]
-            whole = ask.whole_repeats(experiment, claim, rows)
-            rows = [row for row in rows if row["repeat"] in whole]
+            if claim["rule"]["name"] not in BY_SIGHT:       # of a part of a repeat, too, what was seen counts
+                whole = ask.whole_repeats(experiment, claim, rows)
+                rows = [row for row in rows if row["repeat"] in whole]
     def of(chosen):
         return verdict.judge(
             claim, chosen, parameters, study=study.name, file=claims.path(study.name),

@@ -53,7 +53,7 @@ def _beside(study, a_name, a, b_name, b) -> str:
         _side(pair.a), _side(pair.b), escape(pair.change),
         escape(pair.move.words() if pair.move else ""))) for pair in rows)
     return (f"{head}<p>A: {escape(a_name)}; B: {escape(b_name)}. {escape(compare.agreement(found))}. "
-            f"{escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.TURNED for p in found))}")
+            f"{escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.REVERSED for p in found))}")
 
 
 def _set(study, machine, each, words) -> str:

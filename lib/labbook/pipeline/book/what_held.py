@@ -1,4 +1,4 @@
-"""The book's page across the papers: what held, what turned round, what was learned about replicating.
+"""The book's page across the papers: what held, what was reversed, what was learned about replicating.
 
 A study's part is data/papers/STUDY/findings.yml: `answer`, and `lessons`, each with a kind, a title and a
 text. In these texts `{claim}` stands for a claim's measured value and `{claim:verdict}` for its verdict, so
@@ -91,11 +91,11 @@ def _machines(found) -> str:
     pairs = [pair for study in found for pair in _between_machines(study)]
     if not pairs:
         return "<p>No claim is measured on two kinds of machine yet.</p>"
-    turned = [pair for pair in pairs if pair.change == compare.TURNED]
+    unlike = [pair for pair in pairs if pair.change == compare.REVERSED]
     items = "".join(f"<li>{_linked(pair.study, {'id': pair.id, 'statement': pair.statement})} "
                     f"{badge(pair.a['verdict'])} {escape(brief(pair.a))}; {badge(pair.b['verdict'])} {escape(brief(pair.b))}</li>"
-                    for pair in turned)
-    said = f"<p>Decided differently:</p><ul>{items}</ul>" if turned else "<p>None was decided differently.</p>"
+                    for pair in unlike)
+    said = f"<p>Decided differently:</p><ul>{items}</ul>" if unlike else "<p>None was decided differently.</p>"
     return (f"<p>Published sets of different kinds of machine: {escape(compare.agreement(pairs))}. "
             f'<a href="compare.html">All of them beside each other</a>.</p>{said}')
 

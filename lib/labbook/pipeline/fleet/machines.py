@@ -103,7 +103,7 @@ def _lines(seen, studies):
             yield f"  {study:<{width}}  " + (f"MISSING: {'; '.join(lacks)}" if lacks else "ready")
     kinds = {(one.about["machine"]["cpu"], one.about["machine"]["cores"]) for one in seen if one.about}
     if len(kinds) > 1:
-        yield f"\nMachines of {len(kinds)} kinds: what differs between them is told beside each verdict."
+        yield f"\nMachines of {len(kinds)} kinds: each verdict says what differs between them."
 
 
 def install(studies, file, profile) -> int:

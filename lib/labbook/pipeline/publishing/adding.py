@@ -36,7 +36,7 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
             found[name] = table
             continue
         found[name], added = _joined(study, machine, name, table, tell)
-        if other := _other_versions(study, machine, added):
+        if other := _other_versions(study, found[name]["rows"], added):
             differing[name] = other
     if differing:
         raise _of_other_versions(study, machine, differing)
@@ -77,12 +77,18 @@ def _of_today(name, rows: list, changed: dict, tell) -> list:
     return [row for row in rows if not row["stale"]]
 
 
-def _other_versions(study, machine, rows) -> list[str]:
-    """In words, the packages that rows were measured with in other versions than those of a Study's set."""
-    then, alternatives = published.versions(study.name, machine), study.fingerprint.alternatives
-    measured_with = {json.dumps(row["provenance"].get("versions", {}), sort_keys=True) for row in rows}
-    return sorted({each for text in measured_with
-                   for each in Fingerprint("", json.loads(text), alternatives).differs("", then)})
+def _other_versions(study, rows, added) -> list[str]:
+    """In words, the packages that some rows were measured with in other versions than those that are added. Each
+    row has its own: those on a set's stamp are of its last publication."""
+    now, then = (_measured_with(each) for each in (added, rows))
+    return sorted({each for new in now for old in then
+                   for each in Fingerprint("", new, study.fingerprint.alternatives).differs("", old)})
+
+
+def _measured_with(rows) -> list[dict]:
+    """The different {package: version} of rows."""
+    return [json.loads(text) for text in {
+        json.dumps(row["provenance"].get("versions", {}), sort_keys=True) for row in rows}]
 
 
 def _of_other_versions(study, machine, differing: dict[str, list[str]]) -> InputError:

@@ -15,8 +15,8 @@ from labbook.errors import InputError
 from labbook.pipeline.publishing.outcomes import DECIDED
 from labbook.study.publication import published, published_verdicts
 
-TURNED, AGREE, DECIDED_NOW, OPEN_NOW, OPEN = "turned round", "agree", "decided in B only", "decided in A only", "open"
-CHANGES = (TURNED, OPEN_NOW, DECIDED_NOW, AGREE, OPEN)
+REVERSED, AGREE, DECIDED_NOW, OPEN_NOW, OPEN = "reversed", "agree", "decided in B only", "decided in A only", "open"
+CHANGES = (REVERSED, OPEN_NOW, DECIDED_NOW, AGREE, OPEN)
 ALLOWED = "quick, published, published:MACHINE, or the path of a claims.json or of a folder of them"
 
 
@@ -133,7 +133,7 @@ def pairs(a: dict, b: dict) -> list[Pair]:
 def change(a: str, b: str) -> str:
     """What became of a verdict, one of CHANGES."""
     if a in DECIDED and b in DECIDED:
-        return AGREE if a == b else TURNED
+        return AGREE if a == b else REVERSED
     return DECIDED_NOW if b in DECIDED else OPEN_NOW if a in DECIDED else OPEN
 
 
@@ -163,7 +163,7 @@ def counts(found: list[Pair]) -> dict[str, int]:
 
 def agreement(found: list[Pair]) -> str:
     """How many of the claims decided in both agree, in words."""
-    both = [pair for pair in found if pair.change in (AGREE, TURNED)]
+    both = [pair for pair in found if pair.change in (AGREE, REVERSED)]
     agree = sum(pair.change == AGREE for pair in both)
     share = f" ({agree / len(both):.0%})".replace("%", " %") if both else ""
     return f"{len(found)} claim{'s' * (len(found) != 1)} measured in both; {len(both)} decided in both, {agree} of them alike{share}"

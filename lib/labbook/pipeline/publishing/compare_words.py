@@ -7,7 +7,7 @@ from labbook.pipeline.running.status import aligned
 def table(found, a: str, b: str) -> str:
     """For a terminal: the counts, the verdicts that changed, and the measures that moved clearly."""
     if not found:
-        return (f"A: {a}\nB: {b}\nNo claim is measured in both. `quick` and `full` have what `labbook run` measured here; "
+        return (f"A: {a}\nB: {b}\nNo claim is measured in both. `quick` has what the last `labbook run` here measured; "
                 "`labbook claims` lists it.")
     parts = [f"A: {a}\nB: {b}\n{agreement(found)}"]
     parts += ["\n".join(f"{count:>5}  {change}" for change, count in counts(found).items())]

@@ -39,8 +39,9 @@ def carry_over(study: str, why: str, machines=()) -> list:
     """Let the published summaries of a study stand for today's code and versions without measuring
     again, and write down why. For changes that do not change what is measured.
 
-    `machines`: the sets for which that holds; all by default. A set of still earlier code is none of them.
-    Points that were published as stale stay stale. InputError when nothing is published, or no such set.
+    `machines`: the sets for which that holds; all by default. A set of still earlier code is none of them, so sets of
+    different code must be named. Points that were published as stale stay stale. InputError when nothing is
+    published, or no such set.
     """
     from labbook.study.publication import published
     from labbook.study.study import Study
@@ -51,6 +52,9 @@ def carry_over(study: str, why: str, machines=()) -> list:
         if machine not in sets:
             raise InputError(f"no published set {machine!r} of {study}{did_you_mean(machine, sets)}", key="--set",
                              allowed=sets)
+    if not machines and len({published.code(study, machine) for machine in sets}) > 1:
+        raise InputError(f"the published sets of {study} are of different code, and the reason may not hold for all",
+                         key="--set", allowed=sets)
     return [published.stamp(of, machine, why) for machine in machines or sets] + judge(study)
 
 

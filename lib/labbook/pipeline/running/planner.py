@@ -7,7 +7,7 @@ round's repeats, and an estimate for each open claim and for all of them.
 import math
 from dataclasses import dataclass
 
-from labbook.claims.decisions import DECIDED, NOT_TESTABLE
+from labbook.claims.decisions import DECIDED, NOT_RUN, NOT_TESTABLE
 
 # The share of claims that take more than the looks before, of 217 claims of the published records whose
 # repeats were simulated: 65 % are decided after 6, 74 % after 12, 78 % after 20, 82 % after 30.
@@ -18,7 +18,7 @@ GOES_ON = {6: 1.0, 9: 0.35, 12: 0.32, 20: 0.26, 30: 0.22, 60: 0.18}
 class Claim:
     """An asked claim. places: those points of a repeat that it needs. repeats: whole ones there are.
     needed: the look at which it is expected to be decided; None where no look is. by_sight: whether the first
-    repeat may decide it, since it takes one sight of something."""
+    repeat may decide it, since it takes one sight of something. least: the look before which it cannot be, else."""
 
     id: str
     experiment: str
@@ -27,6 +27,7 @@ class Claim:
     needed: int | None
     verdict: str
     by_sight: bool = False
+    least: int = 0
 
     def expected(self, looks) -> int:
         """The look at which it is expected to be decided; the first one before it was judged at all, and the
@@ -34,7 +35,7 @@ class Claim:
         if self.by_sight and not self.repeats:
             return 1
         if self.repeats < looks[0]:
-            return looks[0]
+            return max(looks[0], self.least)
         return self.needed if self.needed and self.needed > self.repeats else (
             looks[-1] if self.needed is None else _next(looks, self.repeats) or looks[-1])
 
@@ -109,7 +110,7 @@ def claims_of(survey: dict) -> list[Claim]:
         done = survey["experiments"].get(one["experiment"], {}).get("done", [])
         repeats = min((done[place] for place in one["points"]), default=0)
         found.append(Claim(one["id"], one["experiment"], frozenset(one["points"]), repeats, one["needed"],
-                           one["verdict"], one.get("by_sight", False)))
+                           one["verdict"], one.get("by_sight", False), one.get("least", 0)))
     return found
 
 
@@ -133,9 +134,9 @@ def is_decided(claim: Claim) -> bool:
 
 
 def can_be_asked(claim: Claim, looks) -> bool:
-    """Whether further repeats may decide a claim: not where this place cannot show it, where the profile
-    has no such point, or after the last look."""
-    shown = claim.verdict != NOT_TESTABLE or not claim.repeats
+    """Whether further repeats may decide a claim: not where this place cannot show it, where the run
+    has no such point, or not enough of them, or after the last look."""
+    shown = claim.verdict not in (NOT_TESTABLE, NOT_RUN) or not claim.repeats
     return bool(claim.places) and shown and claim.repeats < looks[-1]
 
 
@@ -226,7 +227,7 @@ def _expected(claims, lab, looks) -> tuple[dict, float]:
 def _goes_on(claim, look, looks) -> float:
     """The probability that a claim is still open before this look."""
     if claim.repeats < looks[0]:
-        return GOES_ON.get(look, 1.0)
+        return 1.0 if look <= claim.least else GOES_ON.get(look, 1.0)
     return float(look <= claim.expected(looks))
 
 

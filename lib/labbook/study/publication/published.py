@@ -165,6 +165,11 @@ def changed(study, machine: str) -> list[str]:
     return [] if _stamped(study.name, machine, "code") == study.fingerprint.code else ["code"]
 
 
+def code(study: str, machine: str) -> str:
+    """The digest of the code for which a set's summaries are valid; empty without a stamp."""
+    return str(_stamped(study, machine, "code") or "")
+
+
 def versions(study: str, machine: str) -> dict:
     """{package: version} for which a set's summaries are valid; empty without a stamp."""
     return dict(_stamped(study, machine, "versions") or {})

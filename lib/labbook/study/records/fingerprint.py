@@ -33,13 +33,14 @@ LIBRARY = Path(labbook.__file__).parent
 FLOORS = ("labbook.lab", "labbook.systems", "labbook.workloads", "labbook.targets",
           "labbook.papers.{study}", "labbook.study.experiment", "labbook.study.point",
           "labbook.study.session", "labbook.study.summary", "labbook.study.paired",
-          "labbook.study.arm_hosts")
+          "labbook.study.arm_hosts", "labbook.study.attempt", "labbook.study.watcher")
 # What only a disk with a model runs through: followed where lab.yml gives a host one.
 OF_MODELLED_DISKS = ("labbook.lab.disk.modelled", "labbook.lab.disk.models", "labbook.lab.disk.served")
 ROOTS = ("labbook.lab:Lab", "labbook.lab:Environment", "labbook.lab:LabDescription",
          "labbook.study.experiment:grid", "labbook.study.session:Session",
          "labbook.study.paired:order", "labbook.study.paired:in_turns",
          "labbook.study.paired:arm_results", "labbook.study.arm_hosts:ArmHosts",
+         "labbook.study.attempt:Attempt", "labbook.study.watcher:Watcher",
          "labbook.study.summary:summarise")
 OF_THE_PAPER = ("labbook.papers.{study}.experiments:*", "labbook.papers.{study}.systems:*",
                 "labbook.papers.{study}.protocols.*:*", "labbook.papers.{study}.null_servers.*:*")

@@ -237,7 +237,7 @@ def test_a_run_stands_beside_the_published_set_of_its_kind_of_machine(book, monk
     monkeypatch.setattr(compare_page.published_verdicts, "words", lambda study, machine: machine.upper())
     monkeypatch.setattr(compare_page.published, "points", lambda study, machine: 7)
     page = compare_page.page(["cms"])
-    assert "<h3>last run here beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 turned round" in page
+    assert "<h3>last run here beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 reversed" in page
     assert "<h3>MANY-POINTS beside SOME-2-CORES-LINUX-6.1</h3>" in page and "1 agree" in page
     assert 'id="set-cms-many-points"' in page and "Published: MANY-POINTS, 7 points, 1 claim measured" in page
 

@@ -15,7 +15,7 @@ def verdict(word="replicated", measured=2.0, low=1.8, high=2.2, level=0.95, n=6,
 
 
 @pytest.mark.parametrize("a, b, change", [
-    ("replicated", "replicated", compare.AGREE), ("replicated", "not replicated", compare.TURNED),
+    ("replicated", "replicated", compare.AGREE), ("replicated", "not replicated", compare.REVERSED),
     ("open", "replicated", compare.DECIDED_NOW), ("not replicated", "open", compare.OPEN_NOW),
     ("open", "open", compare.OPEN), ("not testable here", "replicated", compare.DECIDED_NOW)])
 def test_what_became_of_a_verdict(a, b, change):
@@ -43,7 +43,7 @@ def test_only_claims_that_both_measured_are_compared():
     a = {"demo": {"slower": verdict(), "gone": verdict(name="gone"), "empty": verdict(n=0, name="empty")}}
     b = {"demo": {"slower": verdict("not replicated"), "empty": verdict(name="empty")}}
     pair, = compare.pairs(a, b)
-    assert (pair.id, pair.change) == ("slower", compare.TURNED)
+    assert (pair.id, pair.change) == ("slower", compare.REVERSED)
     assert compare.agreement([pair]) == "1 claim measured in both; 1 decided in both, 0 of them alike (0 %)"
     text = compare_words.table([pair], "old", "new")
     assert "replicated -> not replicated" in text and "No measure moved" in text
