@@ -1,5 +1,6 @@
 """A lab's description, as written in data/papers/NAME/lab.yml: hosts, sites, links, limits, needs."""
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -209,6 +210,9 @@ def _hosts(data, file):
 def expand(pattern: str, file="lab.yml", key=None) -> list[str]:
     """`db[1-3]` -> db1, db2, db3; a plain name -> itself. InputError for what is neither."""
     match = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\[(\d+)-(\d+)\])?", str(pattern))
+    if match and match[2] and int(match[3]) - int(match[2]) >= MOST_HOSTS:
+        raise InputError(f"{pattern!r} is too many hosts", file=file, key=key or f"hosts.{pattern}",
+                         allowed=f"1 to {MOST_HOSTS}")
     names = [] if not match else [match[1]] if match[2] is None else [
         f"{match[1]}{i}" for i in range(int(match[2]), int(match[3]) + 1)]
     if not names or not all(re.fullmatch(NAME, n) for n in names):
@@ -220,6 +224,9 @@ def expand(pattern: str, file="lab.yml", key=None) -> list[str]:
 
 def _limits(limits, file, key) -> dict:
     limits = dict(limits)
+    if not math.isfinite(limits.get("quota", 1)):
+        raise InputError(f"{limits['quota']} is no share of a core", file=file, key=f"{key}.quota",
+                         allowed=f"a number from {LEAST_QUOTA:g} up")
     if "memory" in limits:
         limits["memory"] = _bytes(limits["memory"], file, f"{key}.memory")
     if isinstance(limits.get("cores_of"), str):

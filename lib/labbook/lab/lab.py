@@ -173,11 +173,10 @@ class Lab:
         for name in hosts:
             self.host(name)
         others = [name for name in self.hosts if name not in hosts]
-        frozen = self.freeze(*others)
         try:
-            yield frozen
+            yield self.freeze(*others)
         finally:
-            self.thaw(*frozen)
+            self.thaw(*others)
 
     def _freeze(self, names, frozen: bool) -> Sequence[str]:
         chosen = [self.host(name) for name in dict.fromkeys(names) if self.host(name).name in self._freezers]

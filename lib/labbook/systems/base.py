@@ -14,8 +14,9 @@ from labbook.systems.artifacts import Artifact
 # Raised by a mistake in the code that asks a server, not by a server that is still starting.
 PROGRAMMING_ERRORS = (TypeError, AttributeError, NameError, ImportError)
 # Prints the process that listens at a port, if it is of the same session as process {pid}.
-LISTENER = """pid=$(ss -Hltnp 'sport = :{port}' | grep -o 'pid=[0-9]*' | head -n 1 | cut -c 5-)
-[ -n "$pid" ] && [ "$(ps -o sid= -p $pid)" = "$(ps -o sid= -p {pid})" ] && echo $pid"""
+# Others of the host may listen at the same port of another address.
+LISTENER = """for pid in $(ss -Hltnp 'sport = :{port}' | grep -o 'pid=[0-9]*' | cut -c 5-); do
+[ "$(ps -o sid= -p $pid)" = "$(ps -o sid= -p {pid})" ] && echo $pid && exit; done; false"""
 
 
 @dataclass(frozen=True)

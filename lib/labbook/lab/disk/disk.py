@@ -154,8 +154,8 @@ class Disk:
         if self.model is None:
             yield
             return
-        self.served_so_far("hurry on")
         try:
+            self.served_so_far("hurry on")
             yield
         finally:
             if self.served_so_far("hurry off")["hurries"]:

@@ -1,5 +1,6 @@
 """A process on a host, detached from the connection that started it."""
 
+import math
 import shlex
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,15 +50,17 @@ LEFT = SAME + """left() {
 }
 is "$1" "$2" || is "$3" "$4" || exit 0
 """
-STOP = LEFT + """pkill -TERM -s "$1"
-i=0; while left "$1"; do
-  [ $i -lt {tries} ] || pkill -KILL -s "$1"
-  [ $i -lt {most} ] || exit 1
-  sleep 0.02; i=$((i+1))
+# By the clock: on a busy host a look takes much longer than the pause between two.
+NOW = """now() { cut -d. -f1 /proc/uptime; }
+"""
+STOP = NOW + LEFT + """pkill -TERM -s "$1"
+hard=$(($(now) + {seconds})); most=$((hard + {grace})); while left "$1"; do
+  [ $(now) -le $hard ] || pkill -KILL -s "$1"
+  [ $(now) -le $most ] || exit 1
+  sleep 0.02
 done"""
 # Repeated, since a child forked meanwhile is missed; prints the processes that do not go.
-KILL = LEFT + """now() { cut -d. -f1 /proc/uptime; }
-until=$(($(now) + {seconds})); while pkill -KILL -s "$1"; left "$1"; do
+KILL = NOW + LEFT + """until=$(($(now) + {seconds})); while pkill -KILL -s "$1"; left "$1"; do
   [ $(now) -le $until ] || { ps -L -s "$1" -o pid=,stat=,comm=; exit 0; }
   sleep 0.02
 done"""
@@ -129,9 +132,8 @@ class Process:
 
     def stop(self, timeout: float = 20) -> None:
         """SIGTERM to the whole session; SIGKILL to what is left of it after `timeout` seconds."""
-        tries = int(timeout / 0.02)
-        self._sh(STOP.replace("{tries}", str(tries)).replace("{most}", str(tries + 500)),
-                 timeout=timeout + 30)
+        self._sh(STOP.replace("{seconds}", str(math.ceil(timeout))).replace("{grace}", str(KILL_SECONDS)),
+                 timeout=timeout + 3 * KILL_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL to the whole session; return when it is gone, LabError when it does not go."""

@@ -126,11 +126,11 @@ class Ec2Api:
                 TagSpecifications=self._tagged(name, "volume"))["VolumeId"]
 
     def snapshot(self, server_id, name):
-        """Without stopping the server. The image's snapshots are tagged when they are deleted."""
+        """Without stopping the server."""
         with self._call("make an image of a server"):
             return self._ec2.create_image(
                 InstanceId=server_id, Name=name, NoReboot=True,
-                TagSpecifications=self._tagged(name, "image"))["ImageId"]
+                TagSpecifications=self._tagged(name, "image", "snapshot"))["ImageId"]
 
     # using
 

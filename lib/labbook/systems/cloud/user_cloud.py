@@ -57,7 +57,14 @@ def own_cloud(lab, name: str) -> Cloud:
         _release(folder, ownership)
         raise
     cloud = Cloud(api, ledger, own, at_end=lambda: _release(folder, ownership))
-    lab.before_down(cloud.destroy)
+
+    def last():
+        try:
+            cloud.destroy()
+        finally:    # what is left is the next `labbook down`'s, which skips a folder in use
+            ownership.release()
+
+    lab.before_down(last)
     return cloud
 
 

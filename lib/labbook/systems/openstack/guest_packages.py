@@ -97,7 +97,7 @@ def _apt(folder, *words, archives="") -> str:
 def _run(command, cwd=None) -> str:
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=SECONDS,
-                              stdin=subprocess.DEVNULL)
+                              stdin=subprocess.DEVNULL, env=os.environ | {"LC_ALL": "C"})
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(f"cannot fetch a guest's packages: {error}",
                        remedy="It takes Debian's apt-get") from None

@@ -61,10 +61,9 @@ class Clients:
         limit = self.started - time.time() + seconds
         sizes = self._run(engine.run, [self.started + offset for offset in offsets], limit,
                           timeout=limit + ANSWER_SECONDS)
-        found = self._collect(sizes)
-        if before is not None:
+        if before is not None:      # without the time in which the results are fetched
             self.server_cpu_s = server_cpu(target) - before
-        return found
+        return self._collect(sizes)
 
     def progress(self, seconds: float, answer_seconds: float) -> list[tuple[int | None, bool]]:
         """Of each host (last number printed within `seconds`, whether its clients run still)."""

@@ -97,7 +97,11 @@ class Crew:
         calls = [(on_host.call, name, function, *(a[i] for a in arguments))
                  for i, name in enumerate(names)]
         again = [(on_host.again, name) for name in names]
-        return self._answers(calls, again, time.monotonic() + timeout)
+        try:
+            return self._answers(calls, again, time.monotonic() + timeout)
+        except KeyboardInterrupt:   # the engines go on with the call
+            self._given_up = True
+            raise
 
     def clock_offsets(self) -> list[Offset]:
         """Of each host, in order; measured again when the last time is CLOCK_SECONDS ago.

@@ -101,4 +101,5 @@ def metrics_of(rows: pd.DataFrame, phases: pd.DataFrame, names, used, clients) -
 
 
 def _p99_ms(made, phase: str) -> float:
-    return float(own(made, phase).seconds.quantile(0.99)) * 1e3
+    """Of the successful calls, as the rates are."""
+    return float(own(made[made.ok], phase).seconds.quantile(0.99)) * 1e3

@@ -158,10 +158,12 @@ class Queue:
 
     def _config(self, attributes):
         self.socket.send(_message(_CONFIG, self.number, attributes, _ACK))
-        answer = self.socket.recv(4096)
-        kind, = struct.unpack_from("=H", answer, 4)
+        kind = None
+        while kind != _ERROR:   # a packet may come first; the next verdict of a batch is its, too
+            answer = self.socket.recv(4096)
+            kind, = struct.unpack_from("=H", answer, 4)
         code, = struct.unpack_from("=i", answer, 16)
-        if kind != _ERROR or code:
+        if code:
             raise OSError(-code, f"queue {self.number}: {os.strerror(-code)}")
 
 

@@ -138,7 +138,7 @@ static void serve_by_model(struct request *request, uint64_t start)
         log->rotation_ns = rotation_ns(log->place, t + log->seek_ns);
     }
     t += log->seek_ns + log->rotation_ns;
-    if (channels > 1 && t < transfers_end)
+    if (channels > 1 && t < transfers_end && !in_a_hurry)
         t = transfers_end;
     t += (uint64_t)((double)log->size * 1e9 / bytes_per_s);
     log->started_ns = start;
