@@ -82,15 +82,16 @@ def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
 def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """Median ratio of a metric between two arms, paired by repeat: `2.4 times (2.1 to 2.6)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
-    if not one.keys() & other.keys():
+    paired = {repeat: value for repeat, value in one.items() if other.get(repeat)}      # a value of 0 has no ratio
+    if not paired:
         return _why_none(summary, metric, {**where, **of}, {**where, **than})
-    return _words(ratio(one, other), "times", _run(summary, {**where, **of}))
+    return _words(ratio(paired, other), "times", _run(summary, {**where, **of}))
 
 
 def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
-    found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys()]
+    found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys() if one[repeat]]
     return _words(median_interval(found), "%", _run(summary, {**where, **of})) if found else _why_none(
         summary, metric, {**where, **of}, {**where, **than})
 

@@ -1,5 +1,6 @@
 """Numbers as figures and prose write them."""
 
+import pandas as pd
 import pytest
 from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
 
@@ -35,3 +36,10 @@ def test_a_number_of_a_metric_with_a_mark_of_its_own_goes_by_that():
     assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "20.0 ms (10.0 to 40.0)"
     assert figures.measured(frame, "mean_ms", "ms", store="cassandra", op="read", clients=1) == (
         "not known (the clients were the limit in some repeats)")
+
+
+def test_a_value_of_0_has_no_ratio_and_ends_no_page():
+    frame = pd.DataFrame({"store": ["a", "b"] * 2, "repeat": [1, 1, 2, 2], "mean_ms": [0.0, 0.0, 4.0, 2.0]})
+    assert figures.times(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "2.00 times"
+    assert figures.percent_saved(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "50.0 %"
+    assert figures.times(frame.assign(mean_ms=0.0), "mean_ms", {"store": "a"}, {"store": "b"}) == "not measured"

@@ -1,5 +1,8 @@
 """Intervals over repeats, and which repeats the clients limited."""
 
+import math
+
+import pandas as pd
 import pytest
 from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
 
@@ -41,3 +44,9 @@ def test_a_metric_with_a_mark_of_its_own_is_limited_by_that_alone():
     assert "limited" not in figures.time_over_clients(points).caption
     marked = points.assign(mean_ms_limited=[1.0] + [None] * (len(points) - 1))
     assert repeats.client_limited(marked, "mean_ms").sum() == 7, "the point's mark holds where the metric has none"
+
+
+def test_repeats_without_the_metric_are_no_numbers_of_a_median():
+    for values in ([math.nan, 3.0, 1.0], [3.0, math.nan, 1.0], [3.0, 1.0, math.nan]):
+        found, = repeats.over_repeats(pd.DataFrame({"store": "a", "mean_ms": values}), ["store"], "mean_ms").itertuples()
+        assert (found.n, found.median) == (2, 2.0)

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from labbook.errors import InputError
@@ -50,6 +52,18 @@ def test_a_profile_may_need_more_disk_than_another():
     for wrong in ({"full": "3G"}, {"quick": "3G", "most": "3G"}, {"quick": "much"}):
         with pytest.raises(InputError, match="needs.disk"):
             LabDescription.parse(changed(needs={"disk": wrong}))
+
+
+@pytest.mark.parametrize("limits, key", [
+    ({"quota": math.inf}, "quota"), ({"quota": math.nan}, "quota"), ({"memory": "0.5"}, "memory"), ({"memory": "0"}, "memory")])
+def test_a_limit_that_is_none_is_refused_with_its_key(limits, key):
+    with pytest.raises(InputError, match=f"limits.{key}"):
+        LabDescription.parse(changed(hosts={"db": {"site": "a", "role": "db", "limits": limits}}))
+
+
+def test_an_endless_range_is_refused_before_it_is_listed():
+    with pytest.raises(InputError, match="too many hosts"):
+        expand("db[1-99999999999]")
 
 
 def test_ranges_expand():

@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from labbook.errors import LabError
 from labbook.lab import Lab
 
@@ -41,3 +43,21 @@ def test_a_modelled_disk_that_fails_or_has_ended_is_named():
     assert lab.broken_disks() == [
         "the modelled disk of full failed 3 requests: the disk below it is full",
         "the modelled disk of dead has ended, so that all requests to it fail (connection refused)"]
+
+
+def test_hosts_go_on_after_a_stop_while_they_are_frozen(monkeypatch):
+    """The stop comes once they are frozen, out of the call that froze them."""
+    lab, did = Lab.__new__(Lab), []
+    monkeypatch.setattr(Lab, "_freezers", {"a", "b"})
+    lab.id = "t1"
+    lab.hosts = {name: SimpleNamespace(name=name) for name in ("a", "b")}
+
+    def freeze(lab_id, hosts, frozen):
+        did.append(([host.name for host in hosts], frozen))
+        if frozen:
+            raise KeyboardInterrupt
+
+    lab._provider = SimpleNamespace(freeze=freeze)
+    with pytest.raises(KeyboardInterrupt), lab.only("a"):
+        pass
+    assert did == [(["b"], True), (["b"], False)]

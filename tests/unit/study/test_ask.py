@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from study_stand_ins import CLAIMS
+from study_stand_ins import CLAIMS, operations
 
 from labbook.claims import claims
 from labbook.errors import InputError, Stopped
@@ -183,3 +183,13 @@ def test_an_ask_that_is_none_is_refused(make, monkeypatch, text, said):
     monkeypatch.setenv("LABBOOK_ASK", text)
     with pytest.raises(InputError, match=f"LABBOOK_ASK.*{said}"):
         make()
+
+
+def test_what_an_unfinished_repeat_shows_counts_for_a_claim_of_none(make, measure, asking, monkeypatch):
+    """As it does once it is published."""
+    never = OF_ONE | {"id": "none", "metric": "errors", "rule": {"name": "always", "high": 0}}
+    study, speed = make(claims=[never])
+    for point in list(speed.remaining())[:1]:
+        with study.attempt(point) as attempt:
+            attempt.record(operations())        # one of them failed
+    assert study.judge("none").verdict == "not replicated"

@@ -234,6 +234,20 @@ def test_a_point_that_was_measured_in_noise_is_measured_again(make, monkeypatch)
         assert next(measured, None) == (point if again is None else None)
 
 
+def test_what_noise_made_visible_to_a_claim_of_none_is_not_measured_away(make, monkeypatch):
+    noisy(monkeypatch, 0.02)
+    never = {"id": "none", "section": "s", "statement": "None.", "source": "s", "paper": {"none": "x"}, "experiment": "speed",
+             "metric": "errors", "rule": {"name": "always", "high": 0, "where": {"clients": 1}}}
+    study, speed = make(claims=[never], **ARMS)
+    counts = Counter()
+    for point in speed.remaining():
+        counts[point.clients] += 1
+        noisy(monkeypatch, 0.02)
+        with study.attempt(point) as attempt:
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    assert counts == {1: 1, 2: 2}
+
+
 def test_it_is_measured_again_once_at_most_and_not_where_that_never_helps(make, monkeypatch):
     noisy(monkeypatch, *[0.02] * 99)
     study, speed = make(**ARMS | {"vary": {"clients": [1, 2, 3, 4, 5]}})

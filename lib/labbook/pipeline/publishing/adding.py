@@ -21,7 +21,7 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
     changed since it was measured}}}; it returns parameters and rows. An experiment that the run measured with other
     parameters stays as it is. So do settings that are not published: their repeats would not be whole. Points that
     were measured before a change stay out. tell: is given a line for each. InputError, before anything is written,
-    where the set is of other code, or of other versions than what would be added.
+    where the set is of other code, or of other versions than what would be added, or has points of earlier ones.
     """
     if machine not in published.sets(study.name):
         return tables
@@ -36,7 +36,7 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
             found[name] = table
             continue
         found[name], added = _joined(study, machine, name, table, tell)
-        if other := _other_versions(study, found[name]["rows"], added):
+        if other := _other_versions(study, machine, added):
             differing[name] = other
     if differing:
         raise _of_other_versions(study, machine, differing)
@@ -48,6 +48,9 @@ def _joined(study, machine, name, table, tell) -> tuple[dict, list]:
     names = published.parameters(study.name, machine, name)
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
                for row in published.rows(study.name, machine, name).to_dict("records")]
+    if any(row["stale"] for row in earlier):
+        raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
+                         file=published.file(study.name, machine, name), allowed=f"--replace {name}")
     known = {began(row) for row in earlier}
     new = _of_today(name, [row for row in table["rows"] if began(row) not in known], table["changed"], tell)
     if odd := sorted(set(names) ^ set(table["parameters"])):
@@ -77,18 +80,12 @@ def _of_today(name, rows: list, changed: dict, tell) -> list:
     return [row for row in rows if not row["stale"]]
 
 
-def _other_versions(study, rows, added) -> list[str]:
-    """In words, the packages that some rows were measured with in other versions than those that are added. Each
-    row has its own: those on a set's stamp are of its last publication."""
-    now, then = (_measured_with(each) for each in (added, rows))
-    return sorted({each for new in now for old in then
-                   for each in Fingerprint("", new, study.fingerprint.alternatives).differs("", old)})
-
-
-def _measured_with(rows) -> list[dict]:
-    """The different {package: version} of rows."""
-    return [json.loads(text) for text in {
-        json.dumps(row["provenance"].get("versions", {}), sort_keys=True) for row in rows}]
+def _other_versions(study, machine, rows) -> list[str]:
+    """In words, the packages that rows were measured with in other versions than those of a Study's set."""
+    then, alternatives = published.versions(study.name, machine), study.fingerprint.alternatives
+    measured_with = {json.dumps(row["provenance"].get("versions", {}), sort_keys=True) for row in rows}
+    return sorted({each for text in measured_with
+                   for each in Fingerprint("", json.loads(text), alternatives).differs("", then)})
 
 
 def _of_other_versions(study, machine, differing: dict[str, list[str]]) -> InputError:

@@ -36,12 +36,14 @@ def gone(study, machine: str, known) -> list[str]:
 
 
 def mark_stale(study, machine: str, names) -> list:
-    """Mark the points of experiments of a set as measured by earlier code, if that is so; the files."""
+    """Mark the points of experiments of a set as measured by earlier code, or with other versions of packages than
+    today's, if that is so; the files. The set's stamp will name today's."""
     import pyarrow as pa
 
     from labbook.study.records import sealed
 
-    if not names or not published.changed(study, machine):
+    versions = published.versions(study.name, machine)
+    if not names or not (published.changed(study, machine) or study.fingerprint.differs(study.fingerprint.code, versions)):
         return []
     files = [published.file(study.name, machine, name) for name in names]
     for file, name in zip(files, names):

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from labbook.errors import InputError
+from labbook.errors import InputError, SystemFailure
 from labbook.systems.cloud import model
 from labbook.systems.cloud.ec2_images import send_image
 from labbook.systems.cloud.ec2_session import VERSION, connect, translate_errors
@@ -126,11 +126,11 @@ class Ec2Api:
                 TagSpecifications=self._tagged(name, "volume"))["VolumeId"]
 
     def snapshot(self, server_id, name):
-        """Without stopping the server."""
+        """Without stopping the server. The image's snapshots are tagged when they are deleted."""
         with self._call("make an image of a server"):
             return self._ec2.create_image(
                 InstanceId=server_id, Name=name, NoReboot=True,
-                TagSpecifications=self._tagged(name, "image", "snapshot"))["ImageId"]
+                TagSpecifications=self._tagged(name, "image"))["ImageId"]
 
     # using
 
@@ -222,11 +222,14 @@ class Ec2Api:
         return ()
 
     def _delete_image(self, image_id):
-        """Delete its snapshots too; they get its name first, by which they are found after a kill."""
+        """Delete its snapshots too; they get its name first, by which they are found after a kill. SystemFailure while
+        the image is being made and does not name them yet."""
         there = self._ec2.describe_images(Filters=where("image-id", [image_id]))["Images"]
         for image in there:
             parts = [disk["Ebs"]["SnapshotId"] for disk in image.get("BlockDeviceMappings", ())
                      if disk.get("Ebs", {}).get("SnapshotId")]
+            if not parts and image.get("State") == "pending":
+                raise SystemFailure(f"image {image_id} is still being made")
             if parts:
                 self._ec2.create_tags(Resources=parts, Tags=self._tags(image["Name"]))
             self._ec2.deregister_image(ImageId=image_id)

@@ -7,7 +7,7 @@ import pytest
 from published_stand_ins import HERE
 
 from labbook.errors import InputError
-from labbook.pipeline.publishing import publish
+from labbook.pipeline.publishing import keeping, publish
 from labbook.study.publication import published, published_verdicts
 from labbook.study.records.fingerprint import Fingerprint
 
@@ -32,6 +32,13 @@ def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make
     assert slower["n"] == 5
     publish.export(study, add=True, tell=said.append)
     assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
+
+
+def test_an_experiment_to_which_repeats_are_added_keeps_its_parameters(full):
+    """A run of one kernel more had left the page without the others."""
+    publish.export(full[0], values={"speed": {"clients": [2, 70]}, "seconds": 1})
+    publish.export(full[0], values={"speed": {"clients": [2]}, "seconds": 2}, add=True)
+    assert published.read_run("demo", HERE)["parameters"] == {"speed": {"clients": [2, 70]}, "seconds": 2}
 
 
 def test_repeats_of_other_code_are_not_added(full, make, monkeypatch):
@@ -77,6 +84,23 @@ def test_repeats_of_other_versions_are_not_added_unless_these_are_carried_over(f
     publish.carry_over("demo", "a security release")
     publish.export(study, add=True)
     assert published.points("demo", HERE) == 20
+
+
+def test_points_that_stayed_while_the_versions_changed_are_stale_and_get_no_more_repeats(full, make, measure, root, monkeypatch):
+    """A run that measured something else put today's versions on the set's stamp, and repeats of both were joined."""
+    publish.export(full[0])
+    stamp, code = published.fingerprint_path("demo", HERE), full[0].fingerprint.code
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"versions": {"mariadb-server": "1:10"}}))
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint(code, {"mariadb-server": "1:11"}))
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    keeping.mark_stale(study, HERE, ["speed"])      # as it stays beside what the run measured
+    published.stamp(study, HERE, "of a run")
+    assert published.rows("demo", HERE, "speed")["stale"].all()
+    with pytest.raises(InputError, match="before a change of code or versions.*--replace speed"):
+        publish.export(study, add=True)
 
 
 @pytest.mark.parametrize("vary, words, added", [

@@ -62,7 +62,10 @@ def test_only_the_named_sets_are_carried_over(full, root):
     folder, = (root / "data/published/demo").iterdir()
     stamp = folder.with_name("other-machine") / "fingerprint.json"
     shutil.copytree(folder, stamp.parent)
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"code": "still earlier"}))
     before = stamp.read_text()
+    with pytest.raises(InputError, match="of different code"):
+        publish.carry_over("demo", "moved, not changed")
     publish.carry_over("demo", "moved, not changed", [folder.name])
     assert stamp.read_text() == before and "moved" in (folder / "fingerprint.json").read_text()
     with pytest.raises(InputError, match="no published set 'other'.*--set|--set.*no published set 'other'"):

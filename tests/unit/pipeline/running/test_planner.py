@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from labbook.claims.decisions import by_median
+from labbook.claims.decisions import by_median, least_repeats
 from labbook.claims.looks import LOOKS
 from labbook.pipeline.running import planner
 
@@ -261,3 +261,21 @@ def test_a_claim_that_one_sight_decides_is_asked_for_one_repeat_first():
     assert found.repeats == {"a": 1, "b": 6} and found.late == ()
     asked["claims"][0]["verdict"], asked["experiments"]["a"]["done"] = "open", [1]     # nothing was seen
     assert planner.plan(asked, LOOKS, 2000, round_s=5).repeats == {"a": 6, "b": 6}
+
+
+def test_a_claim_that_whole_repeats_could_not_judge_is_asked_no_more():
+    """A crossing near 70 of a run with up to 20 clients was measured sixty times."""
+    one = planner.Claim("c", "e", frozenset([0]), 6, None, "not run")
+    assert not planner.can_be_asked(one, LOOKS)
+    assert planner.can_be_asked(planner.Claim("c", "e", frozenset([0]), 0, None, "not run"), LOOKS)
+
+
+def test_a_claim_of_none_is_planned_with_the_repeats_without_one_that_it_takes():
+    never = {"name": "always", "high": 0}
+    assert [least_repeats(rule, 4) for rule in (never, never | {"rate": 0.05}, never | {"per": "point"}, {"name": "greater"})] == [
+        30, 60, 9, 6]
+    one = planner.Claim("c", "e", frozenset([0]), 0, None, "not run", least=30)
+    assert one.expected(LOOKS) == 30
+    survey = {"claims": [{"id": "c", "experiment": "e", "points": [0], "verdict": "not run", "needed": None, "least": 30}],
+              "experiments": {"e": {"setups": [0], "done": [0], "declared": 1, "setup_s": 0.0, "point_s": [10.0]}}}
+    assert planner.plan(survey, LOOKS).total_s > 300

@@ -5,6 +5,7 @@ import socket
 import threading
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from cloud_stand_ins import LabWith, ec2_cloud, moto, there
@@ -12,6 +13,7 @@ from cloud_stand_ins import LabWith, ec2_cloud, moto, there
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import waits as cloud_waits
+from labbook.systems.cloud.ec2 import Ec2Api
 from labbook.systems.cloud.model import ERROR, GONE, IN_USE, PAPER_FLAVORS, READY, RUNNING, Flavor
 from labbook.systems.cloud.user_cloud import own_cloud
 
@@ -248,3 +250,20 @@ def test_settings_of_the_users_shell_do_not_apply(own, tmp_path, monkeypatch):
     assert client._request_signer._credentials.access_key == "a"
     assert client.meta.endpoint_url == own.endpoint and client.meta.region_name == "us-east-1"
     cloud.destroy()
+
+
+def test_an_image_that_is_still_being_made_is_not_deleted_without_its_snapshots():
+    """Its snapshot was made all the same, and nobody knew of it."""
+    did, image = [], {"State": "pending", "Name": "labbook-t1-1", "BlockDeviceMappings": []}
+    client = SimpleNamespace(
+        describe_images=lambda Filters: {"Images": [image]}, exceptions=SimpleNamespace(ClientError=OSError),
+        create_tags=lambda **what: did.append("tags"), deregister_image=lambda ImageId: did.append("deregister"),
+        delete_snapshot=lambda SnapshotId: did.append(SnapshotId))
+    api = Ec2Api.__new__(Ec2Api)
+    api._ec2, api._mark = client, "labbook-t1"
+    with pytest.raises(SystemFailure, match="still being made"):
+        api._delete_image("ami-1")
+    assert not did
+    image.update(State="available", BlockDeviceMappings=[{"Ebs": {"SnapshotId": "snap-1"}}])
+    api._delete_image("ami-1")
+    assert did == ["tags", "deregister", "snap-1"]

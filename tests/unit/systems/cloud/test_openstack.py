@@ -9,10 +9,11 @@ from openstack_stand_in import PASSWORD, openstack
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.environment.clouds import OwnCloud
+from labbook.systems.cloud import cloud as cloud_module
 from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import waits as cloud_waits
 from labbook.systems.cloud.model import ERROR, GONE, IN_USE, READY, RUNNING, STARTING, Flavor
-from labbook.systems.cloud.user_cloud import own_cloud
+from labbook.systems.cloud.user_cloud import own_cloud, sweep
 
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")    # raised inside the SDK
 
@@ -201,6 +202,17 @@ def test_a_cloud_without_a_service(cloud, monkeypatch):
     with pytest.raises(SystemFailure, match="could not list volumes: it has no such service"):
         cloud.volumes()
     monkeypatch.undo()
+
+
+def test_what_could_not_be_removed_is_left_to_the_next_labbook_down(own, there, tmp_path, monkeypatch):
+    """The lock stayed with this process, so that every other one skipped the folder."""
+    lab = LabWith(own)
+    started(own_cloud(lab, "newer"), tmp_path, 1)
+    with monkeypatch.context() as broken:
+        broken.setattr(cloud_module, "remove", lambda api, ledger: ["server x stays"])
+        with pytest.raises(LabError, match="stays"):
+            lab.undo[0]()
+    assert [one.cloud for one in sweep()] == ["newer"] and not there.servers
 
 
 def test_facts_have_no_address(cloud):
