@@ -20,7 +20,7 @@ from labbook.lab.host import process as processes
 from labbook.lab.host.host import Host, Result
 from labbook.lab.ssh import transfer
 from labbook.lab.ssh.login import Login
-from labbook.systems.base import System, memory_mb
+from labbook.systems.base import LISTENER, System, memory_mb
 
 SERVER = """
 import socket, sys, time
@@ -313,3 +313,17 @@ def test_a_remote_host_may_have_the_folder_already_if_it_is_whole(folder, tmp_pa
     (kept / "store-1.2.jar").write_text("cut")
     with pytest.raises(LabError, match="not whole"):
         push(host, folder)
+
+
+def test_a_foreign_listener_at_the_port_of_another_address_hides_no_server(tmp_path):
+    """Process 11 is another session's; 22 is of the session that 33 began."""
+    (tmp_path / "ss").write_text("#!/bin/sh\nprintf 'x users:((\"a\",pid=11,fd=3))\\nx users:((\"b\",pid=22,fd=3))\\n'\n")
+    (tmp_path / "ps").write_text("#!/bin/sh\ncase $4 in 11) echo 1;; *) echo 5;; esac\n")
+    for stub in tmp_path.iterdir():
+        stub.chmod(0o700)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    asked = subprocess.run(["sh", "-c", LISTENER.format(port=3306, pid=33)], env=path, capture_output=True, text=True)
+    assert (asked.stdout, asked.returncode) == ("22\n", 0)
+    (tmp_path / "ps").write_text("#!/bin/sh\ncase $4 in 33) echo 5;; *) echo 1;; esac\n")
+    asked = subprocess.run(["sh", "-c", LISTENER.format(port=3306, pid=33)], env=path, capture_output=True, text=True)
+    assert (asked.stdout, asked.returncode) == ("", 1)

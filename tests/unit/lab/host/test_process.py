@@ -1,6 +1,7 @@
 """Processes on a host, by what /proc says of them."""
 
 import os
+import shutil
 import signal
 import threading
 
@@ -74,3 +75,17 @@ def test_the_next_of_its_name_does_not_get_its_exit_code(late):
 def test_of_one_that_was_killed_with_its_leader_the_code_says_so(process):
     process.kill()
     assert process.exit_code() == -9
+
+
+def test_one_that_ignores_sigterm_is_killed_though_each_look_takes_long(tmp_path, monkeypatch):
+    """SIGKILL came after so many looks, which a busy host did not get through in time."""
+    host = here_host(tmp_path, "h1")
+    stubborn = host.start("server", "sh -c 'trap : TERM; echo up; while :; do sleep 0.1; done'")
+    host.wait_for(lambda: "up" in stubborn.log_tail(), "it to be up", 10, stubborn, interval=0.01)
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "pgrep").write_text(f"#!/bin/sh\nsleep 0.7\nexec {shutil.which('pgrep')} \"$@\"\n")
+    (slow / "pgrep").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
+    stubborn.stop(timeout=1)
+    assert not stubborn.alive() and stubborn.exit_code() == -9

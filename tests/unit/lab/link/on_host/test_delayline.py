@@ -1,7 +1,9 @@
 """The delay line's schedule, and that its program needs Python alone."""
 
+import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -117,3 +119,17 @@ def test_a_verdict_on_the_wire():
     assert int.from_bytes(message[:4], sys.byteorder) == len(message)
     assert int.from_bytes(message[4:6], sys.byteorder) == 0x0301
     assert message[18:20] == b"\x01\x02"
+
+
+def test_a_packet_that_comes_before_the_kernels_answer_is_no_answer():
+    def message(kind, code=0):
+        return struct.pack("=IHHIIi", 20, kind, 0, 0, 0, code)
+
+    queue, sent = delayline.Queue.__new__(delayline.Queue), []
+    queue.number, answers = 5, [message(delayline._PACKET, 77), message(delayline._ERROR)]
+    queue.socket = SimpleNamespace(send=sent.append, recv=lambda size: answers.pop(0))
+    queue._config(b"")
+    assert len(sent) == 1 and not answers
+    answers.append(message(delayline._ERROR, -1))
+    with pytest.raises(OSError, match="queue 5: Operation not permitted"):
+        queue._config(b"")
