@@ -53,15 +53,14 @@ then decide, with fewer repeats.
 that does nothing: {metric: NAME} another metric of the same point, {arm: {parameter: value}} the same
 metric at the point with these parameters.
 
-Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged
-geometrically and metrics arithmetically over their settings. A point at which the clients were the
-limit (`METRIC_limited`, or without it `client_limited`, is 1) is a bound: the clients make a time (`_ms`,
-`_us`) too long and a rate (`_per_s`) too low. So the number of its repeat is at most, or at least, the true one, or unknown, and counts against
-every end of the interval that it does not make certain (claims/bounds.py). So does a repeat that lacks a value,
-or has one of which there is no ratio. A setting at which that was
-so in most of the first repeats is left out of all, unless no setting is left. For `always` and
-`sometimes` such points are left out, and a repeat with one counts only for what was seen in it: the
-share is of the repeats that the clients did not limit.
+Where a rule leaves parameters open (in neither arm nor `where`), ratios are averaged geometrically and metrics
+arithmetically over their settings. A point at which the clients were the limit (`METRIC_limited`, or without it
+`client_limited`, is 1) is a bound: the clients make a time (`_ms`, `_us`) too long and a rate (`_per_s`) too
+low. So the number of its repeat is at most, or at least, the true one, or unknown, and counts against every end
+of the interval that it does not make certain (claims/bounds.py). So does a repeat that lacks a value, or has
+one of which there is no ratio. A setting that the clients limited in most of the first repeats is left out of
+all, unless no setting is left. For `always` and `sometimes` such points are left out, and a repeat with one counts
+only for what was seen in it: the share is of the repeats that the clients did not limit.
 
 A claim may have `needs`: properties of the place, such as a disk with seek times. Where the median
 of a metric, over the points of one of the claim's arms, shows that the place lacks one, the claim is
