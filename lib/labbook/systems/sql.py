@@ -8,6 +8,7 @@ import platform
 import secrets
 import shlex
 import shutil
+import tarfile
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,7 @@ FACTS = ("version", "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size",
 
 MYSQL_FILES = Artifact("mysql", "mysql-connector-mxj-db-files", "5.0.12")
 MYSQL_VERSION, MYSQL_FOLDER = "5.5.9", "5-5-9"
+PACK_SECONDS = 600
 ORIGIN = "jar.sha256"   # in the unpacked server's folder: of the jar that it comes from
 
 MARIADBD = "/usr/sbin/mariadbd"  # not in the PATH of every user
@@ -250,3 +252,16 @@ def unpack(fetched: Path, folder: Path) -> None:
 def _unpack_inner(jar: zipfile.ZipFile, name: str, folder: Path) -> None:
     with jar.open(f"{MYSQL_FOLDER}/{name}") as packed, zipfile.ZipFile(packed) as inner:
         inner.extractall(folder)
+
+
+def fetch_data(host, data, folder: Path, left_out) -> None:
+    """Copy the files of a stopped server, below `data` on its host, into a folder of this machine, as files of this
+    process's user. left_out: names there that are not copied."""
+    folder.mkdir(exist_ok=True)
+    remote, local = data.parent / "data.tar.gz", folder / "data.tar.gz"
+    excluded = " ".join(f"--exclude=./{name}" for name in left_out)
+    host.run(f"tar -C {data} {excluded} -czf {remote} .", timeout=PACK_SECONDS)
+    host.get(remote, local)
+    with tarfile.open(local) as tar:
+        tar.extractall(folder, filter="data")
+    local.unlink()

@@ -8,11 +8,9 @@ import hashlib
 import http.client
 import itertools
 import secrets
-import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab.cache.build import build_once
@@ -20,7 +18,7 @@ from labbook.lab.ssh.transfer import say
 from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 from labbook.systems.keystone.config import ADMIN, DATABASE, Secrets
 from labbook.systems.keystone.server import PACKAGES, Keystone
-from labbook.systems.sql import MARIADBD
+from labbook.systems.sql import MARIADBD, fetch_data
 
 PARALLEL = 6
 # Writers on several nodes of a cluster may conflict: Keystone then answers 500 or closes the connection.
@@ -30,7 +28,6 @@ TABLE = f"{DATABASE}.revocation_event"
 NOT_OF_TOKENS = "audit_id IS NULL AND audit_chain_id IS NULL"  # rows of users that were removed
 RECIPE = 1  # version of what `seed` makes beside its arguments; a new number makes new seeds
 REPORT_EVERY = 250  # users
-PACK_SECONDS = 600
 
 
 def user_name(number: int) -> str:
@@ -162,7 +159,7 @@ def seed(database_host, keystone_host, *, users: int, projects: int, revocations
             _fill(node, keystone, users, projects, revocations)
             keystone.stop()
             node.stop()
-            _fetch_data(node, folder)
+            fetch_data(node.host, node.data, folder, NOT_COPIED)
         say(f"made in {time.monotonic() - began:.0f} s")
 
     return build_once(f"keystone-seed-{digest}", fill), secrets
@@ -189,21 +186,3 @@ def _fill(node, keystone, users, projects, revocations):
 
     fill(keystone, users, projects, report)
     revoke(keystone, node, revocations)
-
-
-def _fetch_data(node, folder: Path) -> None:
-    """Copy the stopped node's data directory, without NOT_COPIED, into a folder of this machine."""
-    remote, local = node.home / "data.tar.gz", folder / "data.tar.gz"
-    excluded = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
-    node.host.run(f"tar -C {node.data} {excluded} -czf {remote} .", timeout=PACK_SECONDS)
-    node.host.get(remote, local)
-    with tarfile.open(local) as tar:
-        tar.extractall(folder, filter=_owned_by_us)
-    local.unlink()
-
-
-def _owned_by_us(member, folder):
-    """Files and folders get this process's owner."""
-    member.uid = member.gid = None
-    member.uname = member.gname = None
-    return tarfile.data_filter(member, folder)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tarfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,11 +20,11 @@ from labbook.systems.openstack import services
 from labbook.systems.openstack.config import HERE, REGION
 from labbook.systems.openstack.hypervisor import GATEWAY, POOL, SUBNET
 from labbook.systems.openstack.releases import PARTS, PORTS
-from labbook.systems.sql import MARIADBD
+from labbook.systems.sql import MARIADBD, fetch_data
 
 RECIPE = 2      # version of what is made here; a new number makes new seeds
 DATA, CONTENTS, NODE = "data", "contents.json", "compute_id"    # in a seed's folder
-PACK_SECONDS, UP_SECONDS = 300, 120
+UP_SECONDS = 120
 NOT_COPIED = ("ibtmp1", "ib_buffer_pool")
 ENDPOINTS = {  # part: (type, path)
     "glance": ("image", ""), "placement": ("placement", ""), "nova": ("compute", "/v2.1"),
@@ -169,7 +168,8 @@ def _make(folder, platform, guest):
         (folder / NODE).write_text(node)
     cloud.close()
     platform.stop()
-    _fetch_data(platform.database, folder)
+    database = platform.database
+    fetch_data(database.host, database.home / "data", folder / DATA, NOT_COPIED)
 
 
 def _bootstrap(platform):
@@ -178,17 +178,6 @@ def _bootstrap(platform):
     # read on the host, so that `ps` does not show it
     platform.manage(f"export OS_BOOTSTRAP_PASSWORD=$(cat {platform.layout.home}/keys/password) && "
                     f"{line} bootstrap --bootstrap-public-url {url} --bootstrap-region-id RegionOne")
-
-
-def _fetch_data(database, folder):
-    """Copy the stopped database's data into a folder of this machine."""
-    remote, local = database.home / "data.tar.gz", folder / "data.tar.gz"
-    excluded = " ".join(f"--exclude=./{name}" for name in NOT_COPIED)
-    database.host.run(f"tar -C {database.home}/data {excluded} -czf {remote} .", timeout=PACK_SECONDS)
-    database.host.get(remote, local)
-    with tarfile.open(local) as tar:
-        tar.extractall(folder / DATA, filter="data")
-    local.unlink()
 
 
 def fill_identity(cloud, password: str) -> None:
