@@ -11,6 +11,7 @@ TINY = {"cassandra.data_mb": DATA_MB, "cassandra.ring_delay_ms": 4000, "cassandr
         "joins.share": SHARE, "joins.clients": 4, "joins.before_s": 1.0, "joins.after_s": 0.5,
         "ceiling.calling_s": 1.0, "seek.reading_s": 0.5, "size.data_mb": [DATA_MB], "size.loads": ["none", "read"],
         "size.growth_share": SHARE, "response.joiners": 1, "response.warm_s": 1.0, "response.steady_s": 2.0,
+        "response.ends_s": 60.0,
         "parallel.numbers": [2], "parallel.loads": ["none"], "parallel.ring_delay_ms": [4000],
         "priority.priorities": ["stream_first"], "dying.part": 0.1, "dying.again_within_s": 45.0, "leaving.loads": ["none"], **REPEATS}
 
@@ -33,11 +34,11 @@ def test_each_join_has_its_bytes_and_its_parts(page):
     assert found["read"]["during_ms"] > 0
 
 
-def test_gets_have_times_before_while_and_after_a_node_joins(page):
+def test_gets_have_times_at_the_beginning_at_the_end_and_while_a_node_streams(page):
     point, = page.recorded("response")
     assert point["errors"] == 0 and point["n"] > 100
     assert 0 < point["join_starts_s"][0] < point["join_ends_s"][0] < len(point["mean_ms_per_bin"])
-    assert {"before_ms", "during_ms", "after_ms", "swing", "shared_cores_busy"} <= set(point)
+    assert {"beginning_ms", "end_ms", "streaming_ms", "streaming_over_before", "swing", "shared_cores_busy"} <= set(point)
     assert 0 <= point["donor_disk_before"] < 2 and 0 <= point["most_disk_after"] < 2 and point["nodes_cpus_after"] > 0
 
 

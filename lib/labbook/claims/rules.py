@@ -182,7 +182,8 @@ def _numbers(compared, number, among, rule=None) -> tuple[list[float], list[str]
     if not known:
         raise lost or NotTestable(LIMITED)
     used = {repeat: one for repeat, one in each.items() if one is not None}
-    return ([median(known) if one == NO_NUMBER else one for one in used.values()],
+    usual = sorted(known)[len(known) // 2]      # one of them: there is no mean of two infinite ones
+    return ([usual if one == NO_NUMBER else one for one in used.values()],
             [NO_NUMBER if one == NO_NUMBER else compared.bound(repeat, rule) for repeat, one in used.items()])
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from labbook import paths
 from labbook.checks import did_you_mean
 from labbook.claims import claims
-from labbook.claims.decisions import BY_SIGHT
+from labbook.claims.decisions import NOT_REPLICATED, REPLICATED
 from labbook.claims.selection import is_tested, needs_point
 from labbook.errors import InputError
 from labbook.study import ask, machines_apart
 from labbook.study.parameters import adding
 from labbook.study.parameters.notebook import declared
 
+SEEN = {"always": NOT_REPLICATED, "sometimes": REPLICATED}     # what one sight decides
 LIBRARY = Path(__file__).resolve().parents[1]
 
 
@@ -33,16 +34,15 @@ def judge(study, claim: dict, read: dict | None = None):
 
     if study.run.published and claim["id"] in study.published_verdicts:
         return _of_a_set(study, claim["id"])
-    rows, conditions, parameters = [], {}, ()
+    rows, everything, conditions, parameters = [], [], {}, ()
     if is_tested(claim):
         experiment = experiment_of(study, claim)
         parameters = experiment.parameters
         if not study.run.published:
             rows, conditions = _read(study, experiment, {} if read is None else read)
             rows = [row for row in rows if not (row["stale"] and study.run.ask and study.run.remeasure)]
-            if claim["rule"]["name"] not in BY_SIGHT:       # of a part of a repeat, too, what was seen counts
-                whole = ask.whole_repeats(experiment, claim, rows)
-                rows = [row for row in rows if row["repeat"] in whole]
+            whole = ask.whole_repeats(experiment, claim, rows)
+            everything, rows = rows, [row for row in rows if row["repeat"] in whole]
     def of(chosen):
         return verdict.judge(
             claim, chosen, parameters, study=study.name, file=claims.path(study.name),
@@ -51,6 +51,8 @@ def judge(study, claim: dict, read: dict | None = None):
             known=known_words(study.name), run="published" if study.run.published else study.run.profile)
 
     judged = of(rows)
+    if claim["rule"]["name"] in SEEN and (at_all := of(everything)).verdict == SEEN[claim["rule"]["name"]]:
+        judged = at_all     # what a part of a repeat shows was seen
     reason = _reason(study, claim, judged)
     if study.run.fleet and rows:
         records = study.records(claim["experiment"])

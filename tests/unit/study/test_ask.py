@@ -193,3 +193,13 @@ def test_what_an_unfinished_repeat_shows_counts_for_a_claim_of_none(make, measur
         with study.attempt(point) as attempt:
             attempt.record(operations())        # one of them failed
     assert study.judge("none").verdict == "not replicated"
+
+
+def test_what_was_not_seen_in_a_part_of_the_settings_decides_nothing(make, measure, asking, monkeypatch):
+    """Thirty repeats for a claim of one number of clients were taken for those of all."""
+    never = OF_ONE | {"id": "none", "metric": "errors", "rule": {"name": "always", "high": 1}}
+    asking("slower", speed=30)
+    measure(*make(claims=[OF_ONE, never]))
+    monkeypatch.delenv("LABBOOK_ASK")
+    study, _ = make(claims=[OF_ONE, never])
+    assert study.judge("slower").n == 30 and study.judge("none").verdict != "replicated"

@@ -232,7 +232,7 @@ def _mark(axes, at, letter, i):
 def _calls_alt(title, point, joins) -> str:
     parts = [f"a node joins from {number(start)} to {number(end)} s" for start, end in joins]
     parts += [f"{number(point[metric])} ms {when}" for metric, when in
-             (("before_ms", "before"), ("during_ms", "meanwhile"), ("after_ms", "after"))
+             (("beginning_ms", "at the beginning"), ("streaming_ms", "while nodes stream"), ("end_ms", "at the end"))
              if joins and not pd.isna(point.get(metric))]
     if is_list(point.get(SERVICE)):
         highs, alone = (np.nanmax(_floats(point[name])) for name in ("p95_ms_per_bin", SERVICE))

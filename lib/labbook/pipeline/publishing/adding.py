@@ -9,6 +9,7 @@ numbers of repeats.
 import json
 
 from labbook.errors import InputError
+from labbook.pipeline.publishing import keeping
 from labbook.study.point import digest
 from labbook.study.publication import published
 from labbook.study.records.fingerprint import Fingerprint
@@ -31,6 +32,7 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
                              "publish without --add, or with --carry-over first, if the change does not change what is measured"))
     there = published.read_run(study.name, machine)["experiments"]
     found, differing = {}, {}
+    outdated = keeping.outdated(study, machine)
     for name, table in tables.items():
         if not table["rows"] or not there.get(name, {}).get("points"):
             found[name] = table
@@ -38,6 +40,8 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
         found[name], added = _joined(study, machine, name, table, tell)
         if other := _other_versions(study, machine, added):
             differing[name] = other
+        if outdated and not added:      # the set's stamp will name today's versions
+            found[name]["rows"] = [row | {"stale": True} for row in found[name]["rows"]]
     if differing:
         raise _of_other_versions(study, machine, differing)
     return found
@@ -48,9 +52,6 @@ def _joined(study, machine, name, table, tell) -> tuple[dict, list]:
     names = published.parameters(study.name, machine, name)
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
                for row in published.rows(study.name, machine, name).to_dict("records")]
-    if any(row["stale"] for row in earlier):
-        raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
-                         file=published.file(study.name, machine, name), allowed=f"--replace {name}")
     known = {began(row) for row in earlier}
     new = _of_today(name, [row for row in table["rows"] if began(row) not in known], table["changed"], tell)
     if odd := sorted(set(names) ^ set(table["parameters"])):
@@ -60,6 +61,9 @@ def _joined(study, machine, name, table, tell) -> tuple[dict, list]:
     if odd := [row for row in new if published.setting(row, names) not in there]:
         tell(f"{name}: points at settings that are not published stay out ({_in_words(odd, earlier, names)})")
         new = [row for row in new if published.setting(row, names) in there]
+    if new and any(row["stale"] for row in earlier):
+        raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
+                         file=published.file(study.name, machine, name), allowed=f"--replace {name} in the place of --add")
     last = max(row["repeat"] for row in earlier)
     numbers = {repeat: last + number for number, repeat in enumerate(sorted({row["repeat"] for row in new}), 1)}
     if new:

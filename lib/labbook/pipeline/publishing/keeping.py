@@ -15,7 +15,8 @@ def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None, 
     """
     if machine not in published.sets(study.name):
         return {}
-    earlier = " by earlier code" if published.changed(study, machine) else ""
+    earlier = " by earlier code" if published.changed(study, machine) else (
+        " with other versions of packages" if outdated(study, machine) else "")
     found, left_out = {}, gone(study, machine, known)
     for name, about in published.read_run(study.name, machine)["experiments"].items():
         if name in left_out:
@@ -42,14 +43,18 @@ def mark_stale(study, machine: str, names) -> list:
 
     from labbook.study.records import sealed
 
-    versions = published.versions(study.name, machine)
-    if not names or not (published.changed(study, machine) or study.fingerprint.differs(study.fingerprint.code, versions)):
+    if not names or not (published.changed(study, machine) or outdated(study, machine)):
         return []
     files = [published.file(study.name, machine, name) for name in names]
     for file, name in zip(files, names):
         frame = published.rows(study.name, machine, name).assign(stale=True)
         sealed.write(file, pa.Table.from_pandas(frame, preserve_index=False))
     return files
+
+
+def outdated(study, machine: str) -> bool:
+    """Whether a set is of other versions of packages than today's."""
+    return bool(study.fingerprint.differs(study.fingerprint.code, published.versions(study.name, machine)))
 
 
 def _less(study, machine, name, rows) -> str:

@@ -100,7 +100,8 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
         if not chosen:
             continue
         run = {"profile": profile, "machine": kinds[machine],
-               "parameters": _with_kept(study.name, machine, values, {*kept, *(_grown(study.name, machine) if add else ())}),
+               "parameters": _with_kept(study.name, machine, values, {
+                   *kept, *(_grown(study.name, machine, known) if add else ())}),
                "experiments": kept | {
                    name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
                    for name, table in chosen.items()}}
@@ -130,12 +131,13 @@ def _by_machine(tables: dict) -> tuple[dict, str, dict]:
         for name, table in tables.items()} for machine in kinds}
 
 
-def _grown(study: str, machine: str) -> list[str]:
-    """The experiments of a set to whose points a run's are added: their parameters are those of all their points."""
+def _grown(study: str, machine: str, known) -> list[str]:
+    """The experiments of a set to whose points a run's are added, of the `known` ones (None: all): their parameters
+    are those of all their points."""
     from labbook.study.publication import published
 
     there = published.read_run(study, machine)["experiments"] if machine in published.sets(study) else {}
-    return [name for name, about in there.items() if about["points"]]
+    return [name for name, about in there.items() if about["points"] and (known is None or name in known)]
 
 
 def _with_kept(study: str, machine: str, values: dict | None, kept) -> dict:

@@ -136,7 +136,8 @@ def is_decided(claim: Claim) -> bool:
 def can_be_asked(claim: Claim, looks) -> bool:
     """Whether further repeats may decide a claim: not where this place cannot show it, where the run
     has no such point, or not enough of them, or after the last look."""
-    shown = claim.verdict not in (NOT_TESTABLE, NOT_RUN) or not claim.repeats
+    shown = not claim.repeats or claim.verdict != NOT_TESTABLE and (
+        claim.verdict != NOT_RUN or claim.repeats < looks[0])
     return bool(claim.places) and shown and claim.repeats < looks[-1]
 
 

@@ -63,9 +63,10 @@ def _lacking(claim: dict, experiment) -> dict:
     for name, want in ((name, want) for arm in wanted_arms(claim) for name, want in arm.items()):
         if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in had):
             lacking.setdefault(name, []).append(want)
-    along = claim["rule"].get("along")
-    if along and len({one.get(along) for one in had}) < 2:
-        lacking[along] = None
+    rule, values = claim["rule"], [one.get(claim["rule"].get("along")) for one in had]
+    if "along" in rule and (len(set(values)) < 2 or rule["name"] == "crosses_near" and not (
+            min(values) <= rule["at"] - rule["within"] and rule["at"] + rule["within"] <= max(values))):
+        lacking[rule["along"]] = None
     return lacking
 
 

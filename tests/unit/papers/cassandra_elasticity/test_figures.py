@@ -23,7 +23,7 @@ def names(tmp_path):
 
 def through(how, repeat=1, mean=4.0, starts=(2.0,), ends=(5.0,), **more):
     means = [mean] * 6 + [None] + [mean / 2] * 3
-    told = {"before_ms": mean, "during_ms": 2 * mean, "after_ms": mean / 2} if starts else {}
+    told = {"beginning_ms": mean, "streaming_ms": 2 * mean, "end_ms": mean / 2} if starts else {}
     return {"how": how, "repeat": repeat, "mean_ms": mean, "bin_s": 1.0, "mean_ms_per_bin": means,
             "p95_ms_per_bin": [None if one is None else 3 * one for one in means],
             "join_starts_s": list(starts), "join_ends_s": list(ends), **told, **more}
@@ -35,14 +35,14 @@ def test_joins_are_marked_in_the_time_of_calls():
     assert [panel.alt for panel in picture.panels] == [
         "Chart through time, no join: time of a get. 4.00 ms in the mean, and no join.",
         "Chart through time, one by one: time of a get. a node joins from 2.00 to 5.00 s; "
-        "4.00 ms before; 8.00 ms meanwhile; 2.00 ms after."]
+        "4.00 ms at the beginning; 8.00 ms while nodes stream; 2.00 ms at the end."]
     assert "one repeat each" in picture.caption
 
 
 def test_of_several_repeats_the_middle_one_is_drawn_through_time():
     frame = pd.DataFrame([through("one_by_one", i, mean) for i, mean in enumerate((9.0, 1.0, 5.0), 1)])
     picture = figures.calls_through_joins(frame, by=["how"])
-    assert "5.00 ms before" in picture.panels[0].alt and "middle mean" in picture.caption
+    assert "5.00 ms at the beginning" in picture.panels[0].alt and "middle mean" in picture.caption
 
 
 def test_published_lists_are_arrays_and_are_drawn_alike():
