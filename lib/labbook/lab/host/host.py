@@ -70,8 +70,8 @@ class Host:
             root: bool = False) -> Result:
         """Run a shell command in the host's root folder; `timeout` in seconds.
 
-        With `root` it runs as root and outside of the host's control groups: the lab's own work,
-        such as a link's delay line, is no load of the host and does not wait for its quota.
+        With `root` it runs as root. On a host of the user's it is then outside of the host's control groups: the
+        lab's own work, such as a link's delay line, is no load of the host. On a local host it counts as the host's.
 
         LabError when the host cannot be reached or the time is up and, with `check`, when the exit
         code is not 0: it has the host, the command and the end of the output.
