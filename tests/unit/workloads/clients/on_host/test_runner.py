@@ -3,12 +3,13 @@
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 import runners
 
 from labbook.workloads.clients.driver import shares
-from labbook.workloads.clients.on_host import engine, program
+from labbook.workloads.clients.on_host import engine, program, runner
 from labbook.workloads.clients.on_host.runner import results
 
 PROGRAM = """
@@ -190,3 +191,17 @@ def test_clients_are_spread_evenly(clients, hosts, counts):
     numbers = [spec["first_client"] + i for spec in specs for i in range(spec["clients"])]
     assert numbers == list(range(clients))
     assert {spec["all_clients"] for spec in specs} == {clients}
+
+
+def test_a_client_that_waited_for_a_core_between_two_clocks_takes_another_look(monkeypatch):
+    """It took its reads for 0.2 s later than they were, so that a history had stale ones."""
+    now, waits = [5_000_000_000], iter([0, 200_000_000, *[1000] * 20])
+
+    def clock(ahead):
+        def read():
+            now[0] += next(waits)
+            return now[0] + ahead
+        return read
+
+    monkeypatch.setattr(runner, "time", SimpleNamespace(perf_counter_ns=clock(0), time_ns=clock(1_000_000_000)))
+    assert abs(runner.moment(6.0) - 5_000_000_000) < 10_000
