@@ -106,8 +106,8 @@ class JoinBench:
     def growth(self, experiment) -> None:
         """Measure calls over time before, during and after the joins of the point's `how`.
 
-        The load runs for warm_s, then for steady_s before the first join and between two. With joins or without it
-        ends after ends_s, so that the last steady_s of all runs are as long after their beginnings.
+        The load runs for warm_s, then for steady_s before the first join and between two. It ends
+        after ends_s, with joins or without. So the last steady_s of all runs are as long after their beginnings.
         """
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:

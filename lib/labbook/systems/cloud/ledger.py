@@ -135,7 +135,7 @@ def remove(api, ledger, seconds: float = SECONDS) -> list[str]:
 def _remove(api, ledger, kind, seconds):
     began, why = time.monotonic(), {}
     pending = [entry for entry in ledger.left() if entry.kind == kind]
-    seen = set()    # by name: what the cloud made a moment ago it may not list yet, whose ids are known or not
+    seen = set()    # names that the cloud has listed; a moment after their making it may not list them yet
     while pending:
         passed = time.monotonic() - began
         pending = [e for e in pending if not _gone(api, ledger, e, seen, passed, why)]
