@@ -3,6 +3,7 @@ LABBOOK_RELEASES="2026.2 zed" tests both. Making the databases takes minutes."""
 
 import http.client
 import os
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +15,10 @@ from small_labs import new_id
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription, kernel
 from labbook.systems.cloud.model import Flavor
+from labbook.systems.openstack import config, services
 from labbook.systems.openstack.config import HERE
 from labbook.systems.openstack.lab_cloud import OpenStack
-from labbook.systems.openstack.releases import PORTS
+from labbook.systems.openstack.releases import PORTS, RELEASES
 from labbook.workloads.clouds.functions import cloud_function
 from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
@@ -99,6 +101,50 @@ def test_secrets_are_in_no_command_line(platform):
         shown = host.run("ps -eo args=").stdout
         assert "nova-" in shown or "cinder-" in shown
         assert platform.platform.secrets.password not in shown
+
+
+ONE_LOCK_FOR_TWO_THREADS = """
+import os
+import threading
+from oslo_config import cfg
+from oslo_log import log
+
+conf = cfg.ConfigOpts()
+log.register_options(conf)
+conf([])
+log.setup(conf, "x")
+post_worker_init(None)
+
+held, give_up, got = threading.Event(), threading.Event(), threading.Event()
+
+
+def first():
+    with logging._lock:
+        held.set()
+        give_up.wait(1)     # meanwhile the second one comes to wait
+
+
+def second():
+    held.wait()
+    with logging._lock:
+        got.set()
+
+
+for one in (first, second):
+    threading.Thread(target=one, daemon=True).start()
+print("got it" if got.wait(10) else "waits for ever", flush=True)
+os._exit(0)     # the end of `logging` wants the lock, too
+"""
+
+
+def test_two_threads_of_a_service_may_log_at_once():
+    """With Zed's oslo.log, once eventlet is imported, unless the services put the lock right."""
+    release = RELEASES["zed"]
+    conf = services.gunicorn_files(release, config.Layout(Path("/srv/x"), HERE, "secret", "python"))["etc/keystone/gunicorn.conf.py"]
+    for rights, said in ((conf, "got it"), (conf.replace("logging._lock = ", "ignored = "), "waits for ever")):
+        ran = subprocess.run(["/usr/bin/python3", "-c", f"import eventlet\n{rights}\n{ONE_LOCK_FOR_TWO_THREADS}"],
+                             capture_output=True, text=True, timeout=120)
+        assert ran.stdout.strip() == said, ran.stderr
 
 
 def test_an_idle_connection_is_kept(platform):

@@ -224,9 +224,13 @@ SECTIONS = {"keystone": keystone, "glance": glance, "placement": placement, "nov
             "neutron": neutron, "cinder": cinder}
 
 
-# Workers freeze the objects of their imports, as openstack_plugin/service.py does.
+# Workers freeze the objects of their imports, as openstack_plugin/service.py does. Their threads are the kernel's.
+# Zed's oslo.log gives `logging` a lock of eventlet's, if anything has imported eventlet: two threads of the kernel
+# that want this lock at once wait for ever. Later releases do so only where eventlet's threads are in use.
 GUNICORN = """import gc
+import logging
 import sys
+import threading
 
 
 def post_fork(server, worker):
@@ -235,6 +239,7 @@ def post_fork(server, worker):
 
 
 def post_worker_init(worker):
+    logging.threading, logging._lock = threading, threading.RLock()
     gc.freeze()
     gc.enable()
 

@@ -4,9 +4,11 @@ import configparser
 import gc
 import gzip
 import ipaddress
+import logging
 import struct
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -76,14 +78,16 @@ def test_every_part_has_its_own_port(release, monkeypatch):
     apis = services.apis(release, LAYOUT)
     assert sorted(api.name for api in apis) == sorted(f"{part}-api" for part in PARTS)
     assert len({api.port for api in apis}) == len(PARTS)
+    eventlets = threading.RLock()       # stands for the lock that oslo.log may put there
     for name, text in services.gunicorn_files(release, LAYOUT).items():
         told = {}
         exec(text, told)
         monkeypatch.setattr(sys, "argv", ["gunicorn", "-c", "x"])
+        monkeypatch.setattr(logging, "_lock", eventlets)
         told["post_fork"](None, None)
         assert sys.argv == told["words"] and sys.argv[0].endswith("-api") and not gc.isenabled()
         told["post_worker_init"](None)
-        assert gc.isenabled()
+        assert gc.isenabled() and logging._lock is not eventlets
         assert told["keepalive"] > 600, "an idle connection's end may meet a request"
         assert told["worker_class"] == "gthread" and told["bind"].startswith("127.0.0.1:")
         assert any(f"-c /srv/here/{name}" in api.command for api in apis)
