@@ -178,7 +178,7 @@ def _book(commands):
                        "write summaries of this machine's last long run to data/published")
     publish.add_argument("study", metavar="STUDY")
     publish.add_argument("--profile", default="full", choices=("quick", "full"),
-                         help="of the run; quick with --until-decided is a long one, too (default: full)")
+                         help="the profile of the run to publish; quick for a quick run, such as one with --until-decided (default: full)")
     kept = publish.add_mutually_exclusive_group()
     kept.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
@@ -218,7 +218,7 @@ def _claims(commands):
     claims.add_argument("-v", "--verbose", action="store_true", help="every claim, as with a study or a filter")
     claims.add_argument("--json", action="store_true", help=_JSON)
     compare = _command(commands, "compare", "book:compare",
-                       "set two runs, machines or versions beside each other", """
+                       "compare two runs, machines or checkouts", """
   labbook compare quick published
   labbook compare published:MACHINE published:OTHER cms_scalability
   labbook compare ../other-checkout/build/claims quick
@@ -333,7 +333,7 @@ def _machine(commands):
                         help=f"where labs would run (default: {_LOCAL})")
     doctor.add_argument("--fleet", metavar="FILE", help="look at all machines of this fleet at once")
     doctor.add_argument("--profile", choices=("quick", "full"), default="quick",
-                        help="whose hosts, packages and disk are looked for (default: quick)")
+                        help="the profile for which hosts, packages and disk space are checked (default: quick)")
     doctor.add_argument("-v", "--verbose", action="store_true", help="all that was looked at, and why")
     doctor.add_argument("--json", action="store_true", help=_JSON)
     install = _command(commands, "install", "lab:install",
@@ -357,7 +357,7 @@ def _new(commands):
 
 def _completion(commands):
     completion = _command(commands, "completion", "completion:show",
-                          "print what completes this command's words in bash or zsh", """
+                          "print the shell code that completes labbook's commands in bash or zsh", """
   eval "$(.venv/bin/labbook completion bash)"    in ~/.bashrc
   eval "$(.venv/bin/labbook completion zsh)"     in ~/.zshrc, after compinit""")
     completion.add_argument("shell", choices=("bash", "zsh"))

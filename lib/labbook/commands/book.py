@@ -32,7 +32,7 @@ def _run_fleet(given, asked) -> int:
     if given.fleet and given.cluster:
         raise InputError("cannot be combined with --fleet", key="--cluster", allowed="one of the two")
     if given.dry_run and given.cluster:
-        raise InputError("how many machines a cluster has is not known before", key="--dry-run",
+        raise InputError("the number of machines of a cluster is not known before the run", key="--dry-run",
                          allowed="with --fleet FILE, or without both: what one machine would take")
     if given.dry_run:
         from labbook.pipeline.fleet.plan import plan

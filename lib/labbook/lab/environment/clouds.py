@@ -155,5 +155,5 @@ def _secrets(data, before=""):
 
 def _refuse_secrets(data, file):
     for key in _secrets(data):
-        raise InputError("no secret belongs into this file", file=file, key=f"clouds.{key}",
+        raise InputError("no secret belongs in this file", file=file, key=f"clouds.{key}",
                          allowed="credentials: your own file that holds them, and its profile")

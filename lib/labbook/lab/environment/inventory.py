@@ -190,7 +190,7 @@ def _refuse_secrets(data, file):
     """Checked before the schema, whose error would suggest another name for the key."""
     for key, value in _keys(data):
         if SECRET.search(key.rpartition(".")[2]) and not isinstance(value, dict):
-            raise InputError("no secret belongs into this file: SSH takes a key, sudo no "
+            raise InputError("no secret belongs in this file: SSH takes a key, sudo no "
                              "password", file=file, key=key, allowed="key: the private key's file")
 
 

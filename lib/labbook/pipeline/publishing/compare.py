@@ -110,7 +110,7 @@ def _read(file: Path, needed: bool) -> list[dict]:
         return [one for one in found if {"study", "id", "verdict"} <= set(one)]
     except (ValueError, KeyError, TypeError) as error:
         if needed:
-            raise InputError(f"no file of verdicts ({error})", file=file, allowed=ALLOWED) from error
+            raise InputError(f"not a file of verdicts ({error})", file=file, allowed=ALLOWED) from error
         return []
 
 

@@ -64,7 +64,7 @@ def test_what_some_machine_has_measured_is_not_planned_again(monkeypatch, tmp_pa
 
 
 @pytest.mark.parametrize("words, why", [
-    (["--cluster", "rack"], "how many machines a cluster has"), (["--fleet", "f.yml", "--until-decided"], "how many repeats")])
+    (["--cluster", "rack"], "the number of machines of a cluster"), (["--fleet", "f.yml", "--until-decided"], "the number of repeats")])
 def test_what_has_no_plan_says_so(book, capsys, words, why):
     assert main(["run", *words, "--dry-run"]) == 2
     assert why in capsys.readouterr().err
@@ -83,4 +83,4 @@ def test_the_plan_of_a_notebook_asks_no_machine(book, capsys, tmp_path):
     lab.write_text(lab.read_text() + "quick: {claims: all, seconds: 60}\n")
     book.write("data/papers/wan/claims.yml", "[]\n")
     assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 2
-    assert "how many repeats" in capsys.readouterr().err, "the quick profile asks until its claims are decided"
+    assert "the number of repeats" in capsys.readouterr().err, "the quick profile asks until its claims are decided"

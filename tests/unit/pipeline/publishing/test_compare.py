@@ -83,7 +83,7 @@ def test_a_side_is_a_run_a_published_set_a_file_or_a_folder(sides):
 
 @pytest.mark.parametrize("name, words", [
     ("gone", "quick, published"), ("published:vax", "no published set of the machine 'vax'"),
-    ("_toc.yml", "no file of verdicts"), ("environments", "no verdicts in this folder")])
+    ("_toc.yml", "not a file of verdicts"), ("environments", "no verdicts in this folder")])
 def test_a_side_that_is_none_is_an_input_error(sides, name, words, monkeypatch):
     monkeypatch.chdir(sides[0])
     with pytest.raises(InputError, match=words):
