@@ -49,20 +49,21 @@ class Attempt:
             self.study.watcher.begin(self._lab)
         return self._lab
 
-    def setup(self, make, arm=None):
+    def setup(self, make, arm=None, used_up=False):
         """The result of `make(lab)`, created once per block and reused by the block's later points.
 
         At the end of the block its `destroy()` is called if it has one; for a list or tuple, that
         of each element in reverse order. arm: the value of the paired parameter of which this is the
         set-up, asked for once in each attempt; where arms take turns, what is set up of other arms is
-        destroyed first.
+        destroyed first. used_up: measuring changes the set-up, so that it serves this attempt alone and is
+        made anew for the next one, also where the same point is measured again.
         """
         lab, session = self.lab, self.study.session
         if arm is not None and not self.at_once:
             session.destroy_others(arm)
         self._setups[arm] += 1
         with self._setting_up():
-            return session.create_once(self._setups[arm], lambda: self._made(make(lab)), arm)
+            return session.create_once(self._setups[arm], lambda: self._made(make(lab)), arm, used_up)
 
     @contextmanager
     def _setting_up(self):

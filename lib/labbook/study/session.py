@@ -21,6 +21,7 @@ class Session:
         self._lab = self._block = self._facts = None
         self.apart_for = None       # the experiment that has hosts, or models of disks, of its own in the lab
         self._created = {}          # (arm, number): results of the block's setup() calls, in order
+        self._used_up = set()       # keys of those that serve one attempt alone
         self.failed_starts = 0      # consecutive failures to bring the lab up
         self._process = None
         self._old_handler = None
@@ -50,23 +51,26 @@ class Session:
         return self._facts or {}
 
     def enter(self, point) -> bool:
-        """Destroy the set-up of another block. True when the point is the first of its block."""
+        """Destroy the set-up of another block, and of this block what is used up. True when the point is the first
+        of its block in this lab."""
         block = (point.experiment, point.block)
-        if block == self._block:
-            return False
+        is_first = block != self._block
         try:
-            self._clear()
+            self._clear(None if is_first else [key for key in self._created if key in self._used_up])
         except Exception as error:      # a new lab is clean as well
             warnings.warn(f"a block's set-up could not be destroyed, so a new lab is used: {error}", stacklevel=3)
             self.down()
+            is_first = True
         self._block = block
-        return True
+        return is_first
 
-    def create_once(self, number: int, make, arm=None):
+    def create_once(self, number: int, make, arm=None, used_up=False):
         """The result of this block's setup() call number `number` of an arm: of `make()` when called
-        first."""
+        first. used_up: the next attempt does not get it."""
         if (arm, number) not in self._created:
             self._created[arm, number] = make()
+            if used_up:
+                self._used_up.add((arm, number))
         return self._created[arm, number]
 
     def arms(self) -> list:
@@ -80,6 +84,7 @@ class Session:
     def _clear(self, keys=None):
         keys = list(self._created) if keys is None else keys
         created = {key: self._created.pop(key) for key in keys}
+        self._used_up -= set(keys)
         for result in reversed(created.values()):
             for one in reversed(result) if isinstance(result, (list, tuple)) else (result,):
                 if hasattr(one, "destroy"):
@@ -90,7 +95,7 @@ class Session:
         if self._process not in (None, os.getpid()):
             return      # a forked child's copy: the lab is its parent's
         lab, self._lab = self._lab, None
-        self._created, self._block, self._facts = {}, None, None
+        self._created, self._used_up, self._block, self._facts = {}, set(), None, None
         try:
             if lab is not None:
                 with signals_held():

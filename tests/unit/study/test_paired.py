@@ -234,6 +234,25 @@ def test_a_point_that_was_measured_in_noise_is_measured_again(make, monkeypatch)
         assert next(measured, None) == (point if again is None else None)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_set_up_that_is_used_up_is_made_anew_where_a_point_is_measured_again(root, make, monkeypatch, at_once):
+    monkeypatch.setattr(arm_hosts, "memory_bytes", lambda: (4 if at_once else 2) * 2**30)
+    noisy(monkeypatch, 0.02)
+    study, speed = make(**ARMS | {"vary": {"clients": [1]}}, **on_hosts(root))
+    story = []
+    for point in speed.remaining():
+        with study.attempt(point) as attempt:
+            slices, stores = attempt.slices(1), {}
+            for one in slices:
+                stores[one.arm] = attempt.setup(lambda _lab, one=one: Store(one.arm, story), one.arm,
+                                                used_up=one.arm == "a")
+                one.rows = rows()
+            story.append(" ".join(one.arm for one in slices))
+            attempt.record_slices(slices)
+    assert story == (["up a", "up b", "a b", "down a", "up a", "a b"] if at_once else
+                     ["up a", "down a", "up b", "a b", "down b", "up a", "b a"])
+
+
 def test_what_noise_made_visible_to_a_claim_of_none_is_not_measured_away(make, monkeypatch):
     noisy(monkeypatch, 0.02)
     never = {"id": "none", "section": "s", "statement": "None.", "source": "s", "paper": {"none": "x"}, "experiment": "speed",

@@ -344,13 +344,18 @@ def wikis(lab, point, testbed: Layout) -> list:
     return [store, *(Wiki.over(lab.host(host), store).up() for host in testbed.web)]
 
 
+def is_cold(point) -> bool:
+    """Whether a point is to measure servers that have just started."""
+    return point.params.get("warmed") == "cold"
+
+
 def warmed(lab, target, point, shares: dict):
     """Fill the target and warm it without limits, then give its hosts their shares ({host: share of a
     core}); returns the target, whose `warmth` says what warming took; `facts_when_warm` are its facts.
 
-    A point with `warmed` "cold" is not warmed.
+    A point that is_cold is not warmed.
     """
-    rounds = 0 if point.params.get("warmed") == "cold" else point.warm_rounds
+    rounds = 0 if is_cold(point) else point.warm_rounds
     target.warmth = fill_and_warm(
         Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes, rounds=rounds,
         **{name: point.params[f"warm_{name}"] for name in WARM})

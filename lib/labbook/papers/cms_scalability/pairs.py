@@ -141,10 +141,12 @@ class Servers(dict):
 
 
 def _servers(attempt, slices, place) -> dict:
-    """{arm: (its servers, warm, and {host: share})} of the slices' arms, on the shares of their points."""
+    """{arm: (its servers, warm, and {host: share})} of the slices' arms, on the shares of their points. A cold
+    server is used up by its first calls."""
     places = {one.arm: place(one.point, one.hosts) for one in slices}
     arm = None if attempt.at_once else slices[0].arm
-    found = attempt.setup(lambda lab: Servers().with_all(lab, places), arm=arm).with_all(attempt.lab, places)
+    found = attempt.setup(lambda lab: Servers().with_all(lab, places), arm=arm, used_up=any(
+        experiments.is_cold(one.point) for one in slices)).with_all(attempt.lab, places)
     for one in places.values():
         for host, share in one.shares.items():
             if attempt.lab.host(host).limits["quota"] != share:     # of another point of this set-up

@@ -335,11 +335,20 @@ def test_a_set_up_gives_its_hosts_the_shares_of_each_of_its_points(study, log):
     place = experiments.Place(one.point, {"node1": 0.06}, None)
     study.lab.host("node1").limits["quota"] = 0.15
     with study.attempt(point()) as attempt:
-        attempt.setup = lambda make, arm: pairs.Servers({2: "ring"})
+        attempt.setup = lambda make, arm, used_up: pairs.Servers({2: "ring"})
         assert pairs._servers(attempt, [one], lambda *_: place) == {2: ("ring", {"node1": 0.06})}
         assert log == [("limit", "node1", 0.06)]
         pairs._servers(attempt, [one], lambda *_: place)
     assert len(log) == 1
+
+
+@pytest.mark.parametrize("warmed, used_up", [("cold", True), ("warm", False)])
+def test_a_cold_server_serves_one_attempt_alone(study, log, warmed, used_up):
+    one = SimpleNamespace(arm=warmed, point=point(**STORE, **LOAD, warmed=warmed), hosts=["node1"])
+    with study.attempt(point()) as attempt:
+        pairs._servers(attempt, [one], lambda point, hosts: experiments.Place(
+            point, {"node1": 0.06}, lambda lab: Server(log, "ring", lab.host("node1"))))
+    assert study.used_up == [used_up]
 
 
 def test_points_of_a_set_up_may_have_fewer_arms(study, log):
@@ -353,7 +362,7 @@ def test_points_of_a_set_up_may_have_fewer_arms(study, log):
         kept = []
         for arms in (first, second):
             with study.attempt(point()) as attempt:
-                attempt.setup = lambda make, arm: kept[0] if kept else kept.append(make(study.lab)) or kept[0]
+                attempt.setup = lambda make, arm, used_up: kept[0] if kept else kept.append(make(study.lab)) or kept[0]
                 found = pairs._servers(attempt, slices(*arms), place)
             assert {arm: server.name for arm, (server, _) in found.items()} == {arm: arm for arm in arms}
     up = [one for one in log if one in ("cassandra up", "mysql up")]
