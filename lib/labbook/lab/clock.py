@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 ROUNDS = 3
+DRIFT = 50e-6       # seconds in a second by which another machine's clock may leave this one's
 starts = []     # when loads began since `anchor`, seconds since the epoch: for drawing, no result has them
 _ahead = time.time() - time.monotonic()     # of the clock over the monotonic one, when last anchored
 

@@ -16,7 +16,7 @@ class Load:
     """What a load gave. `rows`: a row a call; `metrics`: a dict of numbers; the function that made
     the load says which. `started`: seconds since the epoch, by our clock, at which started_s is 0.
     `history`: its histories.calls.Calls, of a load that keeps them; slack_s: how far apart the clocks
-    may be by which these were timed.
+    may be at the start by which these were timed.
     """
 
     rows: pd.DataFrame

@@ -27,7 +27,7 @@ from labbook.workloads.crew.on_host import engine as on_host
 
 BACK_SECONDS = 60  # for a lost SSH connection to come back
 ASK_SECONDS = 5  # after which a new client asks for the engines
-CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: clocks drift by up to 50 µs a second
+CLOCK_SECONDS, CLOCK_ASKS = 10, 5  # how long offsets hold: see lab.clock.DRIFT
 ENGINE = "crew-engine"
 # Schedulers as threads, no task farming, no tree of broadcasters: 2 processes instead of 11.
 # An engine registers with a heartbeat, so the period is short; many misses are allowed, because the

@@ -1,5 +1,7 @@
 """The table of a history, and the metrics of histories of many keys and of sets."""
 
+import pytest
+
 from labbook.workloads.histories import calls
 from labbook.workloads.histories.calls import (
     ABSENT,
@@ -61,3 +63,12 @@ def test_a_table_has_the_calls_in_their_order():
     assert list(table["value"]) == [THERE, None, "u1 u2"]
     assert table["invoked_s"].dtype == float and table["last"].dtype == bool
     assert frame([]).empty
+
+
+@pytest.mark.parametrize("slack_s, blamed", [(0.0, True), (0.001, False)])
+def test_several_clocks_drift_apart_while_a_history_lasts(slack_s, blamed):
+    """A read that began 10 ms after a write was acknowledged, after 200 s, in which two clocks may drift by 20 ms."""
+    early = [Call("a", WRITE, "k", "x", 198.0, 199.0), Call("b", READ, "k", ABSENT, 199.01, 200.0)]
+    assert bool(metrics(early, slack_s)["stale_reads"]) is blamed
+    assert metrics([call._replace(invoked_s=call.invoked_s - 190, returned_s=call.returned_s - 190)
+                    for call in early], slack_s)["stale_reads"] == 1      # after 10 s by 1 ms
