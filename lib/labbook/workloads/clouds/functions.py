@@ -162,8 +162,7 @@ def servers_listed(testbed):
 
 def each_rebooted(testbed):
     """One call for each."""
-    mine = testbed.servers(SEVERAL)
-    before = testbed.boots(mine)
+    mine, before = _before_reboot(testbed)
     for server in mine:
         testbed.cloud.reboot([server], hard=testbed.hard)
     return _counted(testbed.rebooted(mine, before))
@@ -171,10 +170,19 @@ def each_rebooted(testbed):
 
 def reboot_several(testbed):
     """One call for all."""
-    mine = testbed.servers(SEVERAL)
-    before = testbed.boots(mine)
+    mine, before = _before_reboot(testbed)
     testbed.cloud.reboot(mine, hard=testbed.hard)
     return _counted(testbed.rebooted(mine, before))
+
+
+def _before_reboot(testbed) -> tuple[list, list[str]]:
+    """(several servers, the boot id of each); SystemFailure when one does not answer."""
+    mine = testbed.servers(SEVERAL)
+    before = testbed.boots(mine)
+    silent = [server.name for server, boot in zip(mine, before) if not boot]
+    if silent:
+        raise SystemFailure(f"{', '.join(silent)} did not answer before the reboot")
+    return mine, before
 
 
 def _counted(rebooted):

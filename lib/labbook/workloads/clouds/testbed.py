@@ -127,11 +127,12 @@ class Testbed:
             return list(pool.map(self._boot, servers))
 
     def rebooted(self, servers, before: list[str]) -> list[bool]:
-        """Whether each has another boot id than `before`, once all have or the time is up."""
+        """Whether each has another boot id than `before`, once all have or the time is up. False for one that did
+        not answer before, since its boot was not known then."""
         until = time.monotonic() + self.reboot_seconds
         while True:
             now = self.boots(servers)
-            other = [one not in ("", earlier) for one, earlier in zip(now, before)]
+            other = [earlier != "" and one not in ("", earlier) for one, earlier in zip(now, before)]
             if all(other) or time.monotonic() > until:
                 return other
             time.sleep(LOOK_S)

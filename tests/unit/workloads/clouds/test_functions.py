@@ -204,6 +204,20 @@ def test_servers_named_one_by_one_reboot_where_only_the_first_of_several_does():
     assert tried("each_rebooted", "reboot")[0].metrics["rebooted_share"] == 1
 
 
+@pytest.mark.parametrize("name", ["each_rebooted", "reboot_several"])
+def test_a_server_that_did_not_answer_before_is_not_taken_for_rebooted(name, monkeypatch):
+    monkeypatch.setattr(Testbed, "boots", lambda self, servers: [""] + ["boot-1"] * (len(servers) - 1))
+    load, cloud = tried(name)
+    assert (load.metrics["works"], load.metrics["rebooted_share"]) == (0, 0)
+    assert "did not answer before the reboot" in load.metrics["evidence"]
+
+
+def test_a_boot_that_was_not_known_before_is_no_other_boot():
+    cloud = Cloud()
+    ground = Testbed(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id], reboot_seconds=0.01)
+    assert ground.rebooted(ground.servers(3), ["", "boot-0", "boot-1"]) == [False, True, False]
+
+
 def test_servers_are_asked_for_their_boot_all_at_a_time():
     cloud, meets = Cloud(), Barrier(3)
     ground = Testbed(cloud, IMAGE, FLAVOR, None, reach=lambda server: cloud.guests[server.id])
