@@ -29,17 +29,17 @@ def measure_sweep(experiment, ceilings) -> None:
     check_points(experiment)
     for point in experiment.remaining():
         with experiment.study.attempt(point) as attempt:
-            ceph, found, limited = bring_up(attempt), {}, []
+            ceph, found, limited, rested = bring_up(attempt), {}, [], []
             written = Journal(ceph)
             for number in in_turn(point):
-                rested = at_rest(ceph, point.rest_within_s)
+                rested.append(at_rest(ceph, point.rest_within_s))
                 with mounted(attempt, ceph, 1, point.cache_inodes) as mounts:
                     found[number], limits = create(attempt, mounts, number, ceilings.summary())
                 limited.append(limits[f"{PHASE}_per_s_limited"])
             attempt.record(pd.concat([load.rows.assign(directories=number) for number, load in found.items()]),
                            facts=ceph.facts(), metrics=sweep_metrics(
                                {number: load.metrics[f"{PHASE}_per_s"] for number, load in found.items()}) | {
-                               "client_limited": float(any(limited)), "rested": float(rested)} | against_journal(
+                               "client_limited": float(any(limited)), "rested": float(all(rested))} | against_journal(
                                [load.rows for load in found.values()], written.mean_s()))
 
 

@@ -52,7 +52,8 @@ class Watched:
         return 0.2 * (to_s - from_s)
 
 
-def test_each_number_has_a_mount_of_its_own_on_one_cluster(monkeypatch):
+@pytest.mark.parametrize("rests, rested", [([True] * 5, 1), ([False, *[True] * 4], 0)])
+def test_each_number_has_a_mount_of_its_own_on_one_cluster(monkeypatch, rests, rested):
     counted = iter([{"avgcount": 0, "sum": 0.0}, {"avgcount": 10, "sum": 2.0}])
     mounts, ceph = [], SimpleNamespace(
         facts=lambda: {"version": "16"}, ranks=lambda: {0: SimpleNamespace(name="mds1")},
@@ -71,7 +72,7 @@ def test_each_number_has_a_mount_of_its_own_on_one_cluster(monkeypatch):
             metrics={"sequential_create_per_s": rate, "clients_cpu_s": 0.1},
             phases=pd.DataFrame({"phase": ["sequential_create"], "started_s": [0.0], "ended_s": [2.0], "operations": [9]}))
 
-    for name, made in (("bring_up", lambda attempt: ceph), ("at_rest", lambda of, seconds: True), ("mounted", mounted),
+    for name, made in (("bring_up", lambda attempt: ceph), ("at_rest", lambda of, seconds: rests.pop(0)), ("mounted", mounted),
                        ("metadata", metadata), ("CpuWatch", Watched), ("cpus_together", len),
                        ("check_points", lambda experiment: None)):
         monkeypatch.setattr(sweep, name, made)
@@ -85,4 +86,4 @@ def test_each_number_has_a_mount_of_its_own_on_one_cluster(monkeypatch):
     assert mounts == [(ceph, 1, 16384)] * 5 and sorted(found["rows"]["directories"]) == [8, 12, 16, 20, 24]
     assert found["metrics"]["create_residual_16"] == pytest.approx(1.27)
     assert found["metrics"]["create_over_journal"] == pytest.approx(0.5)
-    assert found["metrics"]["client_limited"] == 0 and found["metrics"]["rested"] == 1
+    assert found["metrics"]["client_limited"] == 0 and found["metrics"]["rested"] == rested
