@@ -13,7 +13,7 @@ import time
 import pandas as pd
 
 from labbook.papers.wan_keystone.experiments import SITES, WAN, check, chosen, new_cloud
-from labbook.papers.wan_keystone.pairs import in_slices, together
+from labbook.papers.wan_keystone.pairs import busy_of, in_slices, together
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.workloads.clients.cpu import THRESHOLD
 from labbook.workloads.crew.crew import Crew
@@ -35,9 +35,9 @@ def measure_commits(study, experiment) -> None:
                 commit(attempt, list(clouds.values()), point.warmup_s)
                 loads = dict(zip(clouds, commit(attempt, list(clouds.values()), point.calling_s)))
                 facts |= {arm: cloud.facts()["galera"] for arm, cloud in clouds.items()}
-                busy = sum(load.metrics["clients_cpu_share"] for load in loads.values())    # of one core
+                busy = busy_of(attempt.lab, loads)
                 arm_metrics |= {arm: load.metrics | in_round_trips(load.rows, wan_rtt_ms) | {
-                    "client_limited": float(busy > THRESHOLD)} for arm, load in loads.items()}
+                    "client_limited": float(busy[arm] > THRESHOLD)} for arm, load in loads.items()}
                 if "counted_s" in point.params:
                     for arm, counted in traffic(attempt, clouds).items():
                         arm_metrics[arm] |= counted

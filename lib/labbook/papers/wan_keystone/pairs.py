@@ -20,6 +20,7 @@ from labbook.papers.wan_keystone.experiments import (
 )
 from labbook.study.paired import Slice
 from labbook.systems.cluster import in_parallel, start_together
+from labbook.workloads.clients.cpu import busy_shares
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
 
@@ -38,20 +39,26 @@ def measure_pairs(study, experiment, ceiling) -> None:
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            loads, facts, slices = {}, {}, []
+            loads, facts, slices, busy = {}, {}, [], {}
             for clouds in together(attempt, new_cloud, warmed):
                 wan_rtt_ms = reset(attempt, *clouds.values())
                 loads |= dict(zip(clouds, keystone_users_side_by_side(
                     Crew.of(attempt.lab), list(clouds.values()), scenario=point.scenario,
                     concurrency=point.concurrency, seconds=point.calling_s)))
+                busy |= busy_of(attempt.lab, {arm: loads[arm] for arm in clouds})
                 facts |= dict(zip(clouds, in_parallel(clouds.values(), lambda cloud: cloud.facts())))
             for arm, load in loads.items():
                 slices += in_slices(load.rows, arm, point.slice_s, point.calling_s)
-            busy = sum(load.metrics["clients_cpu_share"] for load in loads.values())    # of one core
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics={
                 arm: {**load.metrics, **versions(facts[arm]), "client_limited": float(limited(
-                    point, load.metrics | {"clients_cpu_share": busy}, ceiling))}
+                    point, load.metrics | {"clients_cpu_share": busy[arm]}, ceiling))}
                 for arm, load in loads.items()})
+
+
+def busy_of(lab, loads: dict) -> dict:
+    """{arm: how much of its clients' CPU is busy} of loads that were made at the same time, {arm: Load}."""
+    shares = [load.metrics["clients_cpu_share"] for load in loads.values()]
+    return dict(zip(loads, busy_shares(Crew.of(lab).hosts, shares)))
 
 
 def together(attempt, start, prepare):

@@ -63,6 +63,19 @@ def cpus_together(hosts) -> float:
     return len(every) if all(host.cores for host in hosts) else max(map(cpus, hosts))
 
 
+def busy_shares(hosts, shares: list[float]) -> list[float]:
+    """Of clients that work at the same time on one host each: how much of its CPU is busy, at least by each one's own.
+
+    `shares`: clients_cpu_share of each host's clients, in the order of `hosts`. Local hosts, which may share CPUs,
+    are as busy as all of them together; hosts that are machines of their own are not added.
+    """
+    used = list(zip(hosts, shares))
+    if any(host.is_remote for host, _ in used):
+        return list(shares)
+    together = sum(share * cpus(host) for host, share in used) / cpus_together([host for host, _ in used])
+    return [max(share, together) for share in shares]
+
+
 def server_cpu(target: Server) -> float | None:
     """CPU seconds that the servers have used so far, to 10 ms each; None without their processes.
 

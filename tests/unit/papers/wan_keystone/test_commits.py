@@ -8,6 +8,7 @@ from labbook.papers.wan_keystone import commits
 
 SETTINGS = dict(rtt_ms=300, rate_mbit=None, concurrency=1, writes=2, value_bytes=200, warmup_s=1, calling_s=6, slice_s=3)
 HOSTS = {1: ["db1"], 2: ["db7"]}
+CLIENTS = [SimpleNamespace(is_remote=False, cores=[0], limits={})] * 2      # on one core
 CALL_S, CALLS = 0.6, 12
 
 
@@ -48,7 +49,7 @@ def log(monkeypatch):
 
     monkeypatch.setattr(commits, "new_cloud", made)
     monkeypatch.setattr(commits, "with_table", lambda lab, point, cloud: cloud)
-    monkeypatch.setattr(commits.Crew, "of", lambda lab: "crew")
+    monkeypatch.setattr(commits.Crew, "of", lambda lab: SimpleNamespace(hosts=CLIENTS))
     monkeypatch.setattr(commits, "commits_side_by_side", load)
     monkeypatch.setattr(commits, "time", SimpleNamespace(
         sleep=lambda seconds: done.append(("sleep", seconds)), monotonic=lambda: float(len(done))))

@@ -11,6 +11,8 @@ from labbook.papers.wan_keystone import pairs
 from labbook.study.paired import summaries
 
 HOSTS = {1: ["db1"], 2: ["db7"]}
+FACTS = {"galera": {"version": "10.11", "provider": "26.4"}, "haproxy": {"version": "2.6"},
+         "keystone": {"version": "22"}}
 
 
 class Cloud:
@@ -89,3 +91,25 @@ def test_clouds_end_together_the_last_first():
     log = []
     pairs.Clouds({arm: Cloud(hosts, log) for arm, hosts in HOSTS.items()}).destroy()
     assert log == [("destroyed", ["db7"]), ("destroyed", ["db1"])]
+
+
+@pytest.mark.parametrize("at_once, is_remote, limited", [(True, False, 1), (False, False, 0), (True, True, 0)])
+def test_clients_limit_together_where_they_share_a_core_at_the_same_time(monkeypatch, at_once, is_remote, limited):
+    """Each cloud's client uses 0.4 of its core."""
+    crew = SimpleNamespace(hosts=[SimpleNamespace(is_remote=is_remote, cores=[0], limits={})] * 2)
+
+    def calls(crew, clouds, **load):
+        metrics = {"issued_per_s": [1.0], "clients_cpu_share": 0.4}
+        return [SimpleNamespace(rows=called(0.1), metrics=metrics) for _ in clouds]
+
+    for name, made in (("new_cloud", lambda lab, point, hosts: SimpleNamespace(facts=lambda: FACTS)),
+                       ("warmed", lambda lab, point, cloud: cloud), ("reset", lambda attempt, *clouds: 100.0),
+                       ("check", lambda experiment: None), ("keystone_users_side_by_side", calls)):
+        monkeypatch.setattr(pairs, name, made)
+    monkeypatch.setattr(pairs.Crew, "of", lambda lab: crew)
+    link = SimpleNamespace(shape=lambda: None)
+    study = StandIn(SimpleNamespace(link=lambda *sites: link), hosts=HOSTS, at_once=at_once)
+    given = point(paired={"segments": [1, 2]}, scenario="create_user", concurrency=1, calling_s=3, slice_s=3)
+    ceiling = study.experiment(summary=pd.DataFrame({"scenario": ["create_user"], "issued_per_s": [[100.0]]}))
+    pairs.measure_pairs(study, study.experiment(given), ceiling)
+    assert [found["client_limited"] for found in study.recorded[0]["arm_metrics"].values()] == [limited] * 2

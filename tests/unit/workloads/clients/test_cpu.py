@@ -10,6 +10,7 @@ from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
 
 from labbook.errors import LabError, SystemFailure
 from labbook.workloads.clients.cpu import (
+    busy_shares,
     ceilings_in,
     client_limited,
     cpus_together,
@@ -53,6 +54,14 @@ def test_hosts_of_one_machine_may_have_the_same_cpus(tmp_path):
     one.allow = other.allow = frozenset()       # a user's own, each of which is a machine
     other.cores = [1]
     assert cpus_together([one, other]) == 2
+
+
+@pytest.mark.parametrize("cores, remote, busy", [
+    (([0], [0]), False, [0.5, 0.5]), (([0], [1]), False, [0.25, 0.4]), (([0], [0]), True, [0.1, 0.4])])
+def test_clients_are_busy_together_where_they_share_cpus(cores, remote, busy):
+    hosts = [SimpleNamespace(is_remote=remote, cores=of_host, limits={}) for of_host in cores]
+    assert busy_shares(hosts, [0.1, 0.4]) == pytest.approx(busy)
+    assert busy_shares(hosts, [0.4]) == [0.4]
 
 
 def test_clients_against_the_null_server_are_limited_by_themselves(
