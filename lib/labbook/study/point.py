@@ -49,7 +49,12 @@ class Point:
     @property
     def arms(self) -> list[dict]:
         """The parameters of each arm; those of the point itself without a paired parameter."""
-        return [self.of(value).params for value in self.arm_values] or [self.params]
+        return [point.params for point in self.arm_points]
+
+    @property
+    def arm_points(self) -> list["Point"]:
+        """Each arm as a point; the point itself without a paired parameter."""
+        return [self.of(value) for value in self.arm_values] or [self]
 
     @property
     def arm_values(self) -> list:

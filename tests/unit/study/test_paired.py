@@ -58,6 +58,7 @@ def test_a_point_holds_all_arms_and_its_key_their_values():
     point, = grid("e", {}, {"x": 1}, 1, paired={"s": ["a", "b"]})
     assert point.params == {"x": 1} and point.arms == [{"s": "a", "x": 1}, {"s": "b", "x": 1}]
     assert point.of("b").s == "b" and not point.of("b").paired
+    assert [one.s for one in point.arm_points] == ["a", "b"] and point.of("b").arm_points == [point.of("b")]
     keys = {grid("e", {}, {"x": 1}, 1, paired=one)[0].key
             for one in ({"s": ["a", "b"]}, {"s": ["a", "c"]}, {"t": ["a", "b"]}, None)}
     assert len(keys) == 4

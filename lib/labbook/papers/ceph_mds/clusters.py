@@ -38,7 +38,7 @@ def check_points(experiment) -> None:
     """InputError for invalid parameters, loads or clusters, before a lab is brought up."""
     roles = {host.name: host.role for host in LabDescription.load(experiment.study.folder / "lab.yml").hosts}
     number = {role: sum(roles.get(name) == role for name in FIRST) for role in ("mon", "osd", "mds")}
-    for point in (arm for each in experiment.points() for arm in arms(each)):
+    for point in (arm for each in experiment.points() for arm in each.arm_points):
         for name in set(ALLOWED) & set(point.params):
             if point.params[name] not in ALLOWED[name]:
                 raise InputError(f"{point.params[name]!r} is not allowed", key=f"{experiment.name}: {name}",
@@ -47,11 +47,6 @@ def check_points(experiment) -> None:
             raise InputError(f"{point.directories} directories of {point.files} files", key=f"{experiment.name}: files",
                              allowed="for bonnie++, in all a multiple of 1024")
         check_hosts(Ceph.checked(ceph_settings(point.params)), number)
-
-
-def arms(point) -> list:
-    """The points of a point's arms, where these are paired; the point itself otherwise."""
-    return [point.of(value) for value in point.arm_values] or [point]
 
 
 def bring_up(attempt) -> Ceph:

@@ -160,7 +160,7 @@ def check(experiment) -> None:
 
 def check_stores(experiment, testbed: Layout) -> None:
     """InputError for settings that a point's store does not allow, before a lab is brought up."""
-    for point in (arm for paired in experiment.points() for arm in arms(paired)):
+    for point in (arm for paired in experiment.points() for arm in paired.arm_points):
         name, settings = store_of(point, testbed)
         find(name).checked(settings)
 
@@ -169,11 +169,6 @@ def check_rings(experiment) -> None:
     """InputError for settings that a point's nodes do not allow, before a lab is brought up."""
     for point in experiment.points():
         Ring.checked(ring_settings(point))
-
-
-def arms(point) -> list:
-    """The points of a point's stores, where these are paired; the point itself otherwise."""
-    return [point.of(store) for store in point.arm_values] or [point]
 
 
 def make_calls(lab, point, target, **other):
