@@ -85,6 +85,16 @@ class Point:
         return hash(self.key)
 
 
+def check_values(points, allowed: dict) -> None:
+    """InputError for a parameter of a point, or of one of its arms, whose value is not among those of `allowed`,
+    {parameter: its values}. Call it before a lab is brought up; parameters that a point lacks are left out."""
+    for arm in (arm for point in points for arm in point.arm_points):
+        for name, values in allowed.items():
+            if name in arm.params and arm.params[name] not in values:
+                raise InputError(f"{arm.params[name]!r} is not allowed", key=f"{arm.experiment}: {name}",
+                                 allowed=list(values))
+
+
 def digest(data) -> str:
     """Digest of plain data, 20 hex digits; the same on every machine and in every process."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -29,6 +29,7 @@ from labbook.papers.cassandra_elasticity.joins import (
     streaming_over_before,
 )
 from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
+from labbook.study.point import check_values
 from labbook.study.summary import summarise
 from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in
@@ -40,6 +41,8 @@ from labbook.workloads.keyvalue.load import begin_pairs
 
 # I/O class and level of the donor's streaming threads.
 IO_CLASSES = {"alike": ("none", 0), "stream_first": ("realtime", 4), "gets_first": ("idle", 0)}
+AT_ONCE = {"none": 0, "one_by_one": 1, "two_at_a_time": 2}      # how many nodes join, by the `how` of growth
+ALLOWED = {"load": ("none", "read", "write", "read_capped", "write_capped"), "priority": IO_CLASSES}
 
 
 def measure_ceiling(ceilings) -> None:
@@ -83,8 +86,9 @@ class JoinBench:
 
         `act(attempt, ring)` makes the joins and returns them with further metrics; by default the
         point's `joiners` join one after another. `trace`: trace the requests to the donor's disk; `draw`: and
-        keep some of them for figures.
+        keep some of them for figures. InputError for a load or a priority that there is not.
         """
+        check_values(experiment.points(), ALLOWED)
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring, disk = self.donor.restore(attempt), attempt.lab.disk(self.donor.name)
@@ -109,6 +113,7 @@ class JoinBench:
         The load runs for warm_s, then for steady_s before the first join and between two. It ends
         after ends_s, with joins or without. So the last steady_s of all runs are as long after their beginnings.
         """
+        check_values(experiment.points(), ALLOWED | {"how": AT_ONCE})
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -135,6 +140,7 @@ class JoinBench:
 
     def deaths(self, experiment) -> None:
         """Kill a joiner under load once `part` of its share has arrived; let it join again later."""
+        check_values(experiment.points(), ALLOWED)
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -152,6 +158,7 @@ class JoinBench:
 
     def departures(self, experiment) -> None:
         """Let a node join without load, and leave under the point's load, its files no longer in the page cache."""
+        check_values(experiment.points(), ALLOWED)
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -246,7 +253,7 @@ def is_dear(point, parallel: dict) -> bool:
 def grow(point, ring, rest) -> list[dict]:
     """Let the point's nodes join, one by one or two at a time, with a `rest()` between; returns the joins, none
     with `how` "none"."""
-    at_once, joins = {"none": 0, "one_by_one": 1, "two_at_a_time": 2}[point.how], []
+    at_once, joins = AT_ONCE[point.how], []
     while at_once and len(joins) < point.joiners:
         if joins:
             rest()

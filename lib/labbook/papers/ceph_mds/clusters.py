@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab import LabDescription
+from labbook.study.point import check_values
 from labbook.systems.ceph.cluster import Ceph
 from labbook.systems.ceph.config import check_hosts
 from labbook.workloads.crew.crew import Crew
@@ -38,11 +39,8 @@ def check_points(experiment) -> None:
     """InputError for invalid parameters, loads or clusters, before a lab is brought up."""
     roles = {host.name: host.role for host in LabDescription.load(experiment.study.folder / "lab.yml").hosts}
     number = {role: sum(roles.get(name) == role for name in FIRST) for role in ("mon", "osd", "mds")}
+    check_values(experiment.points(), ALLOWED)
     for point in (arm for each in experiment.points() for arm in each.arm_points):
-        for name in set(ALLOWED) & set(point.params):
-            if point.params[name] not in ALLOWED[name]:
-                raise InputError(f"{point.params[name]!r} is not allowed", key=f"{experiment.name}: {name}",
-                                 allowed=ALLOWED[name])
         if point.params.get("tool") == "bonnie" and not fits(point.directories, point.files):
             raise InputError(f"{point.directories} directories of {point.files} files", key=f"{experiment.name}: files",
                              allowed="for bonnie++, in all a multiple of 1024")

@@ -15,8 +15,9 @@ from typing import NamedTuple
 from labbook.claims.comparison import matches
 from labbook.lab import LabDescription
 from labbook.papers.cms_scalability import placement
+from labbook.study.point import check_values
 from labbook.systems import find
-from labbook.systems.cassandra.ring import Ring
+from labbook.systems.cassandra.ring import Ring, check_size
 from labbook.systems.cluster import Fleet, start_together
 from labbook.systems.null.server import NullServer
 from labbook.systems.wiki.server import Wiki
@@ -134,7 +135,7 @@ def measure_store(study, experiment, ceiling) -> None:
 def measure_ring(study, experiment, ceiling) -> None:
     """Measure Cassandra on the point's number of nodes."""
     testbed = Layout.of(study)
-    check_rings(experiment)
+    check_rings(experiment, testbed.nodes)
     _measure(study, experiment, ceiling, lambda lab, point: warm_ring(lab, point, testbed))
 
 
@@ -165,10 +166,18 @@ def check_stores(experiment, testbed: Layout) -> None:
         find(name).checked(settings)
 
 
-def check_rings(experiment) -> None:
-    """InputError for settings that a point's nodes do not allow, before a lab is brought up."""
-    for point in experiment.points():
-        Ring.checked(ring_settings(point))
+def check_rings(experiment, hosts: list[str]) -> None:
+    """InputError for settings that the nodes of a point, or of one of its arms, do not allow; see check_ring."""
+    for point in (arm for paired in experiment.points() for arm in paired.arm_points):
+        check_ring(point, ring_settings(point), hosts)
+
+
+def check_ring(point, settings: dict, hosts: list[str]) -> None:
+    """InputError for a point with more `nodes` than there are hosts, or with settings that so many nodes do not
+    allow, before a lab is brought up."""
+    check_values([point], {"nodes": range(1, len(hosts) + 1)})
+    settings = Ring.checked(settings)
+    check_size(point.nodes, *(settings[name] for name in ("replication", "placement", "rows")))
 
 
 def make_calls(lab, point, target, **other):

@@ -7,7 +7,7 @@ until it is started again, and after_seconds of calls once all nodes know each o
 
 import time
 
-from labbook.papers.cms_scalability.experiments import Layout
+from labbook.papers.cms_scalability.experiments import Layout, check_ring
 from labbook.systems.cassandra.ring import Ring
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.histories import calls as histories
@@ -21,8 +21,8 @@ CLIENTS = ("keys", "readers", "write_level", "read_level", "calls_per_s", "call_
 def measure_histories(study, experiment) -> None:
     """Measure what clients see while a node is killed and comes back: the anomalies in the history of
     their calls (histories.calls.metrics), which ends with a read of each row at level ALL."""
-    check(experiment)
     hosts = Layout.of(study).nodes
+    check(experiment, hosts)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             ring = attempt.setup(lambda lab: new_ring(lab, point, hosts))
@@ -39,11 +39,11 @@ def measure_histories(study, experiment) -> None:
                                     **histories.metrics(history, load.slack_s)})
 
 
-def check(experiment) -> None:
+def check(experiment, hosts: list[str]) -> None:
     """InputError for invalid clients or rings, before a lab is brought up."""
     for point in experiment.points():
         check_registers(**{name: point.params[name] for name in CLIENTS})
-        Ring.checked({name: point.params[name] for name in RING})
+        check_ring(point, {name: point.params[name] for name in RING}, hosts)
 
 
 def new_ring(lab, point, hosts: list[str]) -> Ring:

@@ -10,7 +10,15 @@ from functools import partial
 import pandas as pd
 
 from labbook.papers.cms_scalability import experiments
-from labbook.papers.cms_scalability.experiments import CLIENT, SERVER_OF, Layout, Place, check, check_stores
+from labbook.papers.cms_scalability.experiments import (
+    CLIENT,
+    SERVER_OF,
+    Layout,
+    Place,
+    check,
+    check_rings,
+    check_stores,
+)
 from labbook.systems.cassandra import stages
 from labbook.systems.cassandra.node import Cassandra
 
@@ -33,18 +41,27 @@ def measure_many(study, experiment, ceiling) -> None:
     """Measure a ring of the point's number of `nodes`, of `node_share` each, beside stores on large servers
     (`servers` small_nodes, large_cassandra, large_mysql)."""
     testbed = Layout.of(study)
+    check_rings(experiment, testbed.nodes)
     _measure(study, experiment, ceiling, lambda point, hosts: server_place(point, hosts, testbed))
 
 
 def measure_rings(study, experiment, ceiling) -> None:
     """Measure rings of as many nodes as each arm has hosts, of `node_share` each."""
+    check_rings(experiment, Layout.of(study).nodes)
     _measure(study, experiment, ceiling, ring_place)
 
 
 def measure_stages(study, experiment, ceiling) -> None:
     """Measure Cassandra with each number of threads a stage, and how many of its tasks work and wait meanwhile:
     the metrics of stages.queue, and the samples themselves as the series `stages`."""
+    for point in (arm for paired in experiment.points() for arm in paired.arm_points):
+        Cassandra.checked(stage_settings(point))
     _measure(study, experiment, ceiling, threads_place, watch=sampled)
+
+
+def stage_settings(point) -> dict:
+    """The settings of Cassandra among the parameters of a point of measure_stages."""
+    return {name: point.params[name] for name in ("version", "stage_threads", "stage_samples_ms")}
 
 
 def store_place(point, hosts: list[str], testbed: Layout) -> Place:
@@ -70,8 +87,7 @@ def ring_place(point, hosts: list[str]) -> Place:
 def threads_place(point, hosts: list[str]) -> Place:
     """A node of Cassandra on a large server."""
     def new(lab):
-        node = Cassandra(lab.host(hosts[0]), version=point.version, stage_threads=point.stage_threads,
-                         stage_samples_ms=point.stage_samples_ms).up()
+        node = Cassandra(lab.host(hosts[0]), **stage_settings(point)).up()
         node.create_table()
         return node
 

@@ -13,25 +13,30 @@ import pandas as pd
 
 from labbook.lab import LabDescription
 from labbook.lab.link.shaping import Shape
+from labbook.study.point import check_values
 from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.rally import rally
-from labbook.workloads.keystone.users import keystone_users
+from labbook.workloads.keystone.users import SCENARIOS, keystone_users
 
 LOAD = ("scenario", "concurrency", "times", "seconds_at_most")
 WAN = ("rtt_ms", "rate_mbit", "loss")
 SITES = ("a", "b")          # the two sites of lab.yml
 CLOUDS = ("keystone_cloud", "beside")   # systems of lab.yml, by name or label: a cloud that is alone is the first
 VERSIONS = ("mariadb", "galera", "haproxy", "keystone")
+TOOLS = ("labbook", "rally")    # that make calls; this library's clients by default
+ALLOWED = {"scenario": SCENARIOS, "warmup_scenario": SCENARIOS, "tool": TOOLS}
 PER_CALL = ("wan_", "replicated")     # counters whose increase is reported per call
 
 
 def check(experiment) -> None:
-    """InputError for a cloud or a link that cannot exist, before a lab is brought up."""
-    for point in experiment.points():
+    """InputError for a cloud or a link that cannot exist, and for calls that there are not, before a lab is brought
+    up."""
+    check_values(experiment.points(), ALLOWED)
+    for point in (arm for paired in experiment.points() for arm in paired.arm_points):
         KeystoneCloud.checked(cloud_settings(point))
         Shape(**chosen(point, WAN))
 
@@ -49,6 +54,7 @@ def cloud_settings(point) -> dict:
 
 def measure_ceiling(study, experiment) -> None:
     """Measure the clients' highest rate, with a server that answers at once and stores nothing."""
+    check_values(experiment.points(), ALLOWED)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             null = attempt.setup(
@@ -114,8 +120,8 @@ def reset(attempt, *clouds) -> float:
 
 
 def make_calls(attempt, cloud):
-    """Make the point's calls with its `tool`; this library's clients by default."""
-    tool = {"labbook": keystone_users, "rally": rally}[attempt.point.params.get("tool", "labbook")]
+    """Make the point's calls with its `tool`."""
+    tool = dict(zip(TOOLS, (keystone_users, rally)))[attempt.point.params.get("tool", TOOLS[0])]
     return tool(Crew.of(attempt.lab), cloud, **chosen(attempt.point, LOAD))
 
 

@@ -10,10 +10,13 @@ import time
 
 import pandas as pd
 
-from labbook.papers.wan_keystone.experiments import SITES, check, chosen, new_cloud, reset, warmed
+from labbook.lab import LabDescription
+from labbook.papers.wan_keystone.experiments import SITES, check, chosen, host_sets, new_cloud, reset, warmed
 from labbook.papers.wan_keystone.pairs import together
 from labbook.study.paired import Slice
+from labbook.study.point import check_values
 from labbook.systems.cluster import in_parallel
+from labbook.systems.galera.node import TRANSFERS
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.histories import calls as histories
@@ -32,6 +35,8 @@ def measure_faults(study, experiment, fault) -> None:
     events as metrics}; it is kill_node, cut_wan, or by_name. `now()`: seconds since the calls began.
     """
     check(experiment)
+    nodes = database_nodes(LabDescription.load(study.folder / "lab.yml"))
+    check_values(experiment.points(), {"fault": FAULTS, "rejoin": TRANSFERS, "victim": nodes})
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             slices, arm_metrics, facts, series = [], {}, {}, []
@@ -82,6 +87,11 @@ def kill_node(attempt, clouds: dict, now) -> dict:
     return dict(zip(clouds, in_parallel(clouds, repair)))
 
 
+def database_nodes(lab: LabDescription) -> list[str]:
+    """Names of the database nodes of the first cloud in lab.yml, one of which a point's `victim` is."""
+    return [name for name in host_sets(lab)[0] if lab.host(name).role == "db"]
+
+
 def number_of(victim: str) -> int:
     """2 for db2."""
     return int(victim.removeprefix("db"))
@@ -108,8 +118,11 @@ def cut_wan(attempt, clouds: dict, now) -> dict:
 
 
 def by_name(attempt, clouds: dict, now) -> dict:
-    """The fault that the point names: "kill" or "cut"."""
-    return {"kill": kill_node, "cut": cut_wan}[attempt.point.fault](attempt, clouds, now)
+    """The fault that the point names, one of FAULTS."""
+    return FAULTS[attempt.point.fault](attempt, clouds, now)
+
+
+FAULTS = {"kill": kill_node, "cut": cut_wan}
 
 
 def interruption(rows, events: dict) -> dict:

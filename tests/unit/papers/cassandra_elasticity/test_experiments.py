@@ -143,6 +143,17 @@ def test_a_join_is_recorded_with_its_waits_the_disk_and_the_loader(monkeypatch):
     assert "call_n" not in metrics and recorded["facts"]["disk"] == {"scheduler": "none"}
 
 
+@pytest.mark.parametrize("measure, wrong", [
+    ("joins", {"load": "reads"}), ("joins", {"priority": "streams_first"}), ("growth", {"how": "one_at_a_time"}),
+    ("deaths", {"load": "raed"}), ("departures", {"load": "writes"})])
+def test_what_there_is_not_is_refused_before_the_ring_is_loaded(monkeypatch, measure, wrong):
+    ring = Ring()
+    made, _, experiment = bench(monkeypatch, ring, point(joiners=1, **wrong))
+    made.donor.restore = lambda attempt: pytest.fail("loaded")
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        getattr(made, measure)(experiment)
+
+
 def test_clients_that_are_the_limit_before_a_join_alone_are_the_limit(monkeypatch):
     """They call as fast as they can until the join, and wait for the servers during it."""
     made, _, _ = bench(monkeypatch, Ring())

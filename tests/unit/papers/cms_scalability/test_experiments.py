@@ -321,6 +321,26 @@ def test_one_node_and_five_are_up_at_once_on_hosts_of_their_own(study, log):
     assert {one[1:] for one in log if one[0] == "only"} == {("client", "small"), ("client", "node1", "node2")}
 
 
+@pytest.mark.parametrize("wrong, key", [({"nodes": 8}, "nodes"), ({"nodes": -1}, "nodes"), ({"nodes": 0}, "nodes"),
+                                        ({"nodes": 2, "replication": 3}, "replication"), ({"version": "9"}, "version")])
+def test_nodes_that_cannot_be_are_refused_before_a_lab(study, log, wrong, key):
+    many = RING | dict(nodes=2, era="paper", durability="periodic") | wrong
+    with pytest.raises(InputError, match=key):
+        paired(study, pairs.measure_many, "servers", {"small_nodes": ["node1"], "large_mysql": ["large2"]}, **many)
+    with pytest.raises(InputError, match=key):
+        one = point(**LOAD | STORE | {"version": "0.7.0"} | many)
+        experiments.measure_ring(study, study.experiment(one), study.experiment(summary=CEILING))
+    assert not log
+
+
+@pytest.mark.parametrize("wrong, key", [({}, "stage_threads"), ({"version": "9"}, "version")])
+def test_threads_that_cannot_be_are_refused_before_a_lab(study, log, wrong, key):
+    hosts = {1 if key == "stage_threads" else 2: ["large"], 128: ["large2"]}
+    with pytest.raises(InputError, match=key):
+        paired(study, pairs.measure_stages, "stage_threads", hosts, stage_samples_ms=50, **wrong)
+    assert not log
+
+
 def test_small_nodes_are_measured_beside_stores_on_large_servers(study, log):
     hosts = {"small_nodes": ["node1", "node2", "node3"], "large_cassandra": ["large"], "large_mysql": ["large2"]}
     recorded = paired(study, pairs.measure_many, "servers", hosts, nodes=2, era="paper", durability="periodic", **RING)
@@ -378,7 +398,9 @@ def test_the_queues_of_stages_are_those_during_the_load(study, log, monkeypatch)
 
     monkeypatch.setattr(pairs.stages, "begin", lambda node: "begun")
     monkeypatch.setattr(pairs.stages, "since", since)
-    monkeypatch.setattr(pairs, "Cassandra", lambda host, **settings: Server(log, "cassandra", host, "thrift", **settings))
+    monkeypatch.setattr(pairs, "Cassandra", type("Node", (Server,), {
+        "checked": pairs.Cassandra.checked,
+        "__init__": lambda self, host, **settings: Server.__init__(self, log, "cassandra", host, "thrift", **settings)}))
     recorded = paired(study, pairs.measure_stages, "stage_threads", {2: ["large"], 128: ["large2"]}, cores=2,
                       stage_samples_ms=50)
     assert ("cassandra", "large", dict(version="0.7.0", stage_threads=2, stage_samples_ms=50)) in log

@@ -68,7 +68,8 @@ def test_a_node_dies_and_comes_back_under_calls_and_the_history_is_checked(study
     assert len(recorded["series"]["history"]) == metrics["checked_calls"] == 3
 
 
-@pytest.mark.parametrize("wrong, key", [({"read_level": "ANY"}, "read_level"), ({"version": "9"}, "version")])
+@pytest.mark.parametrize("wrong, key", [({"read_level": "ANY"}, "read_level"), ({"version": "9"}, "version"),
+                                        ({"nodes": 7}, "nodes"), ({"nodes": 2}, "replication")])
 def test_what_cannot_be_is_refused_before_a_lab(study, log, wrong, key):
     with pytest.raises(InputError, match=key):
         histories.measure_histories(study, study.experiment(point(**POINT | wrong)))

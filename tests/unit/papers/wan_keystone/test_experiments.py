@@ -92,7 +92,8 @@ def test_a_clouds_settings_are_all_that_a_point_names_of_them():
     assert experiments.cloud_settings(point(**CLOUD, **WARMUP, rtt_ms=100)) == CLOUD
 
 
-@pytest.mark.parametrize("wrong", [{"segments": 0}, {"rtt_ms": -1}, {"rate_mbit": 0}])
+@pytest.mark.parametrize("wrong", [{"segments": 0}, {"rtt_ms": -1}, {"rate_mbit": 0}, {"scenario": "create_usr"},
+                                   {"warmup_scenario": "lists"}, {"tool": "raly"}])
 def test_what_cannot_be_is_refused_before_a_lab(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         experiments.check(StandIn.experiment(point(**CLOUD | dict(rtt_ms=100) | wrong)))

@@ -4,6 +4,8 @@ import pandas as pd
 import pytest
 from paper_stand_ins import StandIn, point
 
+from labbook import paths
+from labbook.errors import InputError
 from labbook.papers.wan_keystone import faults
 from labbook.workloads.histories.calls import Call
 
@@ -66,13 +68,21 @@ def log(monkeypatch):
 @pytest.fixture
 def study(log):
     link = SimpleNamespace(shape=lambda: None, cut=lambda: log.append("cut"), heal=lambda: log.append("heal"))
-    return StandIn(SimpleNamespace(link=lambda *sites: link), hosts=HOSTS, at_once=True)
+    return StandIn(SimpleNamespace(link=lambda *sites: link), folder=paths.papers("wan_keystone"), hosts=HOSTS,
+                   at_once=True)
 
 
 def measured(study, cause, /, **more):
     given = point("kill", paired={"segments": [1, 2]}, **STREAM, **FAULT, **more)
     faults.measure_faults(study, study.experiment(given), cause)
     return study.recorded[-1]
+
+
+@pytest.mark.parametrize("wrong", [{"fault": "kil"}, {"victim": "db9"}, {"victim": "lb"}, {"rejoin": "ISt"}])
+def test_faults_that_there_are_not_are_refused_before_a_lab(study, log, wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        measured(study, faults.by_name, **{"fault": "kill", "victim": "db2", "rejoin": "SST"} | wrong)
+    assert not log
 
 
 def test_a_node_of_each_cloud_is_killed_at_the_same_time_and_rejoins(study, log):
