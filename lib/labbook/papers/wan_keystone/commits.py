@@ -9,10 +9,11 @@ the clouds apart.
 """
 
 import time
+from functools import partial
 
 import pandas as pd
 
-from labbook.papers.wan_keystone.experiments import SITES, WAN, check, chosen, new_cloud
+from labbook.papers.wan_keystone.experiments import SITES, WAN, check, chosen, increase, new_cloud
 from labbook.papers.wan_keystone.pairs import busy_of, in_slices, together
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.workloads.clients.cpu import THRESHOLD
@@ -82,23 +83,17 @@ def traffic(attempt, clouds: dict) -> dict:
     """{arm: wan_net_bytes_per_call, wan_net_packets_per_call}: what crosses the WAN both ways for a call
     beyond what all clusters send while they are idle. Empty where nobody counts."""
     point = attempt.point
-    idle, seconds = counted(attempt.lab, lambda: time.sleep(point.counted_s))
+    read = partial(over_wan, attempt.lab)
+    idle, seconds = increase(read, lambda: time.sleep(point.counted_s))
     found = {}
     for arm, cloud in clouds.items():
         loads = []
-        during, took = counted(attempt.lab, lambda cloud=cloud, loads=loads: loads.extend(
+        during, took = increase(read, lambda cloud=cloud, loads=loads: loads.extend(
             commit(attempt, [cloud], point.counted_s)))
         calls = (loads[0].rows["step"] == "").sum()
         net = (during - idle * took / seconds) / calls
         found[arm] = {f"wan_net_{what}_per_call": net[what] for what in during.index}
     return found
-
-
-def counted(lab, act) -> tuple[pd.Series, float]:
-    """(bytes and packets over the WAN, both ways together, while `act()` runs; the seconds that it took)."""
-    before, began = over_wan(lab), time.monotonic()
-    act()
-    return over_wan(lab) - before, time.monotonic() - began
 
 
 def over_wan(lab) -> pd.Series:

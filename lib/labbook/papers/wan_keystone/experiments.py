@@ -8,6 +8,7 @@ same time are in pairs.py, their commits in commits.py and their faults in fault
 """
 
 import time
+from functools import partial
 
 import pandas as pd
 
@@ -75,13 +76,13 @@ def measure_calls(study, experiment, ceiling) -> None:
         with study.attempt(point) as attempt:
             cloud = attempt.setup(lambda lab: warm_cloud(lab, point, hosts))
             wan_rtt_ms = reset(attempt, cloud)
-            idle = increase(attempt.lab, cloud, lambda: time.sleep(point.idle_seconds)) if (
+            read, loads = partial(counters, attempt.lab, cloud), []
+            idle = increase(read, lambda: time.sleep(point.idle_seconds)) if (
                 "idle_seconds" in point.params) else None
-            before, began = counters(attempt.lab, cloud), time.monotonic()
-            load = make_calls(attempt, cloud)
-            during, seconds = counters(attempt.lab, cloud) - before, time.monotonic() - began
+            during, seconds = increase(read, lambda: loads.append(make_calls(attempt, cloud)))
+            load, = loads
             facts, calls = cloud.facts(), (load.rows["step"] == "").sum()
-            net = {} if idle is None else net_per_call(during, idle, seconds / point.idle_seconds, calls)
+            net = {} if idle is None else net_per_call(during, idle[0], seconds / idle[1], calls)
             attempt.record(load.rows, facts=facts, metrics={
                 **load.metrics, **versions(facts), "wan_rtt_ms": wan_rtt_ms, **per_call(during, calls), **net,
                 "client_limited": float(limited(point, load.metrics, ceiling))})
@@ -133,11 +134,12 @@ def counters(lab, cloud) -> pd.Series:
     return pd.Series(wan | cloud.galera.counters(), dtype=float)
 
 
-def increase(lab, cloud, act) -> pd.Series:
-    """By how much the counters rise while `act()` runs."""
-    before = counters(lab, cloud)
+def increase(read, act) -> tuple[pd.Series, float]:
+    """(by how much the counters that `read()` returns rise while `act()` runs, the seconds between the two readings,
+    which themselves take time)."""
+    before, began = read(), time.monotonic()
     act()
-    return counters(lab, cloud) - before
+    return read() - before, time.monotonic() - began
 
 
 def net_per_call(during: pd.Series, idle: pd.Series, times_as_long: float, calls: int) -> dict:

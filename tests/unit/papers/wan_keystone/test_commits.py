@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from paper_stand_ins import StandIn, point
 
-from labbook.papers.wan_keystone import commits
+from labbook.papers.wan_keystone import commits, experiments
 
 SETTINGS = dict(rtt_ms=300, rate_mbit=None, concurrency=1, writes=2, value_bytes=200, warmup_s=1, calling_s=6, slice_s=3)
 HOSTS = {1: ["db1"], 2: ["db7"]}
@@ -51,8 +51,9 @@ def log(monkeypatch):
     monkeypatch.setattr(commits, "with_table", lambda lab, point, cloud: cloud)
     monkeypatch.setattr(commits.Crew, "of", lambda lab: SimpleNamespace(hosts=CLIENTS))
     monkeypatch.setattr(commits, "commits_side_by_side", load)
-    monkeypatch.setattr(commits, "time", SimpleNamespace(
-        sleep=lambda seconds: done.append(("sleep", seconds)), monotonic=lambda: float(len(done))))
+    for module in (commits, experiments):
+        monkeypatch.setattr(module, "time", SimpleNamespace(
+            sleep=lambda seconds: done.append(("sleep", seconds)), monotonic=lambda: float(len(done))))
     return done
 
 

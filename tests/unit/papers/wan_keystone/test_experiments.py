@@ -114,6 +114,29 @@ def test_calls_go_over_the_wan_that_was_empty_while_all_was_reset(study, log):
     assert metrics["galera"] == "26.4" and study.recorded[0]["facts"] == FACTS
 
 
+def test_traffic_is_net_of_what_idle_clusters_send_as_long_as_they_were_read(study, log, monkeypatch):
+    """Reading the databases takes 3 s, in which clusters send 1000 bytes a second, too."""
+    clock = SimpleNamespace(now=0.0)
+
+    def wait(seconds):
+        clock.now += seconds
+
+    def traffic():
+        counts = {"bytes": 1000 * clock.now + 300 * 20 * log.count("calls"), "packets": 0}
+        return {"a>b": counts, "b>a": dict.fromkeys(counts, 0)}
+
+    def read(self):
+        wait(3)
+        return Cloud.counters(self)
+
+    monkeypatch.setattr(experiments, "time", SimpleNamespace(sleep=wait, monotonic=lambda: clock.now))
+    monkeypatch.setattr(experiments.KeystoneCloud, "counters", read, raising=False)
+    study.lab.link().traffic = traffic
+    measured = point(**CLOUD, **WARMUP, **LOAD, rtt_ms=100, rate_mbit=None, idle_seconds=10)
+    experiments.measure_calls(study, study.experiment(measured), study.experiment(summary=CEILING))
+    assert study.recorded[0]["metrics"]["wan_net_bytes_per_call"] == pytest.approx(300)
+
+
 def test_a_point_may_name_its_tool(study, log):
     measured = point(**CLOUD, **WARMUP, **LOAD, rtt_ms=0, tool="rally")
     experiments.measure_calls(study, study.experiment(measured), study.experiment(summary=CEILING))
