@@ -181,6 +181,14 @@ class Fleet:
             server.destroy()
 
 
+class Together(dict):
+    """{name: its servers}, which end together, the last first."""
+
+    def destroy(self) -> None:
+        for servers in reversed(self.values()):
+            servers.destroy()
+
+
 def in_parallel(nodes, job, at_failure=None) -> list:
     """job(node) of all nodes at once, over the connection of each one's host: the results.
 

@@ -21,6 +21,7 @@ from labbook.papers.cms_scalability.experiments import (
 )
 from labbook.systems.cassandra import stages
 from labbook.systems.cassandra.node import Cassandra
+from labbook.systems.cluster import Together
 
 SMALL_NODES = "small_nodes"     # the arm of many_servers that is a ring; the others are "large_STORE"
 STAGES = {"read": "ReadStage", "write": "MutationStage"}
@@ -140,8 +141,8 @@ def _measure_alone(attempt, slices, one, servers: dict) -> None:
             each.metrics |= metrics
 
 
-class Servers(dict):
-    """{arm: its servers, warm}, which end together."""
+class Servers(Together):
+    """{arm: its servers, warm}."""
 
     def with_all(self, lab, places: dict) -> "Servers":
         """With those of `places`, {arm: Place}, that were not up: a point may have fewer arms than the next
@@ -150,10 +151,6 @@ class Servers(dict):
         if lacking:
             self.update(zip(lacking, experiments.warm_places(lab, list(lacking.values()))))
         return self
-
-    def destroy(self) -> None:
-        for target in reversed(self.values()):
-            target.destroy()
 
 
 def _servers(attempt, slices, place) -> dict:

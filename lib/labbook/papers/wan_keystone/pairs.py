@@ -19,7 +19,7 @@ from labbook.papers.wan_keystone.experiments import (
     warmed,
 )
 from labbook.study.paired import Slice
-from labbook.systems.cluster import in_parallel, start_together
+from labbook.systems.cluster import Together, in_parallel, start_together
 from labbook.workloads.clients.cpu import busy_shares
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
@@ -79,20 +79,12 @@ def together(attempt, start, prepare):
         yield {one.arm: clouds[one.arm]}
 
 
-class Clouds(dict):
-    """{arm: its cloud}, which end together."""
-
-    def destroy(self) -> None:
-        for cloud in reversed(self.values()):
-            cloud.destroy()
-
-
-def ready(lab, arms, start, prepare) -> Clouds:
-    """The clouds of these arms, started at the same time over a WAN without delay, and prepared one by one."""
+def ready(lab, arms, start, prepare) -> Together:
+    """{arm: its cloud} of these arms, started at the same time over a WAN without delay, and prepared one by one."""
     lab.link(*SITES).shape()
     clouds = start_together([partial(start, lab, one.point, one.hosts) for one in arms],
                             lambda number, cloud: prepare(lab, arms[number].point, cloud))
-    return Clouds(zip((one.arm for one in arms), clouds))
+    return Together(zip((one.arm for one in arms), clouds))
 
 
 def in_slices(rows, arm, seconds: float, calling_s: float) -> list[Slice]:

@@ -89,7 +89,7 @@ def test_each_client_keeps_its_hosts_where_the_arms_swap():
 
 def test_clouds_end_together_the_last_first():
     log = []
-    pairs.Clouds({arm: Cloud(hosts, log) for arm, hosts in HOSTS.items()}).destroy()
+    pairs.Together({arm: Cloud(hosts, log) for arm, hosts in HOSTS.items()}).destroy()
     assert log == [("destroyed", ["db7"]), ("destroyed", ["db1"])]
 
 
