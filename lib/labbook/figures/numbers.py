@@ -9,7 +9,7 @@ import pandas as pd
 from labbook.checks import load_yaml
 from labbook.claims.decisions import NEAR_1, ratio_text
 from labbook.claims.statistics import Interval, median_interval, ratio
-from labbook.figures.repeats import client_limited, run_words
+from labbook.figures.repeats import client_limited, of, run_words
 
 _names = {}
 NOT_MEASURED_TEXT = "not measured"
@@ -98,29 +98,23 @@ def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **wh
 
 def _values(summary, metric, where) -> dict:
     """repeat -> value at one setting. Empty if the clients limited any repeat: a number in a sentence is no bound."""
-    chosen = _chosen(summary, where)
+    chosen = of(summary, **where)
     if not len(chosen) or client_limited(chosen, metric).any():
         return {}
     found = chosen.dropna(subset=[metric])
     return dict(zip(found["repeat"], found[metric]))
 
 
-def _chosen(summary, where) -> pd.DataFrame:
-    for name, value in where.items() if len(summary) else ():   # what was left out has no parameters
-        summary = summary[summary[name] == value]
-    return summary
-
-
 def _why_none(summary, metric, *settings) -> str:
     """Why a metric has no number at these settings, of which each was measured or not."""
-    points = [_chosen(summary, where) for where in settings]
+    points = [of(summary, **where) for where in settings]
     limited = all(map(len, points)) and any(client_limited(each, metric).any() for each in points)
     return LIMITED_TEXT if limited else NOT_MEASURED_TEXT
 
 
 def _run(summary, where) -> str:
     """Whose the number of a setting is, if not this run's."""
-    return run_words(_chosen(summary, where)).lower()
+    return run_words(of(summary, **where)).lower()
 
 
 def _words(found: Interval, unit: str, run: str) -> str:

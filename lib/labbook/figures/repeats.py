@@ -25,6 +25,13 @@ def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFr
     return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited"])
 
 
+def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
+    """The points with these values of parameters. An empty summary, of what was left out, may lack the columns."""
+    for parameter, value in chosen.items() if len(summary) else ():
+        summary = summary[summary[parameter] == value]
+    return summary
+
+
 def client_limited(summary: pd.DataFrame, metric: str = "") -> pd.Series:
     """For each row, whether the clients were the limit rather than the server: by the metric's own mark,
     `METRIC_limited`, where it has one, as in the rules."""

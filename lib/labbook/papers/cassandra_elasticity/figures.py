@@ -24,7 +24,7 @@ from labbook.figures.canvas import (
 )
 from labbook.figures.numbers import NOT_MEASURED_TEXT, in_order, measured, name, number, plural, times
 from labbook.figures.plots import dot_chart
-from labbook.figures.repeats import is_list, middle, with_lists
+from labbook.figures.repeats import is_list, middle, of, with_lists  # noqa: F401 (the notebook chooses by `of`)
 from labbook.figures.tables import Table
 
 # Labels of metrics in tables.
@@ -44,13 +44,6 @@ DOTS_PER_INCH = 200     # of thousands of dots: as vectors they would make a pag
 MEAN, HIGH, JOINING = PALETTE[0], PALETTE[5], SHADE
 SERVICE = "service_p95_ms_per_bin"
 BINS = ("mean_ms_per_bin", "p95_ms_per_bin", "bin_s")
-
-
-def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
-    """The points with these values of parameters. An empty summary may lack the columns."""
-    for parameter, value in chosen.items():
-        summary = summary[summary[parameter] == value] if len(summary) else summary
-    return summary
 
 
 def with_delay(summary: pd.DataFrame, parameter: str) -> pd.DataFrame:

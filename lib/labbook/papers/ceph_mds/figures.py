@@ -20,7 +20,7 @@ from labbook.figures.canvas import (
 )
 from labbook.figures.numbers import NOT_MEASURED_TEXT, name, number, plural, times
 from labbook.figures.plots import line_chart
-from labbook.figures.repeats import client_limited
+from labbook.figures.repeats import client_limited, of
 from labbook.figures.tables import Table
 from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
@@ -70,13 +70,6 @@ RECOVERY = {"came_back": "Active again, of all", "detection_s": "Detection, s", 
             "longest_blocked_s": "Longest blocked operation, s", "rate_before": "Operations a second before",
             "rate_during": "meanwhile", "rate_after": "after", "failed_calls": "Failed",
             "kept": "Metadata as before, of all"}
-
-
-def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
-    """The points with these values of parameters. An empty summary may lack the columns."""
-    for parameter, value in chosen.items():
-        summary = summary[summary[parameter] == value] if len(summary) else summary
-    return summary
 
 
 def with_arm(summary: pd.DataFrame, *parameters: str) -> pd.DataFrame:
