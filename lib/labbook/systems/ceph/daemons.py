@@ -89,11 +89,6 @@ class CephDaemon(System):
         return self.host.run(f"cat {quoted(self.home / EARLIER)} {quoted(current)} 2> /dev/null | "
                              f"grep -aE {quoted(pattern)}", check=False).stdout
 
-    def kill(self) -> None:
-        """SIGKILL the daemon if it runs."""
-        if self.process is not None:
-            self.process.kill()
-
     def destroy(self) -> None:
         """Kill the daemon if it runs and remove its files."""
         self.kill()
