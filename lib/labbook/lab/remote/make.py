@@ -21,7 +21,11 @@ from labbook.lab.ssh.transfer import say
 # Refuses after the lab was taken down: a killed driver's command may arrive late.
 FOLDERS = """umask 077; grep -qsF @OURS@ @ROOT@/in-use || { echo 'taken down meanwhile' >&2; exit 1; }
 mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
-[ -e journal ] || { printf '%s\\n' @ENTRY@ > journal.new && mv journal.new journal; }
+if [ ! -e journal ]; then
+  printf '%s\\n' @ENTRY@ > journal.@MARK@ || exit 1
+  ln journal.@MARK@ journal 2> /dev/null; rm -f journal.@MARK@
+fi
+grep -qsF @MARK@ journal || { echo 'another host has this root folder too: give each its own' >&2; exit 1; }
 """
 
 
@@ -36,6 +40,7 @@ def make(lab_id: str, description, environment, folder: Path) -> dict:
     try:
         each(works, _Work.look)
         each(works, lambda work: work.take(folder), _Work.stop)
+        each(works, _Work.make_folders, _Work.stop)     # all, before anything else is made on one
         each(works, _Work.furnish, _Work.stop)
     finally:
         for work in works:
@@ -83,8 +88,18 @@ class _Work:
         self._twice(lambda: take(self.host, self.real.root, self.lab_id,
                                  self.looked.made))
 
+    def make_folders(self):
+        """Make the folders and the journal; LabError when another host has the same root folder."""
+        entry = json.dumps({"made": "lab", "boot": self.looked.boot, "lab": self.lab_id,
+                            "mark": self.mark})
+        script = (FOLDERS.replace("@FOLDERS@", " ".join(map(self._of, self.names)))
+                  .replace("@OURS@", shlex.quote(json.dumps({"lab": self.lab_id})[1:-1]))
+                  .replace("@ROOT@", shlex.quote(str(self.real.root)))
+                  .replace("@LAB@", shlex.quote(str(self.place)))
+                  .replace("@ENTRY@", shlex.quote(entry)).replace("@MARK@", self.mark))
+        self._twice(lambda: self.host.run(script))
+
     def furnish(self):
-        self._twice(self._make_folders)
         self._packages()
         if self.real.may("software"):  # else preflight found it there
             self.python = self._twice(lambda: software.install(self.host, self.real, self.place))
@@ -97,15 +112,6 @@ class _Work:
 
     def _of(self, name):
         return shlex.quote(str(self.place / name))
-
-    def _make_folders(self):
-        entry = json.dumps({"made": "lab", "boot": self.looked.boot, "lab": self.lab_id,
-                            "mark": self.mark})
-        script = (FOLDERS.replace("@FOLDERS@", " ".join(map(self._of, self.names)))
-                  .replace("@OURS@", shlex.quote(json.dumps({"lab": self.lab_id})[1:-1]))
-                  .replace("@ROOT@", shlex.quote(str(self.real.root))))
-        self.host.run(script.replace("@LAB@", shlex.quote(str(self.place)))
-                      .replace("@ENTRY@", shlex.quote(entry)))
 
     def _packages(self):
         """Install packages that lab.yml names and that modelled disks need; systems install theirs when they

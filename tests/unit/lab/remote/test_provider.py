@@ -298,6 +298,59 @@ def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
     assert calls == installed
 
 
+class WorkHere(make._Work):
+    """This machine's sh stands in for the host."""
+
+    furnished = []
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.looked = claim.Looked(boot=self.name)
+        self.host.run = self._run
+
+    def _run(self, command):
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        if done.returncode:
+            raise LabError(f"{self.name}: {done.stderr}")
+
+    def look(self):
+        pass
+
+    def take(self, folder):
+        pass
+
+    def furnish(self):
+        self.furnished.append(self.name)
+
+
+def real_in(root, name="r1"):
+    return RealHost(name, "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1", root=PurePosixPath(root))
+
+
+def work_in(root):
+    return WorkHere("l1", description(h1={}), real_in(root), ["h1"])
+
+
+def test_hosts_that_share_a_root_folder_are_refused_before_anything_else_is_made(tmp_path, monkeypatch):
+    """Its journal has the boot and the mark of one host; what the other has made would never go."""
+    (tmp_path / "in-use").write_text(claim.claim_text("l1", "now") + "\n")
+    monkeypatch.setattr(make, "_Work", WorkHere)
+    monkeypatch.setattr(make, "match", lambda *_: {name: real_in(tmp_path, name) for name in ("r1", "r2")})
+    monkeypatch.setattr(make.preflight, "require", lambda *_: None)
+    with pytest.raises(LabError, match="^r[12]: another host has this root folder too: give each its own"):
+        make.make("l1", description(r1={}, r2={}), None, tmp_path)
+    assert WorkHere.furnished == []
+
+
+def test_folders_are_made_again_after_a_lost_connection(tmp_path):
+    (tmp_path / "in-use").write_text(claim.claim_text("l1", "now") + "\n")
+    work = work_in(tmp_path)
+    for _ in range(2):
+        work.make_folders()
+    entry, = Journal(tmp_path / "l1").entries()
+    assert entry["mark"] == work.mark and sorted(path.name for path in (tmp_path / "l1").iterdir()) == ["h1", "journal"]
+
+
 @pytest.mark.parametrize("mark, made", [(claim.claim_text("l1", "now"), True), (None, False),
                                         (claim.claim_text("l2", "now"), False)])
 def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
@@ -307,11 +360,12 @@ def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
     root.mkdir()
     if mark:
         (root / "in-use").write_text(mark + "\n")
-    work = make._Work("l1", description(h1={}), RealHost(
-        "r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1", root=PurePosixPath(root)), ["h1"])
-    work.looked = claim.Looked(boot="b")
-    work.host.run = lambda command: subprocess.run(["sh", "-c", command])
-    work._make_folders()
+    work = work_in(root)
+    if made:
+        work.make_folders()
+    else:
+        with pytest.raises(LabError, match="taken down meanwhile"):
+            work.make_folders()
     assert (root / "l1" / "journal").exists() is made and (root / "l1").exists() is made
 
 
