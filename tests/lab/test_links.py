@@ -211,6 +211,19 @@ def test_another_process_knows_what_was_asked(lab, link):
     assert again.check()["measured_rtt_ms"] == pytest.approx(30, abs=2)
 
 
+def test_what_another_process_asked_for_is_neither_overwritten_nor_reported_wrongly(lab, link):
+    link.shape(rtt_ms=20)
+    Link(lab, "a", "b").shape(rtt_ms=30)
+    assert link.asked["rtt_ms"] == 30 and link.check()["measured_rtt_ms"] == pytest.approx(30, abs=2)
+    Link(lab, "a", "b").cut()
+    assert link.check()["cut"]
+    link.shape(rtt_ms=40)
+    assert Link(lab, "a", "b").asked == {**link.asked, "rtt_ms": 40, "cut": True}
+    Link(lab, "a", "b").shape(rtt_ms=10)
+    link.heal()
+    assert link.check()["measured_rtt_ms"] == pytest.approx(10, abs=2)
+
+
 TAKE_ALL = """
 import socket, sys
 server = socket.create_server((sys.argv[1], 4000))

@@ -45,9 +45,14 @@ class End:
         self._note = f"link-{wire}.json"
         self._asked = None
 
+    def forget(self) -> None:
+        """Read anew what was asked: another process may have changed it since."""
+        self._asked = None
+
     @property
     def asked(self) -> dict:
-        """The settings and `cut`, from a note on the host, where any process finds them."""
+        """The settings and `cut` as read since the last `forget`, from a note on the host, where any process
+        finds them."""
         if self._asked is None:
             noted = self.host.run(f"cat {self._note} 2> /dev/null", check=False).stdout
             self._asked = json.loads(noted or "{}") or dict(NOTHING_ASKED)

@@ -25,7 +25,8 @@ class Link:
     @property
     def asked(self) -> dict:
         """rtt_ms, jitter_ms, loss, rate_mbit and cut as last set, by any process."""
-        return dict(self._ends[0].asked)
+        self._forget()
+        return self._asked
 
     def shape(self, rtt_ms=0.0, jitter_ms=0.0, loss=0.0, rate_mbit=None) -> None:
         """Replace the link's settings; half of delay and jitter is added at either end.
@@ -35,16 +36,19 @@ class Link:
         and its range; LabError when an end cannot be set: the link then passes no packets.
         """
         shape = Shape(rtt_ms, jitter_ms, loss, rate_mbit)
+        self._forget()
         if shape == Shape() and all(self._each(lambda end: end.untouched)):
             return  # needs no permission to shape
         self._change(lambda end: end.shape(shape))
 
     def cut(self) -> None:
         """Drop every packet, including those under way, until `heal`."""
+        self._forget()
         self._change(lambda end: end.set_cut(True))
 
     def heal(self) -> None:
         """End a cut; the settings of `shape` apply again."""
+        self._forget()
         self._change(lambda end: end.set_cut(False))
 
     def check(self) -> dict:
@@ -55,7 +59,8 @@ class Link:
         not as asked, within the tolerances of pings.py. Between a user's own hosts a link without
         settings may have any delay.
         """
-        if self.asked["cut"]:
+        self._forget()
+        if self._asked["cut"]:
             return self._check_cut()
         shape = self._ends[0].asked_shape
         for tries in range(1, TRIES + 1):
@@ -83,10 +88,19 @@ class Link:
 
     def facts(self) -> dict:
         """Settings, means ("nothing", "netem" or "delay line"), and the delay lines' counters by host."""
+        self._forget()
         means, counts = zip(*self._each(lambda end: (end.means, end.stats())))
         counted = dict(zip((end.host.name for end in self._ends), counts))
-        return {"between": [self.site_a, self.site_b], **self.asked, "means": means[0],
+        return {"between": [self.site_a, self.site_b], **self._asked, "means": means[0],
                 "delay_lines": {name: stats for name, stats in counted.items() if stats}}
+
+    @property
+    def _asked(self) -> dict:
+        return dict(self._ends[0].asked)
+
+    def _forget(self):
+        for end in self._ends:
+            end.forget()
 
     def _check_cut(self):
         patience_s = 0.5 + self._ends[0].asked_shape.rtt_ms / 1e3
@@ -98,7 +112,7 @@ class Link:
         return self._report(pings, 1)
 
     def _report(self, pings, tries):
-        asked = self.asked
+        asked = self._asked
         measured = {"rtt_ms": pings.rtt_ms(self._ends[0].asked_shape),
                     "jitter_ms": pings.jitter_ms, "loss": pings.loss}
         return {"site_a": self.site_a, "site_b": self.site_b,
