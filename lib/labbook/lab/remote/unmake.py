@@ -96,14 +96,14 @@ class _Unmaking:
         sudo = self.taken.sudo
         groups = [e["folder"] for e in of[root.GROUP]]
         same_boot = any(e["boot"] == boot for e in of["lab"])
+        for entry in of[firewall.KIND]:     # first: a process that does not end must not keep the owner's packets
+            self._sh("set -e\n" + "\n".join(firewall.undo(entry)), root=sudo)
         if same_boot:
             mark = next(e["mark"] for e in of["lab"])
             self._unmount()  # processes that hang on a mount would not end
             self._sh(END.replace("@MARK@", shlex.quote(f"{MARK}={mark}"))
                      .replace("@GROUPS@", shlex.join(groups)), root=sudo)
             self._unmount()  # mounts made meanwhile
-        for entry in of[firewall.KIND]:
-            self._sh("set -e\n" + "\n".join(firewall.undo(entry)), root=sudo)
         if of[tracefs.KIND]:
             as_root.call(self.host, local.traces, self.place,
                          names=[entry["instance"] for entry in of[tracefs.KIND]])

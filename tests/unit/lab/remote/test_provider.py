@@ -284,6 +284,21 @@ def test_controllers_that_were_switched_on_since_a_reboot_are_another_s(
     assert [call["controllers"] for call in calls] == [switched_off]
 
 
+def test_rules_of_the_firewall_go_even_if_a_process_does_not_end():
+    """One that waits for a disk for good would leave the owner's host without these packets."""
+    def sh(script, root=False):
+        if "processes do not end" in script:
+            raise LabError("r1: processes do not end: 17")
+        asked.append(script)
+
+    asked = []
+    work = unmake._Unmaking(taken("r1"), "l1", None)
+    work._sh = sh
+    with pytest.raises(LabError, match="do not end"):
+        work._undo([{"made": "lab", "boot": "this", "mark": "m"}, {"made": "chain", "chain": "lb-l1-b"}], "this")
+    assert "iptables -w -t mangle -X lb-l1-b" in asked[0]
+
+
 @pytest.mark.parametrize("allow, installed", [
     ({"packages"}, [(("bonnie++",), "/labs/m/l1/h1")]), ({"limits"}, [])])
 def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
