@@ -41,6 +41,13 @@ def make_disk(place: str, disk: dict, source: str = "") -> dict:
     return {"device": device, "number": loop_device.number(device)}
 
 
+def hurry_disks(lab: str) -> dict:
+    """Let the modelled disks of the journal in a lab's folder wait no more: it goes down."""
+    for entry in Journal(Path(lab)).of(modelled.KIND):
+        modelled.hurry(entry)
+    return {}
+
+
 def undo_disk(file: str) -> dict:
     """Unmount, detach and delete the disk of a journal's entry, as far as it exists.
 

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from labbook.errors import LabError
-from labbook.lab.disk import tracefs
+from labbook.lab.disk import modelled, tracefs
 from labbook.lab.host import as_root, fuse
 from labbook.lab.host.process import FIELD
 from labbook.lab.journal import parse
@@ -92,7 +92,8 @@ class _Unmaking:
 
     def _undo(self, entries, boot):
         of = {kind: [e for e in entries if e.get("made") == kind]
-              for kind in ("lab", "packages", root.GROUP, root.SWITCHED, tracefs.KIND, root.DISK, firewall.KIND)}
+              for kind in ("lab", "packages", root.GROUP, root.SWITCHED, tracefs.KIND, root.DISK, firewall.KIND,
+                           modelled.KIND)}
         sudo = self.taken.sudo
         groups = [e["folder"] for e in of[root.GROUP]]
         same_boot = any(e["boot"] == boot for e in of["lab"])
@@ -101,6 +102,8 @@ class _Unmaking:
         if same_boot:
             mark = next(e["mark"] for e in of["lab"])
             self._unmount()  # processes that hang on a mount would not end
+            if of[modelled.KIND]:   # nor, for long, those that wait for a slow disk
+                as_root.call(self.host, root.hurry_disks, self.place, lab=str(self.place))
             self._sh(END.replace("@MARK@", shlex.quote(f"{MARK}={mark}"))
                      .replace("@GROUPS@", shlex.join(groups)), root=sudo)
             self._unmount()  # mounts made meanwhile

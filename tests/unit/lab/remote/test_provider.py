@@ -299,6 +299,25 @@ def test_rules_of_the_firewall_go_even_if_a_process_does_not_end():
     assert "iptables -w -t mangle -X lb-l1-b" in asked[0]
 
 
+@pytest.mark.parametrize("boot, hurried", [("this", True), ("an earlier one", False)])
+def test_a_modelled_disk_is_hurried_before_processes_that_may_wait_for_it_are_ended(monkeypatch, boot, hurried):
+    did = []
+    monkeypatch.setattr(as_root, "call", lambda host, function, below, **given: did.append((function, given)))
+    work = unmake._Unmaking(taken("r1"), "l1", None)
+    work._sh = lambda script, root=False: did.append("end" if "processes do not end" in script else "")
+    disk = {"made": "modelled disk", "file": "/home/me/labs/l1/h1.disk"}
+    work._undo([{"made": "lab", "boot": boot, "mark": "m"}, disk], "this")
+    assert did == [(root.hurry_disks, {"lab": "/home/me/labs/l1"}), "end"] * hurried
+
+
+def test_all_modelled_disks_of_a_lab_are_hurried(tmp_path, monkeypatch):
+    files, hurried = ["/l/h1.disk", "/l/h2.disk"], []
+    for file in files:
+        Journal(tmp_path).write("modelled disk", file=file)
+    monkeypatch.setattr(root.modelled, "hurry", lambda entry: hurried.append(entry["file"]))
+    assert root.hurry_disks(str(tmp_path)) == {} and hurried == files
+
+
 @pytest.mark.parametrize("allow, installed", [
     ({"packages"}, [(("bonnie++",), "/labs/m/l1/h1")]), ({"limits"}, [])])
 def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
