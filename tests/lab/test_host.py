@@ -1,6 +1,8 @@
 """Hosts of a local lab: what they see, and what they do when asked."""
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,15 @@ def test_a_command_over_its_time_is_an_error(host):
     with pytest.raises(LabError, match="`sleep 30` did not end within 0.3 s"):
         host.run("sleep 30", timeout=0.3)
     assert host.run("echo still here").stdout == "still here\n"
+
+
+def test_ctrl_c_does_not_wait_for_a_commands_end(host):
+    """Nor does the command go on, once it writes to who no longer reads; a silent one ends with the lab."""
+    threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        host.run("for i in $(seq 100); do echo; sleep 0.1; done; touch ended")
+    host.wait_for(lambda: host.run("pgrep -f '[s]eq 100'", check=False).exit_code == 1, "its end", 20)
+    assert host.run("test -e ended", check=False).exit_code == 1
 
 
 def test_a_lost_connection_is_an_error_and_the_next_command_connects_again(host):

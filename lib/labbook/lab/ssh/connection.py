@@ -41,6 +41,11 @@ class PromptRemote(Remote):
         while not self.channel.status_event.wait(DEAD_SECONDS) and not self.has_dead_threads:
             pass
 
+    def send_interrupt(self, interrupt) -> None:
+        """Close the channel on Ctrl-C: who waits for the threads that read it would wait for the command's end."""
+        self.channel.close()
+        raise interrupt
+
 
 def connect(name: str, login) -> fabric.Connection:
     """Open a connection; LabError when the host cannot be reached or has an unknown key."""

@@ -71,6 +71,14 @@ def test_nobody_waits_for_a_command_whose_output_nobody_reads():
     assert not thread.is_alive()
 
 
+def test_an_interrupt_closes_the_channel_so_that_nobody_waits_for_the_commands_end():
+    runner, closed = ssh.PromptRemote.__new__(ssh.PromptRemote), []
+    runner.channel = SimpleNamespace(close=lambda: closed.append(True))
+    with pytest.raises(KeyboardInterrupt):
+        runner.send_interrupt(KeyboardInterrupt())
+    assert closed == [True]
+
+
 def test_fabrics_own_files_of_settings_are_not_read(tmp_path, monkeypatch):
     (tmp_path / ".fabric.yml").write_text(
         "forward_agent: true\nrun: {env: {LD_PRELOAD: mine.so}, pty: true, echo: true}\n")
