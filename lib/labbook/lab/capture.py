@@ -5,6 +5,7 @@ import shlex
 import threading
 from pathlib import Path
 
+from labbook.atomic_files import disk_error
 from labbook.errors import InputError, LabError
 
 START_SECONDS, END_SECONDS = 20, 20
@@ -27,14 +28,15 @@ class Capture:
     link: the other site, so that only packets to and from its hosts are taken. expression: a filter as in
     pcap-filter(7), such as "tcp port 3306". On a user's own host, whose other traffic is none of ours, only
     packets between the lab's data addresses are taken, and its `allow` must have shape.
-    After the block: `packets`, their number. LabError when tcpdump is missing or ends early, InputError for a
-    filter that is none.
+    After the block: `packets`, their number. LabError when tcpdump is missing or ends early, or the file cannot be
+    written; InputError for a filter that is none.
     """
 
     def __init__(self, lab, host: str, file: Path, *, link: str | None = None, expression: str = ""):
         self.host, self.file, self.packets, self.interface = lab.host(host), Path(file), None, None
         self.expression = expression_of(lab, self.host, link, expression)
         self._given, self._said, self._began, self._out = expression, b"", threading.Event(), None
+        self._unwritten = None
 
     def __enter__(self):
         if not self.host.may("shape"):
@@ -65,6 +67,8 @@ class Capture:
             thread.join(END_SECONDS)
         found = COUNTED.search(self._words())
         self._close()
+        if self._unwritten:
+            raise disk_error(self.file, self._unwritten)
         if found is None:
             raise LabError(f"{self.host.name}: tcpdump ended early: {self._words().strip()[-500:]}")
         self.packets = int(found[1])
@@ -76,7 +80,11 @@ class Capture:
 
     def _copy(self):
         while part := self._channel.recv(CHUNK):
-            self._out.write(part)
+            try:
+                while part and not self._unwritten:     # a disk that fills up takes a part of it
+                    part = part[self._out.write(part):]
+            except OSError as error:
+                self._unwritten = error     # what follows is still taken, so that tcpdump ends
 
     def _listen(self):
         while part := self._channel.recv_stderr(CHUNK):

@@ -39,13 +39,48 @@ def test_on_a_users_own_host_with_several_of_the_labs_only_packets_to_other_mach
         expression_of(of, of.hosts["h1"], None, "")
 
 
-def test_a_filter_that_is_none_leaves_an_earlier_file_as_it_is(tmp_path):
-    (tmp_path / "before.pcap").write_text("packets")
-    said = [b"tcpdump: can't parse filter expression: syntax error\n", b""]
-    channel = SimpleNamespace(recv=lambda size: b"", recv_stderr=lambda size: said.pop(0), close=lambda: None)
+def with_tcpdump(said, packets=(b"",)):
+    """A lab whose tcpdump says this and writes these packets."""
+    left = list(packets)
+    channel = SimpleNamespace(recv=lambda size: left.pop(0), recv_stderr=lambda size: said.pop(0), close=lambda: None,
+                              shutdown_write=lambda: None)
     of = lab()
     of.host = lambda name: SimpleNamespace(name=name, address="10.0.0.1", is_remote=False, may=lambda what: True,
                                            open=lambda program, root: channel)
+    return of
+
+
+def test_a_file_that_cannot_be_written_is_an_error_and_the_rest_is_taken_off_tcpdump():
+    of = with_tcpdump([b"tcpdump: listening on data0\n", b"2 packets captured\n", b""], [b"a", b"b", b""])
+    with pytest.raises(LabError, match="the disk is full: full could not be written to /dev"):
+        with Capture(of, "h1", "/dev/full") as capture:
+            assert capture.wait(20)
+    assert capture.packets is None
+
+
+def test_what_a_disk_takes_in_parts_is_written_whole(tmp_path):
+    class Slow:
+        def __init__(self):
+            self.written = b""
+
+        def write(self, part):
+            self.written += part[:2]
+            return len(part[:2])
+
+        def close(self):
+            pass
+
+    of, slow = with_tcpdump([b"tcpdump: listening on data0\n", b"1 packet captured\n", b""], [b"packet", b""]), Slow()
+    capture = Capture(of, "h1", tmp_path / "some.pcap")
+    capture._open = lambda: setattr(capture, "_out", slow)
+    with capture:
+        assert capture.wait(20)
+    assert slow.written == b"packet" and capture.packets == 1
+
+
+def test_a_filter_that_is_none_leaves_an_earlier_file_as_it_is(tmp_path):
+    (tmp_path / "before.pcap").write_text("packets")
+    of = with_tcpdump([b"tcpdump: can't parse filter expression: syntax error\n", b""])
     with pytest.raises(InputError, match="syntax error"), Capture(of, "h1", tmp_path / "before.pcap", expression="tpc"):
         pass
     assert (tmp_path / "before.pcap").read_text() == "packets"
