@@ -54,7 +54,7 @@ class Journal:
 
 
 def parse(text: str) -> list[dict]:
-    """Entries of a journal's text, oldest first, without lines that a crash cut short."""
+    """Entries of a journal's text, oldest first, without empty lines and those that a crash cut short."""
     entries = []
     for line in text.splitlines():
         try:
@@ -65,6 +65,7 @@ def parse(text: str) -> list[dict]:
 
 
 def append_command(entry: dict, path) -> str:
-    """A shell command that appends an entry to a host's journal, unless that very line is in it."""
+    """A shell command that appends an entry to a host's journal, unless that very line is in it; after an
+    empty line, since the last one may be cut short."""
     line, journal = shlex.quote(json.dumps(entry)), shlex.quote(str(path))
-    return f"grep -qxF {line} {journal} 2> /dev/null || printf '%s\\n' {line} >> {journal}"
+    return f"grep -qxF {line} {journal} 2> /dev/null || printf '\\n%s\\n' {line} >> {journal}"

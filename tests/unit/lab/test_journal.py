@@ -1,7 +1,8 @@
 import os
+import subprocess
 
 from labbook.lab import kernel
-from labbook.lab.journal import Journal
+from labbook.lab.journal import Journal, append_command
 from labbook.lab.local import unmake
 
 
@@ -38,6 +39,14 @@ def test_an_entry_after_a_line_that_was_cut_short_is_kept(tmp_path):
     (tmp_path / "journal").write_text('{"made": "lab"}\n{"made": "di')
     Journal(tmp_path).write("cgroup", folder="/g")
     assert [entry["made"] for entry in Journal(tmp_path).entries()] == ["lab", "cgroup"]
+
+
+def test_so_is_one_that_a_shell_appends_which_it_does_once(tmp_path):
+    file = tmp_path / "journal"
+    file.write_text('{"made": "lab"}\n{"made": "ch')
+    for _ in range(2):
+        subprocess.run(["sh", "-c", append_command({"made": "chain", "chain": "it's"}, file)], check=True)
+        assert Journal(tmp_path).entries() == [{"made": "lab"}, {"made": "chain", "chain": "it's"}]
 
 
 def test_an_entry_is_on_disk_before_the_thing_is_made(tmp_path, monkeypatch):
