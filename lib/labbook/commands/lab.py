@@ -191,7 +191,7 @@ def _labs_down(given) -> int:
         return 0    # its owner had died
     lab = _to_take_down(list(Lab.list()), given.lab)
     if lab is not None:
-        Lab.attach(lab.id).down()
+        Lab.take_down(lab.id)
         print(f"lab {lab.id} is down")
         return 0
     if not swept:

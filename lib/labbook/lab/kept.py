@@ -1,10 +1,8 @@
 """Labs that are up, for another process than the one that brought them up."""
 
-import json
 from contextlib import contextmanager
 
 from labbook import paths
-from labbook.errors import LabError
 from labbook.lab import registry
 from labbook.lab.lab import Lab
 from labbook.lab.ownership import Ownership
@@ -39,10 +37,7 @@ def watched(lab_id: str):
     """A lab that is up, to look at, whoever owns it. LabError when it has gone down meanwhile."""
     provider = registry.provider_holding(lab_id)
     folder = provider.state_folder(lab_id)
-    try:
-        made = json.loads((folder / "lab.json").read_text())
-    except FileNotFoundError:
-        raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
+    made = registry.made_of(folder)
     lab = Lab(lab_id, provider, made, Ownership(folder))
     try:
         yield lab

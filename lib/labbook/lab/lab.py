@@ -1,6 +1,5 @@
 """A lab: hosts, sites and links brought up in an environment for one study."""
 
-import json
 import os
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
@@ -71,15 +70,11 @@ class Lab:
 
     @classmethod
     def attach(cls, lab_id: str) -> "Lab":
-        """Take over a lab that is up. LabError when there is none, or another process owns it."""
+        """Take over a lab that is up. LabError when there is none, or another process owns it, or its lab.json is
+        damaged."""
         provider = registry.provider_holding(lab_id)
         ownership = Ownership(provider.state_folder(lab_id))
-        try:
-            made = json.loads((ownership.folder / "lab.json").read_text())
-        except FileNotFoundError:
-            raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
-        except PermissionError:
-            raise LabError(f"lab {lab_id} belongs to another user", remedy=f"That user types: labbook down {lab_id}") from None
+        made = registry.made_of(ownership.folder)
         ownership.require()
         return cls(lab_id, provider, made, ownership)
 
@@ -95,6 +90,11 @@ class Lab:
         LabError, after all have been tried, when one could not be taken down.
         """
         return registry.sweep(everything)
+
+    @staticmethod
+    def take_down(lab_id: str) -> None:
+        """Take down a lab that is up, also one whose lab.json is damaged; LabError as of `down`."""
+        registry.take_down(lab_id)
 
     def host(self, name: str) -> Host:
         """The host of this name; LabError names those that there are."""

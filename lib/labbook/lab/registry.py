@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from labbook.atomic_files import write_whole
 from labbook.errors import LabError
 from labbook.lab.cache.build import delete_stale_drafts
 from labbook.lab.local import provider as namespaces
@@ -17,6 +18,8 @@ from labbook.lab.ownership import Ownership
 from labbook.lab.remote import provider as ssh
 
 PROVIDERS = (namespaces, ssh)
+MADE = "lab.json"       # in a lab's state folder
+DAMAGED = "unknown: its lab.json is damaged"    # in place of a study's name
 
 
 def provider_of(environment):
@@ -45,13 +48,25 @@ class LabRecord:
 
 def save(made: dict, folder: Path) -> None:
     """Write lab.json, from which another process attaches; its presence says that the lab is up."""
-    partial = folder / "lab.json.partial"
-    partial.write_text(json.dumps(made))
-    partial.rename(folder / "lab.json")
+    write_whole(folder / MADE, lambda file: file.write(json.dumps(made).encode()))
+
+
+def made_of(folder: Path) -> dict:
+    """What was saved of the lab with this state folder. LabError when it is not up, is another user's, or the
+    file is damaged."""
+    lab_id = folder.name
+    try:
+        return json.loads((folder / MADE).read_text())
+    except FileNotFoundError:
+        raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
+    except PermissionError:
+        raise LabError(f"lab {lab_id} belongs to another user", remedy=f"That user types: labbook down {lab_id}") from None
+    except ValueError:
+        raise LabError(f"lab {lab_id}: {folder / MADE} is damaged", remedy=f"Type: labbook down {lab_id}") from None
 
 
 def running_labs() -> list[LabRecord]:
-    """Labs of this machine and user that are completely up."""
+    """Labs of this machine and user that are completely up; one whose lab.json is damaged has no hosts."""
     labs = []
     for _, folder in _folders():
         with suppress(FileNotFoundError):  # coming up, or going down
@@ -82,13 +97,27 @@ def sweep(everything: bool) -> list[str]:
     return swept
 
 
+def take_down(lab_id: str) -> None:
+    """Take down one lab. LabError when another process owns it, or something cannot be undone."""
+    provider = provider_holding(lab_id)
+    ownership = Ownership(provider.state_folder(lab_id))
+    ownership.require()
+    try:
+        provider.down(lab_id)
+    finally:
+        ownership.release()
+
+
 def _folders():
     return [(provider, folder) for provider in PROVIDERS for folder in provider.folders()]
 
 
 def _record(folder) -> LabRecord:
-    made = json.loads((folder / "lab.json").read_text())
+    keep, config = (folder / "keep").exists(), folder / "ssh_config"
+    try:
+        made = json.loads((folder / MADE).read_text())
+    except ValueError:
+        return LabRecord(folder.name, DAMAGED, keep, (), config)
     names = tuple(h["name"] for h in made["hosts"])
-    return LabRecord(folder.name, made["study"], (folder / "keep").exists(), names,
-                     folder / "ssh_config", made.get("checkout", ""),
+    return LabRecord(folder.name, made["study"], keep, names, config, made.get("checkout", ""),
                      tuple(tuple(link["between"]) for link in made.get("links", ())))
