@@ -21,7 +21,7 @@ def alone(name: str, seconds: float, what: str, folder: Path | None = None):
 
     OSError names the holder when the lock is not free within `seconds`.
     """
-    path = _private(folder or FOLDER) / name
+    path = private(folder or FOLDER) / name
     until = time.monotonic() + seconds
     while (lock := _try(path)) is None:
         if time.monotonic() > until:
@@ -45,8 +45,8 @@ def holder(path: Path) -> str:
         return "process unknown"
 
 
-def _private(folder: Path) -> Path:
-    """The folder, which others can neither enter nor list."""
+def private(folder: Path) -> Path:
+    """The folder, made if need be, which others can neither enter nor list. OSError when it is not like that."""
     folder.parent.mkdir(mode=0o755, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()

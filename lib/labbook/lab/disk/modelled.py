@@ -23,7 +23,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from labbook.lab import deadline, kernel
+from labbook.lab import deadline, kernel, locks
 from labbook.lab.host import fuse
 
 KIND = "modelled disk"      # in a journal, with file, mount, pid, start and files
@@ -46,12 +46,11 @@ def source() -> str:
 def build(folder: Path, source: str) -> Path:
     """Path of the program, compiled in `folder` unless that has it: root's own, with a digest in its name.
 
-    `source`: see above; on a user's host it has been sent. OSError names the packages when it does not compile.
+    `source`: see above; on a user's host it has been sent. OSError names the packages when it does not compile, and a folder that is not root's alone.
     """
     digest = hashlib.sha256("\0".join((source, *FLAGS, *LIBRARIES)).encode()).hexdigest()[:16]
     program = folder / f"modelled-disk-{digest}"
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)     # root alone runs it
+    locks.private(folder)   # else others could have put there what root runs
     if program.exists():
         return program
     partial = folder / f".modelled-disk-{digest}.{os.getpid()}"

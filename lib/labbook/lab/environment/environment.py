@@ -2,7 +2,7 @@
 
 import ipaddress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
@@ -68,6 +68,7 @@ class Environment:
         check(data, NAMESPACES, file)
         environment = cls(name, **{**data, "clouds": own}, file=str(file))
         _check_range(environment.range, file)
+        inventory.check_root(PurePosixPath(environment.state), file, "state")
         return environment
 
 

@@ -108,7 +108,7 @@ class _Entries:
         entry = self._full(name)
         key, site = f"hosts.{name}", entry["site"]
         root = PurePosixPath(self._needed(entry, "root", key))
-        _check_root(root, self.file, self.at(name, "root"))
+        check_root(root, self.file, self.at(name, "root"))
         return RealHost(
             **self._login(name, entry), data=self._data(entry, key), root=root,
             python=entry["python"], site=site, roles=tuple(entry["roles"]),
@@ -201,7 +201,7 @@ def _keys(data, before=()):
             yield from _keys(value, (*before, str(name)))
 
 
-def _check_root(root: PurePosixPath, file, key):
+def check_root(root: PurePosixPath, file, key):
     """Refuse folders of the system: a lab deletes what it made below root."""
     parts = root.parts[1:]
     shared = (len(parts) < 2 or parts[0] in SYSTEM_FOLDERS or ".." in parts

@@ -21,6 +21,7 @@ MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.disk.modelled", "labbook.lab.disk.tracefs",
            "labbook.lab.deadline", "labbook.lab.host", "labbook.lab.host.fuse",
            "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.local.freezer", "labbook.lab.kernel",
+           "labbook.lab.locks",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
            "labbook.lab.remote", "labbook.lab.remote.root")
 # A file in the lab's folder while it is taken down. Commands of a killed driver may still run or

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -83,6 +84,7 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         if kernel.start_time(owner["pid"]) is None:  # killed meanwhile
             raise ValueError(f"the command that asked for lab {lab} has ended")
         home = Path(state).resolve() / lab  # as the kernel names files in it
+        _check_state(home.parent, owner["uid"])
         with _every_lab(f"up of lab {lab}"):
             given = cores.choose(_asked(plan), _held(but=lab), plan["share_cores"])
             block_route(range)
@@ -94,6 +96,7 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
                           share_cores=plan["share_cores"], **owner)
         journal.write("folder", path=str(home))
         home.parent.mkdir(parents=True, exist_ok=True)
+        _check_state(home.parent, owner["uid"])     # another may have made it meanwhile
         home.mkdir(mode=0o700)  # others read nothing of a host or its disk
         (home / MARK).touch()
         made = layout(plan, block)
@@ -192,10 +195,26 @@ def _set_aside(folder: Path) -> None:
     folder.rename(folder.with_name(f".gone-{folder.name}-{os.getpid()}"))
 
 
+def _check_state(state: Path, uid: int) -> None:
+    """ValueError when others than root and user `uid`, who asked, could put something else in place of what root
+    makes in this folder. In a sticky one above it, such as /tmp, nobody can replace what is another's."""
+    for place in (state, *state.parents):
+        if not place.exists():
+            continue
+        found = place.stat()
+        shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and (place == state or not found.st_mode & stat.S_ISVTX)
+        if shared or found.st_uid not in (0, uid):
+            why = f"can be written by others (mode {stat.S_IMODE(found.st_mode):o})" if shared else "is another user's"
+            raise ValueError(f"hosts' folders cannot lie in {state}: {place} {why}. Name another folder as `state` in "
+                             f"the environment file, or type: chmod go-w {place}")
+
+
 def _clear_orphans(state: Path) -> None:
-    """Delete hosts' folders of labs from before a reboot; only those with our mark."""
+    """Delete hosts' folders of labs from before a reboot; only those with our mark that `up` made."""
     for mark in state.glob(f"*/{MARK}"):
-        if not Journal(STATE / mark.parent.name).entries():
+        found = mark.parent.lstat()
+        mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+        if mine and not Journal(STATE / mark.parent.name).entries():
             shutil.rmtree(mark.parent)
 
 

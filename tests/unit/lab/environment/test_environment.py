@@ -21,6 +21,8 @@ WRONG = {
     "too large a range": ({"provider": "namespaces", "range": "128.0.0.0/1"}, "range", "/8 to"),
     "too small a range": ({"provider": "namespaces", "range": "198.18.0.0/24"}, "range", "/20"),
     "relative folder": ({"provider": "namespaces", "state": "var"}, "state", "absolute"),
+    "folders in a home": ({"provider": "namespaces", "state": "/home/me"}, "state", "a user's home"),
+    "folders in the system": ({"provider": "namespaces", "state": "/etc/labs"}, "state", "a folder of its own"),
     "hosts of another provider": ({"provider": "namespaces", "hosts": {}}, "hosts", "state"),
     "not a mapping": (["provider"], "environment.yml", "object"),
 }

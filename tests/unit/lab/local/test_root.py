@@ -1,8 +1,11 @@
 """What the privileged helper clears away, in a folder of the test's own."""
 
+import os
+
 import pytest
 
 from labbook.lab import locks
+from labbook.lab.disk import modelled
 from labbook.lab.local import provider, root
 
 
@@ -39,6 +42,71 @@ def test_the_next_command_asks_for_it(place, monkeypatch, forgotten):
     (place / forgotten).mkdir()
     provider.clear_trash()
     assert asked == ["clear"]
+
+
+@pytest.fixture
+def state(tmp_path):
+    """A folder of hosts' folders, in one that is ours alone up to /tmp, which is sticky."""
+    made = tmp_path / "labs" / "state"
+    for folder in (made.parent, made):
+        folder.mkdir(mode=0o755)
+    return made
+
+
+@pytest.mark.parametrize("mode, removed", [(0o700, True), (0o755, False)])
+def test_only_folders_as_labs_have_them_are_cleared_beside_a_new_lab(place, state, mode, removed):
+    for folder in (state / "old", state / "thesis"):
+        folder.mkdir(mode=0o700 if folder.name == "old" else mode)
+        (folder / root.MARK).touch()
+    (state / "link").symlink_to("thesis")
+    (place / "up").mkdir()
+    (place / "up" / "journal").write_text('{"made": "lab"}\n')
+    (state / "up").mkdir(mode=0o700)
+    (state / "up" / root.MARK).touch()
+    root._clear_orphans(state)
+    assert not (state / "old").exists() and (state / "up").exists()
+    assert (state / "thesis" / root.MARK).exists() is not removed
+
+
+def test_what_another_user_calls_so_is_not_cleared(state, monkeypatch):
+    (state / "thesis").mkdir(mode=0o700)
+    (state / "thesis" / root.MARK).touch()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    root._clear_orphans(state)
+    assert (state / "thesis" / root.MARK).exists()
+
+
+@pytest.mark.parametrize("above, mode, refused", [
+    (False, 0o755, False), (False, 0o775, True), (False, 0o757, True), (False, 0o1777, True),
+    (True, 0o755, False), (True, 0o775, True), (True, 0o757, True), (True, 0o1777, False)])
+@pytest.mark.parametrize("missing", [False, True])
+def test_hosts_folders_lie_where_nobody_else_can_replace_them(state, above, mode, refused, missing):
+    changed = state.parent if above else state
+    changed.chmod(mode)
+    where = state / "new" if missing else state
+    refused = mode in (0o775, 0o757) if missing else refused    # in a sticky folder a new one is ours
+    if refused:
+        with pytest.raises(ValueError, match=f"cannot lie in {where}: {changed} can be written by others .mode {mode:o}"):
+            root._check_state(where, os.getuid())
+    else:
+        root._check_state(where, os.getuid())
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root alone gives files away")
+def test_nor_in_another_users_folder(state):
+    os.chown(state, 65534, -1)
+    root._check_state(state, 65534)     # who asks may become root anyway
+    with pytest.raises(ValueError, match=f"{state} is another user's"):
+        root._check_state(state, 1)
+
+
+def test_root_runs_no_program_from_a_folder_that_others_could_have_filled(tmp_path):
+    source, programs = "int main(void) { return 0; }", tmp_path / ".programs"
+    programs.mkdir(mode=0o755)
+    programs.chmod(0o777)
+    with pytest.raises(OSError, match="not this user's alone"):
+        modelled.build(programs, source)
+    assert list(programs.iterdir()) == []
 
 
 def test_a_lab_that_is_down_leaves_its_folder_until_its_lock_is_gone(place, monkeypatch):
