@@ -40,6 +40,26 @@ def run(*command, input: str = "", seconds: float = SECONDS, name: str = "") -> 
     return output
 
 
+def to_its_end(command: list[str], request: str, seconds: float) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of a command that must not be left half way: Ctrl-C takes effect after its end.
+
+    FileNotFoundError without such a command, Overdue when its time is up.
+    """
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        try:
+            output, complaint = process.communicate(request, timeout=seconds)
+        except KeyboardInterrupt:
+            process.communicate(timeout=seconds)
+            raise
+    except subprocess.TimeoutExpired:
+        with suppress(PermissionError):  # under sudo it runs as root, and is left to end
+            process.kill()
+        raise Overdue(f"{_short(command)}: did not end within {seconds:g} s (process {process.pid})") from None
+    return process.returncode, output, complaint
+
+
 def _short(command) -> str:
     line = " ".join(" ".join(command).split())
     return line if len(line) <= 100 else f"{line[:97]}..."

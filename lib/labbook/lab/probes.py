@@ -6,7 +6,6 @@ boot; what is missing is tried again, since it may have been installed meanwhile
 
 import json
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -73,10 +72,10 @@ def _as_root(names) -> dict[str, Finding]:
     if os.geteuid() != 0:
         command = ["sudo", "-n", *command]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-        return {fields["name"]: Finding(**fields) for fields in json.loads(done.stdout)}
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        said = str(error) if not isinstance(error, ValueError) else done.stderr.strip()[-300:]
+        _, output, complaint = deadline.to_its_end(command, "", SECONDS)
+        return {fields["name"]: Finding(**fields) for fields in json.loads(output)}
+    except (OSError, ValueError) as error:
+        said = str(error) if not isinstance(error, ValueError) else complaint.strip()[-300:]
         return {name: Finding("", name, False, "", f"not tried: {said}", ROOT_REMEDY) for name in names}
 
 

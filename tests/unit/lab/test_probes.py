@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.errors import InputError
-from labbook.lab import features, kernel, probes
+from labbook.lab import deadline, features, kernel, probes
 from labbook.lab.features import Missing
 from labbook.lab.finding import Finding
 from labbook.lab.local import provider
@@ -77,11 +77,20 @@ def test_unknown_names_are_refused(machine):
 
 
 def test_without_privilege_nothing_is_tried_and_the_remedy_is_sudo(monkeypatch):
-    monkeypatch.setattr(probes.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess(
-        [], 1, "", "sudo: a password is required\n"))
+    monkeypatch.setattr(deadline, "to_its_end", lambda *_: (1, "", "sudo: a password is required\n"))
     found = probes._as_root(["netem", "loop"])
     assert [p.ok for p in found.values()] == [False, False]
     assert "a password is required" in found["loop"].found and "sudo -n true" in found["loop"].remedy
+
+
+def test_ctrl_c_while_features_are_tried_takes_effect_after_their_end(tmp_path, monkeypatch):
+    """What is killed half way would leave something, and sudo's cannot be: that was taken for a missing privilege."""
+    monkeypatch.setattr(probes.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(probes, "PROGRAM", "import os, signal, sys, time; os.kill(os.getppid(), signal.SIGINT); "
+                                           "time.sleep(1); open(sys.argv[2], 'w')")
+    with pytest.raises(KeyboardInterrupt):
+        probes._as_root([str(tmp_path / "tried")])
+    assert (tmp_path / "tried").exists()
 
 
 def test_a_missing_command_names_its_package(monkeypatch):
@@ -136,7 +145,7 @@ def test_root_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
     """Others may write into it, such as /tmp."""
     asked = []
     with monkeypatch.context() as patched:
-        patched.setattr(probes.subprocess, "run", lambda command, **_: asked.append(command) or SimpleNamespace(stdout="[]"))
+        patched.setattr(deadline, "to_its_end", lambda command, *_: asked.append(command) or (0, "[]", ""))
         probes._as_root(["iptables"])
     (tmp_path / "json.py").write_text("raise SystemExit('imported as root')")
     for command in (*asked, provider._command("")):

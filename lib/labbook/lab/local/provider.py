@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
+from labbook.lab import deadline
 from labbook.lab.disk import modelled
 from labbook.lab.host.host import Host
 from labbook.lab.local import access, cgroups, cores, root
@@ -59,22 +58,12 @@ _standing = Standing(_command(STANDING))
 def _ask(command, request):
     """(exit code, stdout, stderr). Ctrl-C takes effect after the helper's end."""
     try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        return deadline.to_its_end(command, request, LIMIT)
     except FileNotFoundError as error:
         raise LabError(f"no command {error.filename}", remedy=SUDO) from None
-    try:
-        try:
-            output, complaint = process.communicate(request, timeout=LIMIT)
-        except KeyboardInterrupt:
-            process.communicate(timeout=LIMIT)
-            raise
-    except subprocess.TimeoutExpired:
-        with suppress(PermissionError):  # under sudo it runs as root, and is left to end
-            process.kill()
+    except deadline.Overdue:
         raise LabError(f"the privileged helper did not end within {LIMIT} s",
                        remedy="see `ps` for what it waits for, then try again") from None
-    return process.returncode, output, complaint
 
 
 def open_state(lab_id: str) -> Path:
