@@ -107,7 +107,7 @@ class _Work:
             plan = self.description.host(name)
             number = self._disk(name, plan.limits.get("disk"))
             limited = self._twice(lambda: self._limit(name, plan.limits, number))
-            self._twice(lambda: self.host.run(f"umask 077; mkdir -p {self._of(name)}/tmp"))
+            self._twice(lambda: self.host.run(f"umask 077; cd {self._of(name)} && mkdir -p tmp"))
             self.made.append(self._facts(plan, limited))
 
     def _of(self, name):

@@ -31,13 +31,16 @@ def alone(host, place: PurePosixPath) -> threading.Lock:
 def send(host, source: Path, place: PurePosixPath, what: str | None = None) -> None:
     """Replace the host's folder `place` by a copy of a folder, or of the contents of a .tar.gz.
 
-    LabError when the connection is lost, nothing moves for a minute, or the host fails to write;
-    `place` is then unchanged.
+    The folder above its parent must be there, so that a late command of a killed driver makes nothing in a lab that
+    is down. LabError when the connection is lost, nothing moves for a minute, or the host fails to write; `place`
+    is then unchanged.
     """
     packed, size, what = source.is_file(), _size(source), what or place.name
     draft = place.parent / f".{place.name}"
-    names = {"draft": shlex.quote(str(draft)), "place": shlex.quote(str(place))}
-    host.run("rm -rf {draft} && mkdir -p {draft}".format(**names), timeout=STALL_SECONDS)
+    above = draft.parents[1]
+    names = {"draft": shlex.quote(str(draft)), "place": shlex.quote(str(place)), "above": shlex.quote(str(above)),
+             "below": shlex.quote(str(draft.relative_to(above)))}
+    host.run("cd {above} && rm -rf {below} && mkdir -p {below}".format(**names), timeout=STALL_SECONDS)
     if size > LARGE:
         say(f"{host.name}: copying {what}, {size / 1e6:.0f} MB")
     far = host.is_remote  # maybe over a slow network: compress

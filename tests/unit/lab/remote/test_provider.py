@@ -17,6 +17,7 @@ from labbook.lab.journal import Journal
 from labbook.lab.remote import claim, make, parallel, provider, root, unmake
 from labbook.lab.remote.assign import parse_cpus, share_cores
 from labbook.lab.ssh import config as ssh_config
+from labbook.lab.ssh import transfer
 from labbook.lab.ssh.jump import Jumps
 from labbook.lab.ssh.login import Login
 
@@ -401,6 +402,17 @@ def test_a_late_command_of_a_killed_driver_makes_no_folder_once_the_lab_is_down(
         with pytest.raises(LabError, match="taken down meanwhile"):
             work.make_folders()
     assert (root / "l1" / "journal").exists() is made and (root / "l1").exists() is made
+
+
+def test_nor_do_later_ones_of_it(tmp_path):
+    """A folder for temporary files, and copies of software."""
+    work = work_in(tmp_path)
+    with pytest.raises(LabError, match="l1/h1"):
+        make._Work.furnish(work)
+    host = SimpleNamespace(name="r1", run=lambda command, timeout: work.host.run(command))
+    with pytest.raises(LabError, match="l1"):
+        transfer.send(host, tmp_path, PurePosixPath(tmp_path) / "l1" / "software" / "site")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("entries, puts_right", [
