@@ -24,9 +24,10 @@ MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.locks",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
            "labbook.lab.remote", "labbook.lab.remote.root")
-# A file in the lab's folder while it is taken down. Commands of a killed driver may still run or
-# arrive late: they make nothing more, and those that run are waited for.
-GOING = "going-down"
+# A file in the lab's folder until it is taken down. Commands of a killed driver may still run or
+# arrive late: without it they make nothing more, and those that run are waited for. A full disk takes no
+# new file, but gives one up.
+STAYS = "stays-up"
 SECONDS = 120
 ALONE_SECONDS = 50      # for other commands of the lab on this host to end; less than any command's time
 MAIN = """import fcntl, importlib, json, os, subprocess, sys, time
@@ -40,7 +41,7 @@ while True:
         if time.monotonic() > until:
             sys.exit(f"another command works in {folder}, and does not end")
         time.sleep(0.05)
-if function.startswith("make") and os.path.exists(f"{folder}/{GOING}"):
+if function.startswith("make") and not os.path.exists(f"{folder}/{STAYS}"):
     sys.exit("the lab is being taken down")
 os.umask(0o022)
 os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
@@ -60,12 +61,12 @@ runpy.run_path(f"/proc/self/fd/{held}", run_name="__main__")"""
 
 def going_down(lab: str) -> str:
     """A shell command that stops all making in a lab's folder and waits for what is in progress."""
-    return f"[ ! -d {lab} ] || {{ touch {lab}/{GOING} && flock -w {ALONE_SECONDS} {lab} true; }}"
+    return f"[ ! -d {lab} ] || {{ rm -f {lab}/{STAYS} && flock -w {ALONE_SECONDS} {lab} true; }}"
 
 
 def unless_going_down(lab: str) -> list[str]:
     """Shell commands (`set -e`) to put before others that make something; see going_down."""
-    return [f"exec 9< {lab}", f"flock -w {ALONE_SECONDS} 9", f"[ ! -e {lab}/{GOING} ]"]
+    return [f"exec 9< {lab}", f"flock -w {ALONE_SECONDS} 9", f"[ -e {lab}/{STAYS} ]"]
 
 
 def call(host, function, below=None, **arguments) -> dict | None:
@@ -92,7 +93,7 @@ def _text() -> str:
 
 def main() -> str:
     """The program that the host's Python runs."""
-    return f"GOING, SECONDS = {GOING!r}, {ALONE_SECONDS}\n{MAIN}"
+    return f"STAYS, SECONDS = {STAYS!r}, {ALONE_SECONDS}\n{MAIN}"
 
 
 @cache

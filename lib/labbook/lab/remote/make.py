@@ -22,7 +22,7 @@ from labbook.lab.ssh.transfer import say
 FOLDERS = """umask 077; grep -qsF @OURS@ @ROOT@/in-use || { echo 'taken down meanwhile' >&2; exit 1; }
 mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
 if [ ! -e journal ]; then
-  printf '%s\\n' @ENTRY@ > journal.@MARK@ || exit 1
+  printf '%s\\n' @ENTRY@ > journal.@MARK@ && touch @STAYS@ || exit 1
   ln journal.@MARK@ journal 2> /dev/null; rm -f journal.@MARK@
 fi
 grep -qsF @MARK@ journal || { echo 'another host has this root folder too: give each its own' >&2; exit 1; }
@@ -96,7 +96,8 @@ class _Work:
                   .replace("@OURS@", shlex.quote(json.dumps({"lab": self.lab_id})[1:-1]))
                   .replace("@ROOT@", shlex.quote(str(self.real.root)))
                   .replace("@LAB@", shlex.quote(str(self.place)))
-                  .replace("@ENTRY@", shlex.quote(entry)).replace("@MARK@", self.mark))
+                  .replace("@ENTRY@", shlex.quote(entry)).replace("@MARK@", self.mark)
+                  .replace("@STAYS@", as_root.STAYS))
         self._twice(lambda: self.host.run(script))
 
     def furnish(self):

@@ -19,6 +19,7 @@ def host(tmp_path):
     """This machine in a host's place; nothing here needs root."""
     (tmp_path / "h1").mkdir()
     (tmp_path / "h1/file").touch()
+    (tmp_path / as_root.STAYS).touch()
 
     def run(command, timeout, root):
         assert root
@@ -93,7 +94,7 @@ def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
     while "begun" not in (tmp_path / "making").read_text():
         assert making.poll() is None
     going = subprocess.Popen(down)
-    while not (tmp_path / as_root.GOING).exists():
+    while (tmp_path / as_root.STAYS).exists():
         assert going.poll() is None
     assert going.poll() is None, "it waits"
     making.communicate("end\n")
@@ -108,7 +109,16 @@ def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
     assert again.returncode != 0
 
 
+def test_a_lab_on_a_full_disk_goes_down(tmp_path):
+    """No file is made for it; see test_what_is_being_made_is_waited_for_and_then_no_more_is."""
+    (tmp_path / as_root.STAYS).touch()
+    for _ in range(2):
+        subprocess.run(["sh", "-ec", as_root.going_down(str(tmp_path))], check=True)
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_a_command_that_does_not_end_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    (tmp_path / as_root.STAYS).touch()
     monkeypatch.setattr(as_root, "ALONE_SECONDS", 0.1)
     main = as_root.main()
     words = [sys.executable, "-I", "-S", "-c", main, str(tmp_path), '["labbook.lab.remote.root", "undo_disk", {}]']
@@ -116,6 +126,6 @@ def test_a_command_that_does_not_end_is_not_waited_for_without_end(tmp_path, mon
     fcntl.flock(held, fcntl.LOCK_EX)
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and f"another command works in {tmp_path}, and does not end" in done.stderr
-    for commands in ([as_root.going_down(str(tmp_path))], as_root.unless_going_down(str(tmp_path))):
+    for commands in (as_root.unless_going_down(str(tmp_path)), [as_root.going_down(str(tmp_path))]):
         assert subprocess.run(["sh", "-ec", "\n".join(commands)], timeout=60).returncode
     os.close(held)

@@ -383,7 +383,8 @@ def test_folders_are_made_again_after_a_lost_connection(tmp_path):
     for _ in range(2):
         work.make_folders()
     entry, = Journal(tmp_path / "l1").entries()
-    assert entry["mark"] == work.mark and sorted(path.name for path in (tmp_path / "l1").iterdir()) == ["h1", "journal"]
+    assert entry["mark"] == work.mark
+    assert sorted(path.name for path in (tmp_path / "l1").iterdir()) == ["h1", "journal", "stays-up"]
 
 
 @pytest.mark.parametrize("mark, made", [(claim.claim_text("l1", "now"), True), (None, False),
