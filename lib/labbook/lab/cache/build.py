@@ -1,6 +1,5 @@
 """Folders in this machine's cache: built once, atomically, safe to kill at any moment."""
 
-import errno
 import fcntl
 import json
 import os
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from labbook.atomic_files import open_lock
+from labbook.atomic_files import is_full, open_lock
 from labbook.errors import LabError
 from labbook.paths import cache_dir
 
@@ -61,8 +60,8 @@ def _no_space_named(cache: Path):
     try:
         yield
     except (OSError, LabError) as error:
-        full = (error.errno in (errno.ENOSPC, errno.EDQUOT) if isinstance(error, OSError)
-                else error.message.startswith("cannot fetch") and NO_SPACE.search(error.message))
+        full = is_full(error) or (isinstance(error, LabError) and error.message.startswith("cannot fetch")
+                                  and NO_SPACE.search(error.message))
         if not full:
             raise
         where = getattr(error, "filename", None) or cache

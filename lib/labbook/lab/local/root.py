@@ -240,9 +240,14 @@ def _held(but: str = "") -> list[dict]:
 
 
 def _folder(lab: str) -> Path:
+    check_id(lab)
+    return STATE / lab
+
+
+def check_id(lab: str) -> None:
+    """ValueError unless `lab` can be a lab's id."""
     if not re.fullmatch(ID, lab):
         raise ValueError(f"{lab!r} is not a lab's id (a-z, 0-9 and -, at most 11)")
-    return STATE / lab
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from labbook.errors import LabError
 from labbook.lab.journal import append_command
 from labbook.lab.on_host import quiet_apt
 from labbook.lab.remote.parallel import twice
+from labbook.lab.remote.probe import alternatives
 from labbook.lab.ssh.transfer import say
 
 SECONDS = 2100       # quiet_apt's own limits are below this
@@ -50,12 +51,8 @@ def provide(host, needs) -> dict[str, str]:
 
 
 def _missing(host, needs) -> list[str]:
-    have = _installed(host, [name for need in needs for name in _either(need)])
-    return [need for need in needs if not any(name in have for name in _either(need))]
-
-
-def _either(need) -> list[str]:
-    return [part.strip() for part in need.split("|")]
+    have = _installed(host, [name for need in needs for name in alternatives(need)])
+    return [need for need in needs if not any(name in have for name in alternatives(need))]
 
 
 def _installed(host, names=()) -> dict[str, str]:
@@ -70,7 +67,7 @@ def _installed(host, names=()) -> dict[str, str]:
 
 def _choose(host, need) -> str:
     """The first alternative in apt's lists on the host; the first of all when there are no lists."""
-    names = _either(need)
+    names = alternatives(need)
     if len(names) == 1:
         return names[0]
     said = host.run(f"{CANDIDATES} {shlex.join(names)}", check=False).stdout

@@ -6,18 +6,17 @@ What is made on a host is in a journal on that host.
 """
 
 import os
-import re
 import shutil
 from pathlib import Path, PurePosixPath
 
 from labbook.errors import LabError
 from labbook.lab.host.host import Host
+from labbook.lab.local.root import check_id
 from labbook.lab.ssh.login import Login
 from labbook.paths import ssh_labs_dir
 
 NAME = "ssh"
 ASK_SECONDS = 10
-ID = r"[a-z0-9][a-z0-9-]{0,10}"
 
 
 def folders() -> list[Path]:
@@ -27,11 +26,12 @@ def folders() -> list[Path]:
 
 def open_state(lab_id: str) -> Path:
     """Make the lab's state folder if need be; only this user can read it."""
-    if not re.fullmatch(ID, lab_id):
-        raise LabError(f"{lab_id!r} is not a lab's id (a-z, 0-9 and -, at most 11)")
     folder = state_folder(lab_id)
     try:
+        check_id(lab_id)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except ValueError as error:
+        raise LabError(str(error)) from None
     except OSError as error:
         raise LabError(f"no place to write down what a lab does: {error}",
                        remedy="XDG_STATE_HOME may name another one") from None
