@@ -41,6 +41,22 @@ def unescaped(field: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field)
 
 
+def mounts(text: str) -> list[tuple[str, str, str]]:
+    """(device's major:minor, where it is mounted, type and all that follows it) of the lines of a mountinfo."""
+    found = []
+    for line in filter(None, text.split("\n")):
+        fields, _, kind = line.partition(" - ")
+        fields = fields.split()
+        found.append((fields[2], unescaped(fields[4]), kind))
+    return found
+
+
+def read_mounts(pid: int | str = "self") -> str:
+    """The mountinfo of a process; OSError when it has ended."""
+    with open(f"/proc/{pid}/mountinfo", errors="surrogateescape", newline="\n") as file:
+        return file.read()
+
+
 def fork_into(namespaces: int) -> int:
     """Like os.fork; the child is the first process of new namespaces. Needs a single thread."""
     number = _CLONE.get(platform.machine())

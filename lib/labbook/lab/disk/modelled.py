@@ -187,19 +187,12 @@ def _lives(entry) -> bool:
 
 def _connections(mount: str) -> list[int]:
     """FUSE connections of what is mounted there."""
-    found = []
-    for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
-        fields, _, kind = line.partition(" - ")
-        fields = fields.split()
-        if kernel.unescaped(fields[4]) == str(mount) and kind.startswith(f"{TYPE} "):
-            found.append(int(fields[2].partition(":")[2]))
-    return found
+    return [int(device.partition(":")[2]) for device, place, kind in kernel.mounts(kernel.read_mounts())
+            if place == str(mount) and kind.startswith(f"{TYPE} ")]
 
 
 def unseen() -> None:
     """Unmount the files of modelled disks from this mount namespace, which is a copy that needs none."""
-    with open("/proc/self/mountinfo", errors="surrogateescape") as file:
-        lines = [line.partition(" - ") for line in file]
-    for fields, _, kind in lines:
+    for _, place, kind in kernel.mounts(kernel.read_mounts()):
         if kind.startswith(f"{TYPE} "):
-            kernel.umount(kernel.unescaped(fields.split()[4]))
+            kernel.umount(place)

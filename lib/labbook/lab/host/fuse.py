@@ -10,7 +10,6 @@ Runs as root, with the standard library alone.
 
 import re
 import shlex
-from pathlib import Path
 
 from labbook.lab import deadline, kernel
 
@@ -47,27 +46,17 @@ echo 1 > {CONNECTIONS}/$number/abort; umount -l /mnt"""
 
 def mounted(mountinfo: str, below: str) -> list[int]:
     """Connections' numbers of FUSE file systems below a folder, from a process's mountinfo."""
-    connections = []
-    for line in mountinfo.splitlines():
-        fields, _, kind = line.partition(" - ")
-        fields = fields.split()
-        place = kernel.unescaped(fields[4])
-        if place.startswith(f"{below}/") and re.match(r"fuse[. ]", kind):
-            connections.append(int(fields[2].partition(":")[2]))
-    return connections
+    return [int(device.partition(":")[2]) for device, place, kind in kernel.mounts(mountinfo)
+            if place.startswith(f"{below}/") and re.match(r"fuse[. ]", kind)]
 
 
 def numbers(pid: int, below: str) -> list[int]:
     """The same of a process by its pid, without those that this process sees; [] when it has ended."""
     try:
-        theirs = mounted(_read(pid), below)
+        theirs = mounted(kernel.read_mounts(pid), below)
     except OSError:
         return []
-    return [number for number in theirs if number not in mounted(_read("self"), "")]
-
-
-def _read(pid) -> str:
-    return Path(f"/proc/{pid}/mountinfo").read_text(errors="surrogateescape")
+    return [number for number in theirs if number not in mounted(kernel.read_mounts(), "")]
 
 
 def abort(numbers) -> None:

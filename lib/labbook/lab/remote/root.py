@@ -7,14 +7,13 @@ on the host's own folder and bypasses the machine's page cache.
 import os
 from pathlib import Path
 
-from labbook.lab import deadline
+from labbook.lab import deadline, kernel
 from labbook.lab.disk import loop_device, making, modelled
 from labbook.lab.journal import Journal
 from labbook.lab.local import cgroups, freezer, unmake
 
 PROGRAMS = "programs"   # a folder of the lab's, of what was compiled
 DISK = "disk"           # of entries in a host's journal: {"made": "disk", "file": path}
-MOUNTS = Path("/proc/self/mountinfo")
 GROUP, SWITCHED = "cgroup", "controller"     # of entries in a host's journal
 
 
@@ -78,8 +77,7 @@ def _file(folder):
 
 def _mounted(number):
     """Where the device of this number is mounted, the last mount first."""
-    lines = [line.split() for line in MOUNTS.read_text().splitlines()]
-    return [fields[4] for fields in reversed(lines) if fields[2] == number]
+    return [place for device, place, _ in reversed(kernel.mounts(kernel.read_mounts())) if device == number]
 
 
 def make_limits(place: str, lab: str, name: str, limits: dict, cores: list[int] | None,

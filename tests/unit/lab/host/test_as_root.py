@@ -74,13 +74,12 @@ def test_a_disk_s_file_and_mount_are_closed_to_others_from_the_start(tmp_path, m
     assert {"nosuid", "nodev"} <= set(options)
 
 
-def test_a_mount_is_found_by_its_device_s_number_the_last_one_first(tmp_path, monkeypatch):
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text("30 1 7:3 / /data rw - ext4 /dev/loop3 rw\n"
-                      "31 1 7:4 / /lab/h1 rw - ext4 /dev/loop4 rw\n"
-                      "32 31 7:4 / /lab/h1/again rw - ext4 /dev/loop4 rw\n")
-    monkeypatch.setattr(root, "MOUNTS", mounts)
-    assert root._mounted("7:4") == ["/lab/h1/again", "/lab/h1"]
+def test_a_mount_is_found_by_its_device_s_number_the_last_one_first(monkeypatch):
+    mounts = ("30 1 7:3 / /data rw - ext4 /dev/loop3 rw\n"
+              "31 1 7:4 / /my\\040lab/h1 rw - ext4 /dev/loop4 rw\n"
+              "32 31 7:4 / /my\\040lab/h1/again rw - ext4 /dev/loop4 rw\n")
+    monkeypatch.setattr(root.kernel, "read_mounts", lambda: mounts)
+    assert root._mounted("7:4") == ["/my lab/h1/again", "/my lab/h1"]
 
 
 def test_what_is_being_made_is_waited_for_and_then_no_more_is(host, tmp_path):
