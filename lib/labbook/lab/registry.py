@@ -60,7 +60,8 @@ def made_of(folder: Path) -> dict:
     except FileNotFoundError:
         raise LabError(f"no lab {lab_id} is up", remedy="`labbook status` lists labs") from None
     except PermissionError:
-        raise LabError(f"lab {lab_id} belongs to another user", remedy=f"That user types: labbook down {lab_id}") from None
+        raise LabError(f"lab {lab_id} belongs to another user",
+                       remedy=f"That user types: labbook down {lab_id}") from None
     except ValueError:
         raise LabError(f"lab {lab_id}: {folder / MADE} is damaged", remedy=f"Type: labbook down {lab_id}") from None
 

@@ -67,7 +67,8 @@ def test_one_that_is_in_use_stays_up(labs):
 
 def test_what_is_saved_is_on_disk_before_the_lab_counts_as_up(tmp_path, monkeypatch):
     synced, sync = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(os.readlink(f"/proc/self/fd/{handle}")), sync(handle)))
+    monkeypatch.setattr(os, "fsync", lambda handle: (
+        synced.append(os.readlink(f"/proc/self/fd/{handle}")), sync(handle)))
     registry.save(MADE, tmp_path)
     assert len(synced) == 2 and synced[1] == str(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["lab.json"] and registry.made_of(tmp_path) == MADE

@@ -46,7 +46,8 @@ def source() -> str:
 def build(folder: Path, source: str) -> Path:
     """Path of the program, compiled in `folder` unless that has it: root's own, with a digest in its name.
 
-    `source`: see above; on a user's host it has been sent. OSError names the packages when it does not compile, and a folder that is not root's alone.
+    `source`: see above; on a user's host it has been sent.
+    OSError names the packages when it does not compile, and a folder that is not root's alone.
     """
     digest = hashlib.sha256("\0".join((source, *FLAGS, *LIBRARIES)).encode()).hexdigest()[:16]
     program = folder / f"modelled-disk-{digest}"
