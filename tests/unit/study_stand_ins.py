@@ -82,8 +82,11 @@ def checkout(root: Path, study="demo", claims=CLAIMS) -> Path:
 
 
 def notebook(root: Path, study: str, *cells: str) -> None:
-    found = {"cells": [{"cell_type": "code", "source": c.splitlines(True)} for c in cells]}
-    (root / "notebooks" / f"{study}.ipynb").write_text(json.dumps(found))
+    """With no parameters."""
+    found = [{"cell_type": "code", "metadata": {}, "source": c.splitlines(True)} for c in cells]
+    found.insert(0, {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": []})
+    (root / "notebooks" / f"{study}.ipynb").write_text(json.dumps(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": found}))
 
 
 def operations(count=10, seconds=0.01):

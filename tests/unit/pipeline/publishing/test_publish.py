@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from published_stand_ins import HERE
 
+from labbook import cli
 from labbook.errors import InputError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import publish
@@ -207,3 +208,42 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
     pages.write_note("wan", {"state": "ok", "profile": "full", "published": False,
                              "parameters": {"environment": "environments/rack.yml"}})
     assert publish.publish("wan")[0] == "rack.yml"
+
+
+@pytest.mark.parametrize("words, profile, replace, add", [
+    ([], "full", [], False),
+    (["--profile", "quick"], "quick", [], False),
+    (["--replace", "speed", "--replace", "slower"], "full", ["speed", "slower"], False),
+    (["--add"], "full", [], True)])
+def test_what_is_asked_on_the_command_line_is_handed_on(book, monkeypatch, capsys, words, profile, replace, add):
+    def export(study, *given):
+        told = dict(zip(("profile", "values", "replace", "tell", "add"), given, strict=True))
+        assert study.name == "demo"
+        told["tell"]("speed: kept")
+        return [{name: told[name] for name in ("profile", "replace", "add")}]
+
+    book.study("demo", "1")
+    book.write("data/papers/demo/claims.yml", "[]")
+    monkeypatch.setattr(publish, "export", export)
+    assert cli.main(["publish", "demo", *words]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{dict(profile=profile, replace=replace, add=add)}\n" and said.err == "speed: kept\n"
+
+
+def test_publishing_judging_and_carrying_over_print_the_files_that_they_write(full, root, capsys):
+    folder = root / "data/published/demo" / HERE
+
+    def files(*words):
+        assert cli.main(["publish", "demo", *words]) == 0
+        return capsys.readouterr().out.split()
+
+    every = {folder / name for name in ("speed.parquet", "fingerprint.json", "run.json", "claims.json")}
+    assert set(files()) == {*map(str, every)} and all(file.is_file() for file in every)
+    (folder / "claims.json").unlink()
+    assert files("--judge") == [str(folder / "claims.json")] and (folder / "claims.json").is_file()
+    shutil.copytree(folder, folder.with_name("other-machine"))
+    judged = [str(folder.with_name(name) / "claims.json") for name in sorted([HERE, "other-machine"])]
+    carried = files("--carry-over", "moved, not changed", "--set", HERE)
+    assert carried[0] == str(folder / "fingerprint.json") and sorted(carried[1:]) == judged
+    assert published.reason("demo", HERE) == "moved, not changed"
+    assert published.reason("demo", "other-machine") == "published from the records of a run"
