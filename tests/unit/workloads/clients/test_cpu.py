@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from here import HereCrew, here_host, null_server  # noqa: F401 (a fixture)
+from here import here_host
 
 from labbook.errors import LabError, SystemFailure
 from labbook.workloads.clients.cpu import (
@@ -17,7 +17,6 @@ from labbook.workloads.clients.cpu import (
     limited_by_clients,
     server_cpu,
 )
-from labbook.workloads.keyvalue.load import keyvalue
 
 
 @pytest.mark.parametrize("rate, ceiling_rate, cpu_share, limited", [
@@ -62,18 +61,6 @@ def test_clients_are_busy_together_where_they_share_cpus(cores, remote, busy):
     hosts = [SimpleNamespace(is_remote=remote, cores=of_host, limits={}) for of_host in cores]
     assert busy_shares(hosts, [0.1, 0.4]) == pytest.approx(busy)
     assert busy_shares(hosts, [0.4]) == [0.4]
-
-
-def test_clients_against_the_null_server_are_limited_by_themselves(
-        tmp_path, monkeypatch, null_server):  # noqa: F811
-    monkeypatch.setenv("HOME", str(tmp_path))
-    crew = HereCrew(here_host(tmp_path, "c1"))
-    load = keyvalue(crew, null_server("thrift"), op="read", clients=2,
-                    requests=200, rows=1, value_bytes=100, warmup_requests=5, seed=1,
-                    seconds_at_most=5)
-    rate = load.metrics["rate_per_s"]
-    assert load.rows.ok.all() and rate > 0
-    assert client_limited(rate, rate, load.metrics["clients_cpu_share"])
 
 
 def run(command, check=True):
