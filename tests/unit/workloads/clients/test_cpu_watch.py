@@ -1,7 +1,6 @@
 """CPU of processes through time: what is sampled, and what a window of it has used."""
 
 import math
-import os
 import subprocess
 import sys
 import time
@@ -25,24 +24,27 @@ def test_an_incomplete_line_is_dropped_and_times_are_the_drivers():
 
 
 def test_the_sampler_counts_processes_and_keeps_what_an_ended_one_had_used(tmp_path):
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    busy, idle = subprocess.Popen([sys.executable, "-c", "while True: pass"]), subprocess.Popen(["sleep", "600"])
     out = tmp_path / "samples"
+    out.touch()
     sampler = subprocess.Popen([sys.executable, "-I", "-S", cpu_watch.PROGRAM, out, "0.02", str(busy.pid),
-                                str(os.getpid())])
+                                str(idle.pid)])
     try:
-        last = 0.0
-        while last < 0.1:
-            time.sleep(0.02)
-            found = cpu_watch.samples(out.read_text() if out.exists() else "", 0.0)
-            last = found[-1, 1] - found[0, 1] if len(found) else 0.0
+        found = await_samples(out, lambda found: len(found) and found[-1, 1] - found[0, 1] >= 0.1)
         busy.kill()
         busy.wait()
         number = len(found)
-        while len(found) < number + 3:
-            time.sleep(0.02)
-            found = cpu_watch.samples(out.read_text(), 0.0)
+        found = await_samples(out, lambda found: len(found) >= number + 3)
     finally:
-        for process in (busy, sampler):
+        for process in (busy, idle, sampler):
             process.kill()
             process.wait()
     assert (np.diff(found[:, 1]) >= 0).all()
+
+
+def await_samples(out, enough):
+    until = time.monotonic() + 60
+    while not enough(found := cpu_watch.samples(out.read_text(), 0.0)):
+        assert time.monotonic() < until, found
+        time.sleep(0.02)
+    return found
