@@ -1,9 +1,11 @@
 """What does not end is left behind, named, and the rest is done."""
 
 import os
+import re
 import time
 
 import pytest
+import runners
 
 from labbook.lab import deadline
 
@@ -18,8 +20,9 @@ def test_a_command_that_fails_says_what_it_said():
 
 
 def test_a_command_whose_time_is_up_is_left_with_all_that_it_started(tmp_path):
-    with pytest.raises(deadline.Overdue, match=r"^the long one: did not end within 0.2 s \(process \d+\)"):
+    with pytest.raises(deadline.Overdue, match=r"^the long one: did not end within 0.2 s \(process \d+\)") as overdue:
         deadline.run("sh", "-c", f"sleep {SLEEP}; touch {tmp_path}/done", seconds=0.2, name="the long one")
+    runners.await_end(int(re.search(r"process (\d+)", str(overdue.value))[1]))
     assert not (tmp_path / "done").exists()
 
 
