@@ -88,8 +88,3 @@ def test_a_reason_is_about_the_lab_and_not_about_the_calendar(paper):
     for claim in claims.load(paper):
         reason = claim["rule"].get("reason", "")
         assert not re.search(r"\b(later|yet|issue|soon|comes with|todo|future)\b", reason, re.I), reason
-
-
-def test_a_paper_has_one_name_for_its_data_its_page_and_its_code(paper):
-    assert paths.notebook(paper).is_file() and paper in notebooks.in_book()
-    assert (paths.checkout() / "lib/labbook/papers" / paper / "__init__.py").is_file()
