@@ -134,8 +134,10 @@ def test_a_stream_whose_server_dies_has_rows_of_both_kinds(crew, server):
     time.sleep(0.7)
     server.server.kill()
     time.sleep(0.5)
-    by_client = stream.end()[0].rows.groupby("client").ok
-    assert by_client.first().all() and not by_client.last().any()
+    rows = stream.end()[0].rows
+    by_client = rows.groupby("client").ok
+    met = ~by_client.all()      # a client that no core had time for has met nothing
+    assert rows.ok.any() and met.any() and not by_client.last()[met].any()
 
 
 def test_a_call_without_an_answer_ends_after_its_time(crew, server):
