@@ -1,5 +1,5 @@
-"""Labs that have cores for themselves, beside no others: run by test_cores.py, in a mount namespace
-where /run/labbook is empty. Its argument is a folder for the hosts' folders."""
+"""Labs that have cores for themselves, and all labs taken down, beside no others: run by test_cores.py, in a mount
+namespace where /run/labbook is empty. Its argument is a folder for the hosts' folders."""
 
 import os
 import signal
@@ -68,6 +68,17 @@ def a_killed_lab_has_its_cores_until_it_is_swept():
     up(len(ALL)).down()
 
 
+def all_that_nobody_uses_goes_down():
+    with Lab.up(describe({"h1": {}}), HERE, new_id()) as used:
+        kept = Lab.up(describe({"h1": {}}), HERE, new_id(), keep=True)
+        assert list(Lab.sweep()) == []
+        done = subprocess.run([sys.executable, "-m", "labbook.cli", "down", "--all"], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stdout == f"lab {kept.id} is down\n", done.stderr
+        assert f"lab {used.id} (" in done.stderr and "is in use and stays up" in done.stderr
+        assert [lab.id for lab in Lab.list()] == [used.id] and used.host("h1").run("echo up").stdout == "up\n"
+        assert not Path("/run/labbook", kept.id).exists()
+
+
 if sys.argv[2:]:
     up(1, sys.argv[3])
     os.kill(os.getpid(), signal.SIGKILL)
@@ -75,5 +86,6 @@ try:
     two_have_cores_of_their_own_and_a_third_is_told_who_has_them()
     labs_share_only_if_both_may()
     a_killed_lab_has_its_cores_until_it_is_swept()
+    all_that_nobody_uses_goes_down()
 finally:
     Lab.sweep(everything=True)

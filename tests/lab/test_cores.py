@@ -16,5 +16,6 @@ def test_cores_are_handed_out_once_refused_and_freed(tmp_path):
     command = ["unshare", "--mount", "sh", "-c", HIDE, "sh", sys.executable,
                str(Path(__file__).with_name("own_cores.py")), str(tmp_path)]
     alone = {name: value for name, value in os.environ.items() if name != "LABBOOK_SHARE_CORES"}
+    alone["XDG_STATE_HOME"] = str(tmp_path / "others")      # the labs of tests on hosts over SSH
     done = subprocess.run(command, capture_output=True, text=True, env=alone, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -139,3 +139,15 @@ def test_down_says_which_labs_of_other_checkouts_stay_up(monkeypatch, capsys):
     assert commands._labs_down(SimpleNamespace(lab=None, all=False)) == 0
     said = capsys.readouterr().err
     assert "lab l2 of /other stays up: labbook down l2" in said
+
+
+def test_down_with_all_takes_kept_labs_and_says_which_are_in_use(monkeypatch, capsys):
+    up = {"l1": running("l1", "/other"), "l2": running("l2", "/mine", keep=False)}
+    monkeypatch.setattr(Lab, "list", lambda: list(up.values()))
+    monkeypatch.setattr(Lab, "sweep", lambda everything: [up.pop("l1").id] if everything and "l1" in up else [])
+    assert commands._labs_down(SimpleNamespace(lab=None, all=True)) == 1
+    said = capsys.readouterr()
+    assert said.out == "lab l1 is down\n" and said.err == "labbook: lab l2 (shopping) is in use and stays up\n"
+    up.clear()
+    assert commands._labs_down(SimpleNamespace(lab=None, all=True)) == 0
+    assert capsys.readouterr().err == ""
