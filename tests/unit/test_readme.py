@@ -2,10 +2,12 @@
 
 import importlib.util
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from labbook import paths
 from labbook.cli import parser
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
@@ -36,6 +38,16 @@ def test_commands_are_the_command_lines_own(line):
 def test_make_targets_are_the_makefiles_own():
     asked = set(re.findall(r"\bmake ([a-z]+)", " ".join(re.findall(r"`[^`]+`|```.*?```", README, re.S))))
     assert {"book", "test", "published"} <= asked <= TARGETS
+
+
+def test_what_make_clean_takes_away_has_no_records_and_no_downloads(monkeypatch):
+    for name in ("LABBOOK_ROOT", "LABBOOK_RECORDS", "LABBOOK_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(ROOT)
+    said = subprocess.run(["make", "-n", "clean"], capture_output=True, text=True, check=True).stdout
+    assert said == "rm -rf .venv build\n"
+    for kept in (paths.records_dir(), paths.cache_dir(), paths.published_dir()):
+        assert not any(kept.is_relative_to(ROOT / gone) for gone in (".venv", "build")), kept
 
 
 @pytest.mark.parametrize("page, target", LINKS, ids=[f"{page.name}-{target}" for page, target in LINKS])
