@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
+from here import free_port
+
 from labbook.lab.environment.clouds import OwnCloud
 
 ANSWER_S = 60
@@ -17,19 +19,17 @@ ANSWER_S = 60
 @contextmanager
 def moto(folder: Path, **variables):
     """URL of moto's server, which runs as a process."""
-    port = _free_port()
-    log = (folder / "moto.log").open("wb")
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1",
-         "-p", str(port)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-        env={**os.environ, "MOTO_EC2_LOAD_DEFAULT_AMIS": "true", **variables})
-    try:
-        _await(port, process, log.name)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-        log.close()
+    with free_port() as port, (folder / "moto.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1",
+             "-p", str(port)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            env={**os.environ, "MOTO_EC2_LOAD_DEFAULT_AMIS": "true", **variables})
+        try:
+            _await(port, process, log.name)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait()
 
 
 def ec2_cloud(url: str, folder: Path, name="older", secret="b", **more) -> OwnCloud:
@@ -62,11 +62,6 @@ class LabWith(SimpleNamespace):
 
     def before_down(self, undo):
         self.undo.append(undo)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def _await(port, process, log):

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
@@ -69,14 +70,14 @@ def null_server():
     started = []
 
     def start(protocol, value_bytes=100, address="127.0.0.1", values="dots"):
-        port = free_port()
-        server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null.on_host.null_server", protocol,
-                                   address, str(port), str(value_bytes), values])
-        started.append(server)
-        until = time.monotonic() + 10
-        while not listens(port, address):
-            assert server.poll() is None and time.monotonic() < until
-            time.sleep(0.01)
+        with free_port(address) as port:
+            server = subprocess.Popen([sys.executable, "-m", "labbook.systems.null.on_host.null_server", protocol,
+                                       address, str(port), str(value_bytes), values])
+            started.append(server)
+            until = time.monotonic() + 10
+            while not listens(port, address):
+                assert server.poll() is None and time.monotonic() < until
+                time.sleep(0.01)
         return target(port, protocol, address=address, server=server)
 
     yield start
@@ -114,9 +115,13 @@ def calls_spec(server, **more) -> dict:
                 client=0) | more
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+@contextmanager
+def free_port(address="127.0.0.1"):
+    """A port that the kernel gives nobody else during the block. A server that sets SO_REUSEADDR may listen there."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind((address, 0))
+        yield holder.getsockname()[1]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import pytest
+from here import free_port
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.cache.build import COMPLETE, build_once, is_whole
@@ -86,8 +87,8 @@ class Toy(System):
 
 @pytest.fixture
 def port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+    with free_port() as port:
+        yield port
 
 
 @pytest.fixture
