@@ -153,7 +153,7 @@ def test_killed_at_a_random_moment(tiny, number):
     tiny.wait_for(word, process, count=chance.randint(1, 4) if word == "measure" else 1)
     time.sleep(chance.uniform(earliest, latest))
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL, "it had ended: nothing is tested"
     check_next_command(tiny)
 
 

@@ -62,7 +62,7 @@ class Driver(Checkout):
         self.wait_for(word, process, count=chance.randint(1, 3) if word == "measure" else 1)
         time.sleep(chance.uniform(earliest, latest))
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        assert process.wait() == -signal.SIGKILL, "it had ended: nothing is tested"
 
 
 @pytest.mark.parametrize("number", range(len(MOMENTS)))
@@ -94,7 +94,7 @@ def test_down_itself_killed_is_finished_by_the_next(place, driver):
         down = driver.start("-m", "labbook.cli", "down")
         time.sleep(random.Random(SEED).uniform(0.5, 1.5))
         down.kill()
-        down.wait()
+        assert down.wait() == -signal.SIGKILL, "it had ended: nothing is tested"
         code, said = driver.labbook("down")
         assert code == 0, said
         assert driver.standing() == []
