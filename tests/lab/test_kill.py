@@ -214,6 +214,8 @@ def test_the_privileged_helper_killed_at_a_random_moment(tiny, monkeypatch, numb
         except LabError as error:
             assert "privileged helper failed" in str(error)
             break
+    else:
+        pytest.fail("no error: the helper was not killed, or the driver did not say so")
     assert killer.hits == 1
     inside = tiny.inside()
     assert swept(tiny.lab)
