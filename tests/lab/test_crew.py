@@ -68,7 +68,7 @@ def test_the_controller_listens_on_control_addresses_alone(lab):
     host = lab.host("client1")
     listening = {line.split()[3].rpartition(":")[0]
                  for line in host.run("ss -Hltnp").stdout.splitlines() if "python" in line}
-    assert listening <= {host.control_address, "127.0.0.1"}
+    assert host.control_address in listening and listening <= {host.control_address, "127.0.0.1"}
 
 
 def test_another_process_takes_up_the_crew(lab):
