@@ -1,11 +1,15 @@
 """Descriptions of small labs, and ids of their own."""
 
+import os
 import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from labbook.lab import Lab, LabDescription
+from labbook.lab.ownership import Ownership
+
+SUDO = ["sudo", "-n"] if os.geteuid() else []
 
 
 def describe(hosts: dict, links=(), **more) -> LabDescription:
@@ -31,6 +35,13 @@ def swept(lab_id: str, seconds: float = 60) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+def owned_state(open_state) -> Ownership:
+    """A lab's state folder, whose path open_state() gives, so that no other worker's sweep takes it."""
+    while not (ownership := Ownership(open_state())).take():
+        pass
+    return ownership
 
 
 def backing_files() -> list[str]:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from small_labs import backing_files, best_of, describe, new_id, swept
+from small_labs import SUDO, backing_files, best_of, describe, new_id, owned_state, swept
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab
@@ -107,8 +107,9 @@ def test_a_host_that_cannot_start_shows_why(monkeypatch):
 
 def test_what_a_killed_start_left_is_no_hindrance():
     lab_id = new_id()
-    folder = provider.open_state(lab_id)  # as far as a driver came, with its keys
-    (folder / "key").write_text("half a key")
+    ownership = owned_state(lambda: provider.open_state(lab_id))
+    (ownership.folder / "key").write_text("half a key")     # as far as a driver came
+    ownership.release()
     with Lab.up(describe({"h1": {}}), LOCAL, lab_id) as lab:
         assert lab.host("h1").run("true").exit_code == 0
 
@@ -121,16 +122,18 @@ def test_a_second_down_leaves_the_next_lab_of_that_id_alone():
         assert second.host("h1").run("echo here").stdout == "here\n"
 
 
+@pytest.mark.skipif(os.geteuid(), reason="root itself")
 def test_a_lab_is_not_given_to_another_user():
     lab_id = new_id()
     nobody = {"lab": lab_id, "uid": 65534, "gid": 65534}
-    folder = Path(provider.helper("open", **nobody)["folder"])
-    assert folder.stat().st_uid == 65534
-    (folder / "key").touch()
-    os.chown(folder, 0, 0)
+    ownership = owned_state(lambda: provider.helper("open", **nobody)["folder"])
+    assert ownership.folder.stat().st_uid == 65534
+    (ownership.folder / "key").touch()
+    os.chown(ownership.folder, 0, 0)
     with pytest.raises(LabError, match="belongs to another user"):
         provider.helper("open", **nobody)
     provider.down(lab_id)
+    ownership.release()
 
 
 def test_a_folder_that_is_not_a_labs_is_never_deleted(tmp_path):
@@ -145,11 +148,12 @@ def test_a_folder_that_is_not_a_labs_is_never_deleted(tmp_path):
 def test_a_helper_whose_command_was_killed_makes_nothing(monkeypatch):
     lab_id, dead = new_id(), subprocess.Popen(["true"])
     dead.wait()
-    provider.open_state(lab_id)
+    ownership = owned_state(lambda: provider.open_state(lab_id))
     monkeypatch.setattr("os.getpid", lambda: dead.pid)
     with pytest.raises(LabError, match="has ended"):
         provider.up(lab_id, describe({"h1": {}}), LOCAL)
     provider.down(lab_id)
+    ownership.release()
 
 
 def test_disks_go_also_where_the_labs_folder_is_reached_by_a_link(tmp_path):
