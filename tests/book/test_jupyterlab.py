@@ -2,6 +2,10 @@
 and study.explore() draws."""
 
 import re
+import subprocess
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import lab_in_browser
 import pytest
@@ -12,14 +16,36 @@ DARK = "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'Jup
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory, driver):
-    """A study's notebook, open, with all cells run; its code cells."""
+def running(tmp_path_factory):
+    """JupyterLab's address and token."""
     home = tmp_path_factory.mktemp("jupyter")
     checkout = lab_in_browser.copy(tmp_path_factory.mktemp("lab") / "labbook")
-    with lab_in_browser.server(checkout, home, LABBOOK_PUBLISHED="1") as (address, token):
-        notebook = lab_in_browser.Notebook(driver, address, token, f"notebooks/{STUDY}.ipynb")
-        yield notebook, notebook.run_all()
-        driver.get("about:blank")
+    with lab_in_browser.server(checkout, home, LABBOOK_PUBLISHED="1") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def opened(running, driver):
+    """A study's notebook, open, with all cells run; its code cells."""
+    notebook = lab_in_browser.Notebook(driver, *running, f"notebooks/{STUDY}.ipynb")
+    yield notebook, notebook.run_all()
+    driver.get("about:blank")
+
+
+def test_it_listens_on_this_machine_alone(running):
+    port = urlsplit(running[0]).port
+    listening = subprocess.run(["ss", "-Hltn", f"sport = :{port}"], check=True, text=True, capture_output=True).stdout
+    assert {line.split()[3] for line in listening.splitlines()} == {f"127.0.0.1:{port}"}
+
+
+def test_it_answers_nobody_without_its_token(running):
+    address, token = running
+    asked = f"{address}api/kernels"
+    with pytest.raises(HTTPError) as refusal:
+        urlopen(asked, timeout=20)
+    assert refusal.value.code == 403
+    with urlopen(f"{asked}?token={token}", timeout=20) as answer:
+        assert token and answer.status == 200
 
 
 def test_all_cells_run(opened):
