@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import small_labs
-from small_labs import best_of, describe, new_id
+from small_labs import SUDO, best_of, describe, new_id
 
 import labbook
 from labbook.errors import InputError, LabError
@@ -284,6 +284,6 @@ print(*queue.counts())
 
 def test_a_full_queue_shows():
     lib = Path(labbook.__file__).parents[1]
-    done = subprocess.run(["unshare", "--net", sys.executable, "-c", OVERFLOW, str(lib)],
+    done = subprocess.run([*SUDO, "unshare", "--net", sys.executable, "-c", OVERFLOW, str(lib)],
                           capture_output=True, text=True)
     assert done.stdout.split() == ["10", "40", "0"], done.stderr

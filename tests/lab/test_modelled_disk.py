@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_labs import backing_files, best_of, describe, new_id, swept
+from small_labs import SUDO, backing_files, best_of, describe, new_id, swept
 
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab import Environment, Lab
@@ -52,6 +52,11 @@ def served_during(disk, command):
 def daemon(lab, host="h1") -> dict:
     """The journal's entry of a host's daemon."""
     return next(e for e in Journal(state_folder(lab.id)).of(modelled.KIND) if e["file"].endswith(f"/{host}.disk"))
+
+
+def signal_daemon(lab, number) -> None:
+    """It is root's."""
+    subprocess.run([*SUDO, "kill", f"-{number:d}", str(daemon(lab)["pid"])], check=True)
 
 
 def test_each_request_takes_what_the_model_says_and_the_daemon_slept_so_long(lab, disk):
@@ -260,7 +265,7 @@ def test_nothing_is_left_after_its_daemon_was_killed_or_stopped(number):
     try:
         lab.host("h1").start("w", "fio --name=w --filename=data --size=64M --bs=64k --rw=randwrite --fsync=8")
         time.sleep(0.5)
-        os.kill(daemon(lab)["pid"], number)
+        signal_daemon(lab, number)
         if number == signal.SIGKILL:
             assert len(lab.broken_disks()) == 1 and "the modelled disk of h1 has ended" in lab.broken_disks()[0]
     finally:
@@ -291,7 +296,7 @@ def test_the_end_of_its_daemon_is_a_failed_point_with_a_clear_word(study):
         with one.attempt(point) as attempt:
             attempt.lab.host("h1").run("echo data > data && sync")
             if point.killed:
-                os.kill(daemon(attempt.lab)["pid"], signal.SIGKILL)
+                signal_daemon(attempt.lab, signal.SIGKILL)
             attempt.record(pd.DataFrame({"seconds": [1.0]}))
     with pytest.raises(LabbookError, match="the modelled disk of h1 has ended"):
         one.complete()
@@ -303,10 +308,9 @@ def small_machine(tmp_path):
     """A file system of 96 MB where labs keep their hosts' disks; see test_full_disk."""
     place = tmp_path / "state"
     place.mkdir()
-    sudo = ["sudo", "-n"] if os.geteuid() else []
-    subprocess.run([*sudo, "mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place)], check=True)
+    subprocess.run([*SUDO, "mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place)], check=True)
     yield place
-    subprocess.run([*sudo, "umount", str(place)], check=True)
+    subprocess.run([*SUDO, "umount", str(place)], check=True)
 
 
 def test_a_full_disk_below_it_is_said_at_its_point(study, small_machine):

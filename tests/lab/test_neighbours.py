@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from small_labs import describe, new_id
+from small_labs import SUDO, describe, new_id
 
 from labbook.lab import Environment, Lab, probes
 from labbook.lab.on_host import quiet_apt
 
-SUDO = ["sudo", "-n"] if os.geteuid() else []
 NOBODY = [*SUDO, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-I", "-c"]
 PLACES = ["/run/labbook", "/run/lock", "/var/lib/labbook", "/var/tmp", "/tmp"]
 # Prints what of labbook's it can open; holds a lock on each until its input ends.
