@@ -221,8 +221,8 @@ def _text(data) -> str:
 
 
 def _of_last_run(study, profile) -> tuple[dict, str | None, str | None]:
-    """All parameters of the published run, its environment and its fleet. Complete, so that a later change of the
-    quick profile does not change the page.
+    """All parameters of the published run, its environment (None: the default) and its fleet. Complete, so that a later
+    change of the quick profile does not change the page. Without the environment, a file that other checkouts lack.
 
     They are as the run wrote them down. Of a run that did not, they are those of the page if that has the profile,
     else the profile's.
@@ -233,11 +233,10 @@ def _of_last_run(study, profile) -> tuple[dict, str | None, str | None]:
     chosen = run.get("parameters")
     if chosen is None:
         chosen = _of_page(study, profile)
-    values = {name: value for name, value in declared.items() if name != "environment"} | {
-        name: value for name, value in chosen.items() if name in declared and value != declared[name]}
+    values = {name: chosen.get(name, value) for name, value in declared.items() if name != "environment"}
     if run:
         return values, run["environment"], run["fleet"]
-    return values, values.get("environment"), pages.note(study).get("fleet")
+    return values, chosen.get("environment"), pages.note(study).get("fleet")
 
 
 def _of_page(study, profile) -> dict:

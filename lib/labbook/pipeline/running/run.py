@@ -98,10 +98,11 @@ def exit_code(states, interrupts) -> int:
 
 def parameters_of(study, asked) -> dict:
     """A run's {group: {name: value}}: those that were published, or of the profile, the environment and -p. InputError
-    for one that the notebook does not have."""
+    for one that the notebook does not have. No environment of a published set: it names a file of who published it."""
     if asked.published:
-        file = paths.published_dir() / study
-        return parameters.filled(published_run(study).get("parameters", {}), study, file)
+        values = published_run(study).get("parameters", {})
+        return parameters.filled({name: value for name, value in values.items() if name != "environment"}, study,
+                                 paths.published_dir() / study)
     environment = asked.environment and environment_file(asked.environment)
     return parameters.chosen(study, asked.profile, asked.given, environment)
 

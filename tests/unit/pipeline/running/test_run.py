@@ -165,6 +165,16 @@ def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
     assert pages.note("a")["profile"] == "full"
 
 
+def test_a_published_set_of_own_hosts_is_read_without_the_file_of_its_hosts(book):
+    """The file is of who published it: the book could not be built elsewhere."""
+    book.study("a", "print(repeats, environment)", book.complete)
+    book.write("data/published/a/epyc/run.json", json.dumps(
+        {"profile": "full", "parameters": {"repeats": 9, "environment": "environments/hosts.yml"}}))
+    assert run.run([], run.Asked(published=True)) == 0
+    assert "9 environments/local.yml" in book.printed("a")
+    assert pages.note("a")["environment"] == "environments/local.yml"
+
+
 def test_a_study_of_which_nothing_is_published_is_left_out_of_the_published_book(book, capsys):
     book.study("a", book.complete)
     assert run.run([], run.Asked(published=True)) == 0
