@@ -3,7 +3,7 @@ design.
 
 Repeats are independent, each with a start of its own, so those of several days make one longer series. They are
 numbered on from the published ones, in the order in which they were measured, since claims are judged after fixed
-numbers of repeats.
+numbers of repeats. A repeat of which a part is published keeps its number.
 """
 
 import json
@@ -64,13 +64,29 @@ def _joined(study, machine, name, table, tell) -> tuple[dict, list]:
     if new and any(row["stale"] for row in earlier):
         raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
                          file=published.file(study.name, machine, name), allowed=f"--replace {name} in the place of --add")
-    last = max(row["repeat"] for row in earlier)
-    numbers = {repeat: last + number for number, repeat in enumerate(sorted({row["repeat"] for row in new}), 1)}
-    if new:
-        tell(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(numbers.values())} added")
+    numbers, last = _numbers(new, table["rows"], earlier, names), max(row["repeat"] for row in earlier)
+    if behind := [number for number in numbers.values() if number > last]:
+        tell(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(behind)} added")
+    if within := sorted({number for number in numbers.values() if number <= last}):
+        tell(f"{name}: points added to the published repeats {', '.join(map(str, within))}")
     return {"parameters": names, "rows": earlier + [
-        row | {"repeat": numbers[row["repeat"]], "point": digest([row["point"], numbers[row["repeat"]]])}
+        row | {"repeat": numbers[row["point"]], "point": digest([row["point"], numbers[row["point"]]])}
         for row in new]}, new
+
+
+def _numbers(new: list, rows: list, earlier: list, names) -> dict[str, int]:
+    """{point: number of its repeat} of the `new` ones of a run's rows. It is that of the run's same repeat where this
+    is published in part and the point's setting lacks it there; the others are numbered on."""
+    there, same = {began(row): row["repeat"] for row in earlier}, {}
+    for repeat, number in sorted({(row["repeat"], there[began(row)]) for row in rows if began(row) in there}):
+        if repeat not in same and number not in same.values():
+            same[repeat] = number
+    taken = {(published.setting(row, names), row["repeat"]) for row in earlier}
+    behind = {row["point"]: row["repeat"] for row in new if row["repeat"] not in same
+              or (published.setting(row, names), same[row["repeat"]]) in taken}
+    last = max(row["repeat"] for row in earlier)
+    on = {repeat: last + number for number, repeat in enumerate(sorted(set(behind.values())), 1)}
+    return {row["point"]: on[behind[row["point"]]] if row["point"] in behind else same[row["repeat"]] for row in new}
 
 
 def _of_today(name, rows: list, changed: dict, tell) -> list:

@@ -10,6 +10,7 @@ from labbook.errors import InputError
 from labbook.pipeline.publishing import keeping, publish
 from labbook.study.publication import published, published_verdicts
 from labbook.study.records.fingerprint import Fingerprint
+from labbook.study.records.record import grid_text
 
 
 def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make, measure, root, monkeypatch):
@@ -32,6 +33,38 @@ def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make
     assert slower["n"] == 5
     publish.export(study, add=True, tell=said.append)
     assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
+
+
+def test_the_rest_of_a_repeat_that_is_published_in_part_gets_its_number(full, make, measure, root, monkeypatch):
+    """One system had been asked on to more repeats. The other's same repeats were numbered behind those, so that no
+    repeat had both."""
+    publish.export(full[0])
+    monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    grid, said = study.records("speed").folder / "full.grid", []
+    grid.write_text(grid_text([p.key for p in speed.points() if p.repeat < 2 or (p.repeat == 2 and p.system == "a")]))
+    publish.export(study, add=True, tell=said.append)
+    study.run.write_grids()
+    publish.export(study, add=True, tell=said.append)
+    assert said == ["speed: repeats 1 to 3 as published, 4 to 5 added", "speed: repeats 1 to 5 as published, 6 to 6 added",
+                    "speed: points added to the published repeats 5"]
+    after = published.rows("demo", HERE, "speed")
+    assert after.groupby("repeat").size().tolist() == [4] * 6 and after["point"].is_unique
+    assert not after.duplicated(["system", "clients", "repeat"]).any()
+
+
+def test_a_point_that_was_measured_again_gets_a_repeat_of_its_own(full, measure, make, monkeypatch):
+    publish.export(full[0])
+    study, speed = full
+    study.records("speed").path(speed.points()[0].key).unlink()
+    study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
+    measure(study, speed)
+    study.complete()
+    publish.export(study, add=True)
+    after = published.rows("demo", HERE, "speed")
+    assert after.groupby("repeat").size().tolist() == [4, 4, 4, 1] and after["point"].is_unique
 
 
 def test_an_experiment_to_which_repeats_are_added_keeps_its_parameters(full):
