@@ -142,10 +142,12 @@ def _grown(study: str, machine: str, known) -> list[str]:
 
 def _with_kept(study: str, machine: str, values: dict | None, kept) -> dict:
     """The notebook's parameters, of the experiments that are kept those that they were published with."""
+    from labbook.study.parameters.adding import groups_of
     from labbook.study.publication import published
 
     earlier = published.read_run(study, machine).get("parameters", {}) if kept else {}
-    return (values or {}) | {name: group for name, group in earlier.items() if name in kept}
+    groups = groups_of(study, kept)
+    return (values or {}) | {name: group for name, group in earlier.items() if name in groups}
 
 
 def _write(study, machine: str, run: dict, tables: dict, kept, why: str) -> list:

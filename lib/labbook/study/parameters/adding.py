@@ -1,4 +1,5 @@
-"""What `labbook run` is given to measure a claim that a run left out: `-p crowd.repeats 12`.
+"""What `labbook run` is given to measure a claim that a run left out: `-p crowd.repeats 12`; the groups of parameters
+of an experiment.
 
 The notebook says which parameter an experiment's repeats and values are from: as
 `study.experiment("crowd", repeats=crowd["repeats"], vary=dict(rtt_ms=crowd["rtt_ms"]))` does, or by a group
@@ -23,10 +24,7 @@ REPEATS = "repeats"
 def options(study: str, claim: dict, experiment) -> str:
     """The options, such as `-p response.rtt_ms '[0, 300]'`; empty where the notebook does not say. InputError where
     full.yml is no mapping of groups."""
-    try:
-        groups = {name: value for name, value in declared(study).items() if isinstance(value, dict)}
-    except InputError:
-        return ""       # a notebook without parameters
+    groups = _groups(study)
     entries = _entries(study, experiment.name, groups)
     if not experiment.declared():
         lacking = {REPEATS: None}
@@ -39,6 +37,21 @@ def options(study: str, claim: dict, experiment) -> str:
     if any(value == groups[group][entry] for (group, entry), value in new.items()):
         return ""       # the notebook has it, and points that were published by an earlier one have not
     return " ".join(f"-p {group}.{entry} {_word(value)}" for (group, entry), value in new.items())
+
+
+def groups_of(study: str, experiments) -> set[str]:
+    """The groups that experiments have their repeats from; where the notebook does not say, the one of the experiment's
+    name."""
+    groups = _groups(study)
+    return {_entries(study, name, groups).get(REPEATS, (name, REPEATS))[0] for name in experiments}
+
+
+def _groups(study: str) -> dict[str, dict]:
+    """The notebook's groups of parameters; none of a notebook without parameters."""
+    try:
+        return {name: value for name, value in declared(study).items() if isinstance(value, dict)}
+    except InputError:
+        return {}
 
 
 def _value(now, wanted, full):
@@ -73,7 +86,7 @@ def _lacking(claim: dict, experiment) -> dict:
 def _entries(study: str, experiment: str, groups: dict) -> dict[str, tuple[str, str]]:
     """{parameter of the experiment, or `repeats`: (group, entry) that its values are from}."""
     found = {}
-    for cell in code(study):
+    for cell in code(study) if groups else ():
         for call in ast.walk(parsed(cell)):
             if isinstance(call, ast.Call) and call.args and getattr(call.args[0], "value", None) == experiment:
                 found |= _of_call(call, groups)

@@ -1,5 +1,7 @@
 """What of a published set stays when a run is published that measured less of it."""
 
+import json
+
 from published_stand_ins import HERE, OTHER, other_machine
 
 from labbook.pipeline.publishing import publish
@@ -31,6 +33,20 @@ def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, mea
     assert published.read_run("demo")["parameters"] == {"speed": {"repeats": 3}}
     publish.export(study, replace=["speed"])
     assert published.points("demo", HERE) == 8
+
+
+def test_an_experiment_keeps_the_parameters_of_its_group_whatever_the_groups_name(full, make, root):
+    """Those of elasticity's experiment `range`, which are in the group `ranges`, had become the run's."""
+    cells = [("parameters", "speeds = dict(repeats=0)\nspeed = dict(seconds=1)"),
+             ("run", "study.experiment('speed', repeats=speeds['repeats'])")]
+    (root / "notebooks/demo.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [
+        {"cell_type": "code", "source": source, "metadata": {"tags": [tag]}} for tag, source in cells]}))
+    publish.export(full[0], values={"speeds": {"repeats": 3}, "speed": {"seconds": 1}})
+    study, _ = make(repeats=0)
+    study.experiment("other", repeats=0)
+    study.complete()
+    publish.export(study, values={"speeds": {"repeats": 0}, "speed": {"seconds": 2}})
+    assert published.read_run("demo")["parameters"] == {"speeds": {"repeats": 3}, "speed": {"seconds": 2}}
 
 
 def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_published(full, make, measure):
