@@ -36,8 +36,7 @@ def run_fleet(names, asked: run.Asked, file=None, profile=None) -> int:
     check_asked(asked)
     asked = replace(asked, fleet=place)
     jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
-    todo = {study: chosen for study, chosen in jobs.items()
-            if asked.force or asked.remeasure or not run.is_current(study, chosen, asked)}
+    todo = {study: chosen for study, chosen in jobs.items() if run.is_to_run(study, chosen, asked)}
     run.check_files(todo)
     todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names), of=jobs)}
     for study, chosen in todo.items():

@@ -49,7 +49,7 @@ def plan(names, asked: run.Asked, verbose: bool = False) -> int:
     run.check_files(jobs)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
     seconds = asked.until and max(asked.until - time.time(), 0)
-    shares = max(sum(not run.is_current(study, chosen, asked) for study, chosen in jobs.items()), 1)   # as a run does
+    shares = max(sum(run.is_to_run(study, chosen, asked) for study, chosen in jobs.items()), 1)   # as a run does
     code, found = 0, []
     with Interrupts("stopping") as interrupts:
         for number, (study, chosen) in enumerate(jobs.items(), 1):
@@ -98,7 +98,7 @@ def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bo
     lab = LabDescription.load(paths.papers(study) / "lab.yml")
     lab = lab if asked.profile == "full" else lab.of()
     asks = asking.question(study, asked)
-    current = run.is_current(study, chosen, asked)
+    current = not run.is_to_run(study, chosen, asked)
     if asks and story.survey:
         expected = asking.expected(study, asks, story.survey, asked.until, round_s)
         of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose), expected.look_s)

@@ -50,8 +50,7 @@ def run(names, asked: Asked) -> int:
     jobs = {study: parameters_of(study, asked) for study in studies}
     if not asked.published:
         sweep_labs()
-    todo = {study: chosen for study, chosen in jobs.items()
-            if asked.force or asked.remeasure or not is_current(study, chosen, asked)}
+    todo = {study: chosen for study, chosen in jobs.items() if is_to_run(study, chosen, asked)}
     current = [study for study in jobs if study not in todo]
     if todo and not asked.published:
         check_files(todo)
@@ -73,6 +72,11 @@ def chosen_studies(names, asked) -> list[str]:
         raise InputError("each study has parameters of its own: name the study before -p", key=f"-p {asked.given[0][0]}",
                          allowed=studies)
     return studies
+
+
+def is_to_run(study, chosen, asked) -> bool:
+    """Whether a run makes a study's page, and does not leave it as it is."""
+    return asked.force or asked.remeasure or not is_current(study, chosen, asked)
 
 
 def is_current(study, chosen, asked) -> bool:

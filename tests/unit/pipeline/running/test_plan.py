@@ -63,6 +63,16 @@ def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, lacking):
     assert "missing: fuse (no /dev/fuse)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("options, said", [
+    ({}, "its page is up to date"), ({"force": True}, "1 point to measure"), ({"remeasure": True}, "1 point to measure")])
+def test_a_page_that_is_made_again_is_planned_whether_it_is_up_to_date_or_not(book, capsys, monkeypatch, options, said):
+    book.study("wan", PLANS.format(seconds=1))
+    book.write("data/papers/wan/lab.yml", LAB)
+    monkeypatch.setattr(run, "is_current", lambda *_: True)
+    assert plan.plan([], run.Asked(**options)) == 0
+    assert capsys.readouterr().out.startswith(f"wan, quick profile: {said}")
+
+
 def test_a_notebook_that_fails_has_no_plan(book, capsys):
     book.study("wan", "1/0")
     assert plan.plan([], run.Asked()) == 1
