@@ -35,8 +35,8 @@ def note(study: str) -> dict:
 
     Keys: state (ok, failed), key, page (its digest), profile, parameters, environment, published,
     started (ISO 8601), seconds, machine, commit, changed (whether the checkout differed from the
-    commit), points, error; and stopped: state (paused, interrupted, killed), started, seconds and
-    points of a later run that did not finish. A page of a stopped run has no key.
+    commit), points, error; and stopped: state (paused, interrupted, killed), profile, started, seconds,
+    points, board and lab_time of a later run that did not finish. A page of a stopped run has no key.
     """
     killed = None if is_running(study) else _killed(study)
     return stopped(study, killed) if killed else _last(study)
@@ -62,8 +62,9 @@ def _killed(study: str) -> dict | None:
         return None
     at_s = story.began_at_s or file.stat().st_mtime
     started = datetime.datetime.fromtimestamp(at_s).astimezone().isoformat(timespec="seconds")
-    return {"state": KILLED, "started": started, "seconds": round(file.stat().st_mtime - at_s, 1),
-            "points": story.points()}
+    return {"state": KILLED, "profile": story.begun.get("profile"), "started": started,
+            "seconds": round(file.stat().st_mtime - at_s, 1), "points": story.points(),
+            "board": story.board or None, "lab_time": story.lab_time()}
 
 
 def is_current(study: str, key: dict) -> bool:

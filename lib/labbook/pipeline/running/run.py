@@ -18,7 +18,7 @@ from labbook.study.publication import published
 from labbook.study.records import provenance
 
 WRONG_INPUT_CODE, PAUSED_CODE = 2, 3
-_OF_A_STOP = ("state", "started", "seconds", "points", "board")
+_OF_A_STOP = ("state", "profile", "started", "seconds", "points", "board", "lab_time")
 
 
 @dataclass(frozen=True)

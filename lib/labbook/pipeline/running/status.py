@@ -18,7 +18,8 @@ FIELDS = ("study", "state", "profile", "started", "seconds", "points", "environm
 def rows() -> list[dict]:
     """One dict a study with FIELDS; state: one of pages' states, out of date, never run, running. why: of a
     page that is out of date, what of its parts changed, in words.
-    For a running study, all but environment, machine, commit and published are of that run."""
+    For a running study and for a run that did not finish, all but environment, machine, commit and published are of
+    that run."""
     return [_row(study) for study in notebooks.studies()]
 
 
@@ -27,7 +28,7 @@ def _row(study: str) -> dict:
     row = {field: note.get(field) for field in FIELDS}
     row |= {"study": study, "why": []}
     if "stopped" in note:
-        row.update(note["stopped"])
+        row |= {**dict.fromkeys(("profile", "error", "board", "lab_time")), **note["stopped"]}
     elif not note:
         row["state"] = NEVER
     elif note["state"] == pages.OK and not _today(study, note):

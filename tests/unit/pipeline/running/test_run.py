@@ -155,6 +155,7 @@ def test_a_study_that_pauses_leaves_the_earlier_page(book):
     assert book.printed("a").startswith("2")
     note = pages.note("a")
     assert (note["state"], note["stopped"]["state"], note["key"]) == ("ok", "paused", None)
+    assert note["stopped"]["profile"] == "quick" and note["stopped"]["lab_time"] == {"points_s": 0.0, "set_up_s": 0.0}
 
 
 def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):

@@ -71,6 +71,22 @@ def test_a_killed_run_is_reported_with_how_far_it_came_until_another_one_ends(bo
     assert states() == {"a": "ok"}
 
 
+def test_of_a_run_that_did_not_finish_nothing_is_of_an_earlier_one(book):
+    """An earlier run's error, profile, claims and lab time had stood beside the later run's points."""
+    book.study("a", "1")
+    earlier = {"state": "failed", "error": {"name": "E", "message": "m", "log": "l"}, "profile": "quick",
+               "board": {"decided": 2, "asked": 3}, "lab_time": {"points_s": 90.0, "set_up_s": 9.0}}
+    put(book, "a", **earlier)
+    killed_after_seven_points(book, "a")
+    row, = status.rows()
+    assert (row["state"], row["profile"], row["error"], row["board"]) == ("killed", "full", None, None)
+    assert row["lab_time"] == {"points_s": 10.0, "set_up_s": 0.0}
+    put(book, "a", **earlier, stopped={"state": "paused", "points": {"done": 1, "total": 4}})   # of before it said all
+    progress.beside(pages.partial("a")).unlink()
+    row, = status.rows()
+    assert [row[name] for name in ("state", "profile", "error", "board", "lab_time")] == ["paused", None, None, None, None]
+
+
 def test_the_time_of_an_ask_is_that_since_its_first_round(book):
     book.study("a", "1")
     put(book, "a")
