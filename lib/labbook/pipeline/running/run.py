@@ -80,12 +80,13 @@ def is_to_run(study, chosen, asked) -> bool:
 
 
 def is_current(study, chosen, asked) -> bool:
-    """Whether a study's page is what this run would make: of the same inputs and records, with its claims
+    """Whether a study's page is what this run would make: of the same profile, inputs and records, with its claims
     asked, or its experiments measured as declared."""
-    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)) or (
-            pages.note(study).get("fleet") != asked.fleet):
+    note, wanted = pages.note(study), {"profile": _profile(study, asked), "fleet": asked.fleet}
+    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)) or any(
+            note.get(name) != value for name, value in wanted.items()):
         return False
-    board, asks = pages.note(study).get("board") or {}, asking.question(study, asked)
+    board, asks = note.get("board") or {}, asking.question(study, asked)
     return asks.is_answered(board) if asks else not board
 
 

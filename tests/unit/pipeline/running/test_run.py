@@ -38,7 +38,7 @@ def test_it_runs_again_only_when_something_it_is_made_from_has_changed(book, mon
     with pages.only_me("good") as partial, driver.Interrupts() as interrupts:
         assert real.run(interrupts).state == "ok"
         from labbook.pipeline.sources import keys
-        pages.accept("good", partial, {"state": "ok", "key": keys.page_key("good", {}),
+        pages.accept("good", partial, {"state": "ok", "key": keys.page_key("good", {}), "profile": "quick",
                                        "parameters": {}, "published": False})
 
     def runs():
@@ -138,6 +138,14 @@ def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
         run.run(["cmss"], run.Asked())
     with pytest.raises(InputError, match="environments/local.yml"):
         run.run([], run.Asked(environment="nowhere.yml"))
+
+
+def test_a_run_with_the_full_profiles_parameters_is_no_run_of_that_profile(book):
+    """It was called up to date, and then there was no complete run of the profile to publish."""
+    book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PROFILE'])", book.complete)
+    for profile, given in (("quick", (("repeats", "5"),)), ("full", ()), ("full", ())):
+        assert run.run([], run.Asked(profile, given)) == 0
+        assert book.printed("a") == f"5 {profile}\n"
 
 
 def test_when_the_time_is_up_nothing_more_starts_and_the_code_says_so(book):
