@@ -108,8 +108,9 @@ class Run:
 
     def changed(self, meta: dict) -> list[str]:
         """What has changed since a record was made; see Fingerprint.differs. It is "code", too, where the notebook
-        restarts systems for other parameters now."""
-        versions = meta["provenance"].get("versions", {})
+        restarts systems for other parameters now, and of a damaged failure record, which does not say of which code
+        it is."""
+        versions = meta.get("provenance", {}).get("versions", {})
         found = self.study.fingerprint.differs(meta.get("fingerprint"), versions)
         return ["code", *found] if "code" not in found and self._is_set_up_otherwise(meta) else found
 

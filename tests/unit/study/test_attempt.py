@@ -59,6 +59,17 @@ def test_a_point_keeps_how_it_failed_before_it_came_out(make):
     assert "failed_first" not in other
 
 
+def test_a_damaged_failure_record_costs_no_measurement(make):
+    """The point was measured, and then it failed, since the record did not say of which code it is."""
+    study, speed = make()
+    point = speed.points()[0]
+    failing(study, speed, {0, 2}, SystemFailure("it died"))
+    (study.records("speed").folder / f"{point.key}.failure.json").write_text('{"key"')
+    again, speed = make()
+    assert failing(again, speed, (), None) == [point]
+    assert "failed_first" not in again.records("speed").meta(point.key)["provenance"]
+
+
 def test_a_failure_of_earlier_code_is_not_among_the_conditions(make):
     study, speed = make()
     study.fingerprint = Fingerprint("with a mistake", {})
