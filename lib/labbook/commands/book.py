@@ -176,9 +176,13 @@ def publish(given) -> int:
 def archive(given) -> int:
     from labbook.pipeline.publishing import archive
     from labbook.pipeline.sources import notebooks
+    from labbook.study.publication import published
 
     for study in notebooks.selected(given.studies):
-        print(archive.archive(study))
+        if given.studies or published.sets(study):
+            print(archive.archive(study))
+        else:
+            print(f"{study}: nothing is published of it, so there is no archive", file=sys.stderr)
     return 0
 
 
