@@ -99,9 +99,10 @@ def _is_begun(folder: Path) -> bool:
 
 def _spawn(job, folder):
     """Begin the job's process. It is given its lock, which it holds from its first moment to its last."""
+    noted = job | {"before": {key: _identity(records.path(key)) for _, key, records in _each(job)}}
     with open_lock(folder / "lock") as lock, open(folder / "log", "w") as log:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        write_whole(folder / "job.json", lambda file: file.write(json.dumps(job).encode()))
+        write_whole(folder / "job.json", lambda file: file.write(json.dumps(noted).encode()))
         _workers[job["id"]] = subprocess.Popen(
             [sys.executable, "-m", "labbook.pipeline.fleet.worker", str(folder), str(lock.fileno())],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
@@ -113,7 +114,8 @@ def poll(id: str, have: dict) -> dict:
     the notebook, see pages), error (None: it ended well), point, done, total, left_s,
     note, records: [{experiment, key, at (its identity), files: {name: bytes}}], failures: [{experiment, key, failure, trace}], more: whether there are more records}.
 
-    have: {key: identity} of the records that are home.
+    have: {key: identity} of the records that are home. A record that was there before the job may be of earlier code,
+    to be measured again: it comes once the job has ended well without that.
     """
     folder = _folder(id)
     if not _is_begun(folder):
@@ -121,8 +123,9 @@ def poll(id: str, have: dict) -> dict:
     beat(id)
     running = _is_alive(id)         # first: what it measured last is there once it has ended
     job = json.loads((folder / "job.json").read_text())
-    records, more = _records(job, have)
     found = {"state": RUNNING, "outcome": None, "error": None} if running else _ending(folder)
+    is_well = found["state"] == ENDED and not found["error"]
+    records, more = _records(job, have, {} if is_well else job.get("before", {}))
     return {**found, "records": records, "more": more,
             "failures": [] if running or more else _failures(job), **_progress(job, folder)}
 
@@ -233,11 +236,12 @@ def _each(job):
             yield experiment, key, records
 
 
-def _records(job, have) -> tuple[list, bool]:
+def _records(job, have, before) -> tuple[list, bool]:
+    """Records of a job that are neither home nor as they were `before` it, and whether there are more."""
     found, size = [], 0
     for experiment, key, records in _each(job):
         at = _identity(records.path(key))
-        if at is None or at == have.get(key):
+        if at is None or at in (have.get(key), before.get(key)):
             continue
         if size > BATCH_BYTES:
             return found, True

@@ -178,14 +178,14 @@ class Scheduler:
         return (job.repeat, long, job.name) if self.by_repeat else (long, job.repeat, job.name)
 
     def wants(self, name: str, study: str, experiment: str, key: str) -> bool:
-        """Whether the record of a point is wanted of a machine. It is not if the point is another machine's by now,
-        and a second time of what each machine measures for itself."""
+        """Whether the record of a point is wanted of a machine, also one that was measured again since it came. It is
+        not if the point is another machine's by now, and a second time of what each machine measures for itself."""
         machine = self.machines[name]
         if self._is_own(study, key):
             return not any(key in one.own.get(study, ()) for one in self.machines.values())
         job = machine.job
         return (job is not None and (job.study, job.experiment) == (study, experiment)
-                and key in {point.key for point in job.left(machine.id)})
+                and key in {point.key for point in job.points})
 
     def came(self, name: str, study: str, experiment: str, key: str, now: float = 0.0) -> bool:
         """A machine has measured a point; whether its record was wanted."""
@@ -197,8 +197,8 @@ class Scheduler:
             machine.own[study] = machine.own.get(study, frozenset()) | {key}
             machine.own_left = tuple(point for point in machine.own_left if point.key != key)
         elif wanted:
+            machine.done += key in {point.key for point in machine.job.left(machine.id)}
             machine.job = machine.job.without(key, machine.id)
-            machine.done += 1
         return wanted
 
     def _is_own(self, study, key) -> bool:

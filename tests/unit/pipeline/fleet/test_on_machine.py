@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from labbook.pipeline.fleet import on_machine
@@ -66,6 +67,34 @@ def test_of_two_drivers_at_the_same_moment_one_begins(begun, monkeypatch):
 
 def test_a_job_that_is_given_twice_is_one(begun):
     assert [on_machine.start(job(FIRST)) for _ in range(2)] == [None, None] and len(begun) == 1
+
+
+def test_a_record_of_before_the_job_comes_only_once_it_has_ended_well_without_a_newer_one(begun):
+    """It may be of earlier code: it had come at once, and the point that was measured again then never did."""
+    older, newer = "a" * 20, "b" * 20
+    of = job(FIRST) | {"points": {"e": [older, newer]}}
+    records = next(records for _, _, records in on_machine._each(of))
+
+    def write(*keys):
+        for key in keys:
+            records.write(key, pa.table({"seconds": [1.0]}), {"key": key}, {})
+
+    def come(have):
+        said = on_machine.poll(FIRST, have)
+        return [one["key"] for one in said["records"]], have | {one["key"]: one["at"] for one in said["records"]}
+
+    write(older, newer)
+    on_machine.start(of)
+    assert come({}) == ([], {})
+    write(newer)
+    came, have = come({})
+    assert came == [newer]
+    kill(begun[0])
+    assert come(have)[0] == [], "its process was killed"
+    (on_machine._folder(FIRST) / "state.json").write_text('{"state": "failed", "error": "it broke"}')
+    assert come(have)[0] == []
+    (on_machine._folder(FIRST) / "state.json").write_text('{"state": "ok", "error": null}')
+    assert come(have)[0] == [older]
 
 
 def test_a_job_of_which_there_is_but_a_folder_never_began(begun):

@@ -97,6 +97,23 @@ def test_every_point_comes_home_once_and_each_repeat_from_one_machine(records):
     assert all(len(each) == 1 for each in run.machines_of_repeats().values())
 
 
+def test_a_point_that_a_machine_measures_again_comes_home_again(records):
+    """Its machine was busy the first time. The second record had been dropped, since the point was there."""
+    run = Run(records, {"a": {}}, jobs(repeats=1))
+    run.on(until=lambda: len(run.home_keys()) == 1)
+    machine, poll = run.machines["a"], run.machines["a"].poll
+    again = [machine._record("e", key(1, 0))]
+
+    def poll_and_once_more(id, have):
+        said = poll(id, have)
+        return said | {"records": said["records"] + [again.pop() for _ in again[:key(1, 0) in have]]}
+
+    machine.poll = poll_and_once_more
+    run.on()
+    assert len(list((run.home.records("s", "e").folder / "superseded").iterdir())) == 1
+    assert run.pool.scheduler.machines["a"].done == 3 and not run.batch.failed
+
+
 def test_a_slow_machine_measures_less(records):
     run = Run(records, {"a": {"takes_s": 5.0}, "b": {"takes_s": 40.0}}).on()
     assert run.home_keys() == ALL
