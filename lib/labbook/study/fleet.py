@@ -50,11 +50,11 @@ def to_hand_out(study, experiment, todo: list) -> dict:
 
     A repeat of which anything is left has all of its points, also those that are recorded: they are measured on
     one machine, so if that is gone they are measured again. What no claim reads (ceilings) has all points, since
-    each machine needs its own.
+    each machine needs its own; those with a machine need not come home.
     """
     read = experiment.name in {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
-    todo = todo if read else study.run.wanted(experiment)
     lacking = {point.key for point in todo}
+    todo = todo if read else study.run.wanted(experiment)
     describe, found = _describer(study, experiment), {}
     for point in dict.fromkeys([*todo, *_recorded(study, experiment, todo)] if read else todo):
         machine = None if point.key in lacking else _machine(study, experiment, point)

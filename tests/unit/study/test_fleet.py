@@ -10,6 +10,7 @@ from study_stand_ins import make  # noqa: F401 (a fixture)
 from labbook.errors import InputError
 from labbook.pipeline.fleet import plans
 from labbook.study import fleet
+from labbook.study.records.fingerprint import Fingerprint
 
 
 def table():
@@ -47,7 +48,16 @@ def test_a_plan_has_what_is_left_by_repeat_and_ceilings_for_every_machine(planne
     assert (job.experiment, job.repeat, job.home, len(job.points)) == ("speed", 1, "rack1", 4)
     assert [point.key for point in job.left("rack1")] == [point.key for point in speed.points()[1:4]]
     assert len({point.setup for point in job.points}) == 2 and all(point.point_s > 0 for point in job.points)
-    assert [(name, point.key) for name, point in own] == [("ceilings", ceilings.points()[0].key)]
+    assert [(name, point.key, point.machine) for name, point in own] == [("ceilings", ceilings.points()[0].key, "rack1")]
+
+
+def test_a_ceiling_of_earlier_code_is_of_no_machine(planned, monkeypatch):
+    study, _, ceilings = planned
+    point, = ceilings.points()
+    measured_on(study, point, "rack1")
+    study.run.remeasure, study.fingerprint = True, Fingerprint("new", {})
+    handed = fleet.to_hand_out(study, ceilings, [point])
+    assert [one["machine"] for each in handed["repeats"] for one in each["points"]] == [None]
 
 
 def test_where_a_fleet_is_driven_nothing_is_measured(planned, monkeypatch):

@@ -262,8 +262,7 @@ class Pool:
         """A record that has come: it is written, unless it is another machine's by now; False if it came damaged."""
         if job is None:
             return True
-        records = self._home.records(job.study, one["experiment"])
-        is_here = one["experiment"] != job.experiment and records.meta(one["key"])      # a ceiling of an earlier run
+        is_here = any(point.machine and point.key == one["key"] for _, point in self.batches[job.study].own)
         if self.scheduler.wants(name, job.study, one["experiment"], one["key"]) and not is_here:
             if why := self._home.take(job.study, one["experiment"], one["key"], one["files"]):
                 self._say(f"{name}: {why}")

@@ -184,6 +184,18 @@ def test_each_machine_measures_its_ceilings_and_one_of_them_comes_home(records):
     assert run.home_keys("ceilings") == {ceiling.key} and run.home_keys() == ALL
 
 
+@pytest.mark.parametrize("machine, earlier", [(None, 1), ("id-b", 0)])
+def test_a_ceiling_comes_home_in_the_place_of_one_that_is_stale_and_of_no_other(records, machine, earlier):
+    """That of the machine was left there, and the stale one made the study fail."""
+    ceiling = Point("f" * 20, "c", 0.0, 10.0, machine)
+    run = Run(records, {"a": {}}, own=[("ceilings", ceiling)])
+    there = Machine(run.clock, records, "b")._record("ceilings", ceiling.key)["files"]
+    run.home.take("s", "ceilings", ceiling.key, there)
+    run.on()
+    assert len(list(run.home.records("s", "ceilings").folder.glob("superseded/*"))) == earlier
+    assert run.machines["a"].measured.count(ceiling.key) == 1
+
+
 def test_a_stop_ends_the_jobs_and_keeps_what_is_home(records):
     run = Run(records, {"a": {}, "b": {}})
     run.on(until=lambda: len(run.home_keys()) == 3)
