@@ -47,6 +47,7 @@ class Run:
         self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
         self.ask = Ask.of_environment(study.name, [entry["id"] for entry in study.claim_entries])
         self.fleet, self.only = fleet.folder_of_environment(), fleet.points_of_environment()
+        self.setups = {}        # of a run whose notebook is not executed here; see completed.setups
         self.progress = Progress(study.name)
         self.paused, self.noise = False, Noise()
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
@@ -116,9 +117,10 @@ class Run:
 
     def _is_set_up_otherwise(self, meta) -> bool:
         """Whether the set-up has other parameters than when a record was made: a point's key does not say which."""
-        experiment = self.study.experiments.get(meta.get("experiment"))
-        point = next(iter(experiment.planned(1)), None) if experiment else None
-        return point is not None and set(meta.get("setup", point.setup)) != set(point.setup)
+        name = meta.get("experiment")
+        experiment = self.study.experiments.get(name)
+        names = completed.setup_names(experiment) if experiment else self.setups.get(name)
+        return names is not None and set(meta.get("setup", names)) != set(names)
 
     def time_is_up(self, experiment) -> bool:
         """Whether LABBOOK_UNTIL has passed; if so, the run is marked as paused."""

@@ -76,7 +76,7 @@ def _summaries(study: str, note: dict) -> dict:
     from labbook.study.publication import completed
     from labbook.study.records.record import Records, grid_keys, summary_rows
 
-    frames = {}
+    frames, of.run.setups = {}, completed.setups(of.place, study, note["profile"])
     for grid in completed.grids(of.place, study, note["profile"]):
         metas = map(Records(grid.parent).meta, grid_keys(grid))
         rows = [row for meta in metas if meta for row in summary_rows(meta, of.run.is_stale(meta))]

@@ -185,6 +185,7 @@ def _tables(study, profile) -> dict:
     if not grids:
         raise InputError(f"no complete run of the profile {profile!r} on this machine", key=study.name,
                          allowed=f"after `labbook run {study.name} --profile {profile}`, or the other --profile")
+    study.run.setups = completed.setups(study.place, study.name, profile)
     return {grid.parent.name: _rows(study, Records(grid.parent), grid_keys(grid), profile)
             for grid in grids}
 

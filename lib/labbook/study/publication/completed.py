@@ -20,7 +20,8 @@ from labbook.study.records.record import plain
 def write(study) -> None:
     """Write down a Study's run, which is complete, unless the last one that was written down was the same."""
     about = {"experiments": sorted(study.experiments), "parameters": given.values(study.name),
-             "environment": str(study.environment), "fleet": study.run.fleet}
+             "environment": str(study.environment), "fleet": study.run.fleet,
+             "setups": {name: setup_names(experiment) for name, experiment in study.experiments.items()}}
     about = json.loads(json.dumps(about, default=plain))
     path = _path(study.place, study.name, study.run.profile)
     with suppress(InputError):      # a damaged file is written anew
@@ -31,10 +32,16 @@ def write(study) -> None:
     write_whole(path, lambda file: file.write(text.encode()))
 
 
+def setup_names(experiment) -> list[str] | None:
+    """The parameters for which the notebook restarts an experiment's systems; None of one without points."""
+    point = next(iter(experiment.planned(1)), None)
+    return point and sorted(point.setup)
+
+
 def last(study: str, profile: str) -> dict | None:
     """The last complete run of a profile on this machine, on hosts of an environment or on a fleet: {experiments:
-    names, parameters (of the notebook, None: unknown), environment, fleet (folder of its records, or None), completed
-    (epoch s), file}; None for one of before these were written down. InputError for a damaged file."""
+    names, parameters (of the notebook, None: unknown), environment, fleet (folder of its records, or None), setups
+    ({experiment: see setup_names}, empty: unknown), completed (epoch s), file}; None for one of before these were written down. InputError for a damaged file."""
     found = [_read(path) for path in sorted(paths.records_dir().glob(f"*/{study}/{profile}.json"))]
     return max(filter(_is_from_here, found), key=lambda run: run["completed"], default=None)
 
@@ -54,6 +61,12 @@ def experiments(place: str, study: str, profile: str) -> list[str] | None:
     return _read(path)["experiments"] if path.exists() else None
 
 
+def setups(place: str, study: str, profile: str) -> dict[str, list[str] | None]:
+    """{experiment: see setup_names} of that run; {} if unknown."""
+    path = _path(place, study, profile)
+    return _read(path)["setups"] if path.exists() else {}
+
+
 def grids(place: str, study: str, profile: str) -> list[Path]:
     """The lists of the points of that run (see Run.write_grids), one an experiment. Where its experiments are unknown
     all that lie there, also of an experiment that the notebook has no more."""
@@ -70,7 +83,7 @@ def _read(path: Path) -> dict:
     try:
         run = json.loads(path.read_text())
         return {"parameters": run["parameters"], "environment": str(run["environment"]), "fleet": run["fleet"],
-                "experiments": [*run["experiments"]], "completed": float(run["completed"]), "file": path}
+                "experiments": [*run["experiments"]], "setups": {**run.get("setups", {})}, "completed": float(run["completed"]), "file": path}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"what a run wrote down of itself is damaged ({error})", file=path,
                          allowed="remove it, then repeat the run with --force; no point is measured again") from error

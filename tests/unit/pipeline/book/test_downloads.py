@@ -1,4 +1,4 @@
-"""The end of a page: the command that makes it again."""
+"""The end of a page: the command that makes it again, and the points as files."""
 
 import pytest
 
@@ -17,3 +17,11 @@ def test_the_command_of_a_page_names_the_fleet_that_measured(book, folder, optio
     note = {"profile": "full", "parameters": {"repeats": 6}, "fleet": folder}
     assert downloads.command("cms", note) == f"labbook run cms {option} --profile full -p repeats '6'"
     assert downloads.command("cms", note | {"fleet": None}) == "labbook run cms --profile full -p repeats '6'"
+
+
+def test_a_point_that_was_set_up_otherwise_is_stale_in_the_downloads_as_on_the_page(full, make):
+    study, speed = make(repeats=3, setup={"system": ["a", "b"], "clients": [2, 70]}, vary={})
+    study.complete()
+    assert speed.summary()["stale"].all()
+    note = {"environment": None, "published": False, "profile": "full"}
+    assert downloads._summaries("demo", note)["speed"]["stale"].all()

@@ -14,6 +14,7 @@ from labbook.pipeline.publishing import publish
 from labbook.study.publication import completed, machine_kind, published, published_verdicts
 from labbook.study.records import provenance
 from labbook.study.records.fingerprint import Fingerprint
+from labbook.study.study import Study
 
 
 def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, monkeypatch):
@@ -71,6 +72,15 @@ def test_only_the_named_sets_are_carried_over(full, root):
     assert stamp.read_text() == before and "moved" in (folder / "fingerprint.json").read_text()
     with pytest.raises(InputError, match="no published set 'other'.*--set|--set.*no published set 'other'"):
         publish.carry_over("demo", "why", ["other"])
+
+
+def test_a_point_that_was_set_up_otherwise_is_published_as_stale_without_the_notebook(full, make):
+    """The page called it stale, and its published row did not."""
+    study, _ = make(repeats=3, setup={"system": ["a", "b"], "clients": [2, 70]}, vary={})
+    study.complete()
+    here = Study("demo")
+    assert study.experiments and not here.experiments
+    assert pd.read_parquet(publish.export(here)[0])["stale"].all()
 
 
 def test_only_what_the_profile_stood_on_is_published(full):

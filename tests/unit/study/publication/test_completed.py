@@ -26,6 +26,7 @@ def test_a_run_has_its_parameters_environment_fleet_and_experiments(ran):
     assert run["parameters"] == {"repeats": 1, "sizes": [1, 2]} and run["environment"] == "environments/local.yml"
     assert run["fleet"] is None and run["file"].parent.parent.name == provenance.machine_id()
     assert completed.experiments(ran.place, "demo", "quick") == ["left_out", "speed"], "also those without points"
+    assert completed.setups(ran.place, "demo", "quick") == run["setups"] == {"left_out": ["system"], "speed": ["system"]}
     assert completed.last("demo", "full") is None and completed.experiments(ran.place, "demo", "full") is None
 
 
