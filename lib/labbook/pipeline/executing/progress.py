@@ -39,7 +39,7 @@ class RunState:
     def __init__(self, path: Path):
         self.path, self._offset = Path(path), 0
         self.experiments = {}   # name -> {"done", "total", "seconds", ...}, of its last event
-        self.complete = self.paused = False
+        self.complete = False
         self.begun = {}         # at_s, since the epoch, and profile
         self.kernel_pid = None
         self.point = self.note = None  # note: other work, until the next point starts
@@ -72,8 +72,8 @@ class RunState:
                 "experiments", {}).items()}
         elif kind == "kernel":
             self.kernel_pid = event["pid"]
-        elif kind in ("complete", "paused"):
-            setattr(self, kind, True)
+        elif kind == "complete":
+            self.complete = True
         if experiment is not None:
             if kind == "plan" and event.get("seconds") and event["total"] > event["done"]:
                 event["seconds_before"] = event["seconds"] / (event["total"] - event["done"])
