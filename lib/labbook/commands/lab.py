@@ -129,14 +129,19 @@ def _find_host(labs, name: str):
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
     wanted_lab, _, host = name.rpartition("/")
-    found = own_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
-    found = [lab for lab in found if lab.keep] or found
+    found = kept_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
     if len(found) == 1:
         return found[0], host
     every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts
              if not found or h == host]
     problem = "more than one lab has this host" if found else "no such host"
     raise InputError(problem, key=name, allowed=every)
+
+
+def kept_first(labs: list) -> list:
+    """As own_first, and of these those that `labbook up` keeps if there are any."""
+    found = own_first(labs)
+    return [lab for lab in found if lab.keep] or found
 
 
 def own_first(labs: list) -> list:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from threading import Lock
 
 from labbook.checks import did_you_mean
-from labbook.commands.lab import own_first
+from labbook.commands.lab import kept_first
 from labbook.errors import InputError, LabError
 
 ROUTERS = "router-"     # hosts that a local lab has between its sites, beside those of lab.yml
@@ -174,8 +174,7 @@ def _lab(name: str | None):
 def chosen(labs: list, name: str | None):
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
-    found = own_first([lab for lab in labs if name in (None, lab.id, lab.study)])
-    found = [lab for lab in found if lab.keep] or found
+    found = kept_first([lab for lab in labs if name in (None, lab.id, lab.study)])
     if len(found) == 1:
         return found[0]
     words = [f"{lab.id} ({lab.study})" for lab in found or labs]
