@@ -49,6 +49,16 @@ def _of_command() -> Path | None:
     return folder.parent if folder.name == ".venv" else None
 
 
+def environment(name, what: str, option: str) -> Path:
+    """A file that the user names from the working folder or the checkout. InputError with those in environments/.
+    what: it is, in words; option: that names it."""
+    for path in (Path(name).absolute(), checkout() / name):
+        if path.is_file():
+            return path
+    there = sorted(str(path.relative_to(checkout())) for path in (checkout() / "environments").glob("*.yml"))
+    raise InputError(f"no such {what}", file=name, key=option, allowed=there)
+
+
 def papers(name: str) -> Path:
     """Folder of a study's data: lab.yml, claims.yml, full.yml and others."""
     return checkout() / "data" / "papers" / name

@@ -83,11 +83,7 @@ class Fleet:
     @classmethod
     def load(cls, name) -> "Fleet":
         """Read and check a file, named from the working folder or the checkout; see parse."""
-        file = next((path for path in (Path(name).absolute(), paths.checkout() / name) if path.is_file()), None)
-        if file is None:
-            there = sorted(str(path.relative_to(paths.checkout()))
-                           for path in (paths.checkout() / "environments").glob("*.yml"))
-            raise InputError("no such fleet file", file=name, key="--fleet", allowed=there)
+        file = paths.environment(name, "fleet file", "--fleet")
         return cls.parse(load_yaml(file), file)
 
     @classmethod

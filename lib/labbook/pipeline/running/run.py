@@ -4,7 +4,6 @@ import datetime
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from labbook import paths
 from labbook.claims import claims
@@ -127,13 +126,8 @@ def published_run(study: str) -> dict:
 
 def environment_file(name: str) -> str:
     """An environment file, named from the working folder or the checkout, as a path from the checkout."""
-    for path in (Path(name).absolute(), paths.checkout() / name):
-        if path.is_file():
-            inside = path.is_relative_to(paths.checkout())
-            return str(path.relative_to(paths.checkout()) if inside else path)
-    there = sorted(str(p.relative_to(paths.checkout()))
-                   for p in (paths.checkout() / "environments").glob("*.yml"))
-    raise InputError("no such environment file", file=name, key="--environment", allowed=there)
+    path = paths.environment(name, "environment file", "--environment")
+    return str(path.relative_to(paths.checkout()) if path.is_relative_to(paths.checkout()) else path)
 
 
 def check_files(jobs) -> None:
