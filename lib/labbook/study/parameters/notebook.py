@@ -107,12 +107,18 @@ def code(study: str) -> list[str]:
 
 
 def parsed(cell: str) -> ast.Module:
-    """A cell without its magics; empty where it is no Python."""
-    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in cell.splitlines())
+    """As python() of a cell, parsed."""
+    return ast.parse(python(cell))
+
+
+def python(cell: str) -> str:
+    """A cell without its magics; empty where it is no Python, which running it reports."""
+    text = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in cell.splitlines())
     try:
-        return ast.parse("\n".join(lines))
+        ast.parse(text)
     except SyntaxError:
-        return ast.Module([], [])
+        return ""
+    return text
 
 
 def _note(node, reads: set, sets: set) -> None:

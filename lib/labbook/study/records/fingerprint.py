@@ -24,6 +24,7 @@ import labbook
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
+from labbook.study.parameters.notebook import python
 from labbook.study.point import digest
 from labbook.study.records import debian
 from labbook.study.records.definitions import LOOSE, PAGE, Cache, Definition, Module, module_file, parse
@@ -291,23 +292,12 @@ def _page(path: Path, library: Path) -> Module:
     cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
     sources = ["".join(c["source"]) for c in cells]
     last = max((i for i, text in enumerate(sources) if ".complete(" in text), default=len(cells))
-    kept = [_python(text) for cell, text in zip(cells[:last + 1], sources)
+    kept = [python(text) for cell, text in zip(cells[:last + 1], sources)
             if "parameters" not in cell.get("metadata", {}).get("tags", ())]
     page = parse("\n".join(kept), PAGE, path, library)
     acts = [name for name, one in page.definitions.items() if name != LOOSE and one.acts]
     page.definitions.setdefault(LOOSE, Definition()).refers |= set(acts)
     return page
-
-
-def _python(source: str) -> str:
-    """A cell without its magics; nothing of a cell that is no Python, which running it reports."""
-    text = "\n".join("" if line.lstrip().startswith(("%", "!")) else line
-                     for line in source.splitlines())
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return ""
-    return text
 
 
 def _lab_description(study) -> dict:
