@@ -1,13 +1,12 @@
 """Rules of a link's ends on real hosts: which packets they take in hand, and how they go again."""
 
-import json
 import subprocess
 from types import SimpleNamespace
 
 import pytest
 
 from labbook.errors import LabError
-from labbook.lab.journal import append_command
+from labbook.lab.journal import append_command, parse
 from labbook.lab.link import firewall
 from labbook.lab.link.endpoints import ends
 from labbook.lab.link.firewall import ALL_QUEUES, Chain, free_queue
@@ -117,8 +116,7 @@ def test_a_chain_is_in_the_journal_once(tmp_path):
     journal.write_text('{"made": "lab"}\n')
     for _ in range(2):
         subprocess.run(["sh", "-ec", append_command(CHAIN.entry, journal)], check=True)
-    entries = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert entries == [{"made": "lab"}, {"made": "chain", "chain": "lb-t1-b"}]
+    assert parse(journal.read_text()) == [{"made": "lab"}, {"made": "chain", "chain": "lb-t1-b"}]
 
 
 @pytest.mark.parametrize("act", [lambda link: link.shape(rtt_ms=5), Link.cut, Link.heal])

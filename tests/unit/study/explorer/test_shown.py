@@ -74,11 +74,17 @@ def test_a_command_says_what_it_printed(shell):
 def made_link(asked):
     link = Link.__new__(Link)
     link.site_a, link.site_b = "tokyo", "osaka"
-    link._ends = [SimpleNamespace(asked=asked)]
+    link._ends = [end(asked=asked)]
     return link
 
 
+def end(**of):
+    return SimpleNamespace(forget=lambda: None, **of)
+
+
 class Gone:
+    forget = staticmethod(lambda: None)
+
     @property
     def asked(self):
         raise LabError("no host")
@@ -95,7 +101,7 @@ def test_a_lab_is_a_table_of_its_hosts(shell, monkeypatch):
     assert told["text/html"].count("<tr>") == 3
     link._ends = [Gone()]
     assert shell(link)["text/plain"] == "link tokyo to osaka: it does not answer"
-    link._ends = [SimpleNamespace(asked={"cut": False})]
+    link._ends = [end(asked={"cut": False})]
     assert shell(link)["text/plain"] == "link tokyo to osaka: not shaped"
 
 
