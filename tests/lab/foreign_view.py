@@ -16,8 +16,8 @@ SSHD = ("sshd:", "/usr/sbin/sshd -D", "/usr/lib/openssh/sftp-server")
 
 
 def files() -> dict:
-    """{path: [kind and mode, owner, size, sum]}."""
-    found = {}
+    """{path: [kind and mode, owner, size, sum]}; no sum of a disk's file, to which the kernel writes when it likes."""
+    found, disks = {}, backing_files()
     for top in OWN:
         for place, folders, names in os.walk(top):
             if place.startswith(("/var/lib/dpkg", *NOISE)):
@@ -25,14 +25,14 @@ def files() -> dict:
                 continue
             for path in (f"{place}/{name}" for name in [*folders, *names]):
                 if not path.startswith(NOISE):
-                    found[path] = facts(path)
+                    found[path] = facts(path, is_disk=path in disks)
     return found
 
 
-def facts(path):
+def facts(path, is_disk=False):
     status = os.lstat(path)
     regular = os.path.isfile(path) and not os.path.islink(path)
-    kept = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if regular else ""
+    kept = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if regular and not is_disk else ""
     return [oct(status.st_mode), f"{status.st_uid}:{status.st_gid}",
             status.st_size if regular else 0, kept]
 
@@ -73,12 +73,17 @@ def look() -> dict:
         "cgroups": sorted(str(p) for p in Path("/sys/fs/cgroup").rglob("*")
                           if p.is_dir() and not p.is_symlink()),
         "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").open()),
-        "loops": sorted(filter(mine, map(text, Path("/sys/block").glob("loop*/loop/backing_file")))),
+        "loops": sorted(filter(mine, backing_files())),
         "packages": said("dpkg-query", "-W", "-f", "${Package} ${Version} ${Status}\n").splitlines(),
         "network": said("ip", "-o", "address").replace(" tentative", "").splitlines()
         + said("ip", "route").splitlines(),
         "sysctl": [Path("/proc/sys/net/ipv4/ip_forward").read_text().strip()],
     }
+
+
+def backing_files() -> list[str]:
+    """The files that loop devices of the machine serve."""
+    return [text(file) for file in Path("/sys/block").glob("loop*/loop/backing_file")]
 
 
 def text(file: Path) -> str:
