@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from labbook import paths
+from labbook.claims import claims
 from labbook.cli import parser
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
+from labbook.pipeline.setup.requirements import all_studies
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -53,6 +55,15 @@ def test_what_make_clean_takes_away_has_no_records_and_no_downloads(monkeypatch)
 @pytest.mark.parametrize("page, target", LINKS, ids=[f"{page.name}-{target}" for page, target in LINKS])
 def test_links_lead_somewhere(page, target):
     assert target.startswith("https://") or (page.parent / target).exists()
+
+
+def test_so_many_claims_were_changed_after_data():
+    all_of_them = [claim for study in all_studies() for claim in claims.load(study)]
+    changed = [claim for claim in all_of_them if claim.get("changed")]
+    headline = [bool(claim.get("changed")) for claim in all_of_them if claim["headline"]]
+    for page in (README, (ROOT / "book/index.md").read_text(), (ROOT / "book/how.md").read_text()):
+        assert "Nearly half were changed after data had been seen" in page
+    assert 0.4 < len(changed) / len(all_of_them) < 0.5 and sum(headline) > 0.8 * len(headline)
 
 
 def test_it_is_short():
