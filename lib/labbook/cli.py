@@ -178,7 +178,8 @@ def _book(commands):
                        "write summaries of this machine's last long run to data/published")
     publish.add_argument("study", metavar="STUDY")
     publish.add_argument("--profile", default="full", choices=("quick", "full"),
-                         help="the profile of the run to publish; quick for a quick run, such as one with --until-decided (default: full)")
+                         help="the profile of the run to publish; quick for a quick run, such as one with "
+                              "--until-decided (default: full)")
     kept = publish.add_mutually_exclusive_group()
     kept.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
                       help="replace what is published of it though the run has fewer repeats; may be repeated")

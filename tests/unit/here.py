@@ -135,3 +135,11 @@ def dead_port():
 def listens(port, address="127.0.0.1") -> bool:
     with socket.socket() as client:
         return client.connect_ex((address, port)) == 0
+
+
+def folder_of_ours(tmp_path):
+    """A folder with parents that are ours alone up to /tmp, which is sticky."""
+    made = tmp_path / "srv" / "labs"
+    for folder in (made.parent, made):
+        folder.mkdir(mode=0o755)
+    return made

@@ -91,7 +91,8 @@ class Fleet:
         """Check the parsed YAML of `file`. InputError names the file, the key and what is allowed."""
         if isinstance(data, dict) and "provider" in data:
             raise InputError("this is an environment, not a fleet", file=file, key="provider",
-                             allowed="a file such as environments/fleet.example.yml; an environment goes with --environment")
+                             allowed="a file such as environments/fleet.example.yml; an environment goes with "
+                                     "--environment")
         check(data, SCHEMA, file)
         places, _ = inventory.logins(data, file, "machines", _TOP)
         top = {**WITHOUT, **{key: data[key] for key in _OF_ALL if key in data}}

@@ -22,7 +22,8 @@ from labbook.pipeline.running import asking, run
 def plan(names, asked: run.Asked, file) -> int:
     """Print it; 1 if a notebook fails before its plan is complete, 128 + signal after an interruption. InputError for
     options that have no such plan."""
-    no_plan = InputError("the number of repeats that decide a claim is not known before the run", key="--dry-run", allowed=(
+    why = "the number of repeats that decide a claim is not known before the run"
+    no_plan = InputError(why, key="--dry-run", allowed=(
         "with --profile full and without --until-decided, or without --fleet: the estimate for one machine"))
     if asked.which:
         raise no_plan

@@ -3,8 +3,8 @@
 LOCK is the descriptor of FOLDER/lock, which is locked: the kernel lets go of it when the process ends, however.
 FOLDER/job.json: {id, study, parameters, environment, variables (of the kernel), points: {experiment: [keys]},
 seconds (in which it may begin points, or None), patience_s (without a sign of life of the driver, which has
-crashed then, or is cut off), before ({key: identity, or None} of the records before the job)}. The notebook is executed as by `labbook run`, but for these
-points alone. FOLDER/state.json says at the end how it went: {state, error}.
+crashed then, or is cut off), before ({key: identity, or None} of the records before the job)}. The notebook is
+executed as by `labbook run`, but for these points alone. FOLDER/state.json says at the end how it went: {state, error}.
 """
 
 import contextlib

@@ -41,7 +41,8 @@ def setup_names(experiment) -> list[str] | None:
 def last(study: str, profile: str) -> dict | None:
     """The last complete run of a profile on this machine, on hosts of an environment or on a fleet: {experiments:
     names, parameters (of the notebook, None: unknown), environment, fleet (folder of its records, or None), setups
-    ({experiment: see setup_names}, empty: unknown), completed (epoch s), file}; None for one of before these were written down. InputError for a damaged file."""
+    ({experiment: see setup_names}, empty: unknown), completed (epoch s), file}; None for one of before these were
+    written down. InputError for a damaged file."""
     found = [_read(path) for path in sorted(paths.records_dir().glob(f"*/{study}/{profile}.json"))]
     return max(filter(_is_from_here, found), key=lambda run: run["completed"], default=None)
 
@@ -83,7 +84,8 @@ def _read(path: Path) -> dict:
     try:
         run = json.loads(path.read_text())
         return {"parameters": run["parameters"], "environment": str(run["environment"]), "fleet": run["fleet"],
-                "experiments": [*run["experiments"]], "setups": {**run.get("setups", {})}, "completed": float(run["completed"]), "file": path}
+                "experiments": [*run["experiments"]], "setups": {**run.get("setups", {})},
+                "completed": float(run["completed"]), "file": path}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"what a run wrote down of itself is damaged ({error})", file=path,
                          allowed="remove it, then repeat the run with --force; no point is measured again") from error

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from here import folder_of_ours
 
 from labbook.lab import locks
 from labbook.lab.disk import modelled
@@ -46,11 +47,8 @@ def test_the_next_command_asks_for_it(place, monkeypatch, forgotten):
 
 @pytest.fixture
 def state(tmp_path):
-    """A folder of hosts' folders, in one that is ours alone up to /tmp, which is sticky."""
-    made = tmp_path / "labs" / "state"
-    for folder in (made.parent, made):
-        folder.mkdir(mode=0o755)
-    return made
+    """A folder of hosts' folders."""
+    return folder_of_ours(tmp_path)
 
 
 @pytest.mark.parametrize("mode, removed", [(0o700, True), (0o755, False)])

@@ -5,6 +5,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from here import folder_of_ours
 
 from labbook.errors import LabError
 from labbook.lab.remote.claim import look, take
@@ -23,11 +24,7 @@ def host():
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with parents that are ours alone up to /tmp, which is sticky."""
-    made = tmp_path / "srv" / "labs"
-    for folder in (made.parent, made):
-        folder.mkdir(mode=0o755)
-    return made
+    return folder_of_ours(tmp_path)
 
 
 def test_a_folder_of_one_s_own_will_do_and_one_that_is_still_to_be_made(host, place):
