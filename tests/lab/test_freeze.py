@@ -85,6 +85,15 @@ def test_a_lab_with_frozen_hosts_goes_down(lab):
     assert not groups(lab.id)
 
 
+def test_processes_that_start_others_without_a_pause_freeze_each_time(lab):
+    """The shell starts others by vfork, and waits until they execute."""
+    for one in range(6):
+        lab.host("h1").start(f"busy{one}", "sh -c 'while :; do sleep 0; done'")
+    for _ in range(60):
+        lab.freeze("h1")
+        lab.thaw("h1")
+
+
 @contextmanager
 def frozen_by_another(lab: str):
     """A driver that has brought up a lab and frozen its hosts; it is killed at the end, and the lab taken down."""

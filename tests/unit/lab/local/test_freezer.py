@@ -35,6 +35,19 @@ def test_a_group_freezes_and_thaws(place):
     assert state(place) == "thawed" and not freezer.beside(place).exists()
 
 
+def test_processes_are_asked_again_until_all_are_frozen(place, monkeypatch):
+    looks = []
+
+    def is_frozen(group):
+        looks.append(state(group))
+        freezer.thaw(group)
+        return len(looks) == 3
+
+    monkeypatch.setattr(freezer, "_is_frozen", is_frozen)
+    freezer.freeze(place)
+    assert looks == ["frozen"] * 3
+
+
 def test_what_does_not_stop_in_time_goes_on(place, monkeypatch):
     monkeypatch.setattr(freezer, "_is_frozen", lambda _: False)
     with pytest.raises(OSError, match="did not stop within 0 s"):
