@@ -21,6 +21,7 @@ from labbook.lab.ssh.transfer import say
 UNUSED = ("bin", "share", *(f"**/{name}" for name in ("test", "tests", "locale/*", "*.c", "*.h", "*.pyx")))
 COMPILE = ("-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash")
 COMPILE_SECONDS = 600
+NO_TOOLS = "none"   # no group of pipeline/setup/needs.yml: what is fetched needs no Debian package for that
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class PythonPackages:
     pins: Path
     built: tuple[str, ...] = ()
 
-    tools = "none"  # no group of pipeline/setup/needs.yml: pip or uv came with labbook
+    tools = NO_TOOLS    # pip or uv came with labbook
 
     def __str__(self):
         return f"Python packages of {self.name} {self.version}"

@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from labbook import paths
 from labbook.errors import LabError
 from labbook.lab.on_host import quiet_apt
+from labbook.lab.python_packages import NO_TOOLS
 from labbook.pipeline.setup import peers
 from labbook.pipeline.setup.requirements import Need, requirements
 from labbook.study.records.debian import installed as versions
@@ -23,7 +25,7 @@ def main(studies=(), tests=False, benchmarks=False, profile="quick") -> int:
         packages = [choose(need) for need in missing]
         if packages:
             _say(f"installing {len(packages)} Debian packages: {' '.join(packages)}")
-        _apt(packages)
+        _install(packages, lambda: fetch_artifacts(one for one in needed.artifacts if one.tools == NO_TOOLS))
     fetch_artifacts(needed.artifacts)
     if benchmarks:
         fetch_artifacts(peers.NEEDED)
@@ -82,39 +84,43 @@ def as_root() -> list[str]:
         f"{os.environ.get('USER', 'you')} ALL=(ALL) NOPASSWD: ALL)"))
 
 
+def _install(packages, meanwhile):
+    """Install Debian packages, and call `meanwhile`. Its error, and Ctrl-C, are raised once the packages are there."""
+    with ThreadPoolExecutor(1) as pool:
+        installing, stopped_by = pool.submit(_apt, packages), None
+        try:
+            meanwhile()
+        except BaseException as error:
+            stopped_by = error
+        while not installing.done():
+            if stopped_by:
+                _say("stopping as soon as the packages are installed")
+            try:
+                wait([installing])
+            except KeyboardInterrupt as error:
+                stopped_by = error
+    installing.result()
+    if stopped_by:
+        raise stopped_by
+
+
 def _apt(packages):
     log = paths.build_dir() / "install.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()     # the user's, though root writes into it
     start = log.stat().st_size
     command = [*as_root(), sys.executable, "-I", quiet_apt.__file__, str(log), *packages]
-    code, printed = _uninterrupted(command)
-    if code == quiet_apt.WOULD_REMOVE:
-        raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(printed.split())}, "
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, start_new_session=True)    # without Ctrl-C
+    if done.returncode == quiet_apt.WOULD_REMOVE:
+        raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(done.stdout.split())}, "
                        "so nothing was installed", remedy="Use another machine, or remove them "
                        "yourself if you do not need them")
-    if code:
+    if done.returncode:
         with open(log, errors="replace") as file:
             file.seek(start)
             tail = "".join(file.readlines()[-15:])
         raise LabError(f"could not install {' '.join(packages)}; {log} ends:\n{tail}".rstrip(),
                        remedy=f"Try as root: apt-get update && apt-get install {' '.join(packages)}")
-
-
-def _uninterrupted(command) -> tuple[int, str]:
-    """Exit code and output of a command; Ctrl-C takes effect after it."""
-    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, start_new_session=True)
-    interrupted = False
-    while True:
-        try:
-            printed, _ = process.communicate()
-            break
-        except KeyboardInterrupt:
-            interrupted = True
-            _say("stopping as soon as the packages are installed")
-    if interrupted:
-        raise KeyboardInterrupt
-    return process.returncode, printed
 
 
 def is_here(artifact) -> bool:

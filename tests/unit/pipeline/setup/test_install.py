@@ -6,11 +6,15 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
 from labbook.errors import InputError, LabError
 from labbook.lab.on_host import quiet_apt
+from labbook.lab.python_packages import NO_TOOLS
 from labbook.pipeline.setup import install
 from labbook.pipeline.setup.requirements import Need, requirements
 
@@ -249,6 +253,77 @@ def test_only_what_is_missing_is_installed(book, monkeypatch):
     assert asked == [["bonnie++"]]
 
 
+def test_what_needs_no_package_is_fetched_while_packages_are_installed(book, monkeypatch):
+    """Each waits for the other to begin; Maven's is fetched after, since Maven is one of the packages."""
+    apt_began, fetch_began, events = threading.Event(), threading.Event(), []
+
+    class Wheels:
+        tools = NO_TOOLS
+
+        def fetch(self):
+            fetch_began.set()
+            assert apt_began.wait(10)
+            events.append("wheels")
+
+    def apt(packages):
+        apt_began.set()
+        assert fetch_began.wait(10)
+        events.append("apt")
+
+    jars = SimpleNamespace(tools="artifacts", fetch=lambda: events.append("jars"))
+    monkeypatch.setattr(install, "requirements", lambda *_, **__: SimpleNamespace(
+        packages={"maven": Need("maven", "why")}, artifacts=[jars, Wheels()]))
+    monkeypatch.setattr(install, "versions", lambda names: {})
+    monkeypatch.setattr(install, "choose", lambda need: need.name)
+    monkeypatch.setattr(install, "is_here", lambda artifact: "wheels" in events and artifact is not jars)
+    monkeypatch.setattr(install, "_apt", apt)
+    install.main(["stores"])
+    assert sorted(events[:2]) == ["apt", "wheels"] and events[2:] == ["jars"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, LabError("cannot fetch it")])
+def test_a_fetch_that_stops_waits_for_the_packages(monkeypatch, capsys, error):
+    stopped, done = threading.Event(), []
+
+    def fetch():
+        stopped.set()
+        raise error
+
+    def apt(packages):
+        assert stopped.wait(10)
+        time.sleep(0.2)
+        done.extend(packages)
+
+    monkeypatch.setattr(install, "_apt", apt)
+    with pytest.raises(type(error) if isinstance(error, LabError) else error):
+        install._install(["maven"], fetch)
+    assert done == ["maven"] and "as soon as the packages are installed" in capsys.readouterr().err
+
+
+def test_an_interrupt_takes_effect_once_the_packages_are_installed(monkeypatch):
+    begun, done = threading.Event(), []
+
+    def apt(packages):
+        assert begun.wait(10)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        done.extend(packages)
+
+    monkeypatch.setattr(install, "_apt", apt)
+    with pytest.raises(KeyboardInterrupt):
+        install._install(["maven"], begun.set)
+    assert done == ["maven"]
+
+
+def test_packages_that_cannot_be_installed_come_before_what_cannot_be_fetched(monkeypatch):
+    def fail(what):
+        raise LabError(f"cannot {what}")
+
+    monkeypatch.setattr(install, "_apt", lambda packages: fail("install"))
+    with pytest.raises(LabError, match="cannot install"):
+        install._install(["maven"], lambda: fail("fetch"))
+
+
 def test_an_alternative_that_is_there_will_do(monkeypatch):
     need = Need("openjdk-17-jre-headless | openjdk-21-jre-headless", "Cassandra runs on it", ["s"])
     monkeypatch.setattr(install, "versions", lambda names: {"openjdk-21-jre-headless": "21.0"})
@@ -262,8 +337,8 @@ def test_an_alternative_that_is_there_will_do(monkeypatch):
     ((100, ""), "apt-get update && apt-get install mariadb-server"),
 ])
 def test_what_apt_cannot_do_is_said(book, monkeypatch, answer, words):
-    monkeypatch.setattr(install, "as_root", lambda: [])
-    monkeypatch.setattr(install, "_uninterrupted", lambda command: answer)
+    code, printed = answer
+    monkeypatch.setattr(install, "as_root", lambda: ["sh", "-c", f"echo '{printed}'; exit {code}"])
     with pytest.raises(LabError) as error:
         install._apt(["mariadb-server"])
     assert words in str(error.value)
