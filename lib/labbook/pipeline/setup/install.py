@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import takewhile
 from pathlib import Path
 
 from labbook import paths
@@ -20,15 +21,15 @@ from labbook.study.records.debian import installed as versions
 def main(studies=(), tests=False, benchmarks=False, profile="quick") -> int:
     """Install what `studies` need (all when empty). LabError names what cannot be installed, and a remedy."""
     needed = requirements(studies, tests, profile=profile, benchmarks=benchmarks)
+    artifacts = [*needed.artifacts, *(peers.NEEDED if benchmarks else ())]
     missing = [need for need, found in installed(needed.packages.values()) if not found]
     if missing or quiet_apt.Machine().left_over():
         packages = [choose(need) for need in missing]
         if packages:
             _say(f"installing {len(packages)} Debian packages: {' '.join(packages)}")
-        _install(packages, lambda: fetch_artifacts(one for one in needed.artifacts if one.tools == NO_TOOLS))
-    fetch_artifacts(needed.artifacts)
+        _install(packages, [one for one in artifacts if one.tools == NO_TOOLS])
+    fetch_artifacts(artifacts)
     if benchmarks:
-        fetch_artifacts(peers.NEEDED)
         _fetch_where_it_goes(peers.WHERE_IT_GOES)
     return 0
 
@@ -84,12 +85,14 @@ def as_root() -> list[str]:
         f"{os.environ.get('USER', 'you')} ALL=(ALL) NOPASSWD: ALL)"))
 
 
-def _install(packages, meanwhile):
-    """Install Debian packages, and call `meanwhile`. Its error, and Ctrl-C, are raised once the packages are there."""
+def _install(packages, artifacts):
+    """Install Debian packages, and fetch artifacts meanwhile, none more once the packages have failed. An error of
+    the artifacts, and Ctrl-C, are raised once the packages are there."""
+    words = as_root()
     with ThreadPoolExecutor(1) as pool:
-        installing, stopped_by = pool.submit(_apt, packages), None
+        installing, stopped_by = pool.submit(_apt, packages, words), None
         try:
-            meanwhile()
+            fetch_artifacts(takewhile(lambda _: not (installing.done() and installing.exception()), artifacts))
         except BaseException as error:
             stopped_by = error
         while not installing.done():
@@ -104,12 +107,13 @@ def _install(packages, meanwhile):
         raise stopped_by
 
 
-def _apt(packages):
+def _apt(packages, words):
+    """`words`: see as_root."""
     log = paths.build_dir() / "install.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()     # the user's, though root writes into it
     start = log.stat().st_size
-    command = [*as_root(), sys.executable, "-I", quiet_apt.__file__, str(log), *packages]
+    command = [*words, sys.executable, "-I", quiet_apt.__file__, str(log), *packages]
     done = subprocess.run(command, text=True, stdout=subprocess.PIPE, start_new_session=True)    # without Ctrl-C
     if done.returncode == quiet_apt.WOULD_REMOVE:
         raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(done.stdout.split())}, "

@@ -248,7 +248,8 @@ def test_only_what_is_missing_is_installed(book, monkeypatch):
     monkeypatch.setattr(install, "versions",
                         lambda names: {name: "1.0" for name in names if name != "bonnie++"})
     monkeypatch.setattr(install, "is_here", lambda artifact: True)
-    monkeypatch.setattr(install, "_apt", asked.append)
+    monkeypatch.setattr(install, "_apt", lambda packages, words: asked.append(packages))
+    monkeypatch.setattr(install, "as_root", lambda: [])
     install.main(["stores"])
     assert asked == [["bonnie++"]]
 
@@ -265,7 +266,7 @@ def test_what_needs_no_package_is_fetched_while_packages_are_installed(book, mon
             assert apt_began.wait(10)
             events.append("wheels")
 
-    def apt(packages):
+    def apt(packages, _):
         apt_began.set()
         assert fetch_began.wait(10)
         events.append("apt")
@@ -277,6 +278,7 @@ def test_what_needs_no_package_is_fetched_while_packages_are_installed(book, mon
     monkeypatch.setattr(install, "choose", lambda need: need.name)
     monkeypatch.setattr(install, "is_here", lambda artifact: "wheels" in events and artifact is not jars)
     monkeypatch.setattr(install, "_apt", apt)
+    monkeypatch.setattr(install, "as_root", lambda: [])
     install.main(["stores"])
     assert sorted(events[:2]) == ["apt", "wheels"] and events[2:] == ["jars"]
 
@@ -285,43 +287,71 @@ def test_what_needs_no_package_is_fetched_while_packages_are_installed(book, mon
 def test_a_fetch_that_stops_waits_for_the_packages(monkeypatch, capsys, error):
     stopped, done = threading.Event(), []
 
-    def fetch():
+    def fetch(artifacts):
         stopped.set()
         raise error
 
-    def apt(packages):
+    def apt(packages, _):
         assert stopped.wait(10)
         time.sleep(0.2)
         done.extend(packages)
 
     monkeypatch.setattr(install, "_apt", apt)
+    monkeypatch.setattr(install, "as_root", lambda: [])
+    monkeypatch.setattr(install, "fetch_artifacts", fetch)
     with pytest.raises(type(error) if isinstance(error, LabError) else error):
-        install._install(["maven"], fetch)
+        install._install(["maven"], [])
     assert done == ["maven"] and "as soon as the packages are installed" in capsys.readouterr().err
 
 
 def test_an_interrupt_takes_effect_once_the_packages_are_installed(monkeypatch):
     begun, done = threading.Event(), []
 
-    def apt(packages):
+    def apt(packages, _):
         assert begun.wait(10)
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.2)
         done.extend(packages)
 
     monkeypatch.setattr(install, "_apt", apt)
+    monkeypatch.setattr(install, "as_root", lambda: [])
+    monkeypatch.setattr(install, "fetch_artifacts", lambda artifacts: begun.set())
     with pytest.raises(KeyboardInterrupt):
-        install._install(["maven"], begun.set)
+        install._install(["maven"], [])
     assert done == ["maven"]
 
 
-def test_packages_that_cannot_be_installed_come_before_what_cannot_be_fetched(monkeypatch):
-    def fail(what):
-        raise LabError(f"cannot {what}")
+def test_after_packages_that_cannot_be_installed_no_further_artifact_is_fetched(monkeypatch):
+    fetched, begun, failed = [], threading.Event(), threading.Event()
 
-    monkeypatch.setattr(install, "_apt", lambda packages: fail("install"))
+    class Wheels:
+        def fetch(self):
+            fetched.append(self)
+            begun.set()
+            assert failed.wait(10)
+            time.sleep(0.2)     # until the thread has noticed
+
+    def apt(packages, _):
+        assert begun.wait(10)
+        failed.set()
+        raise LabError("cannot install")
+
+    monkeypatch.setattr(install, "_apt", apt)
+    monkeypatch.setattr(install, "as_root", lambda: [])
+    monkeypatch.setattr(install, "is_here", lambda artifact: False)
     with pytest.raises(LabError, match="cannot install"):
-        install._install(["maven"], lambda: fail("fetch"))
+        install._install(["maven"], [Wheels(), Wheels(), Wheels()])
+    assert len(fetched) == 1
+
+
+def test_without_root_nothing_is_fetched(monkeypatch):
+    def refused():
+        raise LabError("only root can install packages")
+
+    monkeypatch.setattr(install, "as_root", refused)
+    monkeypatch.setattr(install, "fetch_artifacts", lambda artifacts: pytest.fail("fetched"))
+    with pytest.raises(LabError, match="only root"):
+        install._install(["maven"], [])
 
 
 def test_an_alternative_that_is_there_will_do(monkeypatch):
@@ -338,9 +368,8 @@ def test_an_alternative_that_is_there_will_do(monkeypatch):
 ])
 def test_what_apt_cannot_do_is_said(book, monkeypatch, answer, words):
     code, printed = answer
-    monkeypatch.setattr(install, "as_root", lambda: ["sh", "-c", f"echo '{printed}'; exit {code}"])
     with pytest.raises(LabError) as error:
-        install._apt(["mariadb-server"])
+        install._apt(["mariadb-server"], ["sh", "-c", f"echo '{printed}'; exit {code}"])
     assert words in str(error.value)
 
 
