@@ -45,7 +45,7 @@ def main() -> int:
         say(f"{name} {'failed' if name in failed else 'done'} after {(time.monotonic() - began) / 60:.1f} minutes")
     if asked.publish or not failed and not asked.names:
         for name in names:
-            publish(name, listed[name]["rows"])
+            publish(name, listed[name]["rows"], asked.rounds or shared.ROUNDS)
     if failed:
         say(f"failed: {' '.join(failed)}. Type the same again to go on with these")
     return 1 if failed else 0
@@ -71,12 +71,15 @@ def command(name: str, asked) -> list[str]:
     return [*before, sys.executable, str(shared.ROOT / "benchmarks" / f"{name}.py"), *rounds]
 
 
-def publish(name: str, rows: dict) -> None:
-    """Copy what was measured; rows that are not of this run stay as they were published."""
+def publish(name: str, rows: dict, rounds: int) -> None:
+    """Copy the rows that have all their rounds; the others stay as they were published. That a row cannot be
+    measured here is copied where nothing is published."""
     measured, published = paths.build_dir() / "benchmarks" / f"{name}.json", FOLDER / f"{name}.json"
     before = json.loads(published.read_text())["rows"] if published.is_file() else {}
     now = json.loads(measured.read_text())["rows"] if measured.is_file() else {}
-    found = {row: now.get(row) or before.get(row) for row in rows if row in now or row in before}
+    whole = {row: of_row for row, of_row in now.items()
+             if len(of_row.get("rounds", ())) >= rounds or "absent" in of_row and row not in before}
+    found = {row: whole.get(row) or before[row] for row in rows if row in whole or row in before}
     if found != before:
         text = json.dumps({"rows": found}, indent=1) + "\n"
         atomic_files.write_whole(published, lambda file: file.write(text.encode()))

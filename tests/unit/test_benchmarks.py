@@ -98,18 +98,21 @@ def test_an_unknown_row_is_refused(rounds):
         rounds().add("hosts_8", 1, 2)
 
 
-def test_what_was_measured_is_published_and_the_rest_stays(load, tmp_path, monkeypatch):
+def test_what_was_measured_whole_is_published_and_the_rest_stays(load, tmp_path, monkeypatch):
     every = load("every")
     monkeypatch.setattr(every, "FOLDER", tmp_path)
     monkeypatch.setattr(every.shared, "ROOT", tmp_path)
     monkeypatch.setattr(paths, "build_dir", lambda: tmp_path / "build")
     (tmp_path / "build/benchmarks").mkdir(parents=True)
-    (tmp_path / "one.json").write_text(json.dumps({"rows": {"a": {"rounds": [[1, 1]]}, "b": {"rounds": [[2, 2]]},
-                                                            "gone": {"rounds": [[3, 3]]}}}))
-    (tmp_path / "build/benchmarks/one.json").write_text(json.dumps({"rows": {"a": {"rounds": [[4, 4]]}}}))
-    every.publish("one", {"a": {}, "b": {}, "c": {}})
+    before = {name: {"rounds": [[1, 1], [1, 1]]} for name in ("a", "b", "part", "not_here", "gone")}
+    now = {"a": {"rounds": [[4, 4], [5, 5]]}, "part": {"rounds": [[6, 6]]}, "not_here": {"absent": "no netem"},
+           "new_part": {"rounds": [[7, 7]]}, "new_not_here": {"absent": "no netem"}}
+    (tmp_path / "one.json").write_text(json.dumps({"rows": before}))
+    (tmp_path / "build/benchmarks/one.json").write_text(json.dumps({"rows": now}))
+    every.publish("one", dict.fromkeys(("a", "b", "part", "not_here", "new_part", "new_not_here", "c"), {}), rounds=2)
     assert json.loads((tmp_path / "one.json").read_text())["rows"] == {
-        "a": {"rounds": [[4, 4]]}, "b": {"rounds": [[2, 2]]}}
+        "a": now["a"], **{name: before[name] for name in ("b", "part", "not_here")},
+        "new_not_here": now["new_not_here"]}
 
 
 def test_results_of_cassandra_stress_are_read(load):
