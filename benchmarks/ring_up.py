@@ -111,7 +111,7 @@ def files(class_path: str) -> dict[str, str]:
     """What differs from the tarball of Cassandra 3.11.4 in the folder that ccm installs from."""
     version = config.VERSIONS[VERSION]
     kept = {name: value for name, value in version["properties"].items() if name not in NOT_SHIPPED}
-    options = [f"-Xms{HEAP_MB}M", f"-Xmx{HEAP_MB}M", "-Xss512k", "-XX:+UseSerialGC", config.NO_TRACE,
+    options = ["-ea", "-XX:+ExitOnOutOfMemoryError", f"-Xms{HEAP_MB}M", f"-Xmx{HEAP_MB}M", "-Xss512k", "-XX:+UseSerialGC", config.NO_TRACE,
                "-Dlogback.configurationFile=logback.xml", "-Djava.net.preferIPv4Stack=true",
                "-Dcassandra-foreground=yes", *config.module_options(version), *config.defined(kept, "", "")]
     return {"0.version.txt": VERSION, "bin/cassandra": (HERE / "ccm_cassandra.sh").read_text(),
