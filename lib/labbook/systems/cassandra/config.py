@@ -91,7 +91,8 @@ def heap_mb(asked: int | None, memory: int, beside: int = 0) -> int:
 
 
 def configuration(settings, address: str, home: PurePosixPath) -> dict:
-    """cassandra.yaml of a node; everything that does not concern the lab is as shipped."""
+    """cassandra.yaml of a node; what does not concern the lab is the program's own value, which for some keys, such
+    as concurrent_reads of 1.0.7 (8), is not what the file that came with it names."""
     version = VERSIONS[settings.version]
     ordered = settings.placement == "ordered"
     partitioner = "ByteOrderedPartitioner" if ordered else version["hash"]
