@@ -28,25 +28,25 @@ def make(file, mebibytes):
 
 
 def read(file, count, who):
-    start, done, told = threading.Barrier(len(who)), threading.Event(), {}
-    threads = [threading.Thread(target=_read, args=(file, count, one, start, done, told)) for one in who]
+    start, done, bytes_read = threading.Barrier(len(who)), threading.Event(), {}
+    threads = [threading.Thread(target=_read, args=(file, count, one, start, done, bytes_read)) for one in who]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print(json.dumps(told))
+    print(json.dumps(bytes_read))
 
 
-def _read(file, count, who, start, done, told):
+def _read(file, count, who, start, done, bytes_read):
     ctypes.CDLL(None).prctl(15, who.encode())       # PR_SET_NAME
     opened, size = os.open(file, os.O_RDONLY | os.O_DIRECT), SIZES[who]
     buffer, draw = mmap.mmap(-1, size), random.Random(5)
     blocks = os.fstat(opened).st_size // size
     start.wait()
-    told[who] = 0
+    bytes_read[who] = 0
     for number in range(count):
         at = number % blocks if who == "sequential" else draw.randrange(blocks)
-        told[who] += os.preadv(opened, [buffer], at * size)
+        bytes_read[who] += os.preadv(opened, [buffer], at * size)
         if done.is_set():
             break
     done.set()

@@ -35,8 +35,8 @@ for experiment in (ceilings, sleeps):
             time.sleep(float((root / "slow").read_text()) if (root / "slow").exists() else 0)
             if (root / "turns").exists():       # of a loop, which keeps a core busy
                 attempt.lab.host("h1").run(f"python3 -c 'for _ in range({(root / 'turns').read_text()}): pass'")
-            seconds = 0.2 if point.params.get("long") else 0.1     # as told: how long it took is the machine's affair
-            said = attempt.lab.host("h1").run("hostname").stdout.split()[0]
+            seconds = 0.2 if point.params.get("long") else 0.1     # as set: how long it took is the machine's affair
+            name = attempt.lab.host("h1").run("hostname").stdout.split()[0]
             attempt.record([{"started_s": 0, "seconds": seconds, "ok": True}], metrics={"on": socket.gethostname()})
 study.complete()
 print(study.verdicts("sleep"))
@@ -95,7 +95,7 @@ class Driver:
     """`labbook run --fleet` of a checkout here, as a process. place: the folder of the records that come home."""
 
     def __init__(self, root: Path, fleet: Path, place="fleet-fleet"):
-        self.root, self.fleet, self.place, self.log = root, fleet, place, root / "said.log"
+        self.root, self.fleet, self.place, self.log = root, fleet, place, root / "output.log"
 
     def start(self, *words):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LABBOOK_")}
@@ -104,7 +104,7 @@ class Driver:
             env={**environment, "LABBOOK_ROOT": str(self.root), "LABBOOK_SHARE_CORES": "1"}, stdin=subprocess.DEVNULL,
             stdout=open(self.log, "a"), stderr=subprocess.STDOUT)
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text()
 
     def records(self, experiment="sleeps") -> list[Path]:

@@ -100,8 +100,8 @@ def _accounts(etc: Path, user: str):
                          ("shadow", f"{user}:*:19000:0:99999:7:::"),
                          ("group", f"{user}:x:{UID}:"), ("gshadow", f"{user}:!::")):
         known = system["passwd" if name in ("passwd", "shadow") else "group"]
-        kept = [line for line in lines[name] if line.split(":")[0] in known]
-        _write(etc / name, "\n".join([*kept, person]) + "\n", 0o640 if "shadow" in name else 0o644)
+        known_lines = [line for line in lines[name] if line.split(":")[0] in known]
+        _write(etc / name, "\n".join([*known_lines, person]) + "\n", 0o640 if "shadow" in name else 0o644)
 
 
 def _home(home: Path, key: str):

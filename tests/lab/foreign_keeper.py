@@ -209,8 +209,8 @@ def detach_disks(folder: Path):
     """Loop devices on files of a folder; on other file systems files may have the same numbers."""
     files = [p.stat() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()]
     ours = {(f"{os.major(f.st_dev)}:{os.minor(f.st_dev)}", f.st_ino) for f in files}
-    said = run("losetup", "-J", "-l", "-O", "NAME,BACK-INO,BACK-MAJ:MIN")
-    for loop in json.loads(said)["loopdevices"] if said else ():
+    listing = run("losetup", "-J", "-l", "-O", "NAME,BACK-INO,BACK-MAJ:MIN")
+    for loop in json.loads(listing)["loopdevices"] if listing else ():
         place, number = loop["back-maj:min"], loop["back-ino"]      # none of one that is going
         if place and number and (place.strip(), int(number)) in ours:
             run("losetup", "--detach", loop["name"])

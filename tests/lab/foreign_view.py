@@ -32,9 +32,9 @@ def files() -> dict:
 def facts(path, is_disk=False):
     status = os.lstat(path)
     regular = os.path.isfile(path) and not os.path.islink(path)
-    kept = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if regular and not is_disk else ""
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if regular and not is_disk else ""
     return [oct(status.st_mode), f"{status.st_uid}:{status.st_gid}",
-            status.st_size if regular else 0, kept]
+            status.st_size if regular else 0, digest]
 
 
 def processes() -> list:
@@ -42,12 +42,12 @@ def processes() -> list:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
         except OSError:
             continue
         mine = int(entry.name) in (os.getpid(), os.getppid())
-        if words and not mine and not words.startswith(SSHD):
-            found.append(words)
+        if command and not mine and not command.startswith(SSHD):
+            found.append(command)
     return sorted(found)
 
 
@@ -55,16 +55,16 @@ def rules() -> list:
     """Firewall rules and chains that are not a kernel's own; queueing on interfaces."""
     found = []
     for command in ("iptables-save", "ip6tables-save"):
-        for line in said(command).splitlines():
+        for line in output(command).splitlines():
             chain = line.startswith(":") and " - " in line
             if line.startswith("-") or chain or (line.startswith(":") and " ACCEPT" not in line):
                 found.append(line.partition(" [")[0] if line.startswith(":") else line)
-    found += [line for line in said("tc", "qdisc").splitlines() if "noqueue" not in line]
+    found += [line for line in output("tc", "qdisc").splitlines() if "noqueue" not in line]
     return sorted(found)
 
 
-def said(*words) -> str:
-    return subprocess.run(words, capture_output=True, text=True).stdout
+def output(*command) -> str:
+    return subprocess.run(command, capture_output=True, text=True).stdout
 
 
 def look() -> dict:
@@ -74,9 +74,9 @@ def look() -> dict:
                           if p.is_dir() and not p.is_symlink()),
         "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").open()),
         "loops": sorted(filter(mine, backing_files())),
-        "packages": said("dpkg-query", "-W", "-f", "${Package} ${Version} ${Status}\n").splitlines(),
-        "network": said("ip", "-o", "address").replace(" tentative", "").splitlines()
-        + said("ip", "route").splitlines(),
+        "packages": output("dpkg-query", "-W", "-f", "${Package} ${Version} ${Status}\n").splitlines(),
+        "network": output("ip", "-o", "address").replace(" tentative", "").splitlines()
+        + output("ip", "route").splitlines(),
         "sysctl": [Path("/proc/sys/net/ipv4/ip_forward").read_text().strip()],
     }
 

@@ -61,18 +61,18 @@ def _kernel():
     yield from (f"network namespace {path.name}" for path in Path("/run/netns").glob("*"))
     yield from (f"FUSE connection {number}" for number in connections())
     yield from (f"trace {name}" for name in instances())
-    yield from (f"domain {name}" for name in _said(DOMAINS))
+    yield from (f"domain {name}" for name in _output_lines(DOMAINS))
 
 
 def connections() -> set[str]:
     """Numbers of the machine's FUSE connections."""
     look = f"mount -t fusectl fusectl {CONNECTIONS} 2> /dev/null; ls {CONNECTIONS}"
-    return set(_said([*_root(), "unshare", "--mount", "sh", "-c", look]))
+    return set(_output_lines([*_root(), "unshare", "--mount", "sh", "-c", look]))
 
 
 def _tables():
     for command in TABLES:
-        for line in _said(command):
+        for line in _output_lines(command):
             if not any(word in line for word in COUNTERS):
                 yield f"{' '.join(command[:3])}: {_plain(line)}"
 
@@ -129,7 +129,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _said(command) -> list[str]:
+def _output_lines(command) -> list[str]:
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.splitlines()
     except (OSError, subprocess.TimeoutExpired):

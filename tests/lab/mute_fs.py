@@ -1,6 +1,6 @@
 """A file system that hangs: `python3 mute_fs.py FOLDER [self]`, as root.
 
-It mounts itself there, tells of its root directory, and never answers anything else; with `self` it
+It mounts itself there, describes its root directory, and never answers anything else; with `self` it
 also waits for an answer of its own, so that even SIGKILL does not end it.
 """
 
@@ -37,8 +37,8 @@ def answer(op: int, node: int) -> tuple[int, bytes] | None:
 
 def serve(device: int) -> None:
     while True:
-        asked = os.read(device, 1 << 17)
-        _, op, unique, node = struct.unpack_from("<IIQQ", asked)
+        request = os.read(device, 1 << 17)
+        _, op, unique, node = struct.unpack_from("<IIQQ", request)
         found = answer(op, node)
         if found is not None:
             error, body = found

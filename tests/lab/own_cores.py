@@ -43,8 +43,8 @@ def two_have_cores_of_their_own_and_a_third_is_told_who_has_them():
             assert own(first) | own(second) == set(ALL) and not own(first) & own(second)
             assert first.facts()["shared_cores"] == second.facts()["shared_cores"] == []
             assert first.host("h2").run("nproc").stdout == f"{len(ALL)}\n"     # as ever
-            said = refusal(1)
-            assert first.id in said and second.id in said and f"wait for its process {os.getpid()}" in said
+            message = refusal(1)
+            assert first.id in message and second.id in message and f"wait for its process {os.getpid()}" in message
         with up(1) as third:
             assert own(third) < own(first) or own(third) == own(first)
 

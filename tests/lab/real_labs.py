@@ -80,14 +80,14 @@ class Checkout:
                                 env={**os.environ, **self.variables}, **more)
 
     def labbook(self, *words, timeout=300):
-        """A command of labbook: its exit code and all that it said."""
+        """A command of labbook: its exit code and all that it printed."""
         done = self.start("-m", "labbook.cli", *words, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
         try:
-            said, _ = done.communicate(timeout=timeout)
+            output, _ = done.communicate(timeout=timeout)
         finally:
             done.kill()
-        return done.returncode, said
+        return done.returncode, output
 
     def standing(self) -> list[Path]:
         """What is still noted on this machine of labs."""

@@ -19,27 +19,27 @@ WORK = "head -c 2M /dev/zero > x && sync x && sleep 0.1 && date +%s.%N"
 def main(log_path, lab_id):
     log = open(log_path, "a", buffering=1)
 
-    def say(*words):
+    def note(*words):
         print(*words, file=log)
 
     def bring_up(_, environment):
-        say("raise")
+        note("raise")
         lab = Lab.up(small_lab(), Environment.load(environment), lab_id)
         lab.host("server").start("server", "sleep 1000")
-        say("up")
+        note("up")
         return lab
 
     study = Study("tiny", "environments/hosts.yml", bring_up=bring_up)
     tiny = study.experiment("tiny", setup={"mode": ["x", "y"]}, vary={"size": [1, 2]})
-    say("start")
+    note("start")
     for point in tiny.remaining():
         with study.attempt(point) as attempt:
-            say("measure", point.key)
+            note("measure", point.key)
             ended = [float(attempt.lab.host("server").run(WORK).stdout) for _ in range(3)]
             attempt.record([{"started_s": at, "seconds": 0.1, "ok": True} for at in ended])
-    say("down")
+    note("down")
     study.complete()
-    say("end")
+    note("end")
 
 
 if __name__ == "__main__":

@@ -77,12 +77,12 @@ def test_what_was_measured_before_an_interrupt_counts_and_what_is_decided_is_lef
         assert process.poll() is None and time.monotonic() < until, process.stderr.read()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=300)[1]
-    assert process.returncode == 130, said
+    stderr = process.communicate(timeout=300)[1]
+    assert process.returncode == 130, stderr
     assert pages.note("tiny")["stopped"]["state"] == "interrupted"
     process = start(tiny)
-    said = process.communicate(timeout=580)[1]
-    assert process.returncode == 0 and "2 of 2 claims decided" in said, said
+    stderr = process.communicate(timeout=580)[1]
+    assert process.returncode == 0 and "2 of 2 claims decided" in stderr, stderr
     assert max(Counter(measured(tiny)).values()) == 1, "a finished point was measured twice"
     files = [path for path in tiny.glob("data/records/*/tiny/sleeps/[!.]*.parquet") if ".series." not in path.name]
     assert Counter(read_meta(path)["setup"]["mode"] for path in files) == {"steady": 2 * 6, "wavering": 2 * 12}

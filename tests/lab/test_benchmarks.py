@@ -1,4 +1,4 @@
-"""A short run of every benchmark comes to its end and tells of both sides; Ctrl-C leaves nothing."""
+"""A short run of every benchmark comes to its end and reports both sides; Ctrl-C leaves nothing."""
 
 import json
 import os

@@ -51,11 +51,11 @@ def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_in
     assert all(point["unexplained"] == 0 and point["came_back"] == point["right_again"] == 1
                for point in points.values())
     point = points["load"]
-    words = ("right", "wrong", "missing", "unobtainable")
-    assert sum(point[f"survivor_{word}"] for word in (*words, "unasked")) == point["names"]
+    verdicts = ("right", "wrong", "missing", "unobtainable")
+    assert sum(point[f"survivor_{verdict}"] for verdict in (*verdicts, "unasked")) == point["names"]
     assert 0 < point["names_on_the_dead"] < point["names"] == 1 + 4 * (1 + 10 + 2)
     for who in ("", "survivor_", "fresh_"):
-        assert sum(point[f"{who}outcome_{word}"] for word in words) == 1
+        assert sum(point[f"{who}outcome_{verdict}"] for verdict in verdicts) == 1
     # All of the living server's names are had and right, but for those that wait for the dead one.
     living = point["names"] - point["names_on_the_dead"]
     assert living == 1 + 2 * (1 + 10 + 2)

@@ -47,9 +47,9 @@ def traced(lab, *who):
     host = lab.host("h1")
     host.run("sync")        # no write of an earlier test's comes late
     with lab.disk("h1").trace() as trace:
-        said = host.run(f"{reader(host)} read file 400 {' '.join(who)}").stdout
+        output = host.run(f"{reader(host)} read file 400 {' '.join(who)}").stdout
     assert trace.facts["lost"] == 0 and trace.facts["full_s"] is None
-    return trace.requests, json.loads(said)
+    return trace.requests, json.loads(output)
 
 
 def of(frame, who):
@@ -63,22 +63,22 @@ def asked_bytes(frame, who):
 
 def test_a_sequential_and_a_random_reader_are_distinguished(lab):
     began = time.time()
-    frame, had = traced(lab, "sequential")
+    frame, bytes_read = traced(lab, "sequential")
     alone = of(frame, "sequential")
     assert frame["t_s"].between(began, time.time()).all() and frame["t_s"].is_monotonic_increasing
-    assert asked_bytes(frame, "sequential") == had["sequential"] == alone["bytes"] == 400 << 16
+    assert asked_bytes(frame, "sequential") == bytes_read["sequential"] == alone["bytes"] == 400 << 16
     assert alone["sequential_on_disk"] > 0.95 and alone["run_bytes"] > 2 << 20
     assert alone["size_mean_bytes"] == 64 << 10
 
-    frame, had = traced(lab, "random")
+    frame, bytes_read = traced(lab, "random")
     found = of(frame, "random")
-    assert asked_bytes(frame, "random") == had["random"] == found["bytes"] == 400 << 12
+    assert asked_bytes(frame, "random") == bytes_read["random"] == found["bytes"] == 400 << 12
     assert found["sequential_share"] < 0.05 and found["run_requests"] < 1.1
     assert found["seek_median_bytes"] > 4 << 20
 
-    frame, had = traced(lab, "sequential", "random")
+    frame, bytes_read = traced(lab, "sequential", "random")
     stream = of(frame, "sequential")
-    assert asked_bytes(frame, "sequential") == had["sequential"] == stream["bytes"]
+    assert asked_bytes(frame, "sequential") == bytes_read["sequential"] == stream["bytes"]
     assert stream["sequential_share"] > 0.95, "by itself it goes on as before"
     assert stream["sequential_on_disk"] < alone["sequential_on_disk"] - 0.1, "but it is cut up"
 
@@ -148,7 +148,7 @@ def test_a_read_ahead_decides_the_sizes_of_reads(lab, disk):
 
 def test_an_io_class_reaches_the_disk(lab, disk):
     host = lab.host("h1")
-    disk.set(scheduler="none")      # which lets both at the disk, and still tells their classes
+    disk.set(scheduler="none")      # which lets both at the disk, and still reports their classes
     process = host.start("readers", f"{reader(host)} read file {10**9} sequential random")
     try:
         with io_class(process, "^sequential$", "idle") as given, disk.trace() as trace:
@@ -211,15 +211,15 @@ def test_a_tracer_that_was_killed_is_reported_and_the_next_one_works(lab, disk):
     assert instances(f"labbook-{lab.id}-")
     with pytest.raises(LabError, match="h1: the tracer ended early"):
         trace.end()
-    frame, had = traced(lab, "random")
-    assert asked_bytes(frame, "random") == had["random"]
+    frame, bytes_read = traced(lab, "random")
+    assert asked_bytes(frame, "random") == bytes_read["random"]
     assert not instances(f"labbook-{lab.id}-")
 
 
 def test_another_trace_of_the_same_disk_ends_the_first(lab, disk):
     disk.trace().begin()
-    frame, had = traced(lab, "random")
-    assert asked_bytes(frame, "random") == had["random"]
+    frame, bytes_read = traced(lab, "random")
+    assert asked_bytes(frame, "random") == bytes_read["random"]
 
 
 def test_an_error_in_the_block_ends_it(lab, disk):

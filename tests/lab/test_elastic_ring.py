@@ -35,7 +35,7 @@ def hosts(lab):
 
 
 @pytest.fixture(scope="module", params=[PAPERS, "5.0.8"])
-def kept(hosts, request):
+def shared_ring(hosts, request):
     """A ring whose donor has a snapshot of all rows, and gives them away slowly."""
     ring = ElasticRing(hosts, version=request.param, heap_mb=HEAP_MB,
                        stream_mbit=SLOW_MBIT).up()
@@ -51,12 +51,12 @@ def kept(hosts, request):
 
 
 @pytest.fixture
-def ring(kept):
+def ring(shared_ring):
     """The same, restored if a test has used it."""
-    if kept in USED:
-        kept.restore()
-    USED.append(kept)
-    return kept
+    if shared_ring in USED:
+        shared_ring.restore()
+    USED.append(shared_ring)
+    return shared_ring
 
 
 def value(row: int) -> bytes:
@@ -103,7 +103,7 @@ def all_right(ring, *names) -> bool:
 
 
 def rows_of(ring) -> dict[str, int]:
-    """By name, how many rows fall into the range that a node owns, as the donor tells."""
+    """By name, how many rows fall into the range that a node owns, according to the donor."""
     ends = sorted((token, name) for name, token in ring.owners().items())
     owner = [ends[bisect_left(ends, (ring.donor.admin.token_of(key_of(row)), "")) % len(ends)][1]
              for row in range(ROWS)]
@@ -170,7 +170,7 @@ def test_a_node_joins_with_the_bytes_of_its_range_and_leaves(ring):
     assert all_right(ring, "node1")
 
 
-@pytest.mark.parametrize("kept", [PAPERS], indirect=True, scope="module")
+@pytest.mark.parametrize("shared_ring", [PAPERS], indirect=True, scope="module")
 def test_nodes_join_at_once(ring):
     rows = ring.join([0.3, 0.3]).wait(SECONDS)
     owned = rows_of(ring)
@@ -182,7 +182,7 @@ def test_nodes_join_at_once(ring):
     assert all_right(ring, *NODES) and ring.addresses == [ring.address]
 
 
-@pytest.mark.parametrize("kept", [PAPERS], indirect=True, scope="module")
+@pytest.mark.parametrize("shared_ring", [PAPERS], indirect=True, scope="module")
 def test_a_joiner_dies_half_way_and_the_ring_is_restored(ring, hosts):
     joins = ring.join([0.9])
     joins.await_share("node2", 0.1, SECONDS)

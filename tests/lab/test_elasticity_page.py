@@ -2,7 +2,7 @@
 load and under reads, the donor's disk traced, several at once, one that dies and one that leaves."""
 
 import pytest
-from tiny_page import TinyPage, told
+from tiny_page import TinyPage, values_of
 
 STUDY, DATA_MB, SHARE = "cassandra_elasticity", 16, 0.2
 REPEATS = {f"{name}.repeats": 1 for name in ("size", "parallel", "priority", "dying", "leaving")}
@@ -46,9 +46,9 @@ def test_requests_to_the_disk_are_of_the_stream_and_of_gets(page):
     found = {point["load"]: point for point in page.recorded("disk")}
     assert "stream" in found["none"]["request_group"]
     # Gets bring so few data into memory before they are streamed, so it is gets that the disk sees.
-    asked = {told(*point)["load"]: point[0].series(point[1], "requests") for point in page.points("disk")}
+    traces = {values_of(*point)["load"]: point[0].series(point[1], "requests") for point in page.points("disk")}
     gets = {load: requests["thread"].astype(str).str.startswith("ReadStage").any()
-            for load, requests in asked.items()}
+            for load, requests in traces.items()}
     assert gets == {"none": False, "read": True}
     assert found["none"]["stream_read_mb"] == pytest.approx(SHARE * DATA_MB, rel=0.5)
     assert 0 < found["none"]["stream_sequential"] <= 1 and found["none"]["stream_stretch_kb"] > 0

@@ -58,10 +58,10 @@ def test_its_commands_and_cells_do_what_it_says(clone, type_in):  # noqa: F811
     typed.write_text(with_cells(notebook, blocks("python")))
     type_in(f"papermill {typed.relative_to(clone)} build/ran.ipynb --cwd notebooks -k python3 --no-progress-bar")
     cells = json.loads((clone / "build/ran.ipynb").read_text())["cells"]
-    told = ["".join(str(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"])
-            for cell in cells if cell["id"].startswith("typed-")]
-    assert "Experiment response: 24 of 24 points recorded" in str(cells) and "VBox" in str(told)
-    assert platform.release() in str(told)      # uname -r on a host
+    texts = ["".join(str(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"])
+             for cell in cells if cell["id"].startswith("typed-")]
+    assert "Experiment response: 24 of 24 points recorded" in str(cells) and "VBox" in str(texts)
+    assert platform.release() in str(texts)      # uname -r on a host
     assert labs_of(clone) == []
 
     one, = records(clone)

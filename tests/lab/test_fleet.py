@@ -24,7 +24,7 @@ RECORDS = f"{BOOK}/data/records"
 def wait_for(true, driver, process):
     until = time.monotonic() + SECONDS
     while not true():
-        assert process.poll() is None and time.monotonic() < until, driver.said()
+        assert process.poll() is None and time.monotonic() < until, driver.output()
         time.sleep(0.1)
 
 
@@ -50,9 +50,9 @@ def test_a_reboot_and_a_disk_that_fills_lose_nothing_and_nothing_is_measured_twi
     wait_for(lambda: len(measured(place, "m2")) > 1, driver, process)     # its ceiling, and one more has begun
     place.reboot("m2")
     place.inside("m1", f"rm {BOOK}/slow")
-    assert process.wait(SECONDS) == 0, driver.said()
-    assert "m3 does not measure tiny: its disk is full" in driver.said() and not measured(place, "m3")
-    assert "m4 gets nothing more to measure: the disk is full" in driver.said()
+    assert process.wait(SECONDS) == 0, driver.output()
+    assert "m3 does not measure tiny: its disk is full" in driver.output() and not measured(place, "m3")
+    assert "m4 gets nothing more to measure: the disk is full" in driver.output()
     times = Counter([*measured(place, "m1"), *measured(place, "m2")])
     records = {meta["label"]: meta["provenance"]["machine"]["id"] for meta in map(read_meta, driver.records())}
     assert len(records) == 12, "three repeats of four points"
@@ -81,11 +81,11 @@ def test_a_cluster_of_a_profile_is_interrupted_and_goes_on(tmp_path, monkeypatch
         process = driver.start("--cluster", "rack")
         wait_for(lambda: log.exists() and len(log.read_text().splitlines()) > 2, driver, process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 130, driver.said()
+        assert process.wait(SECONDS) == 130, driver.output()
         done = {read_meta(path)["label"] for path in driver.records()}
         began = log.read_text().splitlines()
-        assert driver.start("--cluster", "rack").wait(SECONDS) == 0, driver.said()
+        assert driver.start("--cluster", "rack").wait(SECONDS) == 0, driver.output()
     again = log.read_text().splitlines()[len(began):]
     assert done and not done & set(again), "a finished point was measured twice"
-    assert len(driver.records()) == 4 and "not encrypted" not in driver.said()
+    assert len(driver.records()) == 4 and "not encrypted" not in driver.output()
     assert json.loads(pages.page("tiny").with_suffix(".json").read_text())["fleet"] == "cluster-rack"

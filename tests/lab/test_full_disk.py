@@ -1,4 +1,4 @@
-"""Disks that are really full, of records and of a lab's host: said, nothing lost, and gone on later."""
+"""Disks that are really full, of records and of a lab's host: reported, nothing lost, and gone on later."""
 
 import os
 import subprocess
@@ -96,7 +96,7 @@ def write(host, mb):
     server.kill()
 
 
-def test_a_hosts_disk_that_fills_is_said_at_its_point_and_the_lab_gives_it_back(study):
+def test_a_hosts_disk_that_fills_is_reported_at_its_point_and_the_lab_gives_it_back(study):
     root = Path(os.environ["LABBOOK_ROOT"])
     (root / "data/papers/demo/lab.yml").write_text(LAB)
     one, labs = study(), []

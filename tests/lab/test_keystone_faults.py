@@ -55,8 +55,8 @@ def check_nothing_acknowledged_is_lost(cloud, load, at):
     anomalies = metrics(history, load.slack_s)
     assert (anomalies["lost_writes"], anomalies["phantom_values"]) == (0, 0), anomalies
     assert anomalies["checked_calls"] >= 2 * len(set(rows.user))
-    lacking = [call._replace(value=call.value[1:]) if call.last else call for call in history]
-    assert metrics(lacking, load.slack_s)["lost_writes"] >= 1      # as if each node had lost one
+    with_loss = [call._replace(value=call.value[1:]) if call.last else call for call in history]
+    assert metrics(with_loss, load.slack_s)["lost_writes"] >= 1      # as if each node had lost one
     made = set(rows.user[(rows.step == "") & (rows.user != "")])
     assert len(made) > 5
     assert all(made <= names for names in names_on_each(cloud).values())

@@ -200,13 +200,13 @@ class Killer:
         timer, began = threading.Timer(self.chance.uniform(0, self.seconds), self._kill), time.monotonic()
         timer.start()
         try:
-            code, *said = self._ask(command, request)
+            code, *output = self._ask(command, request)
         finally:
             timer.cancel()
             timer.join()
         self.hits += code in (-signal.SIGKILL, 128 + signal.SIGKILL)     # the latter by sudo
         self.seconds = min(self.seconds, time.monotonic() - began)  # the first one may have had to wait
-        return code, *said
+        return code, *output
 
     def _kill(self):
         if (pid := helper_kill.helper_of(os.getpid())) is not None:

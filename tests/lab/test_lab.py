@@ -90,7 +90,7 @@ def test_up_takes_down_what_an_earlier_lab_of_the_id_left():
         assert lab.host("new").run("ls").stdout.split() == []
 
 
-def test_more_cores_than_the_machine_has_is_said_before_anything_starts():
+def test_more_cores_than_the_machine_has_is_reported_before_anything_starts():
     lab_id = new_id()
     with pytest.raises(LabError, match="ask for 999 cores"):
         Lab.up(describe({"h1": {"cores": 999}}), LOCAL, lab_id)
@@ -182,8 +182,8 @@ def test_the_callers_mask_and_ssh_settings_are_not_the_labs(tmp_path, monkeypatc
     before = os.umask(0o077)
     try:
         with Lab.up(describe({"h1": {}}), LOCAL, new_id()) as lab:
-            said = lab.host("h1").run("umask; setpriv --reuid=65534 getent hosts h1").stdout
-            assert said.startswith("0022") and lab.host("h1").address in said
+            output = lab.host("h1").run("umask; setpriv --reuid=65534 getent hosts h1").stdout
+            assert output.startswith("0022") and lab.host("h1").address in output
     finally:
         os.umask(before)
 

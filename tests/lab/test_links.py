@@ -44,8 +44,8 @@ def ping(lab, *options):
 
 def megabits(lab, *options):
     """What iperf3 from ha to hb receives, Mbit/s."""
-    said = lab.host("ha").run(f"iperf3 -J -c {lab.host('hb').address} {' '.join(options)}").stdout
-    return json.loads(said)["end"]["sum_received"]["bits_per_second"] / 1e6
+    report = lab.host("ha").run(f"iperf3 -J -c {lab.host('hb').address} {' '.join(options)}").stdout
+    return json.loads(report)["end"]["sum_received"]["bits_per_second"] / 1e6
 
 
 @pytest.fixture(scope="module")

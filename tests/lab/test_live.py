@@ -89,8 +89,8 @@ def test_capture_takes_the_pings_that_the_filter_lets_through(lab, tmp_path):
 def test_capture_from_the_shell_ends_after_its_seconds(lab, tmp_path):
     pings = lab.host("h1").start("pings", f"ping -q -n -i 0.05 {lab.host('h2').address}")
     try:
-        said = labbook(lab, "capture", "h2", "--seconds", "0.5", "-o", str(tmp_path / "x.pcap"))
+        output = labbook(lab, "capture", "h2", "--seconds", "0.5", "-o", str(tmp_path / "x.pcap"))
     finally:
         pings.stop()
-    assert "packets in" in said and ICMP in protocols(tmp_path / "x.pcap")
+    assert "packets in" in output and ICMP in protocols(tmp_path / "x.pcap")
     assert "filter" in labbook(lab, "capture", "h2", "--filter", "nonsense here", "-o", str(tmp_path / "y"), code=2)

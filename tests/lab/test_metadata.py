@@ -20,7 +20,7 @@ def paths(mounts):
     return [str(mount.path) for mount in mounts]
 
 
-def told(ceph):
+def server_counts(ceph):
     """By rank, what its server counts: files made, trees given away."""
     dumps = {rank: ceph.ask(one.name, "perf dump") for rank, one in ceph.ranks().items()}
     return {rank: (one["mds_server"]["req_create_latency"]["avgcount"], one["mds"]["exported"])
@@ -30,9 +30,9 @@ def told(ceph):
 def test_files_come_and_go_in_directories_of_both_ranks(lab, ceph, mounts):
     """Which are each one's from the beginning on: none has to migrate."""
     homes = [ceph.pin_folder(mounts[0], f"rank{rank}", rank) for rank in (0, 1)]
-    before = told(ceph)
+    before = server_counts(ceph)
     load = metadata(Crew.of(lab), paths(mounts), pattern="bonnie", clients=2, homes=homes, **LOAD)
-    for rank, (created, exported) in told(ceph).items():
+    for rank, (created, exported) in server_counts(ceph).items():
         assert (created - before[rank][0], exported - before[rank][1]) == (2 * 256, 0)
     assert load.rows.ok.all(), load.rows.error.unique()
     assert load.rows.groupby("host", observed=True).size().nunique() == 1
@@ -53,7 +53,7 @@ def test_clients_share_directories(lab, mounts):
 def test_our_calls_are_bonnies(ceph, lab, mounts):
     """As many requests to the servers as bonnie++ makes for the same files. (One server has them: a
     migration or a call that is sent on makes further ones.)"""
-    path, asked = mounts[0].path / "one", {}
+    path, request_counts = mounts[0].path / "one", {}
     done = mounts[0].call(f"mkdir {path.name} && {lab.role('client')[0].python} -I -S -c "
                           f"'import os; os.setxattr(\"{path.name}\", \"ceph.dir.pin\", b\"0\")'", 20)
     assert done.exit_code == 0, done.stderr
@@ -63,8 +63,8 @@ def test_our_calls_are_bonnies(ceph, lab, mounts):
                                                **LOAD | {"directories": 2, "files": 512}))):
         before = requests(ceph)
         act()
-        asked[name] = requests(ceph) - before
-    assert asked["own"] == pytest.approx(asked["bonnie"], rel=0.05)
+        request_counts[name] = requests(ceph) - before
+    assert request_counts["own"] == pytest.approx(request_counts["bonnie"], rel=0.05)
     assert mounts[0].call(f"rmdir {path.name}", 20).exit_code == 0
 
 
@@ -89,8 +89,8 @@ def test_a_kill_under_load_loses_nothing(lab, ceph, mounts):
     assert load.rows.ok.any() and load.metrics["blocked"] == 0
     came = recovery_metrics(ceph.fault_log(killed_s).states, 1, killed_s)
     assert 0 < came["detection_s"] < came["recovery_s"] and came["takeover_s"] > 0
-    had = metrics_through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)
-    assert had["longest_blocked_s"] > came["takeover_s"] and had["errors"] == 0
+    outage = metrics_through(load.rows, killed_s - load.started, came["active_at_s"] - load.started)
+    assert outage["longest_blocked_s"] > came["takeover_s"] and outage["errors"] == 0
     fresh = ceph.mount(host, name="fresh").up()
     try:
         for place in (path, f"{fresh.path}/kept"):
@@ -106,9 +106,9 @@ def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mount
     place = ceph.pin_folder(mounts[0], "held", 1).removesuffix("/home")
     ino = int(mounts[0].call(f"stat -c %i {place}", 20).stdout)
     alone = int(mounts[0].call("touch alone; stat -c %i alone", 20).stdout)
-    had = ceph.owned()[1]
-    told = ceph.owned(dead=1)[1]        # without what lies below the dead one's own
-    assert f"/{place}" in told and set(told) <= set(had) and ceph.owned(dead=0)[0][0] == "/"
+    owned_trees = ceph.owned()[1]
+    reported = ceph.owned(dead=1)[1]        # without what lies below the dead one's own
+    assert f"/{place}" in reported and set(reported) <= set(owned_trees) and ceph.owned(dead=0)[0][0] == "/"
     assert ceph.locked_inodes([ino], dead=1) == set()
     process = ceph.mdss[ceph.ranks()[1].name].process
     assert mounts[0].call(f"touch {place}/a", 20).exit_code == 0    # by which the other one changes it
@@ -116,7 +116,7 @@ def test_a_server_that_gives_no_word_has_others_wait_who_say_so(lab, ceph, mount
     try:
         assert mounts[1].call(f"stat {place}", 2) is None
         assert {"rank": 0, "ino": 1, "name": place} in mounts[1].unanswered()
-        assert ceph.owned(dead=1)[1] == told and ceph.locked_inodes([ino, alone], dead=1) == {ino}
+        assert ceph.owned(dead=1)[1] == reported and ceph.locked_inodes([ino, alone], dead=1) == {ino}
     finally:
         process.signal("CONT")
     ceph.host.wait_for(lambda: not ceph.locked_inodes([ino], dead=1), "the word to be given", 30)
@@ -141,11 +141,11 @@ def test_a_migration_that_a_crash_meets_leaves_all_names_to_one_server(lab, ceph
     ceph.host.wait_for(lambda: not any(ceph.migrating().values()), "nothing to move", 30)
     after = take(mount.host, tree, list(before.name))
     counts, seen = compare(before, after), verdicts(before, after)
-    assert outcome(counts) == "right", told_apart(seen[seen.verdict != "right"].name, before, after)
+    assert outcome(counts) == "right", entries(seen[seen.verdict != "right"].name, before, after)
     assert not failed_migrations(ceph.migrating(), ceph.owned(), path, counts["right"] == counts["asked"])
 
 
-def told_apart(names, *inventories) -> str:
+def entries(names, *inventories) -> str:
     """What each of several inventories has of the names."""
     return "\n".join(one[one.name.isin(names)].to_json(orient="records") for one in inventories)
 

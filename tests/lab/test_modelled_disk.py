@@ -1,4 +1,4 @@
-"""A modelled disk: requests take the model's time, its log tells of them, and nothing is left or lost,
+"""A modelled disk: requests take the model's time, its log lists them, and nothing is left or lost,
 whatever is killed or full."""
 
 import os
@@ -70,12 +70,12 @@ def test_each_request_takes_what_the_model_says_and_the_daemon_slept_so_long(lab
     for i in range(1, len(requests)):
         one = requests.loc[i]
         start_ms = (one["t_s"] - offset) * 1e3 + one["wait_ms"]
-        told = model.serve(one["place"], one["size_bytes"], ends[i - 1], start_ms, SIZE)
-        assert one["seek_ms"] == pytest.approx(told["seek_ms"], abs=1e-3)
+        expected = model.serve(one["place"], one["size_bytes"], ends[i - 1], start_ms, SIZE)
+        assert one["seek_ms"] == pytest.approx(expected["seek_ms"], abs=1e-3)
         assert one["service_ms"] - one["rotation_ms"] == pytest.approx(
-            told["ended_ms"] - start_ms - told["rotation_ms"], abs=1e-3)
-        if told["seek_ms"]:     # t_s is a float of the epoch's seconds: exact to a microsecond
-            apart = abs(one["rotation_ms"] - told["rotation_ms"])
+            expected["ended_ms"] - start_ms - expected["rotation_ms"], abs=1e-3)
+        if expected["seek_ms"]:     # t_s is a float of the epoch's seconds: exact to a microsecond
+            apart = abs(one["rotation_ms"] - expected["rotation_ms"])
             assert min(apart, model.turn_ms - apart) < 0.01
     total_ms = requests["service_ms"].sum()
     assert (after["modelled_ns"] - before["modelled_ns"]) / 1e6 == pytest.approx(total_ms)
@@ -100,11 +100,11 @@ def test_random_reads_take_as_many_times_as_long_as_the_model_says(disk):
         requests wait longer."""
         before, found = disk.served_so_far()["served"], disk.seek_cost(3)
         block = found["block_bytes"]
-        told = model.random_ms(block, found["laid_out_bytes"], SIZE) / model.sequential_ms(block)
+        expected = model.random_ms(block, found["laid_out_bytes"], SIZE) / model.sequential_ms(block)
         reads = disk.served(before).query("not write and size_bytes == @block")
         took = reads.groupby(reads["seek_ms"] > 0)["service_ms"].mean()
-        assert 2 < found["ratio"] < 1.2 * told
-        return abs(took[True] / took[False] / told - 1)
+        assert 2 < found["ratio"] < 1.2 * expected
+        return abs(took[True] / took[False] / expected - 1)
 
     assert best_of(4, off, lambda share: share < 0.2) < 0.2
 
@@ -177,7 +177,7 @@ def daemon_file(disk) -> str:
     return str(Path(backing).parent.with_suffix(".disk"))
 
 
-def test_who_asked_is_told_by_the_trace_and_not_by_the_disk(disk):
+def test_who_asked_is_shown_by_the_trace_and_not_by_the_disk(disk):
     """Above a loop device each request comes from a worker of the kernel's."""
     with disk.trace() as trace:
         requests = served_during(disk, READ.format(way="randread", count=50))
@@ -313,7 +313,7 @@ def small_machine(tmp_path):
     subprocess.run([*SUDO, "umount", str(place)], check=True)
 
 
-def test_a_full_disk_below_it_is_said_at_its_point(study, small_machine):
+def test_a_full_disk_below_it_is_reported_at_its_point(study, small_machine):
     Path(os.environ["LABBOOK_ROOT"], "environments/local.yml").write_text(
         f"provider: namespaces\nstate: {small_machine}\n")
     one = study()
@@ -328,7 +328,7 @@ def test_a_full_disk_below_it_is_said_at_its_point(study, small_machine):
     assert [path.name for path in small_machine.iterdir()] == [".programs"]
 
 
-def test_the_full_disk_is_told_by_its_daemon(small_machine):
+def test_the_full_disk_is_reported_by_its_daemon(small_machine):
     environment = Environment("local", state=str(small_machine))
     limits = {"disk": {"size": "512M", "model": "ssd_2010"}}
     with Lab.up(describe({"h1": limits}), environment, new_id()) as lab:

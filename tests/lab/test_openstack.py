@@ -98,9 +98,9 @@ def test_content_of_a_new_cloud(platform):
 def test_secrets_are_in_no_command_line(platform):
     """Of running services, including nova-compute's helpers."""
     for host in (platform.host, platform.platform.store):
-        shown = host.run("ps -eo args=").stdout
-        assert "nova-" in shown or "cinder-" in shown
-        assert platform.platform.secrets.password not in shown
+        processes = host.run("ps -eo args=").stdout
+        assert "nova-" in processes or "cinder-" in processes
+        assert platform.platform.secrets.password not in processes
 
 
 ONE_LOCK_FOR_TWO_THREADS = """
@@ -141,10 +141,10 @@ def test_two_threads_of_a_service_may_log_at_once():
     """With Zed's oslo.log, once eventlet is imported, unless the services put the lock right."""
     release = RELEASES["zed"]
     conf = services.gunicorn_files(release, config.Layout(Path("/srv/x"), HERE, "secret", "python"))["etc/keystone/gunicorn.conf.py"]
-    for rights, said in ((conf, "got it"), (conf.replace("logging._lock = ", "ignored = "), "waits for ever")):
+    for rights, expected in ((conf, "got it"), (conf.replace("logging._lock = ", "ignored = "), "waits for ever")):
         ran = subprocess.run(["/usr/bin/python3", "-c", f"import eventlet\n{rights}\n{ONE_LOCK_FOR_TWO_THREADS}"],
                              capture_output=True, text=True, timeout=120)
-        assert ran.stdout.strip() == said, ran.stderr
+        assert ran.stdout.strip() == expected, ran.stderr
 
 
 def test_an_idle_connection_is_kept(platform):

@@ -53,11 +53,11 @@ def test_netem_is_what_tc_says():
     """Asked another way: does a new namespace's own interface take it?"""
     script = ("ip link add veth0 type veth peer name veth1 && "
               "tc qdisc add dev veth0 root netem limit 9")
-    said = subprocess.run([*SUDO, "unshare", "--net", "sh", "-c", script], capture_output=True)
-    assert probes.probes(["netem"], again=True)["netem"].ok == (said.returncode == 0)
+    done = subprocess.run([*SUDO, "unshare", "--net", "sh", "-c", script], capture_output=True)
+    assert probes.probes(["netem"], again=True)["netem"].ok == (done.returncode == 0)
 
 
-def test_a_queue_that_cannot_be_had_is_said(monkeypatch):
+def test_a_queue_that_cannot_be_had_is_reported(monkeypatch):
     monkeypatch.setattr(features.delayline, "__file__", "/no/such/delayline.py")
     try:
         features._nfqueue()

@@ -87,11 +87,11 @@ def check_the_wan_is_taken_as_it_is(lab):
 def check_nothing_tells_the_secrets(place, cloud):
     """They are in no facts, command lines or logs; only their user can read files with them."""
     secrets = cloud.keystone.secrets
-    shown = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
+    output = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))
     for host in cloud.hosts:
-        shown += host.run("ps axo args; cat processes/*/log").stdout
+        output += host.run("ps axo args; cat processes/*/log").stdout
     for secret in (secrets.password, secrets.fernet, secrets.credential, cloud.galera.password):
-        assert secret not in shown
+        assert secret not in output
         found = {name: place.inside(name, f"grep -rlF -e {secret} /home/op /tmp /var | xargs -r stat -c %a").split()
                  for name in place.names}
         assert {mode for modes in found.values() for mode in modes} == {"600"}, found

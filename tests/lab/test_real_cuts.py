@@ -168,10 +168,10 @@ def test_a_host_lost_while_its_lab_goes_down(place, here, tmp_path, power):
             lab.down()
         assert "h1" in str(error.value) and f"labbook down {lab.id}" in str(error.value)
         assert "labbook" not in place.inside("h2", "ls /home/op")
-        if power == "on":   # too early; said as clearly by the command line
-            code, said = here.labbook("down", lab.id)
-            assert code == 1 and "h1" in said, said
+        if power == "on":   # too early: the command line reports it as clearly
+            code, output = here.labbook("down", lab.id)
+            assert code == 1 and "h1" in output, output
         place.heal("h1") if power == "on" else place.reboot("h1")
-        code, said = here.labbook("down", lab.id)
-        assert code == 0, said
+        code, output = here.labbook("down", lab.id)
+        assert code == 0, output
         assert here.standing() == []

@@ -84,8 +84,8 @@ def is_killed(process):
 def test_killed_at_a_random_moment_down_leaves_nothing(place, driver, number):
     with as_before(place):
         driver.killed(*MOMENTS[number], random.Random(SEED + number))
-        code, said = driver.labbook("down")
-        assert code == 0, said
+        code, output = driver.labbook("down")
+        assert code == 0, output
         assert driver.standing() == []
 
 
@@ -118,6 +118,6 @@ def test_down_itself_killed_is_finished_by_the_next(place, driver):
             driver.log.unlink()
             driver.killed("up", 0.0, 0.1, random.Random(SEED))
             after_s /= 2
-        code, said = driver.labbook("down")
-        assert code == 0, said
+        code, output = driver.labbook("down")
+        assert code == 0, output
         assert driver.standing() == []

@@ -64,9 +64,9 @@ def link(lab):
 
 
 def pings_back(lab, source="h1", target="h2"):
-    said = lab.hosts[source].run(f"ping -q -c 3 -i 0.05 -W 0.5 {lab.hosts[target].address}",
-                                 check=False).stdout
-    return int(said.split(" received")[0].split()[-1])
+    output = lab.hosts[source].run(f"ping -q -c 3 -i 0.05 -W 0.5 {lab.hosts[target].address}",
+                                   check=False).stdout
+    return int(output.split(" received")[0].split()[-1])
 
 
 def test_every_pair_of_hosts_is_as_far_apart_as_asked(lab):
@@ -102,9 +102,9 @@ def test_tcp_is_not_slowed_down_beyond_the_delay(lab, link):
     link.shape(rtt_ms=50)
     server = lab.hosts["h2"].start("iperf3", "iperf3 -s --forceflush")
     lab.hosts["h2"].wait_for(lambda: "listening" in server.log_tail(), "iperf3", 20, server)
-    said = lab.hosts["h1"].run(f"iperf3 -J -c {lab.hosts['h2'].address} -t 2 -O 1 -P 4").stdout
+    report = lab.hosts["h1"].run(f"iperf3 -J -c {lab.hosts['h2'].address} -t 2 -O 1 -P 4").stdout
     server.stop()
-    assert json.loads(said)["end"]["sum_received"]["bits_per_second"] > 100e6
+    assert json.loads(report)["end"]["sum_received"]["bits_per_second"] > 100e6
 
 
 def test_a_cut_leaves_the_control_path_alone_even_where_it_is_the_data_path(lab, link):
@@ -186,14 +186,14 @@ def test_a_rate_is_refused_and_changes_nothing(link):
 
 def test_a_disk_of_its_own(lab):
     host = lab.hosts["h3"]
-    said = host.run("echo data > file && stat -f -c %T . && df -m --output=size,source . && "
-                    "stat -c '%U %a' . ../h3.disk && dd if=/dev/zero of=direct bs=4k count=50 "
-                    "oflag=direct 2>&1 | sed -n 's/.*copied, //p'").stdout.split()
-    assert said[0].startswith("ext") and 48 <= int(said[3]) <= 64
-    queue = f"/sys/block/{said[4].removeprefix('/dev/')}"
+    fields = host.run("echo data > file && stat -f -c %T . && df -m --output=size,source . && "
+                      "stat -c '%U %a' . ../h3.disk && dd if=/dev/zero of=direct bs=4k count=50 "
+                      "oflag=direct 2>&1 | sed -n 's/.*copied, //p'").stdout.split()
+    assert fields[0].startswith("ext") and 48 <= int(fields[3]) <= 64
+    queue = f"/sys/block/{fields[4].removeprefix('/dev/')}"
     assert host.run(f"cat {queue}/queue/read_ahead_kb {queue}/loop/dio").stdout.split() == ["16", "1"]
-    assert said[5:9] == ["op", "700", "root", "600"]
-    assert float(said[9]) > 0.5, "50 writes at 50 a second"
+    assert fields[5:9] == ["op", "700", "root", "600"]
+    assert float(fields[9]) > 0.5, "50 writes at 50 a second"
 
 
 DRIVER = """

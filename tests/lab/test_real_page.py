@@ -60,7 +60,7 @@ class Desk:
         subprocess.run(["ssh-add", "-q", key], env=self.environ, check=True)
 
     def type(self, block, check=True):
-        """Type a block into a shell; what was said."""
+        """Type a block into a shell; its output."""
         apart = ["unshare", "--mount"] if os.geteuid() == 0 and LOCAL_LABS.is_dir() else []
         ready = f'{HIDE if apart else ""}export PATH="$PWD/.venv/bin:$PATH"\n'
         done = subprocess.run([*apart, "bash", "-ec", ready + block], cwd=self.checkout, env=self.environ,
@@ -91,14 +91,14 @@ def test_the_page_word_for_word(place, desk):
     (desk.checkout / "environments" / "hosts.yml").write_text(written)
 
     with as_before(place):
-        said = desk.type(look)
-        assert "\nNothing is missing. " in said, said
-        assert "repeats until 4 headline claims have a verdict; 0 have one" in said
-        assert re.search(r"as root: limits: .*\bsmall \(", said)
-        said = desk.type(re.sub(r"^(labbook run .*)$", rf"\1 {SMALL}", run, flags=re.M))
-        assert (desk.checkout / "build/html/index.html").exists(), said
-        said = desk.type(explore)
-        assert re.search("^(rack1)$", said, re.M) and "is down" in said, said
+        output = desk.type(look)
+        assert "\nNothing is missing. " in output, output
+        assert "repeats until 4 headline claims have a verdict; 0 have one" in output
+        assert re.search(r"as root: limits: .*\bsmall \(", output)
+        output = desk.type(re.sub(r"^(labbook run .*)$", rf"\1 {SMALL}", run, flags=re.M))
+        assert (desk.checkout / "build/html/index.html").exists(), output
+        output = desk.type(explore)
+        assert re.search("^(rack1)$", output, re.M) and "is down" in output, output
         desk.type(down)
 
 

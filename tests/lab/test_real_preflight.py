@@ -51,10 +51,10 @@ def test_everything_that_is_wrong_is_reported_at_once(place, environment, tmp_pa
         preflight.require(lab(needs={"disk": "800T"}), there)
     text = str(error.value)
     assert text.startswith(f"{tmp_path}/rack.yml: study stores cannot run")
-    for words in ("hosts.h1.python: Python", "hosts.h1.root: root folder /srv/labs/mine (op cannot",
+    for part in ("hosts.h1.python: Python", "hosts.h1.root: root folder /srv/labs/mine (op cannot",
                   "hosts.h1.data: data address 10.9.9.9 (its own are", "800 TB disk",
                   "hosts.h2.port: reachable (refused", "hosts.h3.user: reachable (login refused for"):
-        assert words in text
+        assert part in text
 
 
 def forget(file):
@@ -67,7 +67,7 @@ def mistake(file):
     file.write_text("".join(f"{a} {key}\n" for (a, _), (_, key) in zip(lines, lines[1:] + lines[:1])))
 
 
-@pytest.mark.parametrize("spoil, changes, told", [
+@pytest.mark.parametrize("spoil, changes, expected", [
     (forget, {}, ["hosts.h1.known_hosts: reachable (its host key is not in", "ssh-keyscan -p 22",
                   "jumps.bastion.known_hosts"]),
     (mistake, {}, ["hosts.h1.known_hosts: reachable (another host key than", "ssh-keygen -f"]),
@@ -76,11 +76,11 @@ def mistake(file):
     (None, {"hosts": {"h2": {"address": "no-such-host.invalid"}}},
      ["hosts.h2.address: reachable (no such name"]),
 ])
-def test_each_way_not_to_be_reached_is_distinguished(environment, spoil, changes, told):
+def test_each_way_not_to_be_reached_is_distinguished(environment, spoil, changes, expected):
     seen = preflight.examine(lab(), environment(spoil, **changes))
     wrong = [one for one in seen if not one.ok]
     text = "\n".join(one.words() for one in wrong)
-    assert all(words in text for words in told), text
+    assert all(part in text for part in expected), text
     assert len({one.key for one in wrong}) == len(wrong) <= 3, text
 
 

@@ -77,9 +77,9 @@ def test_another_process_takes_it_up_and_down(place, there, same):
     standing, = [one for one in Lab.list() if one.id == lab.id]
     assert standing.hosts == ("h1", "h2") and standing.keep
     assert lab.id not in Lab.sweep()
-    said = subprocess.run(["ssh", "-F", standing.ssh_config, "-o", "BatchMode=yes", "h2", "hostname"],
+    done = subprocess.run(["ssh", "-F", standing.ssh_config, "-o", "BatchMode=yes", "h2", "hostname"],
                           text=True, capture_output=True)
-    assert said.stdout == "r2\n", said.stderr
+    assert done.stdout == "r2\n", done.stderr
     code = ("import sys; from labbook.lab import Lab; lab = Lab.attach(sys.argv[1]); "
             "assert lab.host('h1').process('server').alive(); lab.down()")
     subprocess.run([sys.executable, "-c", code, lab.id], check=True)
@@ -151,18 +151,18 @@ def test_after_a_reboot_other_processes_with_its_numbers_are_left_alone(place, t
     assert place.inside("r1", "ls -A /home/op").split() == place.inside("r2", "ls -A /home/op").split()
 
 
-@pytest.mark.parametrize("make, told", [
+@pytest.mark.parametrize("make, message", [
     ("ln -s /var/tmp labbook", "is a link to /var/tmp"),
     ("mkdir -m 777 labbook", "can be written by everybody"),
     ("mkdir -m 775 labbook", r"can be written by group op \(mode 775\)"),
     ("touch labbook", "is no folder|cannot write"),
     ("mkdir labbook; sudo chown daemon labbook", "cannot write|belongs to daemon"),
 ])
-def test_a_root_folder_that_others_may_change_is_refused(place, there, make, told):
+def test_a_root_folder_that_others_may_change_is_refused(place, there, make, message):
     place.inside("r1", f"cd /home/op; {make}", user="op")
     before = place.snapshot("r1")
     try:
-        with pytest.raises(LabError, match=told):
+        with pytest.raises(LabError, match=message):
             Lab.up(describe({"h1": {}}), there, new_id())
         assert differences(before, place.snapshot("r1")) == []
     finally:

@@ -1,4 +1,4 @@
-"""A lab on hosts over SSH that cannot be: the error names what is wrong and where it is said, and
+"""A lab on hosts over SSH that cannot be: the error names what is wrong and where it is written, and
 no host is changed. A host serves one lab at a time."""
 
 import json
@@ -52,7 +52,7 @@ def nothing(_):
     pass
 
 
-@pytest.mark.parametrize("spoil, changes, kind, told", [
+@pytest.mark.parametrize("spoil, changes, kind, expected", [
     (spoil_key, {}, LabError, ["hosts.h1.user", "login refused", "foreign_key", "ssh-copy-id"]),
     (forget_hosts, {}, LabError, ["hosts.h1.known_hosts", "jumps.bastion.known_hosts",
                                   "ssh-keyscan"]),
@@ -66,13 +66,13 @@ def nothing(_):
     (nothing, {"allow": ["limits", "disk"]}, InputError, ["hosts.h1.allow", "shape"]),
 ], ids=["wrong key", "unknown host", "changed host", "root not writable", "root of the system",
         "missing role", "no limits", "no disk", "no shape"])
-def test_what_is_wrong_is_reported_and_nothing_is_changed(place, here, spoil, changes, kind, told):
+def test_what_is_wrong_is_reported_and_nothing_is_changed(place, here, spoil, changes, kind, expected):
     with as_before(place):
         with pytest.raises(kind) as error:
             there = spoilt(place, here, spoil, changes)
             Lab.up(small_lab(), there, new_id())
-        for words in (str(here.folder / "hosts.yml"), *told):
-            assert words in str(error.value), error.value
+        for part in (str(here.folder / "hosts.yml"), *expected):
+            assert part in str(error.value), error.value
         assert here.standing() == []
 
 

@@ -78,25 +78,25 @@ def book(place, tmp_path):
 
 def test_a_study_runs_whole_though_it_is_killed_and_connections_break(place, book):
     """Killed after the first record; the next run measures the rest, and loses its connections once."""
-    asked = ["run", "stores", "-p", "requests", "20"]
+    command = ["run", "stores", "-p", "requests", "20"]
     with as_before(place):
-        press = book.start("-m", "labbook.cli", *asked, stderr=subprocess.DEVNULL)
+        press = book.start("-m", "labbook.cli", *command, stderr=subprocess.DEVNULL)
         until(lambda: records(book), press)
         press.kill()
         press.wait()
         before = len(records(book))
-        press = book.start("-m", "labbook.cli", *asked, stderr=subprocess.PIPE)
+        press = book.start("-m", "labbook.cli", *command, stderr=subprocess.PIPE)
         until(lambda: len(records(book)) > before, press)
         for name in place.addresses:
             place.hang_up(name)
-        _, said = press.communicate(timeout=300)
-        assert press.returncode == 0, said
-        assert "4 of 4 points" in said and f"{4 - before} of them measured now" in said, said
+        _, stderr = press.communicate(timeout=300)
+        assert press.returncode == 0, stderr
+        assert "4 of 4 points" in stderr and f"{4 - before} of them measured now" in stderr, stderr
         assert book.standing() == []
     check_records(book)
     check_nothing_private(place, book)
-    code, said = book.labbook(*asked)
-    assert code == 0 and "up to date" in said
+    code, output = book.labbook(*command)
+    assert code == 0 and "up to date" in output
 
 
 def records(book):

@@ -136,8 +136,8 @@ def test_a_broken_setting_is_in_the_error(host, kind, monkeypatch):
     monkeypatch.setitem(sql.FLUSH, "commit", "1\nno-such-setting=1")
     with pytest.raises((SystemFailure, LabError)) as failure:
         kind(host).up()
-    said = f"{failure.value} {getattr(failure.value, 'log', '')}"
-    assert "no-such-setting" in said and "ended with exit code" in said
+    message = f"{failure.value} {getattr(failure.value, 'log', '')}"
+    assert "no-such-setting" in message and "ended with exit code" in message
 
 
 @both

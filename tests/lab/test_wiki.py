@@ -58,8 +58,8 @@ def test_a_page_saved_through_one_server_is_read_through_the_other_at_once(wikis
         assert save(one, "FrontPage", text).status == 303
         assert other.request("GET", "/FrontPage?raw").text == text
         one, other = other, one
-    shown = one.request("GET", "/FrontPage")
-    assert shown.status == 200 and "<h2>Hello 9</h2>" in shown.text and "&lt;b&gt;" in shown.text
+    page = one.request("GET", "/FrontPage")
+    assert page.status == 200 and "<h2>Hello 9</h2>" in page.text and "&lt;b&gt;" in page.text
     save(one, "OtherPage", "to be removed")
     assert "/OtherPage" in other.request("GET", "/?pages").text
     save(one, "OtherPage", "")
@@ -78,8 +78,8 @@ def test_the_list_has_every_page_once(wikis):
 def test_a_text_that_the_table_would_cut_is_refused(wikis, store):
     save(wikis[0], "LongPage", "as it was")
     status = save(wikis[0], "LongPage", "ä" * 51).status
-    kept = wikis[1].request("GET", "/LongPage?raw").text
-    assert (status, kept) == ((413, "as it was") if store.protocol == "mysql" else (303, "ä" * 51))
+    stored = wikis[1].request("GET", "/LongPage?raw").text
+    assert (status, stored) == ((413, "as it was") if store.protocol == "mysql" else (303, "ä" * 51))
     for size in (70_000, 200_000):  # refused only when it was read, so that the answer comes
         assert save(wikis[0], "LongPage", "x" * size).status == 413
 

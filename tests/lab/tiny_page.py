@@ -47,7 +47,7 @@ class TinyPage:
 
     def recorded(self, experiment: str) -> list[dict]:
         """The parameters and metrics of each."""
-        return [told(*point) for point in self.points(experiment)]
+        return [values_of(*point) for point in self.points(experiment)]
 
     def recorded_arms(self, experiment: str) -> list[dict]:
         """The same of each arm of each point of an experiment with paired arms."""
@@ -64,6 +64,7 @@ class TinyPage:
         assert not [lab.id for lab in Lab.list() if lab.checkout == str(self.checkout)]
 
 
-def told(records: Records, key: str) -> dict:
+def values_of(records: Records, key: str) -> dict:
+    """A point's parameters and metrics."""
     meta = records.meta(key)
     return {**meta["setup"], **meta["vary"], **meta["summary"]}

@@ -9,5 +9,5 @@ ls /sys/kernel/tracing/instances"""
 
 def instances(prefix="labbook-") -> set[str]:
     command = [*(["sudo", "-n"] if os.geteuid() else []), "unshare", "--mount", "sh", "-c", LOOK]
-    said = subprocess.run(command, capture_output=True, text=True).stdout
-    return {name for name in said.split() if name.startswith(prefix)}
+    output = subprocess.run(command, capture_output=True, text=True).stdout
+    return {name for name in output.split() if name.startswith(prefix)}

@@ -31,9 +31,9 @@ def type_in(clone, tmp_path_factory):
     for name, words in (("labbook", "-m labbook.cli"), ("papermill", "-m papermill"), ("python", "")):
         (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
         (programs / name).chmod(0o755)
-    kept = {name: value for name, value in os.environ.items()
-            if name == SHARE or not name.startswith("LABBOOK_")}    # beside other tests' labs
-    environ = kept | {"PYTHONPATH": str(clone / "lib"), "PATH": f"{programs}:{os.environ['PATH']}"}
+    inherited = {name: value for name, value in os.environ.items()
+                 if name == SHARE or not name.startswith("LABBOOK_")}    # beside other tests' labs
+    environ = inherited | {"PYTHONPATH": str(clone / "lib"), "PATH": f"{programs}:{os.environ['PATH']}"}
 
     def typed(command: str) -> str:
         done = subprocess.run(["sh", "-c", command], cwd=clone, env=environ, text=True, timeout=SECONDS,
