@@ -1,4 +1,4 @@
-"""A real browser that tells what a page did: what it asked for, what it complained of."""
+"""A real browser that reports what a page did: what it asked for, what it complained of."""
 
 import json
 import tempfile

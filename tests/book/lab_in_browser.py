@@ -53,11 +53,11 @@ def server(checkout: Path, home: Path, **variables):
     file = home / "settings" / name
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(settings))
-    kept = {name: value for name, value in os.environ.items() if name not in ("LABBOOK_ROOT", "LABBOOK_RECORDS")}
+    inherited = {name: value for name, value in os.environ.items() if name not in ("LABBOOK_ROOT", "LABBOOK_RECORDS")}
     with open(home / "log", "w") as log:
         running = subprocess.Popen(
             ["make", "-s", "lab", "JUPYTER=--no-browser --port 0 --expose-app-in-browser"], cwd=checkout,
-            env=kept | own | variables, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            env=inherited | own | variables, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             start_new_session=True)
     try:
         yield _address(home, running)

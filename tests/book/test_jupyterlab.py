@@ -40,11 +40,11 @@ def test_it_listens_on_this_machine_alone(running):
 
 def test_it_answers_nobody_without_its_token(running):
     address, token = running
-    asked = f"{address}api/kernels"
+    url = f"{address}api/kernels"
     with pytest.raises(HTTPError) as refusal:
-        urlopen(asked, timeout=20)
+        urlopen(url, timeout=20)
     assert refusal.value.code == 403
-    with urlopen(f"{asked}?token={token}", timeout=20) as answer:
+    with urlopen(f"{url}?token={token}", timeout=20) as answer:
         assert token and answer.status == 200
 
 

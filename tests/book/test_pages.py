@@ -39,8 +39,8 @@ def test_a_studys_figures_are_text_in_the_colours_of_the_page(driver, book):
     colour = """document.documentElement.dataset.theme = arguments[0];
         const text = document.querySelector('.labbook-figure svg text');
         return [text.textContent, getComputedStyle(text).fill]"""
-    (words, light), (_, dark) = (driver.execute_script(colour, theme) for theme in ("light", "dark"))
-    assert words and light != dark
+    (text, light), (_, dark) = (driver.execute_script(colour, theme) for theme in ("light", "dark"))
+    assert text and light != dark
 
 
 def test_a_studys_first_screen_has_a_verdict(driver, book):
@@ -116,8 +116,8 @@ def test_the_search_finds_from_the_disk(driver, book):
 
 def test_the_search_finds_claims_and_sections_with_all_words(driver, book):
     statement = _judged(book)[0]["statement"]
-    words = " ".join(statement.rstrip(".").split()[:4])
-    visit(driver, (book / "search.html").as_uri() + f"?q={quote(words)}")
+    query = " ".join(statement.rstrip(".").split()[:4])
+    visit(driver, (book / "search.html").as_uri() + f"?q={quote(query)}")
     found = WebDriverWait(driver, 60).until(
         lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='board.html#claim-']"))
     assert statement in [link.text for link in found]
@@ -132,8 +132,8 @@ def test_the_board_has_its_filters_in_its_address(driver, book):
     assert "owner=ours" in driver.current_url
     visit(driver, board(book) + "?owner=ours&run=nonsense")
     assert Select(driver.find_element(By.NAME, "owner")).first_selected_option.get_attribute("value") == "ours"
-    shown = driver.find_elements(By.CSS_SELECTOR, "tr[data-owner]:not([hidden])")
-    assert shown and {row.get_attribute("data-owner") for row in shown} == {"ours"}
+    visible = driver.find_elements(By.CSS_SELECTOR, "tr[data-owner]:not([hidden])")
+    assert visible and {row.get_attribute("data-owner") for row in visible} == {"ours"}
 
 
 def test_a_link_into_a_folded_section_opens_it(driver, book):
@@ -196,8 +196,8 @@ def test_the_board_is_filtered_by_study_verdict_owner_and_headline(driver, book)
         every = driver.execute_script(
             f"return [...document.querySelectorAll('tr[data-verdict]')].filter(row => row.{key}.{name} == '{value}').length")
         assert 0 < every == rows_in_sight(driver) < len(judged)
-        told = driver.find_element(By.CSS_SELECTOR, ".labbook-found").text
-        assert told.startswith(f"{every} of ")
+        found_text = driver.find_element(By.CSS_SELECTOR, ".labbook-found").text
+        assert found_text.startswith(f"{every} of ")
         select.select_by_value("")
     fold = driver.find_element(By.CSS_SELECTOR, ".labbook-filters button")
     fold.click()

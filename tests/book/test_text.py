@@ -1,4 +1,4 @@
-"""What the prose tells to type and to write is what the program takes."""
+"""What the prose has readers type and write is what the program takes."""
 
 import re
 
@@ -38,8 +38,8 @@ def test_examples_of_code_are_python():
 def test_commands_in_the_prose_are_commands():
     from labbook.cli import parser
 
-    told = {line for page in (paths.checkout() / "book").glob("*.md")
-            for line in re.findall(r"(?:^|`|bin/)labbook ([a-z]+)", page.read_text(), re.MULTILINE)}
+    commands = {line for page in (paths.checkout() / "book").glob("*.md")
+                for line in re.findall(r"(?:^|`|bin/)labbook ([a-z]+)", page.read_text(), re.MULTILINE)}
     known = next(a.choices for a in parser()._actions if a.choices and "run" in a.choices)
-    assert told & set(known) >= {"run", "book", "doctor", "up", "ssh", "down"}
-    assert told <= set(known), told - set(known)
+    assert commands & set(known) >= {"run", "book", "doctor", "up", "ssh", "down"}
+    assert commands <= set(known), commands - set(known)

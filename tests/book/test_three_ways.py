@@ -18,25 +18,25 @@ RUN_ALL = ("-c", "import nbclient, nbformat, sys\n"
            "nbformat.write(notebook, sys.argv[2])")
 
 
-def run(checkout, words, page: Path, *more) -> dict:
+def run(checkout, program, page: Path, *more) -> dict:
     """The page by one of these, typed in the notebooks' folder; results are read from the published
-    summaries, and nothing tells where the checkout is."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LABBOOK_")}
-    done = subprocess.run([sys.executable, *words, f"{NAME}.ipynb", page, *more],
-                          cwd=checkout / "notebooks", env={**kept, "LABBOOK_PUBLISHED": "1"}, text=True,
+    summaries, and nothing names where the checkout is."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("LABBOOK_")}
+    done = subprocess.run([sys.executable, *program, f"{NAME}.ipynb", page, *more],
+                          cwd=checkout / "notebooks", env={**inherited, "LABBOOK_PUBLISHED": "1"}, text=True,
                           capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(page.read_text())
 
 
-def told(page: dict) -> dict:
-    """What each code cell told in words, by the cell's id; a figure's words have its numbers."""
+def texts(page: dict) -> dict:
+    """The plain texts that each code cell put out, by the cell's id; a figure's text has its numbers."""
     cells = [cell for cell in page["cells"] if cell["cell_type"] == "code"]
-    words = {cell["id"]: ["".join(one["data"][kind]) for one in cell["outputs"] if "data" in one
+    found = {cell["id"]: ["".join(one["data"][kind]) for one in cell["outputs"] if "data" in one
                           for kind in sorted(one["data"]) if kind.endswith("text/plain")] for cell in cells
              if "injected-parameters" not in cell["metadata"].get("tags", ())}
-    assert any(VERDICT.search(text) for texts in words.values() for text in texts)
-    return words
+    assert any(VERDICT.search(text) for of_cell in found.values() for text in of_cell)
+    return found
 
 
 def test_papermill_gives_the_page_of_labbook_run(checkout, tmp_path):
@@ -44,10 +44,10 @@ def test_papermill_gives_the_page_of_labbook_run(checkout, tmp_path):
     page = json.loads((checkout / "build" / "pages" / f"{NAME}.ipynb").read_text())
     (tmp_path / "parameters.yml").write_text(json.dumps(page["metadata"]["papermill"]["parameters"]))
     again = run(checkout, PAPERMILL, tmp_path / "page.ipynb", "-f", str(tmp_path / "parameters.yml"))
-    assert told(again) == told(page)
+    assert texts(again) == texts(page)
 
 
 def test_run_all_gives_the_page_of_papermill(checkout, tmp_path):
     """With the notebook's own parameters."""
     by_hand = run(checkout, RUN_ALL, tmp_path / "by_hand.ipynb")
-    assert told(by_hand) == told(run(checkout, PAPERMILL, tmp_path / "page.ipynb"))
+    assert texts(by_hand) == texts(run(checkout, PAPERMILL, tmp_path / "page.ipynb"))
