@@ -39,11 +39,11 @@ def test_on_a_users_own_host_with_several_of_the_labs_only_packets_to_other_mach
         expression_of(of, of.hosts["h1"], None, "")
 
 
-def with_tcpdump(said, packets=(b"",)):
-    """A lab whose tcpdump says this and writes these packets."""
+def with_tcpdump(messages, packets=(b"",)):
+    """A lab whose tcpdump prints these messages and writes these packets."""
     left = list(packets)
-    channel = SimpleNamespace(recv=lambda size: left.pop(0), recv_stderr=lambda size: said.pop(0), close=lambda: None,
-                              shutdown_write=lambda: None)
+    channel = SimpleNamespace(recv=lambda size: left.pop(0), recv_stderr=lambda size: messages.pop(0),
+                              close=lambda: None, shutdown_write=lambda: None)
     of = lab()
     of.host = lambda name: SimpleNamespace(name=name, address="10.0.0.1", is_remote=False, may=lambda what: True,
                                            open=lambda program, root: channel)
@@ -87,6 +87,6 @@ def test_a_filter_that_is_none_leaves_an_earlier_file_as_it_is(tmp_path):
 
 
 def test_what_tcpdump_says_is_understood():
-    said = ("tcpdump: listening on data0, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n"
+    text = ("tcpdump: listening on data0, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n"
             "1 packet captured\n1 packet received by filter\n0 packets dropped by kernel\n")
-    assert LISTENING.search(said)[1] == "data0" and COUNTED.search(said)[1] == "1"
+    assert LISTENING.search(text)[1] == "data0" and COUNTED.search(text)[1] == "1"

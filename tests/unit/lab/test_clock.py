@@ -12,17 +12,17 @@ from labbook.lab.clock import ahead_s
 def host(is_remote, ahead):
     def run(command):
         assert command.startswith("date ")
-        asked.append(command)
+        commands.append(command)
         return SimpleNamespace(stdout=f"{time.time() + ahead:.6f}\n")
 
-    asked = []
-    return SimpleNamespace(is_remote=is_remote, run=run, asked=asked)
+    commands = []
+    return SimpleNamespace(is_remote=is_remote, run=run, commands=commands)
 
 
 def test_a_clock_of_its_own_is_asked_for_and_this_machine_s_is_not():
     assert ahead_s(host(True, -7)) == pytest.approx(-7, abs=0.1)
     here = host(False, 9)
-    assert ahead_s(here) == 0 and not here.asked
+    assert ahead_s(here) == 0 and not here.commands
 
 
 def test_lengths_are_no_matter_of_a_clock_that_was_set(monkeypatch):

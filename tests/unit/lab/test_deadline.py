@@ -13,7 +13,7 @@ LATER = 1e9     # of the monotonic clock
 SLEEP = 60
 
 
-def test_a_command_that_fails_says_what_it_said():
+def test_the_error_of_a_command_that_fails_has_its_output():
     assert deadline.run("cat", input="text") == "text"
     with pytest.raises(OSError, match="^sh -c echo no >&2; exit 3: no$"):
         deadline.run("sh", "-c", "echo no >&2; exit 3")

@@ -144,13 +144,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("data, key, said", WRONG.values(), ids=WRONG)
-def test_wrong_lab_files_name_file_key_and_what_is_allowed(data, key, said):
+@pytest.mark.parametrize("data, key, expected", WRONG.values(), ids=WRONG)
+def test_wrong_lab_files_name_file_key_and_what_is_allowed(data, key, expected):
     with pytest.raises(InputError) as error:
         LabDescription.parse(data, file="lab.yml")
     text = str(error.value)
     assert text.startswith("lab.yml: ")
-    assert key in text and said in text
+    assert key in text and expected in text
 
 
 def test_systems_are_found_by_label_and_hosts_share_the_cores_of_several():

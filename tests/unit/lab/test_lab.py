@@ -1,4 +1,4 @@
-"""Hosts whose processes the kernel killed are told with their limit of memory, others not at all."""
+"""Hosts whose processes the kernel killed are named with their limit of memory, others not at all."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Probes without root: what is remembered, and what is said of what is missing."""
+"""Probes without root: what is remembered, and what is reported of what is missing."""
 
 import subprocess
 import sys
@@ -143,12 +143,12 @@ def test_cgroup_v2_is_left_as_it_was(groups):
 
 def test_root_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
     """Others may write into it, such as /tmp."""
-    asked = []
+    commands = []
     with monkeypatch.context() as patched:
-        patched.setattr(deadline, "to_its_end", lambda command, *_: asked.append(command) or (0, "[]", ""))
+        patched.setattr(deadline, "to_its_end", lambda command, *_: commands.append(command) or (0, "[]", ""))
         probes._as_root(["iptables"])
     (tmp_path / "json.py").write_text("raise SystemExit('imported as root')")
-    for command in (*asked, provider._command("")):
+    for command in (*commands, provider._command("")):
         options = command[command.index(sys.executable):command.index("-c")]
         done = subprocess.run([*options, "-c", "import json; print(json.__file__)"], cwd=tmp_path, capture_output=True,
                               text=True)

@@ -17,10 +17,10 @@ FILES = ("tool/core.py", "tool/tests/test_core.py", "tool/locale/de/tool.mo", "b
 
 @pytest.fixture
 def packages(tmp_path, monkeypatch):
-    asked = []
+    commands = []
 
     def fetch(command):
-        asked.append(command)
+        commands.append(command)
         target = wheels.Path(command[command.index("--target") + 1])
         for name in FILES:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def packages(tmp_path, monkeypatch):
     monkeypatch.setattr(wheels, "_said", fetch)
     (tmp_path / "pins.txt").write_text("tool==1.2\n")
     made = PythonPackages("tool", "1.2", ("tool==1.2", "helper"), tmp_path / "pins.txt")
-    object.__setattr__(made, "asked", asked)
+    object.__setattr__(made, "commands", commands)
     return made
 
 
@@ -37,7 +37,7 @@ def test_they_are_fetched_once_at_their_pins_and_seen_by_a_python_that_sees_no_o
     assert not install.is_here(packages)
     folder = packages.fetch()
     assert packages.fetch() == folder and folder.name == packages.folder and install.is_here(packages)
-    (command,) = packages.asked
+    (command,) = packages.commands
     assert command[-4:] == ["--no-deps", "--require-hashes", "-r", str(packages.pins)]
     assert {f.name for f in folder.rglob("*.py")} == {"core.py"} and not (folder / "bin").exists()
     program = "import tool.core; print(tool.core.VALUE, tool.core.__cached__)\nimport pytest"
@@ -54,7 +54,7 @@ def test_other_pythons_and_other_pins_have_folders_of_their_own(packages):
     assert not list(packages.fetch(other).rglob("*.pyc"))  # that Python makes its own
     packages.pins.write_text("tool==1.2\nhelper==3\n")
     folders.add(packages.fetch())
-    assert len(folders) == 3 == len(packages.asked)
+    assert len(folders) == 3 == len(packages.commands)
     with pytest.raises(LabError, match="rack1: .*older than 3.11"):
         packages.fetch({**seen, "version": [3, 9, 2], "host": "rack1"})
 

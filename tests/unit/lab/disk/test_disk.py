@@ -52,16 +52,16 @@ def test_a_scheduler_that_would_be_loaded_is_one(disk, monkeypatch):
     assert disk.facts()["scheduler"] == "cfq"
 
 
-@pytest.mark.parametrize("asked, told", [
+@pytest.mark.parametrize("settings, message", [
     ({"scheduler": "cfq"}, "scheduler: no scheduler 'cfq' on h1 .allowed: none, mq-deadline"),
     ({"scheduler": "bfq; reboot"}, "no scheduler"),
     ({"read_ahead_kb": 30}, "read_ahead_kb: 30 is no read-ahead .allowed: multiples of 4"),
     ({"read_ahead_kb": -4}, "no read-ahead"), ({"read_ahead_kb": "128"}, "no read-ahead"),
     ({"read_ahead_kb": True}, "no read-ahead"), ({"read_ahead_kb": 1 << 30}, "no read-ahead")])
-def test_what_cannot_be_set_is_refused_with_what_can(disk, asked, told):
+def test_what_cannot_be_set_is_refused_with_what_can(disk, settings, message):
     before = (disk.place / "queue/scheduler").read_text()
-    with pytest.raises(InputError, match=told):
-        disk.set(**asked)
+    with pytest.raises(InputError, match=message):
+        disk.set(**settings)
     assert (disk.place / "queue/scheduler").read_text() == before
     assert disk.facts()["read_ahead_kb"] == 128
 
@@ -78,7 +78,7 @@ def test_a_kernel_that_does_not_keep_it_is_reported(disk):
         disk.set(scheduler="bfq")       # these files have no brackets for what was chosen
 
 
-def test_facts_tell_the_disk_below_where_its_file_can_be_seen(disk, tmp_path):
+def test_facts_have_the_disk_below_where_its_file_can_be_seen(disk, tmp_path):
     facts = disk.facts()
     assert facts["size_bytes"] == 1 << 30 and facts["direct_io"] and not facts["rotational"]
     assert facts["free_bytes"] == pytest.approx(os.statvfs(tmp_path).f_bavail * 4096, rel=0.2)
@@ -106,8 +106,8 @@ def test_below_a_partition_is_its_disk(disk, tmp_path):
     (part.parent / "queue").mkdir()
     for name, text in (("scheduler", "none [bfq]"), ("read_ahead_kb", 64), ("rotational", 1)):
         (part.parent / "queue" / name).write_text(str(text))
-    said = subprocess.run(["sh", "-c", found], cwd=disk.place, capture_output=True, text=True)
-    assert "below_scheduler\tnone [bfq]" in said.stdout, said.stderr
+    done = subprocess.run(["sh", "-c", found], cwd=disk.place, capture_output=True, text=True)
+    assert "below_scheduler\tnone [bfq]" in done.stdout, done.stderr
 
 
 def test_a_seek_s_cost_takes_fio_and_room(disk, monkeypatch):
@@ -137,23 +137,23 @@ def test_fio_reads_a_written_file_past_caches_both_ways_in_turns():
     assert command.count("--runtime=750ms") == 4 and command.count("--stonewall") == 4
 
 
-def said(**ms):
+def fio_output(**ms):
     return json.dumps({"jobs": [{"jobname": "layout", "read": {"lat_ns": {"mean": 0}}}] + [
         {"jobname": f"{kind}-{i}", "read": {"lat_ns": {"mean": value * 1e6}}}
         for kind, values in ms.items() for i, value in enumerate(values)]})
 
 
 def test_the_ratio_is_of_the_means():
-    found = module.seek_times("fio: this is not JSON\n" + said(sequential=[1, 1], random=[9, 11]))
+    found = module.seek_times("fio: this is not JSON\n" + fio_output(sequential=[1, 1], random=[9, 11]))
     assert found == {"sequential_ms": 1, "random_ms": 10, "ratio": 10, "ratios": [9, 11]}
 
 
-@pytest.mark.parametrize("words, told", [
+@pytest.mark.parametrize("output, message", [
     ("", "nothing"), ("fio: no space", "no space"), ("{}", "no times"),
-    (said(sequential=[1, 1], random=[0, 0]), "read nothing")])
-def test_fio_that_did_not_read_is_reported(words, told):
-    with pytest.raises(LabError, match=told):
-        module.seek_times(words)
+    (fio_output(sequential=[1, 1], random=[0, 0]), "read nothing")])
+def test_fio_that_did_not_read_is_reported(output, message):
+    with pytest.raises(LabError, match=message):
+        module.seek_times(output)
 
 
 def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch):

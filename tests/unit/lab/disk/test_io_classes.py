@@ -67,8 +67,8 @@ def until(true, seconds=20):
         time.sleep(0.01)
 
 
-def tell(process, words):
-    process.stdin.write(f"{words}\n")
+def send(process, line):
+    process.stdin.write(f"{line}\n")
     process.stdin.flush()
 
 
@@ -92,13 +92,13 @@ def test_threads_get_it_by_their_names_and_give_it_back(server):
 def test_those_to_come_get_it_and_a_new_name_counts(server):
     watch = Watch([server.pid], "^read", BEST)
     watch.look()
-    tell(server, "begin reader-2")
-    tell(server, "rename read-other")
+    send(server, "begin reader-2")
+    send(server, "rename read-other")
     until(lambda: {"reader-2", "read-other"} <= set(threads(server.pid).values()))
     watch.look()
     found = priorities(server)
     assert [found[name] for name in ("reader", "reader-2", "read-other")] == [BEST] * 3
-    tell(server, "rename no-more")
+    send(server, "rename no-more")
     until(lambda: "no-more" in threads(server.pid).values())
     watch.look()
     assert priorities(server)["no-more"] == 0
@@ -127,14 +127,14 @@ def test_it_ends_with_the_process(server):
     watch.give_back()
 
 
-@pytest.mark.parametrize("given, told", [
+@pytest.mark.parametrize("arguments, message", [
     (dict(threads="(", klass="idle"), "threads: .* no regular expression"),
     (dict(threads="a", klass="fast"), "klass: no I/O class 'fast' .allowed: none, realtime"),
     (dict(threads="a", klass="best-effort", level=8), "level: no I/O level 8 .allowed: 0"),
     (dict(threads="a", klass="best-effort", level=True), "no I/O level")])
-def test_what_cannot_be_is_refused(started, given, told):
-    with pytest.raises(InputError, match=told):
-        io_class(started("sleep 100"), **given)
+def test_what_cannot_be_is_refused(started, arguments, message):
+    with pytest.raises(InputError, match=message):
+        io_class(started("sleep 100"), **arguments)
 
 
 def test_realtime_takes_leave_on_a_user_s_own_host(started):

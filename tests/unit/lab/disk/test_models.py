@@ -75,22 +75,22 @@ def test_every_figure_has_a_source():
             assert key == "is" or figure["source"], (name, key)
 
 
-@pytest.mark.parametrize("change, said", [
+@pytest.mark.parametrize("change, message", [
     ({"rmp": {"value": 1, "source": "typed"}}, "hdd_2010.rmp.*rpm"),
     ({"rpm": {"value": 7200}}, "hdd_2010.rpm.*source"),
     ({"channels": {"value": 65, "source": "many"}}, "hdd_2010.channels.value.*1 to 64"),
     ({"mb_per_s": {"value": 0, "source": "broken"}}, "hdd_2010.mb_per_s.value.*above 0"),
     ({"order": {"value": "cfq", "source": "of 2010"}}, "hdd_2010.order.value.*fcfs, elevator"),
 ])
-def test_a_wrong_model_names_its_file_key_and_what_is_allowed(change, said, tmp_path, monkeypatch):
+def test_a_wrong_model_names_its_file_key_and_what_is_allowed(change, message, tmp_path, monkeypatch):
     file = tmp_path / "models.yml"
     file.write_text(yaml.safe_dump({"hdd_2010": models.described()["hdd_2010"] | change}))
     monkeypatch.setattr(models, "FILE", file)
-    with pytest.raises(InputError, match=f"(?s)models.yml.*{said}"):
+    with pytest.raises(InputError, match=f"(?s)models.yml.*{message}"):
         models.described.__wrapped__()
 
 
-def test_an_unknown_model_is_told_with_those_that_there_are():
+def test_an_unknown_model_is_reported_with_those_that_there_are():
     with pytest.raises(InputError, match="lab.yml.*did you mean.*hdd_2010.*ssd_2010"):
         find("hdd_2011", "lab.yml", "hosts.db.limits.disk.model")
 

@@ -83,18 +83,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("changes, key, said", WRONG.values(), ids=WRONG)
-def test_what_is_wrong_names_file_key_and_what_is_allowed(changes, key, said):
+@pytest.mark.parametrize("changes, key, expected", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_names_file_key_and_what_is_allowed(changes, key, expected):
     with pytest.raises(InputError) as error:
         parse(changed(**changes), keys=False)
     text = str(error.value)
-    assert text.startswith(f"clouds.yml: {key}: ") and said in text and SECRET not in text, text
+    assert text.startswith(f"clouds.yml: {key}: ") and expected in text and SECRET not in text, text
 
 
-@pytest.mark.parametrize("wrong, said", [
+@pytest.mark.parametrize("wrong, expected", [
     ({"Older": {}}, "clouds.Older"), ([], "clouds: "), ({2: {"kind": "ec2", "credentials": "/x"}}, "clouds.2")])
-def test_names_and_shape(wrong, said):
-    with pytest.raises(InputError, match=f"clouds.yml: {said}"):
+def test_names_and_shape(wrong, expected):
+    with pytest.raises(InputError, match=f"clouds.yml: {expected}"):
         parse({"provider": "namespaces", "clouds": wrong}, keys=False)
 
 
@@ -109,7 +109,7 @@ def spoilt(name, text=None, mode=0o600):
     return spoil
 
 
-@pytest.mark.parametrize("spoil, key, said", [
+@pytest.mark.parametrize("spoil, key, expected", [
     (spoilt("aws"), "clouds.older.credentials", "no such file"),
     (spoilt("aws", mode=0o640), "clouds.older.credentials", "others may read it (mode 0640)"),
     (spoilt("aws", b"[labz]\naws_access_key_id = a\n"), "clouds.older.profile", "did you mean 'labz'"),
@@ -118,12 +118,12 @@ def spoilt(name, text=None, mode=0o600):
     (spoilt("clouds.yaml", b"clouds: {there: {}}"), "clouds.newer.profile", "allowed: there"),
     (spoilt("clouds.yaml", CLOUDS.encode(), 0o644), "clouds.newer.credentials", "chmod 600"),
 ])
-def test_files_of_credentials_that_cannot_be_used(home, spoil, key, said):
+def test_files_of_credentials_that_cannot_be_used(home, spoil, key, expected):
     spoil(home)
     with pytest.raises(InputError) as error:
         parse()
     text = str(error.value)
-    assert text.startswith(f"clouds.yml: {key}: ") and said in text and SECRET not in text, text
+    assert text.startswith(f"clouds.yml: {key}: ") and expected in text and SECRET not in text, text
 
 
 def test_a_clouds_yaml_without_secrets_may_be_read_by_others(home):
@@ -136,10 +136,10 @@ def test_files_are_not_looked_at_for_a_page():
     assert len(parse(keys=False).clouds) == 2
 
 
-def test_pages_and_records_tell_names_and_no_addresses(home):
+def test_pages_and_records_have_names_and_no_addresses(home):
     hide = redactor(parse())
-    said = f"at https://euca.example.org:8773/x and https://keys.example.org/v3 with {home}/aws"
-    assert hide(said) == "at https://older:8773/x and https://newer/v3 with CREDENTIALS"
+    text = f"at https://euca.example.org:8773/x and https://keys.example.org/v3 with {home}/aws"
+    assert hide(text) == "at https://older:8773/x and https://newer/v3 with CREDENTIALS"
     assert endpoints(parse(keys=False).clouds[1]) == ["keys.example.org"]
     (home / "clouds.yaml").unlink()
     assert endpoints(parse(keys=False).clouds[1]) == []

@@ -28,12 +28,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("data, key, said", WRONG.values(), ids=WRONG)
-def test_wrong_environment_files_name_file_key_and_what_is_allowed(data, key, said):
+@pytest.mark.parametrize("data, key, expected", WRONG.values(), ids=WRONG)
+def test_wrong_environment_files_name_file_key_and_what_is_allowed(data, key, expected):
     with pytest.raises(InputError) as error:
         Environment.parse(data, file="environment.yml")
     assert "environment.yml" in str(error.value)
-    assert key in str(error.value) and said in str(error.value)
+    assert key in str(error.value) and expected in str(error.value)
 
 
 RACK = {
@@ -151,13 +151,13 @@ WRONG_RACKS = {
 }
 
 
-@pytest.mark.parametrize("changes, key, said", WRONG_RACKS.values(), ids=WRONG_RACKS)
-def test_wrong_hosts_name_file_key_and_what_is_allowed(changes, key, said):
+@pytest.mark.parametrize("changes, key, expected", WRONG_RACKS.values(), ids=WRONG_RACKS)
+def test_wrong_hosts_name_file_key_and_what_is_allowed(changes, key, expected):
     with pytest.raises(InputError) as error:
         rack(**changes)
     text = str(error.value)
     assert text.startswith(f"rack.yml: {key}: " if key != "rack.yml" else "rack.yml: "), text
-    assert said in text
+    assert expected in text
 
 
 def test_the_right_ones_have_none_of_these_faults():
@@ -218,7 +218,7 @@ def _unknown(folder):
     (folder / "known_hosts").unlink()
 
 
-@pytest.mark.parametrize("spoil, key, said", [
+@pytest.mark.parametrize("spoil, key, expected", [
     (_gone, "key", "no such file (allowed: a private key without a passphrase, mode 0600"),
     (_open, "key", "others may read it (mode 0640) (allowed: mode 0600: chmod 600"),
     (_public, "key", "a public key"), (_other, "key", "not a private key"),
@@ -227,12 +227,12 @@ def _unknown(folder):
     (_locked_pem, "key", "has a passphrase"),
     (_unknown, "known_hosts", "ssh-keyscan -p 22 gate.example.org"),
 ])
-def test_keys_that_cannot_be_used_are_reported_where_the_file_names_them(keys, spoil, key, said):
+def test_keys_that_cannot_be_used_are_reported_where_the_file_names_them(keys, spoil, key, expected):
     spoil(keys)
     with pytest.raises(InputError) as error:
         Environment.parse(RACK, file="rack.yml")
     text = str(error.value)
-    assert text.startswith("rack.yml: ") and said in text and "secret words" not in text
+    assert text.startswith("rack.yml: ") and expected in text and "secret words" not in text
     assert f"{key}: {keys}" in text
 
 

@@ -31,7 +31,7 @@ def test_every_key_is_in_it_and_every_key_in_it_is_one():
     assert all(re.search(rf"#   {kind} +[a-z]", top) for kind in ALLOW)
 
 
-def test_each_key_is_told_what_it_means_where_it_first_stands():
+def test_each_key_is_explained_where_it_first_stands():
     seen, known = {"provider", "hosts"}, {*SCHEMA["properties"], *HOST["properties"]}
     for line in FILE.read_text().splitlines():
         key = re.match(r" *([a-z_]+):", line)

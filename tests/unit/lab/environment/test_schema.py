@@ -18,13 +18,13 @@ def test_they_are_the_users_own_and_none_by_default():
     assert Environment.load(HOSTS, keys=False).programs == {}
 
 
-@pytest.mark.parametrize("programs, key, said", [
+@pytest.mark.parametrize("programs, key, expected", [
     ({"unixbnech": "/opt"}, "programs.unixbnech", "did you mean 'unixbench'"),
     ({"npb": "npb/bin"}, "programs.npb", "an absolute path")])
-def test_what_is_wrong_names_file_key_and_what_is_allowed(programs, key, said):
+def test_what_is_wrong_names_file_key_and_what_is_allowed(programs, key, expected):
     with pytest.raises(InputError) as error:
         Environment.parse({**LOCAL, "programs": programs}, file="mine.yml")
-    assert str(error.value).startswith(f"mine.yml: {key}: ") and said in str(error.value)
+    assert str(error.value).startswith(f"mine.yml: {key}: ") and expected in str(error.value)
 
 
 def test_what_they_give_is_kept_apart_from_what_ours_give(tmp_path):

@@ -120,10 +120,10 @@ def test_a_command_that_does_not_end_is_not_waited_for_without_end(tmp_path, mon
     (tmp_path / as_root.STAYS).touch()
     monkeypatch.setattr(as_root, "ALONE_SECONDS", 0.1)
     main = as_root.main()
-    words = [sys.executable, "-I", "-S", "-c", main, str(tmp_path), '["labbook.lab.remote.root", "undo_disk", {}]']
+    command = [sys.executable, "-I", "-S", "-c", main, str(tmp_path), '["labbook.lab.remote.root", "undo_disk", {}]']
     held = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and f"another command works in {tmp_path}, and does not end" in done.stderr
     for commands in (as_root.unless_going_down(str(tmp_path)), [as_root.going_down(str(tmp_path))]):
         assert subprocess.run(["sh", "-ec", "\n".join(commands)], timeout=60).returncode

@@ -39,8 +39,8 @@ def test_the_same_as_a_script_says_it(tmp_path):
     table = tmp_path / "mountinfo"
     table.write_text(MOUNTS)
     host = here_host(tmp_path, "c1")
-    said = host.run(fuse.BELOW.replace("/proc/self/mountinfo", str(table)) + "below /srv/labbook")
-    assert said.stdout.split("\n")[:-1] == ["169 /srv/labbook/mounts/c1", "170 /srv/labbook/a b"]
+    done = host.run(fuse.BELOW.replace("/proc/self/mountinfo", str(table)) + "below /srv/labbook")
+    assert done.stdout.split("\n")[:-1] == ["169 /srv/labbook/mounts/c1", "170 /srv/labbook/a b"]
     one = host.run(fuse.BELOW.replace("/proc/self/mountinfo", str(table)) + "below /srv/labbook/mounts/c1")
     assert one.stdout == "169 /srv/labbook/mounts/c1\n"
 

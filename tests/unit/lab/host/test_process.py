@@ -35,14 +35,14 @@ def test_one_whose_name_has_spaces_is_known_again(process):
 
 def test_another_of_its_number_is_not_taken_for_it(process):
     ids = process.host.root / "processes" / "server" / "ids"
-    told = process.host.run(f"cat {ids}").stdout.split()
-    process.host.put(" ".join([told[0], "1", told[2], "1"]), ids)
+    numbers = process.host.run(f"cat {ids}").stdout.split()
+    process.host.put(" ".join([numbers[0], "1", numbers[2], "1"]), ids)
     try:
         assert not process.alive()
         process.kill()
-        assert not process.host.run(f"test -d /proc/{told[2]}", check=False).exit_code
+        assert not process.host.run(f"test -d /proc/{numbers[2]}", check=False).exit_code
     finally:
-        process.host.put(" ".join(told), ids)
+        process.host.put(" ".join(numbers), ids)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def late(tmp_path):
     return ended
 
 
-def test_its_exit_code_is_told_though_its_leader_has_not_written_it_yet(late):
+def test_its_exit_code_is_known_though_its_leader_has_not_written_it_yet(late):
     assert late.exit_code() == 7
 
 

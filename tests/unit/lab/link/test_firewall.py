@@ -84,7 +84,7 @@ def test_what_crosses_between_hosts_of_a_users_own_is_not_counted():
     assert link.traffic() == {"a>b": None, "b>a": None}
 
 
-SAID = """programs
+OUTPUT = """programs
 30000    316     0 1     0     0     0       10  1
 {proc}
 notes
@@ -98,9 +98,9 @@ rules
 
 
 def test_a_queue_that_nothing_uses():
-    said = SAID.format(proc="30007  9 0 1 0 0 0 1 1", notes="30008\n30009", iptables=30010,
-                       nft=30011)
-    assert free_queue(said) == 30012
+    output = OUTPUT.format(proc="30007  9 0 1 0 0 0 1 1", notes="30008\n30009", iptables=30010,
+                           nft=30011)
+    assert free_queue(output) == 30012
     assert free_queue("programs\nnotes\nrules\n") == ALL_QUEUES[0]
 
 

@@ -91,13 +91,13 @@ def test_pings_that_busy_hosts_held_up_do_not_count():
     assert pings.rtt_ms(Shape(100, jitter_ms=20)) == 108.4
 
 
-@pytest.mark.parametrize("asked, mean, fine", [
+@pytest.mark.parametrize("requested, mean, fine", [
     (5, 6.9, True), (5, 7.1, False), (5, 2.9, False), (100, 102, True), (100, 102.1, False),
     (500, 509, True), (500, 511, False), (0, 0.1, True),
 ])
-def test_two_percent_or_two_ms_the_larger(asked, mean, fine):
+def test_two_percent_or_two_ms_the_larger(requested, mean, fine):
     pings = Pings.parse(summary(5, mean, mean, mean))
-    assert (pings.deviation(Shape(rtt_ms=asked)) is None) is fine
+    assert (pings.deviation(Shape(rtt_ms=requested)) is None) is fine
 
 
 def test_lost_pings():

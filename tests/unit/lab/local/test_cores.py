@@ -1,4 +1,4 @@
-"""Which cores a lab gets for itself, and what is said when none is left."""
+"""Which cores a lab gets for itself, and the message when none is left."""
 
 import os
 
@@ -20,11 +20,11 @@ def test_cores_of_other_labs_are_not_given():
 
 
 def test_a_lab_that_finds_none_left_is_told_who_has_them_and_what_to_do():
-    with pytest.raises(ValueError) as said:
+    with pytest.raises(ValueError) as error:
         cores.choose(2, [other("x", 0)], False, range(2))
-    assert "asks for 2 cores of its own, and only core 1 is free" in str(said.value)
-    assert "lab x (demo) of user root has core 0" in str(said.value)
-    assert f"wait for its process {os.getpid()}" in str(said.value) and cores.SHARE in str(said.value)
+    assert "asks for 2 cores of its own, and only core 1 is free" in str(error.value)
+    assert "lab x (demo) of user root has core 0" in str(error.value)
+    assert f"wait for its process {os.getpid()}" in str(error.value) and cores.SHARE in str(error.value)
     for more, remedy in (({"keep": True}, "stays up until `labbook down x`"),
                          ({"pid": 2**30}, "its process has ended: `labbook down x` frees it")):
         with pytest.raises(ValueError, match=remedy):

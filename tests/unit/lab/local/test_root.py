@@ -36,13 +36,13 @@ def test_the_locks_of_killed_helpers_go_with_what_is_left_of_their_labs(place):
 
 @pytest.mark.parametrize("forgotten", [".gone-x-1", ".locks/lab-x"])
 def test_the_next_command_asks_for_it(place, monkeypatch, forgotten):
-    asked = []
-    monkeypatch.setattr(provider, "helper", asked.append)
+    calls = []
+    monkeypatch.setattr(provider, "helper", calls.append)
     provider.clear_trash()
-    assert asked == []
+    assert calls == []
     (place / forgotten).mkdir()
     provider.clear_trash()
-    assert asked == ["clear"]
+    assert calls == ["clear"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A host's view of the machine, as far as it can be told without making one."""
+"""A host's view of the machine, as far as it can be checked without making one."""
 
 from labbook.lab.local import sandbox
 
@@ -9,15 +9,15 @@ def test_what_the_host_would_hide_is_shown_again(tmp_path):
 
 
 def test_every_mount_is_made_readonly_whatever_its_name(monkeypatch, tmp_path):
-    asked = {}
+    mounts = {}
     monkeypatch.setattr(sandbox.kernel, "mount",
-                        lambda _, place, flags: asked.update({place: flags}))
+                        lambda _, place, flags: mounts.update({place: flags}))
     table = tmp_path / "mountinfo"
     table.write_text("1 0 8:1 / / rw,relatime - ext4 /dev/x rw\n"
                      "2 1 8:2 / /media/J\u00fcrgen\\040B rw,nosuid,nodev - vfat /dev/y rw\n")
     monkeypatch.setattr(sandbox, "MOUNTS", str(table))
     sandbox._all_readonly()
     readonly = sandbox.kernel.REMOUNT | sandbox.kernel.BIND | sandbox.kernel.RDONLY
-    assert asked == {
+    assert mounts == {
         "/": readonly | sandbox.kernel.RELATIME,
         "/media/J\u00fcrgen B": readonly | sandbox.kernel.NOSUID | sandbox.kernel.NODEV}

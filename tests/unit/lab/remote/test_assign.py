@@ -59,19 +59,19 @@ def test_sites_of_the_study_are_placed_in_sites_of_their_own(there, wanted):
     assert names(match(lab(TWO, "ab"), rack(there))) == wanted
 
 
-@pytest.mark.parametrize("there, said", [
+@pytest.mark.parametrize("there, expected", [
     ({"x": ("lan", ["node", "node2"])},
      ["study stores needs 3 hosts of role node in one site (its lan)", "lan here has 1, 2 too few",
       "1 host of role client", "has 0, 1 too few"]),
     ({"x": ("lan", ["node", "client"]), "y": ("lan", ["node"]), "z": ("else", ["node"])},
      ["lan here has 2, 1 too few"]),
 ])
-def test_missing_roles_are_counted(there, said):
+def test_missing_roles_are_counted(there, expected):
     study = lab({"node[1-3]": host("node"), "client": host("client")})
     with pytest.raises(InputError) as error:
         match(study, rack(there))
     assert str(error.value).startswith("rack.yml: hosts: ")
-    assert all(words in str(error.value) for words in said)
+    assert all(part in str(error.value) for part in expected)
 
 
 def test_a_misspelt_role_is_guessed():

@@ -34,16 +34,16 @@ def test_a_folder_of_one_s_own_will_do_and_one_that_is_still_to_be_made(host, pl
     assert (place / "a").stat().st_mode & 0o777 == 0o700 and look(host, place / "a", "lab1").in_use["lab"] == "lab1"
 
 
-@pytest.mark.parametrize("mode, told", [
+@pytest.mark.parametrize("mode, fault", [
     (0o777, r"can be written by everybody \(mode 777\)"),
     (0o1777, r"can be written by everybody \(mode 1777\)"),
     (0o775, r"can be written by group \S+ \(mode 775\)"),
 ])
-def test_a_root_folder_that_others_write_is_refused_with_its_mode_and_a_remedy(host, place, mode, told):
+def test_a_root_folder_that_others_write_is_refused_with_its_mode_and_a_remedy(host, place, mode, fault):
     place.chmod(mode)
-    with pytest.raises(LabError, match=f"^h1: the root folder {place} {told}. Others could swap .*chmod go-w"):
+    with pytest.raises(LabError, match=f"^h1: the root folder {place} {fault}. Others could swap .*chmod go-w"):
         look(host, place, "x")
-    with pytest.raises(LabError, match=told):    # it may have changed after the look
+    with pytest.raises(LabError, match=fault):    # it may have changed after the look
         take(host, place, "lab1")
     assert not (place / "in-use").exists()
 

@@ -18,7 +18,7 @@ from labbook.lab.remote.diagnose import unreachable
 from labbook.lab.remote.needs import HostNeeds, HostRequest
 from labbook.lab.remote.probe import Found
 
-SAID = """labbook\tbegins
+OUTPUT = """labbook\tbegins
 system\tLinux
 arch\tx86_64
 kernel\t6.1.0
@@ -58,7 +58,7 @@ def rack(**changes):
 
 
 def test_what_a_host_says_is_understood():
-    found = probe.parse(SAID)
+    found = probe.parse(OUTPUT)
     assert (found.system, found.user, found.uid, found.lacks) == ("Linux", "op", 1000, {"ss"})
     assert (found.free_bytes, found.memory_bytes, found.cores) == (1 << 30, 2 << 30, 4)
     assert found.packages == {"procps": "4.0"} and found.addresses == ["127.0.0.1", "192.0.2.11"]
@@ -69,10 +69,10 @@ def test_what_a_host_says_is_understood():
     assert found.folders == {"stores-1"}
 
 
-@pytest.mark.parametrize("said, words", [("", "nothing"), ("Welcome!\n" + SAID, "Welcome!")])
-def test_a_login_that_speaks_is_refused(said, words):
-    with pytest.raises(ValueError, match=words):
-        probe.parse(said)
+@pytest.mark.parametrize("output, message", [("", "nothing"), ("Welcome!\n" + OUTPUT, "Welcome!")])
+def test_a_login_that_prints_anything_is_refused(output, message):
+    with pytest.raises(ValueError, match=message):
+        probe.parse(output)
 
 
 def test_the_script_runs_and_says_what_this_machine_is(tmp_path):
@@ -155,11 +155,11 @@ LACKS = {
 }
 
 
-@pytest.mark.parametrize("found, wants, entry, said", LACKS.values(), ids=LACKS)
-def test_what_a_host_lacks_is_reported_with_the_key_and_what_to_do(found, wants, entry, said):
-    told = problems(found, wants, **entry)
-    assert len(told) == 1, told
-    assert all(words in told[0] for words in said), told
+@pytest.mark.parametrize("found, wants, entry, expected", LACKS.values(), ids=LACKS)
+def test_what_a_host_lacks_is_reported_with_the_key_and_what_to_do(found, wants, entry, expected):
+    reported = problems(found, wants, **entry)
+    assert len(reported) == 1, reported
+    assert all(part in reported[0] for part in expected), reported
 
 
 def test_nothing_is_asked_that_a_study_does_not_need():
@@ -213,8 +213,8 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize("make, key, said", CAUSES.values(), ids=CAUSES)
-def test_each_cause_of_a_lost_way_is_distinguished(make, key, said):
+@pytest.mark.parametrize("make, key, expected", CAUSES.values(), ids=CAUSES)
+def test_each_cause_of_a_lost_way_is_distinguished(make, key, expected):
     try:
         try:
             raise make()
@@ -223,7 +223,7 @@ def test_each_cause_of_a_lost_way_is_distinguished(make, key, said):
     except LabError as error:
         one = unreachable(rack(port=2222, jump="gate"), error)
     assert one.key == f"hosts.rack1.{key}" and not one.ok
-    assert all(words in one.words() for words in said), one.words()
+    assert all(part in one.words() for part in expected), one.words()
 
 
 def test_a_host_key_behind_a_jump_host_is_asked_for_there():

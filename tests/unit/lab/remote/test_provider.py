@@ -131,11 +131,11 @@ def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tm
 @pytest.mark.parametrize("stops", [True, False])
 def test_hosts_of_a_machine_freeze_in_one_call_and_all_or_none_stay_frozen(monkeypatch, stops):
     def call(host, function, lab, groups, frozen):
-        asked.append((list(groups), frozen))
+        calls.append((list(groups), frozen))
         if frozen and not stops and host.name == "h2":
             raise LabError("h2: a process does not stop")
 
-    asked = []
+    calls = []
     monkeypatch.setattr(as_root, "call", call)
     far = Login("10.0.0.2", "me", "/k", "/known")
     hosts = [Host(name, "a", "db", "10.0.0.9", login, PurePosixPath("/labs/l1", name), "python3", groups=(f"/g/{name}",))
@@ -143,11 +143,11 @@ def test_hosts_of_a_machine_freeze_in_one_call_and_all_or_none_stay_frozen(monke
     both = [["h1", "h3"], ["h2"]]
     if stops:
         provider.freeze("l1", hosts, True)
-        assert sorted(asked) == sorted((names, True) for names in both)
+        assert sorted(calls) == sorted((names, True) for names in both)
     else:
         with pytest.raises(LabError, match="does not stop"):
             provider.freeze("l1", hosts, True)
-        assert sorted(asked[-2:]) == sorted((names, False) for names in both)
+        assert sorted(calls[-2:]) == sorted((names, False) for names in both)
 
 
 @pytest.mark.parametrize("without, stops", [(None, True), ("h2", True), (None, False)])
@@ -256,14 +256,14 @@ def test_one_that_broke_is_replaced_while_others_still_hold_it():
     assert jumps.take(JUMP) is fresh
 
 
-def test_what_is_told_of_a_host_names_no_address():
+def test_what_is_published_of_a_host_names_no_address():
     looked = claim.Looked(cpus="0-3", facts={"memory_kib": "2097152", "kernel": "6.1", "arch": "x",
                                             "system": "Debian"})
     assert json.loads(json.dumps(looked.machine)) == {
         "cpu": "x", "cores": 4, "memory_gib": 2.0, "kernel": "6.1", "system": "Debian"}
 
 
-def test_a_host_without_a_quota_is_told_so_without_being_asked():
+def test_a_host_without_a_quota_is_an_error_without_asking_it():
     host = Host("h2", "a", "db", "10.0.0.1", LOGIN, PurePosixPath("/labs/l1/h2"), "python3",
                 sudo=True, allow=frozenset({"packages"}))
     with pytest.raises(LabError, match="h2 came up without a quota"):
@@ -288,14 +288,14 @@ def test_rules_of_the_firewall_go_even_if_a_process_does_not_end():
     def sh(script, root=False):
         if "processes do not end" in script:
             raise LabError("r1: processes do not end: 17")
-        asked.append(script)
+        scripts.append(script)
 
-    asked = []
+    scripts = []
     work = unmake._Unmaking(taken("r1"), "l1", None)
     work._sh = sh
     with pytest.raises(LabError, match="do not end"):
         work._undo([{"made": "lab", "boot": "this", "mark": "m"}, {"made": "chain", "chain": "lb-l1-b"}], "this")
-    assert "iptables -w -t mangle -X lb-l1-b" in asked[0]
+    assert "iptables -w -t mangle -X lb-l1-b" in scripts[0]
 
 
 @pytest.mark.parametrize("boot, hurried", [("this", True), ("an earlier one", False)])
@@ -336,9 +336,10 @@ def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
     ([{"asked": ["gcc"]}, {"installed": {}}, {"asked": ["make"]}], True)])
 def test_an_install_that_was_killed_is_put_right_when_the_lab_goes_down(entries, puts_right):
     """Its policy-rc.d would keep the owner's own services from starting for good."""
-    asked = []
-    host = SimpleNamespace(run=lambda script, timeout, root: asked.append((script, root)) or SimpleNamespace(stdout=""))
+    scripts = []
+    host = SimpleNamespace(
+        run=lambda script, timeout, root: scripts.append((script, root)) or SimpleNamespace(stdout=""))
     work = unmake._Unmaking(taken("r1"), "l1", host)
     work._undo([{"made": "packages", **entry} for entry in entries], "boot")
-    found = [root for script, root in asked if "quiet_apt.py" in script]
+    found = [root for script, root in scripts if "quiet_apt.py" in script]
     assert found == [True] * puts_right

@@ -17,7 +17,7 @@ SEEN = {"python": "/usr/bin/python3", "version": [3, 12, 3], "bits": 64, "implem
         "packages": dict.fromkeys(wheels.PACKAGES)}
 
 
-@pytest.mark.parametrize("change, told", [
+@pytest.mark.parametrize("change, reason", [
     ({"version": [3, 10, 12]}, "3.10.12, x86_64.*older than 3.11"),
     ({"libc": ["musl", ""]}, "built for musl"),
     ({"libc": ["glibc", "2.17"]}, "glibc 2.17 is older than 2.28"),
@@ -26,8 +26,8 @@ SEEN = {"python": "/usr/bin/python3", "version": [3, 12, 3], "bits": 64, "implem
     ({"free_threaded": True}, "not the usual 64-bit CPython"),
     ({"bits": 32}, "not the usual 64-bit CPython"),
 ])
-def test_a_python_for_which_there_are_no_packages_is_reported(change, told):
-    with pytest.raises(LabError, match=f"rack1: .*{told}.*`python`"):
+def test_a_python_for_which_there_are_no_packages_is_reported(change, reason):
+    with pytest.raises(LabError, match=f"rack1: .*{reason}.*`python`"):
         wheels.check_kind("rack1", SEEN | change)
 
 
@@ -58,7 +58,7 @@ def test_where_uv_fails_pip_is_tried_and_both_complaints_are_reported(tmp_path, 
         wheels.packages("rack1", SEEN)
 
 
-def test_look_tells_this_python():
+def test_look_describes_this_python():
     seen = look.look(wheels.PACKAGES)
     assert seen["version"] == sys.version_info[:3] and seen["machine"] in wheels.MACHINES
     assert seen["packages"]["ipyparallel"] == metadata.version("ipyparallel")
@@ -80,8 +80,8 @@ def test_the_digest_is_of_names_and_contents_and_not_of_bytecode(tmp_path):
 
 
 def test_the_alternative_that_the_hosts_lists_have_is_chosen():
-    said = "a:\n  Installed: (none)\n  Candidate: (none)\nb:\n  Installed: (none)\n  Candidate: 1.2\n"
-    for lists, choice in ((said, "b"), ("", "a")):
+    listing = "a:\n  Installed: (none)\n  Candidate: (none)\nb:\n  Installed: (none)\n  Candidate: 1.2\n"
+    for lists, choice in ((listing, "b"), ("", "a")):
         host = SimpleNamespace(run=lambda command, check: Result(lists, "", 0))
         assert packages._choose(host, "a | b") == choice
     assert packages._choose(None, "only") == "only"

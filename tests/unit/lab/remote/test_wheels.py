@@ -93,9 +93,9 @@ def test_no_file_of_pins_names_an_index_and_all_have_hashes():
         pins = file.read_text().replace("\\\n", "")
         assert "://" not in pins, file
         for line in filter(lambda line: not line.startswith("#"), pins.splitlines()):
-            asked, *hashes = line.split("--hash=sha256:")
+            specifier_text, *hashes = line.split("--hash=sha256:")
             assert hashes and all(len(each.strip()) == 64 for each in hashes), f"{file}: {line}"
-            requirement = Requirement(asked)
+            requirement = Requirement(specifier_text)
             if file in files or file == wheels.HOST_PINS:
                 versions.setdefault(requirement.name, set()).add(str(requirement.specifier))
     assert {name for name, found in versions.items() if len(found) > 1} == set()

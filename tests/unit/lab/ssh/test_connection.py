@@ -119,12 +119,12 @@ def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path):
 
 
 def test_an_address_that_a_name_stands_for_is_not_reported(tmp_path):
-    """Records take the names of hosts out of what is told, and know no other address of theirs."""
+    """Records take the names of hosts out of messages, and know no other address of theirs."""
     known = tmp_path / "known_hosts"
     known.touch()
-    with socket.socket() as unheard:
-        unheard.bind(("127.0.0.1", 0))
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
         with pytest.raises(LabError, match="refused") as error:
             ssh.connect("rack1", Login("localhost", "op", "/key", str(known),
-                                       unheard.getsockname()[1]))
+                                       bound.getsockname()[1]))
     assert "localhost" in str(error.value) and "127.0.0.1" not in str(error.value)
