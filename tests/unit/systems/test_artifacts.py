@@ -153,15 +153,15 @@ def test_drafts_of_killed_runs_go_and_those_of_runs_at_work_stay(maven, tmp_path
     assert is_whole(build_once("outer", fill)) and is_whole(build_once("inner", fill))
 
 
-@pytest.mark.parametrize("then, says", [
+@pytest.mark.parametrize("then, message", [
     ("trap 'printf other > $out/needed-3.jar' EXIT", "needed-3.jar has SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa"
      ", pinned is "),
     ("trap 'rm $out/needed-3.jar' EXIT", "needed-3.jar did not come"),
     ("echo one more > $out/more-1.jar", "more-1.jar is not pinned"),
 ])
-def test_another_jar_is_named_and_none_is_kept(maven, tmp_path, then, says):
+def test_another_jar_is_named_and_none_is_kept(maven, tmp_path, then, message):
     maven(then)
-    with pytest.raises(LabError, match=f"^org.example:store:1.2: what came is not what store.sha256 has:\n  {says}"):
+    with pytest.raises(LabError, match=f"^org.example:store:1.2: what came is not what store.sha256 has:\n  {message}"):
         fetch(STORE)
     cache = tmp_path / "cache" / "artifacts"
     assert not (cache / "store-1.2").exists() and not any((cache / ".drafts").iterdir())

@@ -76,9 +76,9 @@ class Toy(System):
 
     def answers(self):
         with self.channel() as calling:
-            said = calling.recv(10)
-        if said != b"hello":
-            raise ValueError(said)
+            greeting = calling.recv(10)
+        if greeting != b"hello":
+            raise ValueError(greeting)
 
     def report(self):
         self.answers()
@@ -198,17 +198,17 @@ def test_an_error_of_the_lab_ends_the_wait(host, port, monkeypatch):
 
 @pytest.mark.parametrize("error", [TypeError, AttributeError, NameError, ModuleNotFoundError])
 def test_a_mistake_in_the_code_that_asks_is_raised_at_once(host, port, monkeypatch, error):
-    asked = []
+    calls = []
 
     def mistaken(self):
-        asked.append(1)
+        calls.append(1)
         raise error("a mistake")
 
     monkeypatch.setattr(Toy, "answers", mistaken)
     toy = Toy(host, port=port)
     with pytest.raises(error, match="a mistake"):
         toy.up()
-    assert len(asked) == 1 and not toy.process.alive()
+    assert len(calls) == 1 and not toy.process.alive()
 
 
 def test_a_killed_server_starts_again_with_its_files(host, port):
@@ -294,24 +294,24 @@ def test_a_folder_is_copied_to_a_remote_host_that_allows_it(folder, tmp_path):
 
 
 def test_a_remote_host_that_allows_it_gets_a_copy_beside_one_that_is_not_the_same(folder, tmp_path):
-    host, kept = users_own(tmp_path, "software"), tmp_path / "root" / "artifacts" / "store-1.2"
-    shutil.copytree(folder, kept)
-    (kept / "store-1.2.jar").write_text("a lie")
+    host, existing = users_own(tmp_path, "software"), tmp_path / "root" / "artifacts" / "store-1.2"
+    shutil.copytree(folder, existing)
+    (existing / "store-1.2.jar").write_text("a lie")
     there = push(host, folder)
-    assert there != kept and (there / "store-1.2.jar").read_text() == "a jar"
+    assert there != existing and (there / "store-1.2.jar").read_text() == "a jar"
 
 
 def test_a_remote_host_may_have_the_folder_already_if_it_is_whole(folder, tmp_path):
-    host, kept = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
+    host, existing = users_own(tmp_path), tmp_path / "root" / "artifacts" / "store-1.2"
     with pytest.raises(LabError, match=r"root/artifacts/store-1.2 is not there.*`allow`"):
         push(host, folder)
-    shutil.copytree(folder, kept)
-    (kept / "store-1.2.jar").write_text("a lie")        # of the same size
+    shutil.copytree(folder, existing)
+    (existing / "store-1.2.jar").write_text("a lie")        # of the same size
     with pytest.raises(LabError, match="not whole"):
         push(host, folder)
-    (kept / "store-1.2.jar").write_text("a jar")
-    assert push(host, folder) == kept and host.sent == 0
-    (kept / "store-1.2.jar").write_text("cut")
+    (existing / "store-1.2.jar").write_text("a jar")
+    assert push(host, folder) == existing and host.sent == 0
+    (existing / "store-1.2.jar").write_text("cut")
     with pytest.raises(LabError, match="not whole"):
         push(host, folder)
 
@@ -323,8 +323,8 @@ def test_a_foreign_listener_at_the_port_of_another_address_hides_no_server(tmp_p
     for stub in tmp_path.iterdir():
         stub.chmod(0o700)
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    asked = subprocess.run(["sh", "-c", LISTENER.format(port=3306, pid=33)], env=path, capture_output=True, text=True)
-    assert (asked.stdout, asked.returncode) == ("22\n", 0)
+    done = subprocess.run(["sh", "-c", LISTENER.format(port=3306, pid=33)], env=path, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("22\n", 0)
     (tmp_path / "ps").write_text("#!/bin/sh\ncase $4 in 33) echo 5;; *) echo 1;; esac\n")
-    asked = subprocess.run(["sh", "-c", LISTENER.format(port=3306, pid=33)], env=path, capture_output=True, text=True)
-    assert (asked.stdout, asked.returncode) == ("", 1)
+    done = subprocess.run(["sh", "-c", LISTENER.format(port=3306, pid=33)], env=path, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("", 1)

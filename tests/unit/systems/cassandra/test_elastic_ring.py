@@ -75,28 +75,28 @@ def test_todays_nodes_have_a_limit_on_memory_outside_the_heap():
     ("by_size", "'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'"),
     ("by_range", "'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '4', 'enabled': 'false'")])
 def test_the_strategy_of_merging(files, strategy, monkeypatch):
-    said = []
-    client = nullcontext(SimpleNamespace(query=said.append))
+    queries = []
+    client = nullcontext(SimpleNamespace(query=queries.append))
     ring = ElasticRing(hosts(1), version="5.0.8", files=files)
     monkeypatch.setattr(ring.donor.admin, "client", lambda: client)
     monkeypatch.setattr(ring.donor, "await_agreed", lambda what: None)
     ring.compaction(False)
-    assert said == [f"ALTER TABLE labbook.pairs WITH compaction = {{{strategy}}}"]
+    assert queries == [f"ALTER TABLE labbook.pairs WITH compaction = {{{strategy}}}"]
 
 
 def test_merging_leaves_compaction_as_it_was(monkeypatch):
-    ring, said = ElasticRing(hosts(1)), []
+    ring, calls = ElasticRing(hosts(1)), []
     monkeypatch.setattr(sstables, "table_bytes", lambda node: 5)
     monkeypatch.setattr(sstables, "free_bytes", lambda host: 5)
     monkeypatch.setattr(sstables, "table_files", lambda node: [4, 1])
-    monkeypatch.setattr(ring.donor, "nodetool", lambda *words: said.append(words))
-    monkeypatch.setattr(ring, "compaction", lambda on: said.append(on))
-    monkeypatch.setattr(ring, "await_quiet", lambda seconds: said.append("quiet"))
-    monkeypatch.setattr(ring.donor.admin, "look_for_merges", lambda *table: said.append(table))
+    monkeypatch.setattr(ring.donor, "nodetool", lambda *words: calls.append(words))
+    monkeypatch.setattr(ring, "compaction", lambda on: calls.append(on))
+    monkeypatch.setattr(ring, "await_quiet", lambda seconds: calls.append("quiet"))
+    monkeypatch.setattr(ring.donor.admin, "look_for_merges", lambda *table: calls.append(table))
     ring._compacting = False
     assert ring.merge() == [4, 1]
-    assert said == [("setcompactionthroughput", 0), True, ("labbook", "pairs"), "quiet",
-                    ("setcompactionthroughput", 16), False]
+    assert calls == [("setcompactionthroughput", 0), True, ("labbook", "pairs"), "quiet",
+                     ("setcompactionthroughput", 16), False]
 
 
 def test_clients_call_the_donor_or_all_nodes_in_the_ring():
@@ -165,7 +165,7 @@ def joins(owners, *joiners, donor=None, held=100 * MB):
 
 @pytest.fixture
 def on_disk(monkeypatch):
-    """Bytes by node, and logs that tell nothing."""
+    """Bytes by node, and logs that show nothing."""
     found = {}
     for ask in ("table_bytes", "arriving_bytes"):
         monkeypatch.setattr(sstables, ask, lambda node: found.get(node.host.name, 0))

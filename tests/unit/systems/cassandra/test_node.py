@@ -132,18 +132,18 @@ def test_a_node_alone_is_its_own_seed():
     assert configured()["seeds"] == [HOST.address]
 
 
-@pytest.mark.parametrize("asked, memory, heap", [
+@pytest.mark.parametrize("requested, memory, heap", [
     (None, 24_000, 512), (None, 1024, 512), (None, 600, 300), (None, 128, 64),
     (1500, 3072, 1500), (64, 128, 64),
 ])
-def test_the_heap_fits_the_memory(asked, memory, heap):
-    assert heap_mb(asked, memory) == heap
+def test_the_heap_fits_the_memory(requested, memory, heap):
+    assert heap_mb(requested, memory) == heap
 
 
-@pytest.mark.parametrize("asked, memory, heap", [
+@pytest.mark.parametrize("requested, memory, heap", [
     (256, 768, 256), (None, 3072, 512), (None, 1024, 426), (None, 480, 64)])
-def test_todays_heap_leaves_the_memory_needed_outside_it(asked, memory, heap):
-    assert heap_mb(asked, memory, VERSIONS["5.0.8"]["beside_heap_mb"]) == heap
+def test_todays_heap_leaves_the_memory_needed_outside_it(requested, memory, heap):
+    assert heap_mb(requested, memory, VERSIONS["5.0.8"]["beside_heap_mb"]) == heap
 
 
 def test_a_heap_that_does_not_fit():

@@ -21,7 +21,7 @@ OLD_JOIN = """ INFO [main] 2026-11-21 18:34:00,100 Starting up server gossip
  INFO [main] 2026-11-21 18:34:10,230 JOINING: Starting to bootstrap...
  INFO [main] 2026-11-21 18:34:13,730 Bootstrap/Replace/Move completed! Now serving reads.
 """
-# What 5.0.8 said of a join with its waits as shipped.
+# What 5.0.8 logged of a join with its waits as shipped.
 NEW_JOIN = """INFO  [main] 2026-11-21 22:02:24,546 Starting up server gossip
 INFO  [main] 2026-11-21 22:02:26,064 JOINING: waiting for ring information
 INFO  [GossipStage:1] 2026-11-21 22:02:26,990 InetAddress /198.18.1.10:7000 is now UP
@@ -64,8 +64,8 @@ def test_an_unfinished_phase_has_no_seconds():
 def joiner(log):
     def run(*words, check=True):
         lines = [line for line in log.splitlines() if re.search(words[2], line)]
-        said = str(len(lines)) if "c" in words[1] else "\n".join(lines)
-        return SimpleNamespace(stdout=said, exit_code=0)
+        output = str(len(lines)) if "c" in words[1] else "\n".join(lines)
+        return SimpleNamespace(stdout=output, exit_code=0)
 
     process = SimpleNamespace(log="a.log", log_tail=lambda: "its end")
     return SimpleNamespace(run=run, process=process, host=SimpleNamespace(name="node2"))

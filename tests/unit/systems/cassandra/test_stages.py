@@ -27,8 +27,9 @@ def test_samples_are_those_of_the_load_and_a_sample_without_tasks_counts():
 
 
 def test_samples_are_found_by_our_clock_on_a_host_whose_clock_is_ahead():
-    said = {"sh": "5 107.5", "tail": "107600 ReadStage:1:2\n"}
-    node = SimpleNamespace(home=PurePosixPath("/srv/cassandra"), run=lambda *words: SimpleNamespace(stdout=said[words[0]]))
+    outputs = {"sh": "5 107.5", "tail": "107600 ReadStage:1:2\n"}
+    node = SimpleNamespace(home=PurePosixPath("/srv/cassandra"),
+                           run=lambda *words: SimpleNamespace(stdout=outputs[words[0]]))
     size, ahead = stages.begin(node)
     assert size == 5
     frame, samples = stages.since(node, (5, 100.0), 7.0, 8.0)

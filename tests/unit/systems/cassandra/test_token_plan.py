@@ -41,7 +41,7 @@ def test_nodes_that_join_together_receive_more_than_they_own():
     assert shares.owned(OLD, ALONE) == {"node1": 1}
 
 
-@pytest.mark.parametrize("asked, message", [
+@pytest.mark.parametrize("requested, message", [
     ([], "shares: no node is to join"),
     ([0.2, -0.1], r"shares: -0.1 is not a share .*more than 0"),
     ([0], "shares: 0 is not a share"),
@@ -60,9 +60,9 @@ def test_nodes_that_join_together_receive_more_than_they_own():
     ({"node2": 2**127}, "is that of node1"),
     ({"node2": 7, "node3": 7}, "shares.node3: token 7 is that of node2"),
 ])
-def test_impossible_joins(asked, message):
+def test_impossible_joins(requested, message):
     with pytest.raises(InputError, match=message):
-        shares.plan(OLD, ALONE, NODES, asked)
+        shares.plan(OLD, ALONE, NODES, requested)
 
 
 def test_few_rows_are_spread_unevenly_and_many_evenly():

@@ -26,10 +26,10 @@ class Daemon:
     def serve(self):
         while True:
             connection = self.listener.accept()[0]
-            asked = b""
-            while not asked.endswith(b"\0"):
-                asked += connection.recv(100)
-            self.questions.append(json.loads(asked[:-1]))
+            request = b""
+            while not request.endswith(b"\0"):
+                request += connection.recv(100)
+            self.questions.append(json.loads(request[:-1]))
             whole = struct.pack(">I", len(self.answer)) + self.answer
             connection.sendall(whole[:len(whole) - self.cut])
             connection.close()
@@ -79,10 +79,10 @@ def test_no_answer_and_a_refusal_are_errors(host):
 
 class FakeCluster:
     def mon_command(self, command, given, timeout):
-        asked = json.loads(command)
-        if asked["prefix"] == "no":
+        request = json.loads(command)
+        if request["prefix"] == "no":
             return -22, b"", "invalid command"
-        return 0, json.dumps({"asked": asked, "given": given.decode()}).encode(), ""
+        return 0, json.dumps({"asked": request, "given": given.decode()}).encode(), ""
 
 
 def test_the_proxy_passes_on_the_monitors_answer(monkeypatch):

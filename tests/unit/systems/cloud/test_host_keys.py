@@ -22,8 +22,8 @@ def test_the_keys_of_the_last_boot_that_made_any_and_no_others():
 
 
 def test_a_console_that_is_late_is_waited_for():
-    shown = iter(["", "booting", CONSOLE])
-    assert host_keys.await_keys(lambda server: next(shown), VM, 30, 0) == [ECDSA, ED]
+    consoles = iter(["", "booting", CONSOLE])
+    assert host_keys.await_keys(lambda server: next(consoles), VM, 30, 0) == [ECDSA, ED]
 
 
 def test_a_server_without_a_known_key_is_refused():

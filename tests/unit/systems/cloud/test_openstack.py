@@ -74,9 +74,9 @@ def test_servers_of_one_request_have_their_moments(cloud, there, tmp_path):
         assert server.address == "192.0.2.5"    # the floating address
         assert server.moments["called"] <= server.moments["returned"] <= server.moments["running"]
         assert server.moments["launched"] == 1795309323.0
-    asked = next(body["server"] for body in there.bodies if isinstance(body, dict) and "server" in body)
-    assert (asked["min_count"], asked["max_count"], asked["networks"]) == (3, 3, [{"uuid": "n1"}])
-    assert asked["metadata"] == {"labbook": "labbook-t1"}
+    request = next(body["server"] for body in there.bodies if isinstance(body, dict) and "server" in body)
+    assert (request["min_count"], request["max_count"], request["networks"]) == (3, 3, [{"uuid": "n1"}])
+    assert request["metadata"] == {"labbook": "labbook-t1"}
 
 
 def test_only_the_studys_servers_are_listed(cloud, there, tmp_path):
@@ -97,9 +97,9 @@ def test_a_deleted_server_that_is_still_listed_is_left_out(cloud, there, tmp_pat
 def test_an_image_names_its_kernel_and_ramdisk(cloud, there, tmp_path):
     kernel = image(cloud, tmp_path, disk_format="aki")
     whole = image(cloud, tmp_path, kernel=kernel)
-    kept = there.images[whole.id]
-    assert (kept["kernel_id"], kept["disk_format"], kept["container_format"]) == (kernel.id, "raw", "bare")
-    assert there.images[kernel.id]["disk_format"] == "aki" and kept["labbook"] == "labbook-t1"
+    stored = there.images[whole.id]
+    assert (stored["kernel_id"], stored["disk_format"], stored["container_format"]) == (kernel.id, "raw", "bare")
+    assert there.images[kernel.id]["disk_format"] == "aki" and stored["labbook"] == "labbook-t1"
     assert (whole.state, whole.size_bytes) == (READY, 1000)
 
 
@@ -118,8 +118,8 @@ def test_a_volume_is_attached_and_detached(cloud, tmp_path):
 def test_several_servers_are_rebooted(cloud, there, tmp_path, hard, kind):
     made = started(cloud, tmp_path, 3)
     cloud.reboot(made, hard)
-    asked = [path for method, path in there.calls if path.endswith("/action")]
-    assert {path.split("/")[-2] for path in asked} == {server.id for server in made}
+    actions = [path for method, path in there.calls if path.endswith("/action")]
+    assert {path.split("/")[-2] for path in actions} == {server.id for server in made}
     assert [body for body in there.bodies if isinstance(body, dict) and "reboot" in body] == [
         {"reboot": {"type": kind}}] * 3
 

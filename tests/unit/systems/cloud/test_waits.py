@@ -12,11 +12,11 @@ from labbook.systems.cloud.model import ERROR, RUNNING, STARTING, Server
 class Api:
     """An API that reports the given states of one server in turn, and repeats the last."""
 
-    def __init__(self, *says):
-        self.says, self.looks = list(says), 0
+    def __init__(self, *states):
+        self.states, self.looks = list(states), 0
 
     def servers(self, ids):
-        state, fault = self.says[min(self.looks, len(self.says) - 1)]
+        state, fault = self.states[min(self.looks, len(self.states) - 1)]
         self.looks += 1
         return [Server(id=ids[0], name="one", state=state, fault=fault)]
 

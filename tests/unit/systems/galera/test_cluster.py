@@ -201,11 +201,11 @@ def test_a_cluster_that_is_not_synced_reports_its_nodes_states(monkeypatch):
     cluster = Galera(hosts(2))
     states = {"db1": config.parse_cluster_state(STATUS), "db2": None}
     monkeypatch.setattr(galera_cluster, "_state_of", lambda node: states[node.host.name])
-    asked = []
+    answers = []
 
     def wait_for(predicate, what, timeout, *_):
-        asked.append(predicate())
-        if not asked[-1]:
+        answers.append(predicate())
+        if not answers[-1]:
             raise SystemFailure(f"waited for {what}")
 
     cluster.host.wait_for = wait_for
@@ -217,7 +217,7 @@ def test_a_cluster_that_is_not_synced_reports_its_nodes_states(monkeypatch):
     states["db2"] = {**states["db2"], "state": "Joined"}
     with pytest.raises(SystemFailure):
         cluster.synced()
-    assert asked == [True, False, True, False]
+    assert answers == [True, False, True, False]
 
 
 def test_only_the_last_node_to_stop_leads(monkeypatch):
@@ -232,7 +232,7 @@ def test_only_the_last_node_to_stop_leads(monkeypatch):
 
 @pytest.fixture
 def started(monkeypatch):
-    """(host, method, arguments) of what nodes are told to do."""
+    """(host, method, arguments) of the calls that nodes get."""
     log = []
     for method in ("deploy", "begin", "await_answer", "put", "kill"):
         monkeypatch.setattr(GaleraNode, method, lambda self, *given, _m=method, **_: log.append(

@@ -51,8 +51,8 @@ def test_secrets_are_private_and_never_shown(tmp_path):
     assert Secrets.load(tmp_path) == secrets != Secrets()
     (file,) = tmp_path.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    shown = repr(secrets) + secrets.digest
-    assert not any(value in shown for value in vars(secrets).values())
+    text = repr(secrets) + secrets.digest
+    assert not any(value in text for value in vars(secrets).values())
     keystone = Keystone(host("k1"), secrets, database_address="10.0.0.9")
     assert secrets.password not in repr(vars(keystone)) + repr(keystone)
     assert keystone.credentials["password"] == secrets.password
@@ -221,11 +221,11 @@ def cloud_log(monkeypatch):
     recorded(monkeypatch, Galera, log, "deploy", "start", "stop")
     cloud = KeystoneCloud(HOSTS, users=7, projects=2, revocations=4)
     secrets = Secrets()
-    seed = SimpleNamespace(asked=None)
+    seed = SimpleNamespace(arguments=None)
 
     def made(*hosts, **content):
         log.append(("seed", "made"))
-        seed.asked = hosts, content
+        seed.arguments = hosts, content
         return Path("/cache/seed"), secrets
 
     monkeypatch.setattr(state, "seed", made)
@@ -235,7 +235,7 @@ def cloud_log(monkeypatch):
 def test_a_cloud_starts_from_its_seed_with_keystone_loading_beside_the_databases(cloud_log):
     log, cloud, seed, secrets = cloud_log
     assert cloud.up() is cloud
-    assert seed.asked == ((HOSTS[0], HOSTS[4]), {"users": 7, "projects": 2, "revocations": 4})
+    assert seed.arguments == ((HOSTS[0], HOSTS[4]), {"users": 7, "projects": 2, "revocations": 4})
     assert cloud.galera.data == Path("/cache/seed") and cloud.keystone.secrets is secrets
     assert {name for name, method in log[:5]} == {"galera", "haproxy", "keystone"}
     made = log.index(("seed", "made"))

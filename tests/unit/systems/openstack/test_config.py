@@ -80,16 +80,16 @@ def test_every_part_has_its_own_port(release, monkeypatch):
     assert len({api.port for api in apis}) == len(PARTS)
     eventlets = threading.RLock()       # stands for the lock that oslo.log may put there
     for name, text in services.gunicorn_files(release, LAYOUT).items():
-        told = {}
-        exec(text, told)
+        namespace = {}
+        exec(text, namespace)
         monkeypatch.setattr(sys, "argv", ["gunicorn", "-c", "x"])
         monkeypatch.setattr(logging, "_lock", eventlets)
-        told["post_fork"](None, None)
-        assert sys.argv == told["words"] and sys.argv[0].endswith("-api") and not gc.isenabled()
-        told["post_worker_init"](None)
+        namespace["post_fork"](None, None)
+        assert sys.argv == namespace["words"] and sys.argv[0].endswith("-api") and not gc.isenabled()
+        namespace["post_worker_init"](None)
         assert gc.isenabled() and logging._lock is not eventlets
-        assert told["keepalive"] > 600, "an idle connection's end may meet a request"
-        assert told["worker_class"] == "gthread" and told["bind"].startswith("127.0.0.1:")
+        assert namespace["keepalive"] > 600, "an idle connection's end may meet a request"
+        assert namespace["worker_class"] == "gthread" and namespace["bind"].startswith("127.0.0.1:")
         assert any(f"-c /srv/here/{name}" in api.command for api in apis)
 
 
@@ -210,7 +210,7 @@ def test_scripts_for_the_hypervisors_host_are_valid_shell():
 def test_only_tap_devices_outside_a_bridge_are_added_to_it(tmp_path):
     """With an `ip` that lists four devices and records its other calls."""
     (tmp_path / "ip").write_text(f"""#!/bin/sh
-[ "$2" = monitor ] || {{ echo "$@" >> {tmp_path}/told; exit; }}
+[ "$2" = monitor ] || {{ echo "$@" >> {tmp_path}/calls; exit; }}
 echo '7: tap1-a2: <BROADCAST> mtu 1500 state DOWN'
 echo '8: eth0@if3: <BROADCAST> mtu 1500 state UP'
 echo '9: tap3: <BROADCAST> mtu 1500 master guests state UP'
@@ -219,7 +219,7 @@ echo 'Deleted 10: tap4: <BROADCAST> mtu 1500 state DOWN'
     (tmp_path / "ip").chmod(0o755)
     subprocess.run(["sh"], input=hypervisor.BRIDGING.format(**WORDS), text=True, check=True,
                    env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert (tmp_path / "told").read_text() == "link set tap1-a2 master guests up\n"
+    assert (tmp_path / "calls").read_text() == "link set tap1-a2 master guests up\n"
 
 
 @pytest.mark.parametrize("plug, bridged", [("tap", True), ("bridge", False)])

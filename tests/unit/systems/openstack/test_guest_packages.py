@@ -10,7 +10,7 @@ URI = "'http://example/pool/a_1.deb' a_1.deb 10 SHA256:x\n"
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
+def apt_calls(tmp_path, monkeypatch):
     """Arguments of each call of a fake apt with two files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "lists").mkdir()
@@ -26,15 +26,15 @@ def asked(tmp_path, monkeypatch):
     return calls
 
 
-def test_apt_runs_once_for_each_state_of_its_lists(asked, tmp_path):
-    told = guest_packages.wanted()
-    assert told == {"files": ["a_1.deb"], "kernel": "linux-image-6.1-cloud"} and len(asked) == 2
-    assert guest_packages.wanted() == told and len(asked) == 2
+def test_apt_runs_once_for_each_state_of_its_lists(apt_calls, tmp_path):
+    wanted = guest_packages.wanted()
+    assert wanted == {"files": ["a_1.deb"], "kernel": "linux-image-6.1-cloud"} and len(apt_calls) == 2
+    assert guest_packages.wanted() == wanted and len(apt_calls) == 2
     (tmp_path / "lists" / "Packages").write_text("another")
-    assert guest_packages.wanted() == told and len(asked) == 4
+    assert guest_packages.wanted() == wanted and len(apt_calls) == 4
 
 
-def test_only_the_answer_is_cached(asked, tmp_path):
+def test_only_the_answer_is_cached(apt_calls, tmp_path):
     guest_packages.wanted()
     files = [name for _, _, names in os.walk(tmp_path / "cache") for name in names]
     assert sorted(name for name in files if not name.startswith("guest-")) == ["complete.json", "wanted.json"]

@@ -72,8 +72,8 @@ class Browser:
     def __init__(self, pages):
         self.app, self.pages = validator(WikiApp(pages)), pages
 
-    def ask(self, method, path, asked="", body=b"", kind=FORM, **more):
-        environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": asked,
+    def ask(self, method, path, query="", body=b"", kind=FORM, **more):
+        environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query,
                    "SERVER_NAME": "wiki", "SERVER_PORT": "80", "SCRIPT_NAME": "",
                    "wsgi.version": (1, 0), "wsgi.input": io.BytesIO(body),
                    "wsgi.errors": io.StringIO(), "wsgi.url_scheme": "http",
@@ -104,9 +104,9 @@ def test_a_page_from_creation_to_deletion(browser):
     saved = browser.save("FrontPage", "*Hello\r\nto ÄÖ日本 & <you>")
     assert (saved.status, saved.headers["Location"]) == (303, "/FrontPage")
     assert browser.pages == {"FrontPage": "*Hello\nto ÄÖ日本 & <you>"}
-    shown = browser.ask("GET", "/FrontPage")
-    assert shown.status == 200 and shown.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert "<main>\n<h2>Hello</h2>\n<p>to ÄÖ日本 &amp; &lt;you&gt;</p>\n</main>" in shown.text
+    page = browser.ask("GET", "/FrontPage")
+    assert page.status == 200 and page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "<main>\n<h2>Hello</h2>\n<p>to ÄÖ日本 &amp; &lt;you&gt;</p>\n</main>" in page.text
     raw = browser.ask("GET", "/FrontPage", "raw")
     assert raw.text == browser.pages["FrontPage"]
     assert raw.headers["Content-Type"].startswith("text/plain")
@@ -124,11 +124,11 @@ def test_the_form_of_a_new_page_is_empty_and_the_root_redirects_to_the_front_pag
 
 def test_the_form_shows_the_saved_text(browser):
     browser.save("FrontPage", f"\n\n</textarea>{HOSTILE}")
-    shown = browser.ask("GET", "/FrontPage", "edit").text
-    inside = shown[shown.index("<textarea"):shown.index("</textarea>")]
+    form = browser.ask("GET", "/FrontPage", "edit").text
+    inside = form[form.index("<textarea"):form.index("</textarea>")]
     assert {tag for tag, _ in Elements(inside).found} == {"textarea"}
-    for asked in ("", "edit"):
-        page = browser.ask("GET", "/FrontPage", asked)
+    for query in ("", "edit"):
+        page = browser.ask("GET", "/FrontPage", query)
         assert "script" not in {tag for tag, _ in Elements(page.text).found}
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert page.headers["X-Content-Type-Options"] == "nosniff"
