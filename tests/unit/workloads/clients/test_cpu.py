@@ -39,9 +39,9 @@ def test_each_host_is_held_against_its_own_ceiling(issued, limited):
 def test_a_ceiling_that_cannot_be_compared_is_an_error():
     old = pd.DataFrame({"rate_per_s": [9.0]})
     assert ceilings_in(old.assign(issued_per_s=[[5.0, 4.0]])) == [[5, 4]] and ceilings_in(old[:0]) == []
-    for lacks in (old, old.assign(issued_per_s=None)):
+    for ceilings in (old, old.assign(issued_per_s=None)):
         with pytest.raises(LabError, match="earlier version"):
-            ceilings_in(lacks)
+            ceilings_in(ceilings)
 
 
 def test_hosts_of_one_machine_may_have_the_same_cpus(tmp_path):

@@ -95,7 +95,7 @@ def test_calls_in_parallel_are_taken_together():
     assert found["outage_s"] == pytest.approx(4) and found["outage_from_s"] == pytest.approx(7.5)
 
 
-def test_without_calls_there_is_nothing_to_tell():
+def test_without_calls_there_is_nothing_to_report():
     with pytest.raises(ValueError, match="no calls"):
         outage(calls(), 0)
 

@@ -1,4 +1,4 @@
-"""What all kinds of clients tell of their calls."""
+"""What all kinds of clients record of their calls."""
 
 from types import SimpleNamespace
 

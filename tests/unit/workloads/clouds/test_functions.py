@@ -20,7 +20,7 @@ NOW = {"called": 0.0, "returned": 0.1, "running": 1.0, "answers": 2.0, "ready": 
 
 
 class Guest:
-    """What a server's shell says."""
+    """What a server's shell prints."""
 
     def __init__(self):
         self.boot, self.disks, self.files, self.marked = 1, ["loop0", "vda"], 0, False
@@ -29,9 +29,9 @@ class Guest:
     def run(self, command, timeout=60, check=True):
         if self.meets and command.endswith("boot_id"):
             self.meets.wait(10)
-        return SimpleNamespace(stdout=self._said(command), stderr="", exit_code=0)
+        return SimpleNamespace(stdout=self._output(command), stderr="", exit_code=0)
 
-    def _said(self, command):
+    def _output(self, command):
         if command.endswith("boot_id"):
             return f"boot-{self.boot}\n"
         if command == "ls /sys/block":
@@ -51,10 +51,10 @@ class Cloud:
     """Keeps what a Cloud promises; `broken` names what goes wrong."""
 
     def __init__(self, *broken):
-        self.broken, self.made, self.guests, self.kept, self.discs = broken, {}, {}, [IMAGE], {}
+        self.broken, self.made, self.guests, self.stored, self.discs = broken, {}, {}, [IMAGE], {}
 
     def images(self):
-        return list(self.kept)
+        return list(self.stored)
 
     def flavors(self):
         return [FLAVOR]
@@ -101,7 +101,7 @@ class Cloud:
             raise SystemFailure("one does not run")
 
     def require_answers(self, servers):
-        if "snapshots" in self.broken and len(self.kept) > 1:
+        if "snapshots" in self.broken and len(self.stored) > 1:
             raise SystemFailure("1 of 1 servers never came up")
 
     def reboot(self, servers, hard):
@@ -113,8 +113,8 @@ class Cloud:
             del self.made[server.id]
 
     def upload_image(self, path, label):
-        self.kept.append(Image(str(len(self.kept) + 1), label, "ready", moments=dict(NOW)))
-        return self.kept[-1]
+        self.stored.append(Image(str(len(self.stored) + 1), label, "ready", moments=dict(NOW)))
+        return self.stored[-1]
 
     def snapshot(self, server):
         image = self.upload_image(None, "snapshot")
@@ -122,7 +122,7 @@ class Cloud:
         return image
 
     def delete_image(self, image):
-        self.kept.remove(image)
+        self.stored.remove(image)
 
     def create_volume(self, gb):
         volume = Volume(str(len(self.discs)), "v", "ready", gb, moments=dict(NOW))
@@ -133,9 +133,9 @@ class Cloud:
         del self.discs[volume.id]
 
     def attach(self, server, volume, device=None):
-        asked = re.fullmatch("/dev/(vd[a-z])", device or "")
+        requested = re.fullmatch("/dev/(vd[a-z])", device or "")
         volume.server = server.id
-        volume.device = asked[1] if asked and "names" not in self.broken else "vdb"
+        volume.device = requested[1] if requested and "names" not in self.broken else "vdb"
         self.guests[server.id].disks.append(volume.device)
 
     def detach(self, volume):
@@ -188,14 +188,14 @@ def test_one_server_too_many_may_be_refused_with_all_others(broken, ran):
     assert (load.metrics["beyond_fit"], load.metrics["ran_of_fit"]) == (0, ran)
 
 
-@pytest.mark.parametrize("broken, kept", [((), 3), (("reboot",), 0)])
-def test_nothing_is_tried_on_servers_that_a_function_failed_on(broken, kept):
-    assert len(tried("reboot_several", *broken)[1].servers()) == kept
+@pytest.mark.parametrize("broken, servers", [((), 3), (("reboot",), 0)])
+def test_nothing_is_tried_on_servers_that_a_function_failed_on(broken, servers):
+    assert len(tried("reboot_several", *broken)[1].servers()) == servers
 
 
 def test_a_volume_goes_though_the_guest_fails_meanwhile(monkeypatch):
     monkeypatch.setattr(Guest, "run", lambda self, command, **how: SimpleNamespace(
-        stdout=self._said(command), stderr="no space", exit_code=int("mkfs" in command)))
+        stdout=self._output(command), stderr="no space", exit_code=int("mkfs" in command)))
     load, cloud = tried("write_volume")
     assert load.metrics["works"] == 0 and not cloud.volumes()
 

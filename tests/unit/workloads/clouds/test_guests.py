@@ -17,10 +17,10 @@ class Cloud:
     user = "debian"
 
     def __init__(self, own):
-        self.own, self.asked = own, []
+        self.own, self.key_requests = own, []
 
     def host_keys(self, server):
-        self.asked.append(server.id)
+        self.key_requests.append(server.id)
         if server.name == "mute":
             raise SystemFailure("no key")
         return [f"ssh-ed25519 AAAA{server.id}"]
@@ -42,7 +42,7 @@ def test_a_server_of_a_users_cloud_has_the_key_that_its_console_showed(via):
     for each in (one, other, one):
         machine = guests.reach(each)
         assert "StrictHostKeyChecking=yes" in machine.ssh_options()
-    assert cloud.asked == ["i1", "i2"]
+    assert cloud.key_requests == ["i1", "i2"]
     known = Path(machine.known_hosts)
     assert known.read_text() == "10.0.0.4 ssh-ed25519 AAAAi1\n10.0.0.5 ssh-ed25519 AAAAi2\n"
     assert stat.S_IMODE(known.stat().st_mode) == 0o600
@@ -55,4 +55,4 @@ def test_a_server_of_a_users_cloud_has_the_key_that_its_console_showed(via):
 def test_servers_inside_a_host_of_the_lab_are_taken_as_they_are(via):
     cloud = Cloud(own=None)
     assert Guests(cloud, via, "/key").reach(server("i1", "10.0.0.4")).known_hosts == ""
-    assert not cloud.asked
+    assert not cloud.key_requests

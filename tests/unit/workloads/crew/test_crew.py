@@ -190,9 +190,9 @@ def test_a_client_elsewhere_finds_all_that_listens_through_ways_of_its_own():
 
 
 def test_an_outcome_is_kept_until_the_next_call():
-    asked = []
-    first = on_host.call("one", lambda x: asked.append(x) or x, 5)
-    assert first.answer == 5 and on_host.again("one") == first and asked == [5]
+    received = []
+    first = on_host.call("one", lambda x: received.append(x) or x, 5)
+    assert first.answer == 5 and on_host.again("one") == first and received == [5]
     raised = on_host.call("two", lambda: 1 / 0)
     assert raised.error == "ZeroDivisionError: division by zero" and on_host.again("two") == raised
     assert "lambda: 1 / 0" in raised.traceback
@@ -206,13 +206,13 @@ def test_a_clock_is_known_by_its_shortest_round_trip(lab, monkeypatch):
     here, trips = [100.0], iter([(0.3, 0.1), (0.02, 0.06), (0.5, 0.0), (0.1, 0.1), (0.2, 0.2)] * 2)
     monkeypatch.setattr(time, "time", lambda: here[0])
 
-    def asked(calls, again, until, first):
+    def answers(calls, again, until, first):
         there, back = next(trips)
         here[0] += there
-        said = here[0] + 7
+        clock_s = here[0] + 7
         here[0] += back
-        return [said]
-    crew._answers = asked
+        return [clock_s]
+    crew._answers = answers
     for clock in crew.clock_offsets():
         assert clock.uncertainty_s == pytest.approx(0.04)
         assert clock.offset_s == pytest.approx(7 - 0.02) and abs(clock.offset_s - 7) <= 0.04

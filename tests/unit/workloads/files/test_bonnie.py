@@ -24,7 +24,7 @@ lab                 -Create-- --Read--- -Delete-- -Create-- --Read--- -Delete--
 Latency               211ms     140ms     249ms     181ms   46677us     139ms
 {CSV}
 """
-SAID = """Using uid:0, gid:0.
+PROGRESS = """Using uid:0, gid:0.
 Create files in sequential order...done.
 Stat files in sequential order...done.
 Delete files in sequential order...done.
@@ -55,14 +55,14 @@ def test_another_format_is_refused(printed):
 
 
 def test_phases_begin_and_end_when_it_says_so_however_its_words_come():
-    told = []
-    phases = Phases(lambda **words: told.append(words))
-    for at_s, char in enumerate(SAID):
+    rows = []
+    phases = Phases(lambda **row: rows.append(row))
+    for at_s, char in enumerate(PROGRESS):
         phases.hear(char, at_s)
-    assert [each["phase"] for each in told] == list(RATES)
-    begins = [SAID.index(line) + len(line) - 6 for line in SAID.splitlines()[1:]]
-    assert [each["began_s"] for each in told] == begins
-    assert all(each["ended_s"] == each["began_s"] + 4 for each in told)     # "done"
+    assert [each["phase"] for each in rows] == list(RATES)
+    begins = [PROGRESS.index(line) + len(line) - 6 for line in PROGRESS.splitlines()[1:]]
+    assert [each["began_s"] for each in rows] == begins
+    assert all(each["ended_s"] == each["began_s"] + 4 for each in rows)     # "done"
 
 
 def test_of_what_was_cut_short_the_phases_that_ended_are_kept():
@@ -72,8 +72,8 @@ def test_of_what_was_cut_short_the_phases_that_ended_are_kept():
 
 
 def test_root_must_say_who_it_is_and_others_must_not():
-    words = bonnie_load.command("/mnt/x", 16, 1024, "root")
-    assert words[words.index("-n") + 1] == "16:0:0:16" and words[-2:] == ["-u", "root"]
+    arguments = bonnie_load.command("/mnt/x", 16, 1024, "root")
+    assert arguments[arguments.index("-n") + 1] == "16:0:0:16" and arguments[-2:] == ["-u", "root"]
     assert bonnie_load.command("/mnt/x", 8, 128)[-1] == "1:0:0:8"
 
 
@@ -96,14 +96,14 @@ def acting(tmp_path, monkeypatch):
     return script
 
 
-def speaks(said=SAID, printed=PRINTED):
+def bonnie_script(progress=PROGRESS, printed=PRINTED):
     lines = "\n".join(f"printf '%s...' '{line.split('...')[0]}' >&2; sleep 0.1; echo done. >&2"
-                      if "..." in line else f"echo '{line}' >&2" for line in said.splitlines())
+                      if "..." in line else f"echo '{line}' >&2" for line in progress.splitlines())
     return f"{lines}\ncat <<'END'\n{printed}END\n"
 
 
 def test_a_run_is_a_row_a_phase_with_both_clocks(acting):
-    host = acting(speaks(printed=PRINTED.replace(",3653,9,", ",+++++,+++,")))
+    host = acting(bonnie_script(printed=PRINTED.replace(",3653,9,", ",+++++,+++,")))
     load = bonnie(host, "/mnt/x", directories=8, seconds_at_most=10)
     assert list(load.rows.phase) == list(RATES) and (load.rows.files == 8192).all()
     assert load.rows.started_s.iloc[0] == 0 and (load.rows.seconds >= 0.01).all()
@@ -114,19 +114,19 @@ def test_a_run_is_a_row_a_phase_with_both_clocks(acting):
     assert load.csv.startswith("1.98,2.00a,lab") and load.started > 1e9
 
 
-def test_its_start_is_told_by_our_clock(acting):
-    host, more = acting(speaks()), dict(directories=8, seconds_at_most=10)
+def test_its_start_is_by_our_clock(acting):
+    host, more = acting(bonnie_script()), dict(directories=8, seconds_at_most=10)
     here = bonnie(host, "/mnt/x", **more).started
     assert bonnie(host, "/mnt/x", **more, clock_offset_s=1000).started - here < -900
 
 
-@pytest.mark.parametrize("text, seconds, words", [
+@pytest.mark.parametrize("text, seconds, message", [
     ("echo 'no space' >&2; exit 1", 20, "failed in /mnt/x"),
-    (speaks(printed="Version 1.97\n1.97,1.97,lab\n"), 20, "printed no rates"),
-    (speaks(said="\n".join(SAID.splitlines()[:3])), 20, "went through other phases"),
+    (bonnie_script(printed="Version 1.97\n1.97,1.97,lab\n"), 20, "printed no rates"),
+    (bonnie_script(progress="\n".join(PROGRESS.splitlines()[:3])), 20, "went through other phases"),
     ("printf 'Create files in sequential order...' >&2; sleep 60", 1, "to end in /mnt/x: not within")])
-def test_what_goes_wrong_is_reported_with_its_words(acting, text, seconds, words):
-    with pytest.raises(SystemFailure, match=words):
+def test_what_goes_wrong_is_reported_with_its_words(acting, text, seconds, message):
+    with pytest.raises(SystemFailure, match=message):
         bonnie(acting(text), "/mnt/x", directories=8, seconds_at_most=seconds)
 
 

@@ -35,7 +35,7 @@ def host(tmp_path):
     return here_host(tmp_path, "client1")
 
 
-def asked(path, names=None, call_seconds=5, seconds=20):
+def inventory(path, names=None, call_seconds=5, seconds=20):
     """In this process, whose functions a test may change."""
     return table(on_host.Inventory(
         {"path": str(path), "names": names, "call_seconds": call_seconds, "seconds": seconds}).run())
@@ -54,13 +54,13 @@ def test_all_that_is_there_is_reported_with_all_it_has(tree, host):
 
 
 def test_times_stay_exact_beside_names_that_have_none(tree):
-    found = asked(tree, ["a/1", "gone"]).set_index("name")
+    found = inventory(tree, ["a/1", "gone"]).set_index("name")
     assert found.mtime_ns["a/1"] == os.lstat(tree / "a/1").st_mtime_ns
     assert found.state["gone"] == "missing" and found.error["gone"] == "ENOENT"
 
 
 def test_given_names_are_asked_once_and_in_their_order(tree):
-    assert list(asked(tree, ["b/2", "a", "b/1"]).name) == ["b/2", "a", "b/1"]
+    assert list(inventory(tree, ["b/2", "a", "b/1"]).name) == ["b/2", "a", "b/1"]
 
 
 def test_what_has_an_error_is_not_missing(tree, monkeypatch):
@@ -68,7 +68,7 @@ def test_what_has_an_error_is_not_missing(tree, monkeypatch):
         raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(on_host, "attributes", attributes)
-    row, = asked(tree, ["a/1"]).itertuples()
+    row, = inventory(tree, ["a/1"]).itertuples()
     assert (row.state, row.error) == ("unobtainable", "EIO")
 
 
@@ -82,15 +82,15 @@ def test_a_name_that_hangs_is_left_and_the_others_are_reported(tree, monkeypatch
 
     monkeypatch.setattr(on_host, "attributes", attributes)
     names = [f"a/{i}" for i in range(9)] + ["b/1", "b/2", "link"]
-    found = asked(tree, names, call_seconds=0.3).set_index("name")
+    found = inventory(tree, names, call_seconds=0.3).set_index("name")
     assert list(found.index) == names
     assert (found.state[:9] == "unobtainable").all() and (found.state[9:] == "there").all()
     assert set(found.error[:9]) == {"timeout", "like others of its directory"}
 
 
 def test_what_there_was_no_time_for_is_reported_as_such(tree):
-    before = asked(tree, ["a/1", "a/2"])
-    found = asked(tree, ["a/1", "a/2"], seconds=0)
+    before = inventory(tree, ["a/1", "a/2"])
+    found = inventory(tree, ["a/1", "a/2"], seconds=0)
     assert set(found.state) == {"not asked"} and set(found.error) == {"no time left to ask"}
     counts = compare(before, found)
     assert counts["unasked"] == 2 and not counts["unobtainable"] and not counts["right"]
@@ -124,7 +124,7 @@ def test_names_of_a_living_server_are_asked_for_whatever_the_dead_one_had(half_d
     themselves, though all lie in the same one."""
     names = [".", *(name for number in range(8) for name in
                     (f"d{number}", *(f"d{number}/f{i}" for i in range(5))))]
-    found = asked(half_dead, names, call_seconds=1, seconds=seconds).set_index("name")
+    found = inventory(half_dead, names, call_seconds=1, seconds=seconds).set_index("name")
     hung = (half_dead.parent / "dead").read_text().split()
     assert len(hung) == len(set(hung)) and set(Counter(name.partition("/")[0] for name in hung).values()) <= set(
         range(1, on_host.ENOUGH + 1))
@@ -143,7 +143,7 @@ def test_a_slow_answer_does_not_condemn_its_directory(tree, monkeypatch):
         return real(place)
 
     monkeypatch.setattr(on_host, "attributes", attributes)
-    found = asked(tree, ["a/1", "a/2", "a/3"], call_seconds=0.3).set_index("name")
+    found = inventory(tree, ["a/1", "a/2", "a/3"], call_seconds=0.3).set_index("name")
     assert list(found.state) == ["unobtainable", "there", "there"]
 
 
@@ -159,13 +159,13 @@ def test_a_runner_that_fails_says_why(host, monkeypatch):
 
 
 def test_the_same_is_right(tree):
-    before = asked(tree)
-    assert compare(before, asked(tree)) == ALL | {"right": len(before), "asked": len(before)}
+    before = inventory(tree)
+    assert compare(before, inventory(tree)) == ALL | {"right": len(before), "asked": len(before)}
 
 
 def test_of_no_names_none_are_anything(tree):
-    before = asked(tree)
-    assert compare(before.iloc[:0], asked(tree)) == ALL | {"right": 0, "asked": 0}
+    before = inventory(tree)
+    assert compare(before.iloc[:0], inventory(tree)) == ALL | {"right": 0, "asked": 0}
 
 
 def change_size(tree):
@@ -203,26 +203,26 @@ def change_entries(tree):
     (change_links, "a/1", "nlink"), (change_target, "link", "target"),
     (change_kind, "empty", "kind"), (change_entries, "empty", "entries")])
 def test_each_change_is_seen(tree, change, name, attribute):
-    before = asked(tree)
+    before = inventory(tree)
     names = list(before.name)
     change(tree)
-    found = verdicts(before, asked(tree, names)).set_index("name")
+    found = verdicts(before, inventory(tree, names)).set_index("name")
     assert found.verdict[name] == "wrong" and attribute in found.differing[name].split(",")
     assert found.verdict["b/2"] == "right"
-    counts = compare(before, asked(tree, names))
+    counts = compare(before, inventory(tree, names))
     assert counts["differing"][attribute] >= 1 and counts["wrong"] >= 1
 
 
 def test_what_is_gone_is_missing_and_its_directory_wrong(tree):
-    before = asked(tree)
+    before = inventory(tree)
     (tree / "a/1").unlink()
-    found = compare(before, asked(tree, list(before.name)))
+    found = compare(before, inventory(tree, list(before.name)))
     assert found["missing"] == 1 and found["wrong"] == 1 and found["differing"]["entries"] == 1
     assert found["right"] + 2 == found["asked"] == len(before)
 
 
 def test_each_attribute_counts(tree):
-    before = asked(tree)
+    before = inventory(tree)
     for attribute in ATTRIBUTES:
         after = before.copy()
         at = before.index[before[attribute].notna()][0]
@@ -232,8 +232,8 @@ def test_each_attribute_counts(tree):
 
 
 def test_what_was_not_seen_before_or_not_asked_after_is_refused(tree):
-    before = asked(tree)
+    before = inventory(tree)
     with pytest.raises(InputError, match="1 names were not asked for afterwards.*'a/1'"):
         compare(before, before[before.name != "a/1"])
     with pytest.raises(InputError, match="1 names were not there before.*'gone'"):
-        compare(asked(tree, ["a/1", "gone"]), before)
+        compare(inventory(tree, ["a/1", "gone"]), before)

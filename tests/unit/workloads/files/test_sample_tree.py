@@ -18,10 +18,10 @@ def test_the_names_are_as_many_as_reported(tmp_path):
 def test_metadata_differ_in_every_way(tmp_path):
     _, paths = made(tmp_path / "tree")
     files = [path for path in paths if path.is_file() and not path.is_symlink()]
-    told = [path.stat() for path in files]
-    assert len({one.st_mode for one in told}) > 3 and {one.st_nlink for one in told} == {1, 2}
-    assert 0 in {one.st_size for one in told} and len({one.st_size for one in told}) > 5
-    assert len({one.st_mtime_ns for one in told}) > 40
+    stats = [path.stat() for path in files]
+    assert len({one.st_mode for one in stats}) > 3 and {one.st_nlink for one in stats} == {1, 2}
+    assert 0 in {one.st_size for one in stats} and len({one.st_size for one in stats}) > 5
+    assert len({one.st_mtime_ns for one in stats}) > 40
     assert sum(path.is_symlink() for path in paths) == 6
     assert any("user.labbook" in os.listxattr(path) for path in files)
 

@@ -51,7 +51,7 @@ def test_a_list_reads_every_key_of_a_set():
     assert not found(one, listed(None, 4, 5, outcome=UNKNOWN))
 
 
-def test_the_size_of_a_history_is_told():
+def test_the_size_of_a_history_is_reported():
     counts = metrics([made("u1", 0, 1), made("u2", 0, 1, outcome=UNKNOWN), listed(("u1",), 2, 3)])
     assert (counts["checked_calls"], counts["checked_keys"], counts["unknown_calls"]) == (3, 2, 1)
     assert metrics([])["checked_calls"] == 0

@@ -71,8 +71,8 @@ def not_yet_written(calls, draw):
 def lost(calls, draw):
     """A further write is acknowledged, and the last reads do not show it. (A value that was never
     acknowledged nor read before may have come later.)"""
-    shown = next(call.value for call in calls if call.last)
-    if all(call.value != shown or call.outcome == UNKNOWN for call in calls if not call.last):
+    last_value = next(call.value for call in calls if call.last)
+    if all(call.value != last_value or call.outcome == UNKNOWN for call in calls if not call.last):
         return None
     return [*calls, write("further", 500, 501, draw.choice(CLIENTS))]
 

@@ -76,10 +76,10 @@ def test_one_row_a_call_and_a_step(crew, server, scenario):
 
 @pytest.mark.parametrize("scenario", STEPS)
 def test_a_call_sends_what_rally_sends(server, scenario, monkeypatch):
-    asked, put = [], http.client.HTTPConnection.putrequest
+    requests, put = [], http.client.HTTPConnection.putrequest
 
     def noted(self, method, url, *more, **options):
-        asked.append(f"{method} {url}")
+        requests.append(f"{method} {url}")
         return put(self, method, url, *more, **options)
 
     monkeypatch.setattr(http.client.HTTPConnection, "putrequest", noted)
@@ -87,7 +87,7 @@ def test_a_call_sends_what_rally_sends(server, scenario, monkeypatch):
     for step in STEPS[scenario]:
         getattr(call, step)()
     expected = [request.format(id=f"{0:032x}") for request in OF_RALLY]
-    assert asked == expected + ["GET /v3/users"] * (scenario == "create_and_list_users")
+    assert requests == expected + ["GET /v3/users"] * (scenario == "create_and_list_users")
     assert call.user.startswith("labbook-")
 
 
@@ -180,10 +180,10 @@ def test_times_are_by_our_clock_whatever_the_hosts_say(crew, server, offset):
 def test_the_password_is_in_no_command_line_and_no_row(crew, server, tmp_path):
     stream = begin_users(crew, [server], **STREAM)
     process, folder = clients_engine._running
-    told = open(f"/proc/{process.pid}/cmdline").read()
-    kept = "".join(f.read_text() for f in folder.iterdir())
+    command_line = open(f"/proc/{process.pid}/cmdline").read()
+    files_text = "".join(f.read_text() for f in folder.iterdir())
     rows = stream.end()[0].rows
-    assert "keystone.on_host.runner" in told and PASSWORD not in told + kept + rows.to_csv()
+    assert "keystone.on_host.runner" in command_line and PASSWORD not in command_line + files_text + rows.to_csv()
 
 
 def test_calls_are_shared_out_as_clients_are():

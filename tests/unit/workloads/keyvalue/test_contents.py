@@ -29,8 +29,8 @@ def calls(monkeypatch):
     made = SimpleNamespace(order=[], costs=[80.0], calls=0, cpu_s=7.0, ended=False)
 
     @contextmanager
-    def begin(crew, target, **told):
-        made.order.append(("begin", told))
+    def begin(crew, target, **arguments):
+        made.order.append(("begin", arguments))
 
         def calls_made(seconds):
             cost, more = made.costs.pop(0) if len(made.costs) > 1 else made.costs[0], 50 if made.calls else 100
@@ -40,7 +40,7 @@ def calls(monkeypatch):
         yield SimpleNamespace(calls_made=calls_made)
         made.ended = True
 
-    monkeypatch.setattr(contents, "fill", lambda crew, target, **told: made.order.append(("fill", told)))
+    monkeypatch.setattr(contents, "fill", lambda crew, target, **arguments: made.order.append(("fill", arguments)))
     monkeypatch.setattr(contents, "server_cpu", lambda target: made.cpu_s)
     monkeypatch.setattr(contents, "begin_pairs", begin)
     return made
@@ -50,8 +50,8 @@ def test_a_server_is_warm_once_its_calls_get_no_cheaper(calls):
     calls.costs = [400.0, 100.0, 60.0, 58.0, 50.0]
     warmth = contents.fill_and_warm("crew", SERVER, rounds=9, **WARM)
     assert warmth.stable and [each["both"] for each in warmth.costs] == pytest.approx([400, 100, 60, 58])
-    (first, told), (_, clients) = calls.order
-    assert first == "fill" and told["consistency"] == "ALL" and told["rows"] == 7
+    (first, arguments), (_, clients) = calls.order
+    assert first == "fill" and arguments["consistency"] == "ALL" and arguments["rows"] == 7
     assert (clients["op"], clients["clients"], clients["say_seconds"]) == ("both", 20, 0.5)
     assert clients["requests_at_most"] == 9 * 9 and calls.ended
 

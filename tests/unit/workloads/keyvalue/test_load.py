@@ -129,15 +129,15 @@ def test_when_the_clients_are_ready_they_have_warmed_up_and_not_started(crew, nu
 
 
 def test_a_client_of_each_store_calls_in_its_turns(crew, null_server, dead_port):  # noqa: F811
-    asked = {name: value for name, value in LOAD.items() if name != "clients"} | {
+    settings = {name: value for name, value in LOAD.items() if name != "clients"} | {
         "requests": 100_000, "seconds_at_most": 1.2}
-    first, second = in_turns(crew, [null_server("thrift"), null_server("mysql")], turn_seconds=0.1, **asked)
+    first, second = in_turns(crew, [null_server("thrift"), null_server("mysql")], turn_seconds=0.1, **settings)
     for load, places in ((first, {0, 3}), (second, {1, 2})):     # A B, B A
         assert load.rows.ok.all() and load.metrics["clients_cpu_us_per_call"] > 0
         assert set((load.rows.started_s // 0.1).astype(int) % 4) == places
     assert first.started == second.started
     there, dead = in_turns(crew, [null_server("thrift"), target(dead_port, "mysql")], turn_seconds=0.02,
-                           **asked | {"requests": 20})
+                           **settings | {"requests": 20})
     assert there.rows.ok.all() and len(there.rows) == 20 and not dead.rows.ok.any() and len(dead.rows)
 
 
@@ -150,7 +150,7 @@ def test_fill_checks_what_it_wrote(crew, null_server):  # noqa: F811
 class Slow:
     """Calls of which the first two of each row are answered by an error of the server's."""
 
-    calls, asked = [], {}
+    calls, attempts = [], {}
 
     def __init__(self, spec):
         self.spec = spec
@@ -161,8 +161,8 @@ class Slow:
     close = connect
 
     def write(self, row):
-        self.asked[row] = self.asked.get(row, 0) + 1
-        if self.asked[row] < 3:
+        self.attempts[row] = self.attempts.get(row, 0) + 1
+        if self.attempts[row] < 3:
             raise TimeoutError("answered")
         self.calls.append((self.spec["consistency"], self.spec["address"], row))
 
@@ -175,7 +175,7 @@ class Slow:
 
 def test_fill_goes_over_all_servers_at_the_level_asked_and_reads_at_all(monkeypatch):
     monkeypatch.setattr(protocols, "calls", Slow)
-    Slow.calls.clear(), Slow.asked.clear()
+    Slow.calls.clear(), Slow.attempts.clear()
     spec = calls_spec(target(1, "cql"), rows=100, addresses=["a", "b", "c"], consistency="ANY")
     contents.fill(spec, "ALL")
     written, read = sorted(Slow.calls[:100]), sorted(Slow.calls[100:])
@@ -206,11 +206,11 @@ def test_what_is_not_allowed_is_named(crew, protocol, given, key):
     ({"warmup_requests": -1}, "warmup_requests"), ({"seconds_at_most": 0}, "seconds_at_most"),
     ({"value_bytes": 5}, "value_bytes"), ({"op": "scan"}, "op"), ({"consistency": "ANY"}, "consistency")])
 def test_a_load_can_be_checked_before_there_is_a_store(given, key):
-    told = {name: value for name, value in LOAD.items() if name != "seed"}
-    check_load(**told)
-    check_load(**told | {"op": "update"})
+    settings = {name: value for name, value in LOAD.items() if name != "seed"}
+    check_load(**settings)
+    check_load(**settings | {"op": "update"})
     with pytest.raises(InputError, match=f"^{key}: .*allowed"):
-        check_load(**told | given)
+        check_load(**settings | given)
 
 
 def test_a_write_may_be_at_any_and_mysql_updates(crew, null_server):  # noqa: F811
@@ -248,19 +248,19 @@ def test_the_cpu_of_several_servers_is_summed(crew, null_server, tmp_path):  # n
 
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
 def test_hosts_whose_clocks_differ_start_together(crew, null_server, offset):  # noqa: F811
-    told = []
+    starts = []
     run = crew.run
 
     def on_a_host_with_another_clock(function, *arguments, timeout):
         if function is engine.run:
-            told.extend(arguments[0])
+            starts.extend(arguments[0])
             arguments = [arguments[0][0] - offset], *arguments[1:]
         return run(function, *arguments, timeout=timeout)
 
     crew.clock_offsets, crew.run = lambda: [(offset, 0.3)], on_a_host_with_another_clock
     before = time.time()
     load = keyvalue(crew, null_server("thrift"), **LOAD)
-    assert before < told[0] - offset < time.time()
+    assert before < starts[0] - offset < time.time()
     assert load.rows.started_s.between(-0.001, 5).all() and len(load.rows) == 150
     assert load.metrics["start_spread_s"] >= 0.6
 

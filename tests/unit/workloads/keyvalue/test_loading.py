@@ -1,4 +1,4 @@
-"""Loading many rows: every one as asked, what failed again, and what is told meanwhile."""
+"""Loading many rows: every one as asked, what failed again, and what is reported meanwhile."""
 
 import json
 import threading
@@ -41,7 +41,7 @@ def test_a_load_and_what_it_tells(crew, null_server, protocol, values, capsys): 
     assert "loaded 300 rows, 1 MB in" in capsys.readouterr().err
 
 
-def test_values_are_random_unless_said(crew, null_server):  # noqa: F811
+def test_values_are_random_unless_set(crew, null_server):  # noqa: F811
     with pytest.raises(WrongValue):
         load_pairs(crew, null_server("thrift", value_bytes=4096), **ASKED)
     load_pairs(crew, null_server("thrift", value_bytes=4096, values="random"), **ASKED)
@@ -148,7 +148,7 @@ def test_what_was_not_acknowledged_is_written_again_with_the_same_time(tmp_path,
     assert (head["client"], head["rows"], head["again"]) == (2, 34, 6)
 
 
-def test_what_fails_again_and_again_is_told_to_all(tmp_path, monkeypatch):
+def test_what_fails_again_and_again_is_reported_to_all(tmp_path, monkeypatch):
     made, done = loader(tmp_path, monkeypatch, tries=2)
     with pytest.raises(ConnectionError):
         made.measure(time.time())

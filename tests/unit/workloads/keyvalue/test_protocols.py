@@ -220,15 +220,15 @@ ANSWERED = [
 ]
 
 
-@pytest.mark.parametrize("protocol, answer, name, kept", ANSWERED, ids=[a[2] for a in ANSWERED])
-def test_what_a_server_raises_is_raised(wired, protocol, answer, name, kept):
+@pytest.mark.parametrize("protocol, answer, name, keeps_connection", ANSWERED, ids=[a[2] for a in ANSWERED])
+def test_what_a_server_raises_is_raised(wired, protocol, answer, name, keeps_connection):
     calls, _ = wired(protocol)
     calls.read(0)
     whole, calls._receive = calls._receive, lambda size: whole(size) and answer
     with pytest.raises(Exception) as caught:
         calls.read(0)
     assert type(caught.value).__name__ == name
-    assert calls.keeps_connection(caught.value) is kept
+    assert calls.keeps_connection(caught.value) is keeps_connection
     calls._receive = whole
     calls.read(0)
 

@@ -133,16 +133,16 @@ def test_a_row_that_nobody_wrote_is_absent(store):
 
 
 def test_a_last_read_of_each_row_is_at_the_level_of_all_copies():
-    asked = []
+    calls = []
 
     def run(function, specs, timeout):
-        asked.append((function, specs[0]["consistency"], specs[0]["rows"]))
+        calls.append((function, specs[0]["consistency"], specs[0]["rows"]))
         return [["0.7", None]]
 
     target = SimpleNamespace(protocol="thrift", address="a", port=1)
     times = iter([5.0, 6.0])
     found = registers.last_reads(SimpleNamespace(run=run), target, 2, lambda: next(times))
-    assert asked == [(on_host.values_of, "ALL", 2)]
+    assert calls == [(on_host.values_of, "ALL", 2)]
     assert found == [Call("ALL", READ, "row000000", "0.7", 5.0, 6.0, last=True),
                      Call("ALL", READ, "row000001", None, 5.0, 6.0, last=True)]
 

@@ -43,9 +43,9 @@ def test_what_was_too_fast_or_not_asked_for_is_missing_and_no_zero():
 
 def test_real_lines_are_read():
     found = bonnie_csv.numbers(bonnie_csv.line(REAL), bonnie_csv.BLOCKS | bonnie_csv.FILES)
-    told = {phase: numbers for phase, numbers in found.items() if not math.isnan(numbers[0])}
-    assert told == {"put_c": (838, 23), "put_block": (377665, 16), "rewrite": (147398, 20),
-                    "get_c": (1473, 27), "seeks": (11318, 75)}
+    reported = {phase: numbers for phase, numbers in found.items() if not math.isnan(numbers[0])}
+    assert reported == {"put_c": (838, 23), "put_block": (377665, 16), "rewrite": (147398, 20),
+                        "get_c": (1473, 27), "seeks": (11318, 75)}
     found = bonnie_csv.numbers(bonnie_csv.line(DIRECT), bonnie_csv.BLOCKS)
     assert [phase for phase in found if math.isnan(found[phase][0])] == ["put_c", "get_c"]
     assert found["put_block"] == (28928, 3) and found["seeks"] == (7976, 39)
@@ -67,9 +67,9 @@ def test_metrics_say_their_units():
 
 
 def test_its_command_line():
-    words = bonnie_disk.command("/mnt/v", 512, 0, 0, True, "root")
-    assert words[words.index("-s") + 1] == "512" and "-f" in words and "-D" in words
-    assert words[words.index("-n") + 1] == "0" and words[-2:] == ["-u", "root"]
+    arguments = bonnie_disk.command("/mnt/v", 512, 0, 0, True, "root")
+    assert arguments[arguments.index("-s") + 1] == "512" and "-f" in arguments and "-D" in arguments
+    assert arguments[arguments.index("-n") + 1] == "0" and arguments[-2:] == ["-u", "root"]
     plain = bonnie_disk.command("/mnt/v", 512, 20, 16, False, "")
     assert "-f20" in plain and "-D" not in plain and "-u" not in plain and plain[plain.index("-n") + 1] == "16"
 
@@ -117,15 +117,15 @@ def test_what_it_cannot_do_is_refused(acting, tmp_path, change):
         bonnie_disk.bonnie_disk(acting(SAYS), tmp_path, **ASKED | change)
 
 
-@pytest.mark.parametrize("text, words", [
+@pytest.mark.parametrize("text, message", [
     ("echo 'no space' >&2; exit 1", "exit code 1"), ("echo Version", "printed no rates"),
     (f"echo '{CSV.replace('15412', 'many')}'", "printed no rates"), ("exec sleep 61", "not within 1 s")])
-def test_what_goes_wrong_is_reported_and_its_files_are_gone(acting, tmp_path, text, words):
+def test_what_goes_wrong_is_reported_and_its_files_are_gone(acting, tmp_path, text, message):
     disk = tmp_path / "disk"
     machine = acting(f"mkdir -p {shlex.quote(str(disk))}/Bonnie.1; {text}")
-    with pytest.raises(SystemFailure, match=words):
+    with pytest.raises(SystemFailure, match=message):
         bonnie_disk.bonnie_disk(machine, disk, **ASKED | {"seconds_at_most": 1})
-    assert "rates" in words or not list(disk.iterdir())
+    assert "rates" in message or not list(disk.iterdir())
 
 
 def test_without_it_what_to_install_is_reported(tmp_path, monkeypatch):

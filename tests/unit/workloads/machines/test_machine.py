@@ -9,9 +9,9 @@ from here import here_host
 from labbook.errors import LabError, SystemFailure
 from labbook.workloads.machines.machine import Machine
 
-# Notes what it was told and runs the last word, as sshd would, in a folder of the guest's own.
+# Notes its arguments and runs the last one, as sshd would, in a folder of the guest's own.
 SSH = """#!/bin/sh
-for word; do echo "$word" >> {folder}/told; last=$word; done
+for word; do echo "$word" >> {folder}/arguments; last=$word; done
 case "$*" in *10.0.0.99*) echo "No route to host" >&2; exit 255;; esac
 cd {folder}/guest && exec sh -c "$last"
 """
@@ -30,12 +30,12 @@ def guest(tmp_path):
 
 
 def test_a_command_is_run_there_as_it_was_given(guest, tmp_path):
-    words = "one 'two  three' $HOME"
-    assert guest.run(f'echo "{words}" | tr a-z A-Z').stdout.startswith("ONE 'TWO  THREE' /")
+    text = "one 'two  three' $HOME"
+    assert guest.run(f'echo "{text}" | tr a-z A-Z').stdout.startswith("ONE 'TWO  THREE' /")
     assert guest.run("pwd").stdout.strip() == str(tmp_path / "guest")
-    told = (tmp_path / "told").read_text().split("\n")
-    assert told[told.index("-i") + 1] == "/cloud/key" and told[told.index("-l") + 1] == "root"
-    assert "StrictHostKeyChecking=no" in told and "BatchMode=yes" in told
+    arguments = (tmp_path / "arguments").read_text().split("\n")
+    assert arguments[arguments.index("-i") + 1] == "/cloud/key" and arguments[arguments.index("-l") + 1] == "root"
+    assert "StrictHostKeyChecking=no" in arguments and "BatchMode=yes" in arguments
 
 
 def test_a_way_there_that_hangs_is_given_up_and_nothing_of_it_stays(guest, tmp_path):
@@ -46,9 +46,9 @@ def test_a_way_there_that_hangs_is_given_up_and_nothing_of_it_stays(guest, tmp_p
 
 
 def test_a_known_host_key_is_asked_for():
-    words = Machine("vm1", None, "10.0.0.4", key="k", known_hosts="/k/known").ssh_options()
-    assert "StrictHostKeyChecking=yes" in words and "UserKnownHostsFile=/k/known" in words
-    assert "UserKnownHostsFile=/dev/null" not in words
+    options = Machine("vm1", None, "10.0.0.4", key="k", known_hosts="/k/known").ssh_options()
+    assert "StrictHostKeyChecking=yes" in options and "UserKnownHostsFile=/k/known" in options
+    assert "UserKnownHostsFile=/dev/null" not in options
 
 
 def test_what_fails_there_and_what_is_not_reached_are_distinguished(guest):
@@ -70,9 +70,9 @@ def test_a_folder_is_sent_with_what_it_holds(guest, tmp_path):
     assert copy.read_text() == "text" and copy.stat().st_mode & 0o111
 
 
-def test_long_work_gives_all_that_it_said(guest):
-    said = guest.finish("long", "for i in $(seq 200); do echo line $i; done", 10, "counting")
-    assert said.splitlines()[0] == "line 1" and len(said.splitlines()) == 200
+def test_long_work_gives_all_its_output(guest):
+    output = guest.finish("long", "for i in $(seq 200); do echo line $i; done", 10, "counting")
+    assert output.splitlines()[0] == "line 1" and len(output.splitlines()) == 200
 
 
 def test_long_work_that_fails_is_reported_with_its_words(guest):

@@ -1,4 +1,4 @@
-"""The NAS kernels' results by one process, what mpirun is told, and what becomes of what they tell."""
+"""The NAS kernels' results by one process, the arguments of mpirun, and what becomes of their results."""
 
 import json
 import math
@@ -17,9 +17,9 @@ from labbook.workloads.machines.npb import KERNELS, build, facts, latency, npb
 
 ONE_PROCESS = Path(__file__).parent / "one_process"
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not there")
-TOLD = {"kernel": "cg", "size": "S", "ranks": 2, "seconds": 1.5, "mops": 44.0, "verified": True,
-        "error": 2e-16, "tolerance": 1e-10, "compiler": "12.2.0", "values": [8.5971775078648, 1e-15],
-        "iterations": [0.5, 0.75, 0.25]}
+RESULTS = {"kernel": "cg", "size": "S", "ranks": 2, "seconds": 1.5, "mops": 44.0, "verified": True,
+           "error": 2e-16, "tolerance": 1e-10, "compiler": "12.2.0", "values": [8.5971775078648, 1e-15],
+           "iterations": [0.5, 0.75, 0.25]}
 # Of NPB's report, the lines that are read and some of those about them.
 REPORT = """
  CG Benchmark Completed.
@@ -86,8 +86,8 @@ def test_what_is_compiled_is_kept_until_its_sources_change(built):
     Path(programs["ep"]).write_text("changed by hand")
     assert build(machine.via, compiler=compiler) == programs
     assert Path(programs["ep"]).read_text() == "changed by hand"
-    told = Path(programs["ep"]).with_name("built.json")
-    told.write_text(told.read_text().replace('"digest": "', '"digest": "0'))
+    note = Path(programs["ep"]).with_name("built.json")
+    note.write_text(note.read_text().replace('"digest": "', '"digest": "0'))
     build(machine.via, compiler=compiler)
     assert Path(programs["ep"]).stat().st_size > 1000
     assert "gcc" in facts(machine.via)["npb_compiler"] and "-O3" in facts(machine.via)["npb_flags"]
@@ -122,16 +122,16 @@ def test_what_does_not_compile_is_reported_and_not_taken_for_built(tmp_path):
     assert facts(host) == {}
 
 
-def test_what_a_kernel_tells_is_a_row_an_iteration():
-    rows, metrics = module.load("cg", TOLD, wall_s=2.5)
+def test_results_of_a_kernel_have_a_row_an_iteration():
+    rows, metrics = module.load("cg", RESULTS, wall_s=2.5)
     assert rows.started_s.tolist() == [0, 0.5, 1.25] and rows.iteration.tolist() == [1, 2, 3]
     assert metrics["zeta"] == 8.5971775078648 and metrics["start_s"] == 1.0
     assert metrics["verified"] == 1 and metrics["mops"] == 44
 
 
 def test_no_number_is_a_missing_one():
-    told = TOLD | {"verified": False, "error": None, "values": [None, 1e-15]}
-    rows, metrics = module.load("cg", told, wall_s=2.5)
+    results = RESULTS | {"verified": False, "error": None, "values": [None, 1e-15]}
+    rows, metrics = module.load("cg", results, wall_s=2.5)
     assert math.isnan(metrics["error"]) and math.isnan(metrics["zeta"])
     assert metrics["verified"] == 0 and not rows.ok.any()
     assert math.isnan(metrics["seconds"]) and math.isnan(metrics["mops"])     # no verdict is by these
@@ -139,7 +139,7 @@ def test_no_number_is_a_missing_one():
 
 
 def test_the_line_of_json_is_found_among_other_words():
-    assert mpirun.parse(f"Warning: {{no}}\n{{not json\n{json.dumps(TOLD)}\n", "cg") == TOLD
+    assert mpirun.parse(f"Warning: {{no}}\n{{not json\n{json.dumps(RESULTS)}\n", "cg") == RESULTS
     with pytest.raises(SystemFailure, match="cg printed no results") as failure:
         mpirun.parse("mpirun noticed that process rank 1 exited on signal 9\n", "cg")
     assert "signal 9" in failure.value.log
@@ -164,10 +164,10 @@ def test_what_is_swapped_out_is_added_up_over_the_machines(tmp_path):
 
 
 def test_mpirun_is_told_of_several_machines(tmp_path):
-    words = mpirun.on_several(guests(here_host(tmp_path, "c1"), 2), 4, "10.0.0.0/24")
-    after = {words[i]: words[i + 1:i + 3] for i in range(len(words)) if words[i] != "--mca"}
+    arguments = mpirun.on_several(guests(here_host(tmp_path, "c1"), 2), 4, "10.0.0.0/24")
+    after = {arguments[i]: arguments[i + 1:i + 3] for i in range(len(arguments)) if arguments[i] != "--mca"}
     assert after["--host"][0] == "10.0.0.4:2,10.0.0.5:2" and after["-np"][0] == "4"
-    settings = {words[i + 1]: words[i + 2] for i in range(len(words)) if words[i] == "--mca"}
+    settings = {arguments[i + 1]: arguments[i + 2] for i in range(len(arguments)) if arguments[i] == "--mca"}
     assert settings["btl_tcp_if_include"] == settings["oob_tcp_if_include"] == "10.0.0.0/24"
     assert "-i /k" in settings["plm_rsh_args"] and "-l root" in settings["plm_rsh_args"]
 
@@ -176,10 +176,10 @@ def test_mpirun_is_told_of_several_machines(tmp_path):
     ({"kernel": "ua"}, "kernel"), ({"kernel": "bt", "ranks": 8}, "ranks"), ({"size": "D"}, "size"), ({"ranks": 3}, "ranks"),
     ({"ranks": 128}, "ranks"), ({"ranks": 1, "count": 2}, "ranks"), ({"count": 0}, "machines")])
 def test_what_cannot_be_run_is_refused(tmp_path, change, key):
-    asked = {"kernel": "ep", "size": "S", "ranks": 2, "count": 2} | change
-    machines = guests(here_host(tmp_path, "c1"), asked.pop("count"))
+    settings = {"kernel": "ep", "size": "S", "ranks": 2, "count": 2} | change
+    machines = guests(here_host(tmp_path, "c1"), settings.pop("count"))
     with pytest.raises(InputError) as refusal:
-        npb(machines, **asked, seconds_at_most=5)
+        npb(machines, **settings, seconds_at_most=5)
     assert refusal.value.key == key
 
 
@@ -197,16 +197,16 @@ def test_machines_that_run_together_are_reached_alike(tmp_path):
     mpirun.check([mine, *guests(host, 1, folder=mine.folder)], 2)
 
 
-OTHER_PROGRAMS = {   # what a host and a guest have of Open MPI; ssh runs what it is told here
+OTHER_PROGRAMS = {   # what a host and a guest have of Open MPI; ssh runs its last argument here
     "ssh": 'for word; do last=$word; done; case "$*" in *10.0.0.5*) PATH=$OTHER:$PATH;; esac; exec sh -c "$last"',
     "ip": "echo '5: eth0    inet 10.0.0.1/24'",
     "mpirun": '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || { echo orted failed; exit 1; }',
     "other/mpirun": "echo 'mpirun (Open MPI) 5.0.5'"}
 
 
-@pytest.mark.parametrize("count, error, words", [
+@pytest.mark.parametrize("count, error, message", [
     (2, LabError, "versions of Open MPI differ: mpirun .* 4.1.4, mpirun .* 5.0.5"), (1, SystemFailure, "failed with")])
-def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error, words):
+def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error, message):
     (tmp_path / "bin/other").mkdir(parents=True)
     for name, script in OTHER_PROGRAMS.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -214,7 +214,7 @@ def test_a_failure_says_so_where_open_mpi_is_not_the_same(tmp_path, count, error
     host = here_host(tmp_path, "c1")
     host.env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "OTHER": f"{tmp_path}/bin/other"}
     machines = [Machine("c1", host, "10.0.0.1"), *guests(host, count)][-2:]
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=message):
         mpirun.run(machines, 2, ["/opt/labbook/npb/cg", "S"], 10, "cg S of 2")
 
 

@@ -1,6 +1,5 @@
-"""The suite as a whole: which runs it makes, and what becomes of what they tell."""
+"""The suite as a whole: which runs it makes, and what becomes of their results."""
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -21,10 +20,6 @@ REPORT = "\n".join([
     *(f"{test.title:<44}{test.baseline:>10.1f}{test.baseline * 20:>13.1f}{200:>9.1f}" for test in TESTS),
     " " * 67 + "========",
     "System Benchmarks Index Score" + f"{200:>46.1f}", ""])
-
-
-def told(test, counts=(10.0,), took_s=(2.0,)):
-    return json.dumps({"test": test.name, "copies": len(counts), "counts": counts, "took_s": took_s})
 
 
 def machine_that_says(tmp_path, script):
@@ -88,11 +83,11 @@ def test_all_passes_become_rows_scores_and_an_index(tmp_path):
     assert set(load.rows[load.rows.test == "pipe"].number) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("script, words", [
+@pytest.mark.parametrize("script, message", [
     ("[ $1 = spawn ] && { echo fork: no >&2; exit 2; }; " + SAYS, "exit code 2"),
     ("[ $1 = spawn ] || " + SAYS, "0 passes of spawn")])
-def test_a_test_that_fails_is_no_result(tmp_path, script, words):
-    with pytest.raises(SystemFailure, match=words):
+def test_a_test_that_fails_is_no_result(tmp_path, script, message):
+    with pytest.raises(SystemFailure, match=message):
         unixbench_style(machine_that_says(tmp_path, script), copies=1, passes=1)
 
 
@@ -119,11 +114,11 @@ def test_without_its_program_what_to_do_is_reported(tmp_path):
 def test_an_upstream_copy_is_run_and_read(tmp_path):
     folder = tmp_path / "upstream"
     folder.mkdir()
-    (folder / "Run").write_text(f"#!/bin/sh\necho \"$*\" > told\ncat <<'END'\n{REPORT}END\n")
+    (folder / "Run").write_text(f"#!/bin/sh\necho \"$*\" > arguments\ncat <<'END'\n{REPORT}END\n")
     (folder / "Run").chmod(0o755)
     load = unixbench_style(Machine.of(here_host(tmp_path, "c1")), copies=2, passes=3,
                            programs=str(folder))
-    assert (folder / "told").read_text().split() == ["-c", "2", "-i", "3"]
+    assert (folder / "arguments").read_text().split() == ["-c", "2", "-i", "3"]
     assert load.metrics["suite"] == "UnixBench" and load.rows.empty
     assert load.metrics["index"] == pytest.approx(200)
     assert load.metrics["dhrystone_lps"] == pytest.approx(20 * 116700)

@@ -36,13 +36,13 @@ def counting(tmp_path_factory):
 
 @pytest.fixture
 def counted(program, counting, tmp_path):
-    """Runs one test: (what it told, how many program images, what each of its processes called)."""
+    """Runs one test: (its results, how many program images, what each of its processes called)."""
     def run(test, copies=1):
-        told = subprocess.run([program, test, SECONDS, str(copies)], cwd=tmp_path, check=True,
-                              env=os.environ | {"LD_PRELOAD": str(counting), "COUNTED": str(tmp_path)},
-                              capture_output=True, text=True).stdout
+        printed = subprocess.run([program, test, SECONDS, str(copies)], cwd=tmp_path, check=True,
+                                 env=os.environ | {"LD_PRELOAD": str(counting), "COUNTED": str(tmp_path)},
+                                 capture_output=True, text=True).stdout
         calls = [json.loads(path.read_text()) for path in tmp_path.glob("of-*")]
-        return json.loads(told), len((tmp_path / "images").read_text()), calls
+        return json.loads(printed), len((tmp_path / "images").read_text()), calls
     return run
 
 
@@ -57,10 +57,10 @@ def compiled_alone(source, folder) -> str:
 def test_every_test_counts_in_each_of_its_copies(program, tmp_path, test):
     done = subprocess.run([program, test, SECONDS, "2"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["test"] == test and told["copies"] == len(told["counts"]) == len(told["took_s"]) == 2
-    assert min(told["took_s"]) >= float(SECONDS)
-    assert min(told["counts"]) > 0
+    results = json.loads(done.stdout)
+    assert results["test"] == test and results["copies"] == len(results["counts"]) == len(results["took_s"]) == 2
+    assert min(results["took_s"]) >= float(SECONDS)
+    assert min(results["counts"]) > 0
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -84,11 +84,11 @@ REPEATED = {"elements": (r"(?:add|sub)sd", 12), "mix": (r"(?:add|sub)sd", 12), "
 def test_the_compiler_takes_no_work_away(tmp_path, module):
     subprocess.run(["gcc", *FLAGS, "-S", SOURCES / "whetstone.c", "-o", tmp_path / "s"], check=True)
     text = (tmp_path / "s").read_text()
-    words = text[text.index(f"\n{module}:"):text.index(f"\t.size\t{module},")]
-    again = re.search(r"^(\.L\d+):.*?\tj\w+\t\1$", words, re.M | re.S)
+    code = text[text.index(f"\n{module}:"):text.index(f"\t.size\t{module},")]
+    again = re.search(r"^(\.L\d+):.*?\tj\w+\t\1$", code, re.M | re.S)
     assert again, "no loop"
     instruction, least = REPEATED[module]
-    part = words if module == "round_" else again[0]
+    part = code if module == "round_" else again[0]
     assert len(re.findall(rf"^\t(?:{instruction})", part, re.M)) >= least
 
 
@@ -120,49 +120,49 @@ def whetstone():
 
 
 def test_execl_replaces_the_process_each_time(counted):
-    told, images, _ = counted("execl")
-    assert images == 1 + told["counts"][0]      # and the one that started it
+    results, images, _ = counted("execl")
+    assert images == 1 + results["counts"][0]      # and the one that started it
 
 
 def test_pipe_throughput_is_of_512_bytes_written_and_read(counted):
-    told, _, calls = counted("pipe")
+    results, _, calls = counted("pipe")
     work = max(calls, key=lambda call: call["written"])
-    assert work["read"] == 512 * told["counts"][0]
-    assert work["written"] == 512 * told["counts"][0] + BESIDE_BYTES
+    assert work["read"] == 512 * results["counts"][0]
+    assert work["written"] == 512 * results["counts"][0] + BESIDE_BYTES
 
 
 def test_context_switching_is_there_and_back(counted):
-    told, _, calls = counted("context")
+    results, _, calls = counted("context")
     work = max(calls, key=lambda call: call["writes_of_8"])
-    assert work["writes_of_8"] == told["counts"][0]
-    assert work["read"] == 8 * told["counts"][0]
+    assert work["writes_of_8"] == results["counts"][0]
+    assert work["read"] == 8 * results["counts"][0]
 
 
 @pytest.mark.parametrize("test, at_once", [("spawn", 1), ("shell_1", 1), ("shell_8", 8)])
 def test_processes_are_made_as_often_as_reported(counted, test, at_once):
-    told, _, calls = counted(test)
-    assert max(call["forks"] for call in calls) == at_once * told["counts"][0]
+    results, _, calls = counted(test)
+    assert max(call["forks"] for call in calls) == at_once * results["counts"][0]
 
 
 def test_five_system_calls_count_as_one(counted):
-    told, _, calls = counted("syscall")
-    assert 0 <= max(call["calls"] for call in calls) - 5 * told["counts"][0] < 5
+    results, _, calls = counted("syscall")
+    assert 0 <= max(call["calls"] for call in calls) - 5 * results["counts"][0] < 5
 
 
 @pytest.mark.parametrize("test, size, blocks", [
     ("copy_1024", 1024, 2000), ("copy_256", 256, 500), ("copy_4096", 4096, 8000)])
 def test_files_are_copied_in_blocks_of_that_size(counted, test, size, blocks):
-    told, _, calls = counted(test)
+    results, _, calls = counted(test)
     work = max(calls, key=lambda call: call["written"])
-    copied = told["counts"][0] * 1024
+    copied = results["counts"][0] * 1024
     assert copied % size == 0 and work["read"] == copied
     assert work["written"] == copied + size * blocks + BESIDE_BYTES
 
 
-@pytest.mark.parametrize("words", [
+@pytest.mark.parametrize("arguments", [
     ["fork", "1", "1"], ["pipe", "0", "1"], ["pipe", "1", "0"], ["pipe", "1"], ["pipe", "x", "1"]])
-def test_what_it_is_not_made_for_is_refused(program, tmp_path, words):
-    done = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True)
+def test_what_it_is_not_made_for_is_refused(program, tmp_path, arguments):
+    done = subprocess.run([program, *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "usage" in done.stderr and not done.stdout
 
 

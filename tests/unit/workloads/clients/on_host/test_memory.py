@@ -56,9 +56,9 @@ def test_garbage_is_collected_between_calls_and_memory_has_a_bound():
 
 
 def test_memory_that_is_in_use_is_an_error(off):
-    watch, kept = Memory(clients=8), []
+    watch, loops = Memory(clients=8), []
     with pytest.raises(MemoryError, match="grown by [6-8]. MiB, more than its share of 64 MiB"):
         for _ in range(200):
-            kept.append(Loop(1 << 20))
+            loops.append(Loop(1 << 20))
             watch.look()
-    assert len(kept) < 100
+    assert len(loops) < 100

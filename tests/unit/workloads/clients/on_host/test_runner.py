@@ -18,7 +18,7 @@ from labbook.workloads.clients.on_host import runner
 from labbook.workloads.clients.on_host.runner import (
     Runner, main, save_part, say, sleep_until, until_input_closes)
 
-HAD = []
+LOADED = []
 
 class Client:
     def __init__(self, number, part, does):
@@ -28,7 +28,7 @@ class Client:
 
     def measure(self, start):
         if self.does == "import":
-            return save_part(self.part, client=self.number, had=HAD)
+            return save_part(self.part, client=self.number, loaded=LOADED)
         zero = sleep_until(start)
         while self.does == "call for ever":
             pass
@@ -47,7 +47,7 @@ class Kind(Runner):
         if not spec.get("kernel_ends_them", True):
             runner.end_with = lambda parent: None
         if spec["does"] == "import":
-            HAD[:] = [name for name in (spec["imports"], spec["keeps_out"]) if name in sys.modules]
+            LOADED[:] = [name for name in (spec["imports"], spec["keeps_out"]) if name in sys.modules]
             importlib.import_module(spec["imports"])
             sys.modules[spec["keeps_out"]] = None
 
@@ -135,10 +135,10 @@ def test_programs_are_forked_from_one_process_that_has_what_they_imported(prepar
 def test_a_program_gets_what_an_earlier_one_imported_or_kept_out(prepare):
     prepare("import", imports="plistlib", keeps_out="wave")
     heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
-    assert heads[0]["had"] == []
+    assert heads[0]["loaded"] == []
     prepare("import", imports="plistlib", keeps_out="wave")
     heads, _ = results(engine.chunk(0, engine.run(time.time(), 20), True))
-    assert heads[0]["had"] == ["plistlib", "wave"]
+    assert heads[0]["loaded"] == ["plistlib", "wave"]
 
 
 def test_a_fork_server_that_was_killed_is_replaced(prepare):

@@ -39,7 +39,7 @@ def go(plan, phase, more=lambda: False) -> list[tuple]:
     """Make the phase's calls as a client does: (code, directory, name, other) of each."""
     os.makedirs(f"{plan.spec['path']}/f", exist_ok=True)
     made = []
-    for stream, kept in ((plan.before(phase), False), (plan.calls(phase, more), True)):
+    for stream, recorded in ((plan.before(phase), False), (plan.calls(phase, more), True)):
         answer = None
         while True:
             try:
@@ -47,7 +47,7 @@ def go(plan, phase, more=lambda: False) -> list[tuple]:
             except StopIteration:
                 break
             answer = FUNCTIONS[code](*arguments)
-            if kept:
+            if recorded:
                 made.append((code, directory, *arguments[1:]))
     return made
 

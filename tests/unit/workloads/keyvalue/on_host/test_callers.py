@@ -43,14 +43,14 @@ def test_a_stream_is_a_row_a_call(crew, serve, protocol, op):
     stream = begin_pairs(crew, serve(protocol), **STREAM | {"op": op, "warmup_requests": 2})
     assert before < stream.started < time.time()
     time.sleep(0.3)
-    asked = time.time() - stream.started
+    elapsed_s = time.time() - stream.started
     load = stream.end()
     rows = load.rows
     assert stream.end() is load and load.started == stream.started
     assert list(rows) == ["client", "host", "started_s", "seconds", "ok", "error"]
     assert rows.ok.all() and (rows.error == "").all() and (rows.host == "c1").all()
     assert (rows.seconds > 0).all() and rows.started_s.min() > -0.001
-    assert rows.started_s.max() < time.time() - stream.started and asked > 0.3
+    assert rows.started_s.max() < time.time() - stream.started and elapsed_s > 0.3
     assert sorted(rows.client.unique()) == [0, 1, 2]
     gaps = rows.groupby("client").started_s.diff() - rows.groupby("client").seconds.shift()
     assert (gaps.dropna() >= -1e-9).all()  # a closed loop: the next call waits for the answer
@@ -240,18 +240,18 @@ def test_random_values_are_cassandras_alone(crew):
 
 
 def test_hosts_whose_clocks_differ_start_together(crew, serve):
-    told, run = [], crew.run
+    starts, run = [], crew.run
 
     def on_a_host_with_another_clock(function, *arguments, timeout):
         if function is engine.start:
-            told.extend(arguments[0])
+            starts.extend(arguments[0])
             arguments = ([arguments[0][0] - 2],)
         return run(function, *arguments, timeout=timeout)
 
     crew.clock_offsets, crew.run = lambda: [(2.0, 0.3)], on_a_host_with_another_clock
     stream = begin_pairs(crew, serve(), **STREAM)
     load = stream.end()
-    assert told[0] == stream.started + 2 and load.metrics["start_spread_s"] >= 0.6
+    assert starts[0] == stream.started + 2 and load.metrics["start_spread_s"] >= 0.6
 
 
 def test_clients_end_with_the_input_of_what_started_them(serve, tmp_path):

@@ -126,11 +126,11 @@ def test_thriftpy2_decodes_a_batch(wired):
     calls.write_many(range(3, 40), 1_700_000_000_000_000)
     protocol = TCyBinaryProtocol(TCyFramedTransport(TMemoryBuffer(sent[-1])))
     assert protocol.read_message_begin()[0] == "batch_mutate"
-    told = idl().Cassandra.batch_mutate_args()
-    protocol.read_struct(told)
-    assert told.consistency_level == 2 and len(told.mutation_map) == 37
+    decoded = idl().Cassandra.batch_mutate_args()
+    protocol.read_struct(decoded)
+    assert decoded.consistency_level == 2 and len(decoded.mutation_map) == 37
     for row in range(3, 40):
-        (mutation,) = told.mutation_map[key_of(row)]["pairs"]
+        (mutation,) = decoded.mutation_map[key_of(row)]["pairs"]
         column = mutation.column_or_supercolumn.column
         assert (column.name, column.timestamp) == (b"value", 1_700_000_000_000_000)
         assert column.value == random_value(row)
