@@ -74,12 +74,12 @@ def test_two_limited_arms_say_nothing_of_their_ratio():
 
 def test_a_metric_with_a_mark_of_its_own_is_limited_by_that_alone():
     """A point of several phases: the clients may have limited one of them, and no other."""
-    for of_metric, of_point, says in ((0, 1, False), (1, 0, True), (None, 1, True)):
+    for of_metric, of_point, limited in ((0, 1, False), (1, 0, True), (None, 1, True)):
         data = [row | {"mean_ms_limited": of_metric, "client_limited": of_point} for row in rows(factor(2))]
-        assert ("the clients were the limit" in judged({"name": "greater"} | AB, data).reason) is says
+        assert ("the clients were the limit" in judged({"name": "greater"} | AB, data).reason) is limited
 
 
-@pytest.mark.parametrize("rule, metric, limits, verdict, words", [
+@pytest.mark.parametrize("rule, metric, limits, verdict, reason", [
     ({"name": "greater"}, "mean_ms", "b", REPLICATED, "at least the measured 2 times; the whole interval lies above 1"),
     ({"name": "greater", "margin": 3}, "mean_ms", "a", NOT_REPLICATED, "at most the measured 2 times; the claim needs a value above 3 times; the whole"),
     ({"name": "greater", "margin": 3}, "mean_ms", "b", NOT_TESTABLE, "at least the measured 2 times, which does"),
@@ -94,12 +94,12 @@ def test_a_metric_with_a_mark_of_its_own_is_limited_by_that_alone():
     ({"name": "greater", "margin": 3}, "join_s", "a", NOT_TESTABLE, "the clients were the limit in every setting"),
     ({"name": "greater"}, "stream_mb_per_s", "a", NOT_TESTABLE, "the clients were the limit in every setting"),
 ])
-def test_a_limited_arm_still_bounds_the_answer_and_decides_where_the_bound_does(rule, metric, limits, verdict, words):
+def test_a_limited_arm_still_bounds_the_answer_and_decides_where_the_bound_does(rule, metric, limits, verdict, reason):
     """Clients that are the limit make a time too long and a rate too low."""
     data = [row | {metric: row["mean_ms"], "client_limited": int(row["system"] in limits)} for row in rows(factor(2))]
     claim = {"id": "x", "metric": metric, "rule": rule | AB}
     found = decide(claim, data, PARAMETERS)
-    assert found.verdict == verdict and words in found.reason
+    assert found.verdict == verdict and reason in found.reason
     assert (found.interval is None) == (verdict == NOT_TESTABLE)
 
 

@@ -66,7 +66,7 @@ def test_every_rule_can_be_written(write, name):
     assert claims.load("demo")[0]["rule"]["name"] == name
 
 
-@pytest.mark.parametrize("change, words", [
+@pytest.mark.parametrize("change, parts", [
     (lambda c: c.update(metrik="x"), ["slower.metrik", "metric"]),
     (lambda c: c.pop("statement") and None, ["missing: statement"]),
     (lambda c: c.pop("metric") and None, ["missing: metric"]),
@@ -103,12 +103,12 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: [c, c], ["slower: two claims have the same id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])
-def test_what_a_claim_may_not_be_is_named(write, change, words):
+def test_what_a_claim_may_not_be_is_named(write, change, parts):
     path = write(change)
     with pytest.raises(InputError) as raised:
         claims.load("demo")
-    for word in [str(path), *words]:
-        assert word in str(raised.value)
+    for part in [str(path), *parts]:
+        assert part in str(raised.value)
 
 
 MATRIX = {
@@ -149,7 +149,7 @@ def test_a_placeholder_may_be_a_whole_part_of_a_claim(write):
     assert found["id"] == "slower-1" and found["needs"] == needs
 
 
-@pytest.mark.parametrize("change, words", [
+@pytest.mark.parametrize("change, parts", [
     ({"metric": "{operation}_ms"}, ["metric", "no value for {operation}", "{op}"]),
     ({"metric": "{op.verbs}_ms"}, ["did you mean 'op.verb'", "{op.factor}"]),
     ({"for": ["read"]}, ["slower-{size}.for", "not a matrix"]),
@@ -158,12 +158,12 @@ def test_a_placeholder_may_be_a_whole_part_of_a_claim(write):
     ({"id": "{op}-slower"}, ["read-slower: two claims have the same id"]),
     ({"paper": {"value": "{op.verb}"}}, ["-slower-", ".paper.value", "number"]),
 ])
-def test_what_is_wrong_with_a_matrix_is_named(write, change, words):
+def test_what_is_wrong_with_a_matrix_is_named(write, change, parts):
     path = write(lambda claim: [claim, MATRIX | change])
     with pytest.raises(InputError) as raised:
         claims.load("demo")
-    for word in [str(path), *words]:
-        assert word in str(raised.value)
+    for part in [str(path), *parts]:
+        assert part in str(raised.value)
 
 
 def test_a_section_is_judged_and_shown_as_one_table(make, measure):
@@ -195,9 +195,9 @@ def test_claims_that_no_run_measured_are_folded_below_the_others(make, measure):
     measure(study, speed, slow_a)
     found = study.verdicts("speed")
     found[1:] = [replace(one, verdict="not run", n=0, measured=None) for one in found[1:]]
-    shown = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
-    assert [row.get("id") for row in shown.findall("./div//tbody/tr")] == ["claim-slower"]
-    folded = shown.find("./details")
+    page = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
+    assert [row.get("id") for row in page.findall("./div//tbody/tr")] == ["claim-slower"]
+    folded = page.find("./details")
     assert folded.find("summary").text == "2 claims here that no run has measured yet"
     assert [row.get("id") for row in folded.findall(".//tbody/tr")] == ["claim-second", "claim-third"]
 
@@ -205,8 +205,8 @@ def test_claims_that_no_run_measured_are_folded_below_the_others(make, measure):
 def test_a_verdicts_label_has_its_colours_without_the_books_style_sheet(make, measure):
     study, speed = make(repeats=6)
     measure(study, speed, slow_a)
-    for shown in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
-        style = ElementTree.fromstring(shown).find(".//span[@class='verdict verdict-replicated']").get("style")
+    for html in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
+        style = ElementTree.fromstring(html).find(".//span[@class='verdict verdict-replicated']").get("style")
         assert style.startswith("color:var(--lb-good,#0b5f46);background:var(--lb-good-bg,#e2f4ed);")
 
 
@@ -219,8 +219,8 @@ def test_the_labels_colours_are_the_style_sheets():
 def test_a_rule_that_changed_after_the_data_says_so_on_the_page(make, measure):
     study, speed = make(repeats=6, claims=[CLAIMS[0] | {"changed": "after the data: margin 1.1 was 1.05"}])
     measure(study, speed, slow_a)
-    for shown in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
-        assert "<dt>Changed</dt><dd>after the data: margin 1.1 was 1.05</dd>" in shown
+    for html in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
+        assert "<dt>Changed</dt><dd>after the data: margin 1.1 was 1.05</dd>" in html
 
 
 def test_a_verdict_on_a_modelled_disk_says_so_and_links_to_the_model(make, measure, monkeypatch):
@@ -230,8 +230,8 @@ def test_a_verdict_on_a_modelled_disk_says_so_and_links_to_the_model(make, measu
     measure(study, speed, slow_a)
     verdict = study.judge("slower")
     assert verdict.conditions["disk_models"] == ["hdd_2010"]
-    for shown in (verdict._repr_html_(), study.verdicts("speed")._repr_html_(), study.claims()._repr_html_()):
-        assert 'on a modelled disk: <a href="../book/modelled_disks.html#hdd_2010">hdd_2010</a>' in shown
+    for html in (verdict._repr_html_(), study.verdicts("speed")._repr_html_(), study.claims()._repr_html_()):
+        assert 'on a modelled disk: <a href="../book/modelled_disks.html#hdd_2010">hdd_2010</a>' in html
 
 
 def test_a_verdict_on_the_machine_s_own_disk_does_not(make, measure):
@@ -252,12 +252,12 @@ def test_judging_says_what_was_measured_and_keeps_it(make, measure):
     verdict = study.judge("slower")
     assert (verdict.verdict, verdict.unit) == ("replicated", "times")
     assert (verdict.measured, verdict.n, verdict.level) == (pytest.approx(2), 6, 0.95)
-    kept, = json.loads(claims.verdicts_path("demo").read_text())
+    stored, = json.loads(claims.verdicts_path("demo").read_text())
     for name in ("study", "id", "statement", "source", "paper", "measured", "low", "high", "level",
                  "n", "verdict", "reason", "profile", "environment", "conditions", "owner", "headline",
                  "run", "tendency", "repeats_needed"):
-        assert kept[name] == getattr(verdict, name)
-    assert kept["conditions"]["points"] == 24 and kept["profile"] == "quick"
+        assert stored[name] == getattr(verdict, name)
+    assert stored["conditions"]["points"] == 24 and stored["profile"] == "quick"
     assert claims.board("demo")[0]["verdict"] == "replicated"
     assert paths.build_dir() in claims.verdicts_path("demo").parents
 
@@ -276,10 +276,10 @@ def test_a_verdict_says_what_was_checked_where_its_claim_does(make, measure):
 def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
     study, speed = make(repeats=6)
     measure(study, speed, slow_a)
-    shown = study.judge("slower")._repr_html_()
-    assert "a is &lt;slower&gt; than b" in shown and "<slower>" not in shown
-    assert 'id="claim-slower"' in shown and "verdict-replicated" in shown
-    assert "2 times (2 to 2 at a level of 95 %, 6 repeats)" in shown and "table 1" in shown
+    html = study.judge("slower")._repr_html_()
+    assert "a is &lt;slower&gt; than b" in html and "<slower>" not in html
+    assert 'id="claim-slower"' in html and "verdict-replicated" in html
+    assert "2 times (2 to 2 at a level of 95 %, 6 repeats)" in html and "table 1" in html
     board = study.claims()._repr_html_()
     assert "&lt;slower&gt;" in board and "<slower>" not in board and "replicated" in board
 
@@ -301,7 +301,7 @@ def test_the_board_has_every_claim_in_the_order_of_the_file(make, measure, root)
 FILE = "demo/claims.yml: slower"
 
 
-@pytest.mark.parametrize("change, words", [
+@pytest.mark.parametrize("change, message", [
     ({"experiment": "sped"}, f"{FILE}.experiment: no experiment 'sped'.*did you mean 'speed'"),
     ({"rule": {"name": "above", "value": 1, "where": {"systm": "a"}}},
      f"{FILE}.rule.where.systm: no parameter 'systm', did you mean 'system'.*system, clients"),
@@ -319,9 +319,9 @@ FILE = "demo/claims.yml: slower"
     ({"rule": {"name": "greater", "of": {"system": "a"}, "than": {"system": "a"}}},
      f"{FILE}.rule.than: both arms are the same points"),
 ])
-def test_a_claim_is_checked_against_the_grid_before_the_first_point(make, labs, change, words):
+def test_a_claim_is_checked_against_the_grid_before_the_first_point(make, labs, change, message):
     study, speed = make(claims=[CLAIMS[0] | change])
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         list(speed.remaining())
     assert not labs.made
 
@@ -421,28 +421,28 @@ def test_reading_claims_stays_light(root):
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("measured, unit, words", [
+@pytest.mark.parametrize("measured, unit, expected", [
     (1.0312, "times", "1.031 times (1.000 to 2.5 in"), (1.0312, "s", "1.03 s (1 to 2.5 in")])
-def test_ratios_near_one_are_told_to_a_thousandth(measured, unit, words):
+def test_ratios_near_one_are_written_to_a_thousandth(measured, unit, expected):
     from labbook.claims.verdict import ours
 
     one = {"measured": measured, "low": 1.0, "high": 2.5, "level": 0.75, "n": 3, "unit": unit}
-    assert ours(one).startswith(words)
+    assert ours(one).startswith(expected)
 
 
-@pytest.mark.parametrize("measured, low, high, unit, words", [
+@pytest.mark.parametrize("measured, low, high, unit, expected", [
     (2.0, 1.5, None, "times", "2 times (at least 1.5 at a level of 95 %, 6 repeats)"),
     (2.0, None, 2.5, "times", "2 times (at most 2.5 at a level of 95 %, 6 repeats)"),
     (2.0, None, None, "s", "2 s (no bound on either side at a level of 95 %, 6 repeats)"),
     (None, None, None, "clients", "no crossing in the measured range of clients (6 repeats)"),
     (None, 40, None, "clients", "no crossing in the measured range of clients (at least 40 at"),
     (None, 3, None, "times", "no growth to compare with (at least 3 at")])
-def test_what_has_no_end_is_told_in_words(measured, low, high, unit, words):
+def test_what_has_no_end_is_written_in_words(measured, low, high, unit, expected):
     from labbook.claims.verdict import brief, ours
 
     one = {"measured": measured, "low": low, "high": high, "level": 0.95, "n": 6, "unit": unit}
-    assert ours(one).startswith(words)
-    assert brief(one) == words.partition(" at a level")[0].removesuffix(" at").removesuffix(")") + ")"
+    assert ours(one).startswith(expected)
+    assert brief(one) == expected.partition(" at a level")[0].removesuffix(" at").removesuffix(")") + ")"
 
 
 def test_too_few_repeats_have_their_range_and_no_level():

@@ -40,8 +40,8 @@ def test_a_value_alone_and_no_number_at_all():
     assert words(name="not_testable", metric=None) == ""
 
 
-@pytest.mark.parametrize("name, said", [
+@pytest.mark.parametrize("name, text", [
     ("mean_ms", "mean time (ms)"), ("stream_mb_per_s", "stream (MB a second)"),
     ("random_delete_per_s", "random delete a second"), ("kept", "kept"), ("moving_s", "moving (s)"), ("s", "s"), ("", "")])
-def test_names_of_metrics_are_said_with_their_units(name, said):
-    assert compared.plain(name) == said
+def test_names_of_metrics_are_written_with_their_units(name, text):
+    assert compared.plain(name) == text

@@ -16,14 +16,14 @@ def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_
     assert judged(rule, found).reason == f"the quick profile measured no point with system {want}"
 
 
-@pytest.mark.parametrize("rule, words", [
+@pytest.mark.parametrize("rule, message", [
     ({"of": {"sytem": "a"}, "than": {"sytem": "b"}}, "did you mean 'system'"),
     ({"where": {"ops": "read"}}, "rule.where.ops"),
     ({"where": {"op": "raed"}}, "did you mean 'read'"),
     ({"name": "grows_slower", "along": "client"}, "did you mean 'clients'"),
 ])
-def test_a_claim_on_what_does_not_exist_is_refused(rule, words):
-    with pytest.raises(InputError, match=words):
+def test_a_claim_on_what_does_not_exist_is_refused(rule, message):
+    with pytest.raises(InputError, match=message):
         judged({"name": "greater"} | AB | rule, rows(factor(2)))
 
 

@@ -58,7 +58,7 @@ def test_where_each_point_is_a_try_points_are_counted(name, verdict, level):
     rule = {"name": name, "low": 1 if level else 0, "rate": 0.05, "per": "point"}
     found = judged(rule, rows(lambda *_: 0.0, 10))
     assert found.verdict == verdict and "60 points" in found.reason and "a share 0.05 of all points" in found.reason
-    assert found.interval.n == 10       # repeats, which is what readers are told
+    assert found.interval.n == 10       # repeats, which is what readers see
     found = judged(rule, rows(lambda *_: 0.0, 9))
     assert found.verdict == OPEN and "a verdict needs 59 points" in found.reason and found.repeats_needed == 12
     assert judged(rule | {"per": "repeat"}, rows(lambda *_: 0.0, 10)).verdict == OPEN
@@ -82,10 +82,10 @@ def test_one_point_makes_a_claim_of_some_however_many_others_there_are(repeats):
     assert found.reason.startswith("1 of ") and f"1 of {6 * repeats} points" in found.reason
 
 
-def test_the_share_that_may_still_be_is_told_with_a_claim_of_some():
+def test_the_share_that_may_still_be_is_reported_with_a_claim_of_some():
     found = judged(SOMETIMES | {"unit": "files"}, seen(lambda *_: False, 10))
     assert (found.verdict, found.interval.value, found.interval.low) == (OPEN, 0, 0)
-    assert found.interval.high == pytest.approx(1 - 0.05 ** 0.1, abs=1e-6)     # what 10 repeats can tell
+    assert found.interval.high == pytest.approx(1 - 0.05 ** 0.1, abs=1e-6)     # what 10 repeats can show
     assert found.reason.startswith("none of 60 points in 10 repeats is at least 1 files, which may occur in a "
                                    "share of up to 0.26 of all repeats")
 

@@ -1,4 +1,4 @@
-"""Looks spend 5 % of error, exactly as said, and stop early where it is clear."""
+"""Looks spend 5 % of error, exactly as stated, and stop early where it is clear."""
 
 import math
 import random
@@ -88,7 +88,7 @@ def test_repeats_between_looks_change_no_interval_and_what_a_look_decided_stays(
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("noise", [lambda draw: draw.gauss(0, 1), lambda draw: math.tan(math.pi * (draw.random() - 0.5)),
                                    lambda draw: draw.choice((-1, 1)) * draw.expovariate(1)])
-def test_whenever_one_stops_the_median_is_held_as_often_as_said(noise, symmetric):
+def test_whenever_one_stops_the_median_is_held_as_often_as_stated(noise, symmetric):
     draw, runs = random.Random(4), 250 if symmetric else 1000
     missed = 0
     for _ in range(runs):

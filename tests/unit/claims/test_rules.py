@@ -101,7 +101,7 @@ def test_where_picks_points():
         assert judged({"name": "greater", "where": where} | AB, rows(time)).verdict == verdict
 
 
-def test_operations_that_failed_are_told_with_the_verdict():
+def test_operations_that_failed_are_reported_with_the_verdict():
     data = [row | {"n": 100, "errors": 5 * (row["system"] == "a")} for row in rows(factor(2))]
     assert "90 of 3600 operations failed" in judged({"name": "greater"} | AB, data).reason
     assert "failed" not in judged({"name": "greater"} | AB, rows(factor(2))).reason
@@ -159,22 +159,22 @@ def test_a_baseline_is_subtracted_before_arms_are_compared():
         judged(rule | {"baseline": {"arm": {"sytem": "null"}}}, data)
 
 
-def test_what_a_symmetric_claim_takes_for_granted_is_said():
+def test_what_a_symmetric_claim_takes_for_granted_is_stated():
     found = judged({"name": "greater", "symmetric": True} | AB, rows(factor(2)))
     assert found.verdict == REPLICATED and "log ratios are taken to be symmetric" in found.reason
 
 
-@pytest.mark.parametrize("ratio, verdict, words", [
+@pytest.mark.parametrize("ratio, verdict, reason", [
     (1.0, REPLICATED, "the whole interval lies between"), (1.1, REPLICATED, "a difference, 1.100 to 1.100 times, and equal"),
     (1.5, NOT_REPLICATED, "different by 1.5 to 1.5 times"), (None, OPEN, "which may be within the margin or beyond")])
-def test_a_claim_of_equality_says_the_difference(ratio, verdict, words):
+def test_a_claim_of_equality_says_the_difference(ratio, verdict, reason):
     value = factor(ratio) if ratio else lambda s, c, r: c * (1.1 + r / 30 if s == "a" else 1.0)
     found = judged({"name": "equal_within", "margin": 1.2} | AB, rows(value))
-    assert found.verdict == verdict and words in found.reason
+    assert found.verdict == verdict and reason in found.reason
 
 
-def test_that_points_have_no_value_is_told_with_the_verdict():
-    """Such as what a benchmark was too fast to tell."""
+def test_that_points_have_no_value_is_reported_with_the_verdict():
+    """Such as what a benchmark was too fast to measure."""
     data = rows(factor(2))
     for row in data:
         if row["clients"] == 50 and row["system"] == "b" and row["repeat"] > 1:
@@ -188,15 +188,15 @@ def test_that_points_have_no_value_is_told_with_the_verdict():
     assert "have no" not in judged({"name": "greater", "where": {"clients": 1}} | AB, data).reason
 
 
-@pytest.mark.parametrize("rule, words", [
+@pytest.mark.parametrize("rule, reason", [
     ({"name": "greater", "where": {"clients": 70}}, "quick profile measured no point with clients 70"),
     ({"name": "greater", "where": {"clients": {"at_least": 60}}}, "no point with clients at least 60"),
     ({"name": "crosses_near", "along": "clients", "at": 70, "within": 10}, "only from 1 to 50"),
     ({"name": "crosses_near", "along": "clients", "at": 45, "within": 10}, "but the claim is about 35 to 55"),
 ])
-def test_what_the_run_did_not_measure_is_no_verdict(rule, words):
+def test_what_the_run_did_not_measure_is_no_verdict(rule, reason):
     found = judged(AB | rule, rows(factor(2)))
-    assert found.verdict == NOT_RUN and words in found.reason and found.interval is None
+    assert found.verdict == NOT_RUN and reason in found.reason and found.interval is None
 
 
 def test_what_no_place_like_this_can_show_is_not_testable_here():
@@ -352,15 +352,15 @@ def test_a_metric_between_two_values(ends, verdict):
 NEEDS = [{"metric": "seek_ratio", "at_least": 4, "otherwise": "this disk does not seek"}]
 
 
-@pytest.mark.parametrize("seeks, verdict, words", [
+@pytest.mark.parametrize("seeks, verdict, reason", [
     ((9, 10, 11), REPLICATED, "above"), ((1, 1.2, 9), NOT_TESTABLE,
      "this disk does not seek (seek_ratio is 1.2; the claim needs at least 4)"),
     ((None, math.nan, None), NOT_RUN, "needs seek_ratio, which was not measured")])
-def test_where_a_need_is_unmet_the_claim_is_not_judged_and_the_value_is_still_shown(seeks, verdict, words):
+def test_where_a_need_is_unmet_the_claim_is_not_judged_and_the_value_is_still_shown(seeks, verdict, reason):
     data = [row | {"seek_ratio": seeks[row["repeat"] % 3]} for row in rows(factor(2))]
     claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB, "needs": NEEDS}
     found = decide(claim, data, PARAMETERS)
-    assert found.verdict == verdict and words in found.reason
+    assert found.verdict == verdict and reason in found.reason
     assert found.interval.value == pytest.approx(2)
 
 

@@ -88,7 +88,7 @@ def test_two_equal_arms_differ_no_more_often_than_stated(repeats):
 
 def test_an_interval_from_the_rows_of_one_run_would_not_have_kept_its_word():
     """The noise of these tests is no easy one: what a bring-up does to all its rows alike makes
-    equal arms differ, and rows alone cannot tell."""
+    equal arms differ, and rows alone cannot show it."""
     draw, wrong = random.Random(7), 0
     for _ in range(200):
         logs = [[own + draw.gauss(0, 0.3) for _ in range(400)]
@@ -129,12 +129,12 @@ def test_a_ratio_is_placed_wrongly_no_more_often_than_stated(repeats, effect, wr
 @pytest.mark.parametrize("n", [1, 3, 10, 40])
 def test_the_interval_of_a_share_holds_it_as_often_as_stated(share, n):
     """By all outcomes there are, each with its chance."""
-    held = 0.0
+    probability = 0.0
     for k in range(n + 1):
         found = share_interval(k, n)
         assert 0 <= found.low <= found.value == k / n <= found.high <= 1 and (found.n, found.level) == (n, 0.95)
-        held += (found.low <= share <= found.high) * math.comb(n, k) * share**k * (1 - share)**(n - k)
-    assert held >= 0.95
+        probability += (found.low <= share <= found.high) * math.comb(n, k) * share**k * (1 - share)**(n - k)
+    assert probability >= 0.95
 
 
 def test_the_interval_of_a_share_is_the_known_one():

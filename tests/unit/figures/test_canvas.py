@@ -21,16 +21,16 @@ def test_a_picture_is_whole_svg_with_words_for_those_who_cannot_see_it():
     assert picture.panels[0].alt == (
         "Line chart, Read: mean time of a request over clients. Cassandra: 4.00 ms at 1, "
         "40.0 ms at 10, 400 ms at 100; MySQL: 2.00 ms at 1, 20.0 ms at 10, 200 ms at 100.")
-    assert len(shown(picture)) == 2 and shown(picture)[0].get("aria-label") == picture.panels[0].alt
+    assert len(pictures(picture)) == 2 and pictures(picture)[0].get("aria-label") == picture.panels[0].alt
 
 
-def shown(picture) -> list:
+def pictures(picture) -> list:
     """The pictures of a picture's HTML, which has no namespaces."""
     return ElementTree.fromstring(picture._repr_html_()).findall(".//svg[@role='img']")
 
 
 def test_a_figure_is_text_that_can_be_searched_in_colours_of_the_page():
-    (first, _) = shown(figures.time_over_clients(store_summary(CURVE)))
+    (first, _) = pictures(figures.time_over_clients(store_summary(CURVE)))
     assert {"clients", "Cassandra", "MySQL"} <= {text.text for text in first.iter("text")}
     styles = " ".join(one.get("style", "") for one in first.iter())
     assert not set(re.findall(r"[^,] (#\w{6})", styles)), "a colour that the page cannot change"
@@ -38,17 +38,17 @@ def test_a_figure_is_text_that_can_be_searched_in_colours_of_the_page():
 
 
 def test_each_repeat_says_its_value_on_hover():
-    (first, _) = shown(figures.time_over_clients(store_summary(CURVE)))
+    (first, _) = pictures(figures.time_over_clients(store_summary(CURVE)))
     rows = store_summary(CURVE).query("op == 'read'")
-    words = [title.text for title in first.iter("title")]
-    assert len(words) == len(rows) and "MySQL at 10: 20.0" in words
+    titles = [title.text for title in first.iter("title")]
+    assert len(titles) == len(rows) and "MySQL at 10: 20.0" in titles
 
 
 def test_ids_of_two_figures_on_a_page_differ():
-    ids = [one.get("id") for svg in shown(figures.time_over_clients(store_summary(CURVE))) for one in svg.iter()
+    ids = [one.get("id") for svg in pictures(figures.time_over_clients(store_summary(CURVE))) for one in svg.iter()
            if one.get("id")]
     assert ids and len(set(ids)) == len(ids)
-    (first, _) = shown(figures.time_over_clients(store_summary(CURVE)))
+    (first, _) = pictures(figures.time_over_clients(store_summary(CURVE)))
     own = {one.get("id") for one in first.iter()}
     assert {one.get("href")[1:] for one in first.iter("use")} <= own
 

@@ -9,16 +9,16 @@ ROWS = pd.DataFrame([{"clients": clients, "store": store, "sync": sync, "repeat"
                      for clients in (1, 10, 20) for store in ("a", None) for sync in (True, False) for repeat in (1, 2)])
 
 
-@pytest.mark.parametrize("x, hue, kind, said", [
+@pytest.mark.parametrize("x, hue, kind, expected", [
     ("clients", "store", "Line chart", "None: 2.5"),
     ("clients", None, "Line chart", "all points: 2.5"),
     ("clients", "sync", "Line chart", "True: 2.5"),
     ("store", "clients", "Dot chart", "None, 10: 11.5"),
     ("sync", None, "Dot chart", "False, all points"),
 ])
-def test_over_numbers_lines_over_others_dots(x, hue, kind, said):
-    told = repr(chart(ROWS, x, hue, "mean_ms"))
-    assert told.startswith(kind) and said in told
+def test_over_numbers_lines_over_others_dots(x, hue, kind, expected):
+    text = repr(chart(ROWS, x, hue, "mean_ms"))
+    assert text.startswith(kind) and expected in text
 
 
 def test_a_metric_that_the_points_lack_draws_nothing():

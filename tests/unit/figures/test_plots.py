@@ -1,4 +1,4 @@
-"""Figures over parameters and through time: what is drawn, said in words and left out."""
+"""Figures over parameters and through time: what is drawn, put in words and left out."""
 
 import math
 from types import SimpleNamespace
@@ -78,9 +78,9 @@ def test_equal_ratios_of_x_may_take_equal_steps():
 
 
 def test_what_is_saved_is_reported_in_prose():
-    told = figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 2},
+    text = figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 2},
                                  scenario="list", rtt_ms=500)
-    assert told == "5.00 % (5.00 to 5.00)"
+    assert text == "5.00 % (5.00 to 5.00)"
     assert figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 3}) == (
         "not measured")
 
@@ -119,8 +119,8 @@ def test_a_fault_that_was_not_measured_is_reported():
     assert figures.timeline(pd.DataFrame(columns=["weight"]), by=["weight"], events=EVENTS) is NOT_MEASURED
     assert figures.timeline(pd.DataFrame([{"weight": 1, "mean_ms": 3.0}]), by=["weight"],
                             events=EVENTS) is NOT_MEASURED
-    lacking = pd.DataFrame([cut(1, 1) | {"ok_per_bin": math.nan}])
-    assert figures.timeline(lacking, by=["weight"], events=EVENTS) is NOT_MEASURED
+    without_values = pd.DataFrame([cut(1, 1) | {"ok_per_bin": math.nan}])
+    assert figures.timeline(without_values, by=["weight"], events=EVENTS) is NOT_MEASURED
 
 
 class Measured:
@@ -154,10 +154,10 @@ def test_a_table_says_how_many_repeats_a_verdict_takes(monkeypatch):
     frame["mean_ms"] *= [noise.get(key, 1) for key in zip(frame.segments, frame.repeat)]
     table = figures.repeats_table(Measured(frame, claim), ["saves"])
     assert table.rows == (("It saves.", "1.020 to 1.060", "1.042 (1.021 to 1.063)", "0.021", "3", "30"),)
-    for part, told in ((frame[frame.repeat == 1], ("1.063", "–", "1", "–")),
-                       (frame[frame.segments == 1], ("not measured", "–", "0", "–")),
-                       (frame.iloc[:0], ("not measured", "–", "0", "–"))):
-        assert figures.repeats_table(Measured(part, claim), ["saves"]).rows[0][2:] == told
+    for part, cells in ((frame[frame.repeat == 1], ("1.063", "–", "1", "–")),
+                        (frame[frame.segments == 1], ("not measured", "–", "0", "–")),
+                        (frame.iloc[:0], ("not measured", "–", "0", "–"))):
+        assert figures.repeats_table(Measured(part, claim), ["saves"]).rows[0][2:] == cells
 
 
 def test_a_table_of_repeats_has_the_numbers_of_the_verdict(monkeypatch):
@@ -236,6 +236,6 @@ def test_dots_stand_beside_one_another_with_the_words_of_paper_yml():
 @pytest.mark.parametrize("draw", [
     figures.time_over_clients, lambda found: figures.rate_over_clients(found, store_summary()),
     lambda found: figures.dot_chart(found, y="clients", hue="store", col="op")])
-def test_what_a_profile_leaves_out_is_said_where_it_would_be_drawn(draw):
+def test_what_a_profile_leaves_out_is_named_where_it_would_be_drawn(draw):
     left_out = pd.DataFrame(columns=["point", "op", "store", "clients", "repeat"])
     assert draw(left_out) == Picture((), "Not measured in this profile.")

@@ -23,15 +23,15 @@ def hosts(names=("h1", "h2")):
     return pd.DataFrame(rows).astype({"host": "category"})
 
 
-def test_a_panel_for_each_thing_that_was_told():
+def test_a_panel_for_each_thing_that_was_measured():
     view = point_view(META, hosts(), ROWS)
-    said = [panel.alt for panel in view.picture.panels]
+    alts = [panel.alt for panel in view.picture.panels]
     for start in ("Operations a second over time: 2 came out, 1 failed", "processor, cores, over time: h1 at most 0.5; h2",
                   "waiting for a processor", "memory, MB", "disk, MB a second, over time: h1 at most 1",
                   "network, both ways, MB a second, over time: h1 at most 4", "Cores of the machine"):
-        assert any(alt.startswith(start) for alt in said), start
-    assert not any(alt.startswith("waiting for a disk") or "router" in alt for alt in said)
-    assert "stolen by other machines 0.20" in said[-1]
+        assert any(alt.startswith(start) for alt in alts), start
+    assert not any(alt.startswith("waiting for a disk") or "router" in alt for alt in alts)
+    assert "stolen by other machines 0.20" in alts[-1]
 
 
 def test_the_table_has_means_and_totals():

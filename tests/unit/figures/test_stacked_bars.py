@@ -49,6 +49,6 @@ def test_metrics_of_each_setting_stand_in_a_table():
     assert table.columns == ("Load", "Of", "A join, s", "Grown")
     assert table.rows == (("reads", "old", "20.0 (10.0 to 30.0)", "2.00 (2.00 to 2.00)"),
                           ("none", "old", "20.0 (10.0 to 30.0)", "–"))
-    for lacking in (frame.iloc[:0], pd.DataFrame()):
-        told = figures.median_table(lacking, by={"load": "Load"}, metrics={"join_s": "s"}, label="joins")
-        assert told.rows == (("Not measured in this profile.", "–"),)
+    for empty in (frame.iloc[:0], pd.DataFrame()):
+        table = figures.median_table(empty, by={"load": "Load"}, metrics={"join_s": "s"}, label="joins")
+        assert table.rows == (("Not measured in this profile.", "–"),)

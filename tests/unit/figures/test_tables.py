@@ -104,9 +104,9 @@ def test_tables_escape_what_they_are_given():
 
 @pytest.mark.parametrize("rows, folded", [(9, False), (10, True)])
 def test_a_long_table_is_folded(rows, folded):
-    shown = figures.Table(("a", "b"), (("1", "2"),) * rows, label="some <numbers>")._repr_html_()
-    assert (f"<summary>Table of {rows} rows: some &lt;numbers&gt;</summary>" in shown) == folded
-    assert shown.count("<tr>") == rows + 1
+    html = figures.Table(("a", "b"), (("1", "2"),) * rows, label="some <numbers>")._repr_html_()
+    assert (f"<summary>Table of {rows} rows: some &lt;numbers&gt;</summary>" in html) == folded
+    assert html.count("<tr>") == rows + 1
 
 
 def test_conditions_are_reported_in_words():

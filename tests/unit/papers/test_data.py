@@ -66,8 +66,8 @@ def test_the_papers_tables_say_where_they_stand(paper):
         table = pd.read_csv(file)
         assert "source" in table, f"{file}: no column `source` says where each row stands in the paper"
         assert table["source"].str.len().min() > 0, f"{file}: a row has no source"
-        lacking = table.isna().any(axis=1)      # a cell that the paper leaves empty says so in `cell`
-        assert (lacking == (table.get("cell", "printed") != "printed")).all(), (
+        has_empty_cell = table.isna().any(axis=1)      # a cell that the paper leaves empty says so in `cell`
+        assert (has_empty_cell == (table.get("cell", "printed") != "printed")).all(), (
             f"{file}: a cell is empty; a column `cell` has what the paper prints instead, else `printed`")
 
 
@@ -80,8 +80,8 @@ def test_the_published_runs_parameters_fit_the_notebooks(page):
 
 
 def test_every_claim_is_judged_on_the_page(page):
-    lacking = {claim["id"] for claim in claims.load(page)} ^ set(judged(page))
-    assert not lacking, f"{paths.notebook(page)} judges each claim, by study.verdicts(section): {lacking}"
+    differing = {claim["id"] for claim in claims.load(page)} ^ set(judged(page))
+    assert not differing, f"{paths.notebook(page)} judges each claim, by study.verdicts(section): {differing}"
 
 
 def test_a_reason_is_about_the_lab_and_not_about_the_calendar(paper):

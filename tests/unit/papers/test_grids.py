@@ -37,27 +37,27 @@ def planned(study: str, profile: str = "full") -> dict:
 
 def not_measured(rule: dict, points: list[dict]) -> list[str]:
     """What of a rule no point has: of each arm what it and `where` name together."""
-    lacking = []
+    missing = []
     for arm in [rule.get("of", {})] + [rule[name] for name in ("than",) if name in rule]:
         wanted = {**rule.get("where", {}), **arm}
         found = [p for p in points if all(matches(p[n], want) for n, want in wanted.items())]
         along = rule.get("along")
         if not found:
-            lacking.append(str(wanted))
+            missing.append(str(wanted))
         elif along and len({p[along] for p in found}) < 2:
-            lacking.append(f"two values of {along}")
-    return lacking
+            missing.append(f"two values of {along}")
+    return missing
 
 
 def test_what_the_claims_compare_is_in_the_full_profile(study):
     experiments = planned(study)["study"].experiments
-    lacking = {}
+    missing = {}
     for claim in claims.load(study):
         if claim["rule"]["name"] == "not_testable":
             continue
         points = [arm for point in experiments[claim["experiment"]].points() for arm in point.arms]
-        lacking |= {claim["id"]: what for what in [not_measured(claim["rule"], points)] if what}
-    assert not lacking
+        missing |= {claim["id"]: what for what in [not_measured(claim["rule"], points)] if what}
+    assert not missing
 
 
 @pytest.mark.parametrize("study", ["ceph_mds"], indirect=True)
@@ -70,7 +70,7 @@ def test_a_recovery_is_measured_on_a_cluster_of_its_own(study):
     assert len({(point.block, point.order) for point in crashes}) == len(crashes) > len({p.block for p in crashes})
 
 
-def test_what_is_not_measured_is_told():
+def test_what_is_not_measured_is_named():
     points = [{"load": "none", "size": 1}, {"load": "read", "size": 1}, {"load": "read", "size": 2}]
     two = {"of": {"load": "read"}, "than": {"load": "none"}}
     assert not not_measured(two, points)

@@ -59,10 +59,10 @@ def test_parameters_are_plain_and_name_an_environment_that_is_there(study):
 
 
 def test_every_parameter_is_used_and_every_name_is_set(study):
-    reads, lacking = names_used(study)
+    reads, missing = names_used(study)
     declared = parameters.declared(study)
     assert declared.keys() <= reads, f"no cell uses {declared.keys() - reads}"
-    assert lacking <= declared.keys(), f"no cell sets {lacking - declared.keys()}"
+    assert missing <= declared.keys(), f"no cell sets {missing - declared.keys()}"
 
 
 def test_the_page_has_a_heading_and_a_place_in_the_book(study):
@@ -77,8 +77,8 @@ def test_every_number_in_the_prose_is_glued_somewhere(study):
              if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "glue"]
     patterns = [pattern for name in names for pattern in (
         _names_in(study, "figures") if isinstance(name, ast.Name) else [_pattern(name)])]
-    lacking = [name for name in used if not any(re.fullmatch(p, name) for p in patterns)]
-    assert not lacking, f"no cell of {paths.notebook(study)} calls glue() with the names {lacking}"
+    missing = [name for name in used if not any(re.fullmatch(p, name) for p in patterns)]
+    assert not missing, f"no cell of {paths.notebook(study)} calls glue() with the names {missing}"
 
 
 def test_what_the_prose_refers_to_is_a_cell(study):

@@ -36,7 +36,7 @@ def windows(monkeypatch):
     return of
 
 
-def test_the_first_and_the_last_window_are_told_with_all_nodes_of_the_ring(windows):
+def test_the_first_and_the_last_window_are_reported_with_all_nodes_of_the_ring(windows):
     look, ring = windows()
     look.rest(10)
     ring.joined = ["node1", "node2"]

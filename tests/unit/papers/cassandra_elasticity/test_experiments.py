@@ -22,45 +22,45 @@ def point(**params):
                       "before_s": 0, "after_s": 0, "compaction": True, "seconds_at_most": 3600, "bin_seconds": 1, **params})
 
 
-def join(asked, join_s, node="node2"):
-    return {"node": node, "token": 1, "share": 0.2, "asked_s": asked, "normal_s": asked + join_s, "join_s": join_s,
+def join(asked_s, join_s, node="node2"):
+    return {"node": node, "token": 1, "share": 0.2, "asked_s": asked_s, "normal_s": asked_s + join_s, "join_s": join_s,
             "fixed_wait_s": 6.0, "streaming_s": 2.0, "received_bytes": 3e6, "expected_bytes": 3e6,
             "donor_bytes_before": 16e6, "donor_bytes_after": 16e6, "killed_s": None}
 
 
 class Ring:
-    """Keeps what it was asked for."""
+    """Notes its calls."""
 
     def __init__(self):
-        self.asked, self.shown = [], {"node1": {"up": True}}
+        self.calls, self.nodes = [], {"node1": {"up": True}}
 
     def one_after_another(self, shares, seconds):
-        self.asked.append(("in turn", shares))
+        self.calls.append(("in turn", shares))
         return [join(100 + 20 * i, 10) for i, _ in enumerate(shares)]
 
     def join(self, shares):
-        self.asked.append(("at once", shares))
+        self.calls.append(("at once", shares))
         killed = []
         return SimpleNamespace(
             wait=lambda seconds: [join(100, 10) for _ in shares], joiners=[SimpleNamespace(name="node2")],
             await_share=lambda name, part, seconds: 1_600_000, kill=killed.append)
 
     def drop_page_cache(self, name):
-        self.asked.append(("cold", name))
+        self.calls.append(("cold", name))
 
     def leave(self, name, seconds):
-        self.asked.append(("leaves", name))
+        self.calls.append(("leaves", name))
         return {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6, "streaming_s": 2.0}
 
     def join_with_retries(self, shares, seconds, most_tries):
-        self.asked.append(("again", shares, seconds, most_tries))
+        self.calls.append(("again", shares, seconds, most_tries))
         return [join(300, 12)], 2
 
     def owners(self):
         return {"node1": 0}
 
     def status(self):
-        return self.shown
+        return self.nodes
 
     def facts(self):
         return {"version": "1.0.7"}
@@ -136,7 +136,7 @@ def test_a_join_is_recorded_with_its_waits_the_disk_and_the_loader(monkeypatch):
     made.joins(experiment)
     recorded, = study.recorded
     metrics = recorded["metrics"]
-    assert ring.asked == [("in turn", [0.2, 0.2])]
+    assert ring.calls == [("in turn", [0.2, 0.2])]
     assert metrics["waits_over_delay"] == 2 and metrics["all_joined_s"] == 20
     assert metrics["seek_ratio"] == 2 and metrics["loader_mb_per_s"] == 60
     assert list(recorded["rows"]["started_s"]) == [0, 20] and "killed_s" not in recorded["rows"]
@@ -170,12 +170,12 @@ def test_clients_that_are_the_limit_before_a_join_alone_are_the_limit(monkeypatc
 
 
 def test_where_growth_has_a_share_of_its_own_loads_have_the_other_and_the_most_data():
-    size, kept = {"growth_share": 0.2, "data_mb": [0, 128, 1024]}, []
+    size, runs = {"growth_share": 0.2, "data_mb": [0, 128, 1024]}, []
     for share in (0.02, 0.2):
-        kept.append({(mb, load, one) for mb in size["data_mb"] for load in ("none", "read") for one in {share, 0.2}
+        runs.append({(mb, load, one) for mb in size["data_mb"] for load in ("none", "read") for one in {share, 0.2}
                      if not experiments.is_apart(point(data_mb=mb, load=load, share=one), share, size)})
-    assert kept[0] == {(0, "none", 0.2), (128, "none", 0.2), (1024, "none", 0.2), (1024, "none", 0.02), (1024, "read", 0.02)}
-    assert kept[1] == {(0, "none", 0.2), (128, "none", 0.2), (128, "read", 0.2), (1024, "none", 0.2), (1024, "read", 0.2)}
+    assert runs[0] == {(0, "none", 0.2), (128, "none", 0.2), (1024, "none", 0.2), (1024, "none", 0.02), (1024, "read", 0.02)}
+    assert runs[1] == {(0, "none", 0.2), (128, "none", 0.2), (128, "read", 0.2), (1024, "none", 0.2), (1024, "read", 0.2)}
 
 
 def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
@@ -183,7 +183,7 @@ def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
     together = point(how="together", number=3)
     made, study, experiment = bench(monkeypatch, ring, together, point(how="one_after_another", number=3))
     made.joins(experiment, experiments.several)
-    assert ring.asked == [("at once", [0.2] * 3), ("in turn", [0.2] * 3)]
+    assert ring.calls == [("at once", [0.2] * 3), ("in turn", [0.2] * 3)]
     assert [one["metrics"]["all_joined_s"] for one in study.recorded] == [10, 30]
     assert not experiments.is_repetition(together)
     assert experiments.is_repetition(point(how="one_after_another", number=1))
@@ -191,9 +191,9 @@ def test_joins_at_once_last_as_long_as_the_longest(monkeypatch):
 
 def test_the_waits_as_shipped_are_measured_for_few_joins_and_others_for_the_rest():
     parallel = {"ring_delay_ms": [3000, 30000], "shipped_load": "read", "shipped_numbers": [1, 3]}
-    kept = {(delay, load, number) for delay in (3000, 30000) for load in ("none", "read") for number in (1, 2, 3)
-            if not experiments.is_dear(point(ring_delay_ms=delay, load=load, number=number), parallel)}
-    assert kept == {(3000, "none", 1), (3000, "none", 2), (3000, "none", 3), (30000, "read", 1), (30000, "read", 3)}
+    points = {(delay, load, number) for delay in (3000, 30000) for load in ("none", "read") for number in (1, 2, 3)
+              if not experiments.is_dear(point(ring_delay_ms=delay, load=load, number=number), parallel)}
+    assert points == {(3000, "none", 1), (3000, "none", 2), (3000, "none", 3), (30000, "read", 1), (30000, "read", 3)}
     assert not experiments.is_dear(point(load="read", number=2), parallel | {"ring_delay_ms": [3000]})
 
 
@@ -210,8 +210,8 @@ def test_calls_during_joins_and_during_their_streaming_have_times_of_their_own()
 def test_nodes_join_one_by_one_or_two_at_a_time_with_a_steady_time_after_each():
     for how, shares in (("one_by_one", [1, 1, 1]), ("two_at_a_time", [2, 1]), ("none", [])):
         ring = Ring()
-        joins = experiments.grow(point(how=how, joiners=3), ring, lambda: ring.asked.append("rest"))
-        assert [one if one == "rest" else len(one[1]) for one in ring.asked] == (
+        joins = experiments.grow(point(how=how, joiners=3), ring, lambda: ring.calls.append("rest"))
+        assert [one if one == "rest" else len(one[1]) for one in ring.calls] == (
             [each for share in shares for each in ("rest", share)][1:])
         assert len(joins) == sum(shares)
 
@@ -236,10 +236,10 @@ def test_joins_that_take_too_long_to_be_compared_are_a_failure_that_says_what_to
 
 def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
     monkeypatch.setattr(experiments.time, "sleep", lambda seconds: None)
-    shown = [{"node2": {"up": True}}, {"node2": {"up": False}}, {"node2": {"up": False}}, {}]
-    ring = SimpleNamespace(status=lambda: shown.pop(0))
+    states = [{"node2": {"up": True}}, {"node2": {"up": False}}, {"node2": {"up": False}}, {}]
+    ring = SimpleNamespace(status=lambda: states.pop(0))
     metrics = experiments.shown_dead(ring, "node2", 60, 1)
-    assert 0 <= metrics["noticed_s"] <= metrics["forgotten_s"] and shown == []
+    assert 0 <= metrics["noticed_s"] <= metrics["forgotten_s"] and states == []
     assert experiments.shown_dead(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0, 1) == {}
 
 
@@ -265,7 +265,7 @@ def test_how_many_tries_a_second_join_takes_is_a_result():
     ring = Ring()
     assert experiments.join_again(ring, 0.2, 180, 3) == {
         "tries": 2, "joined_again": 1, "again_join_s": 12, "again_received_mb": 3}
-    assert ring.asked == [("again", [0.2], 180, 3)]
+    assert ring.calls == [("again", [0.2], 180, 3)]
     ring.join_with_retries = lambda *_: ([], 3)
     assert experiments.join_again(ring, 0.2, 180, 3) == {"tries": 3, "joined_again": 0}
 
@@ -286,7 +286,7 @@ def test_a_node_leaves_with_its_files_on_its_disk_and_calls_have_times_before_an
     monkeypatch.setattr(experiments.time, "time", iter([1004.0, 1014.0]).__next__)
     monkeypatch.setattr(made, "_limited", lambda point, op, calls, changes: 0.0)
     made.departures(experiment)
-    assert ring.asked[:3] == [("in turn", [0.2]), ("cold", "node2"), ("leaves", "node2")]
+    assert ring.calls[:3] == [("in turn", [0.2]), ("cold", "node2"), ("leaves", "node2")]
     under_reads, idle = (one["metrics"] for one in study.recorded)
     assert under_reads["during_over_before"] == pytest.approx(3) and under_reads["errors"] == 1
     assert idle["left_mb_per_s"] == under_reads["left_mb_per_s"] == 1.5 and "errors" not in idle

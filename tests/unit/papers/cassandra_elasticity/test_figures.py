@@ -23,10 +23,10 @@ def names(tmp_path):
 
 def through(how, repeat=1, mean=4.0, starts=(2.0,), ends=(5.0,), **more):
     means = [mean] * 6 + [None] + [mean / 2] * 3
-    told = {"beginning_ms": mean, "streaming_ms": 2 * mean, "end_ms": mean / 2} if starts else {}
+    metrics = {"beginning_ms": mean, "streaming_ms": 2 * mean, "end_ms": mean / 2} if starts else {}
     return {"how": how, "repeat": repeat, "mean_ms": mean, "bin_s": 1.0, "mean_ms_per_bin": means,
             "p95_ms_per_bin": [None if one is None else 3 * one for one in means],
-            "join_starts_s": list(starts), "join_ends_s": list(ends), **told, **more}
+            "join_starts_s": list(starts), "join_ends_s": list(ends), **metrics, **more}
 
 
 def test_joins_are_marked_in_the_time_of_calls():
@@ -119,7 +119,7 @@ def test_settings_are_named_in_one_column_and_an_empty_summary_has_none():
     assert not len(figures.with_delay(frame.iloc[:0], "load")) and not len(figures.in_percent(frame.iloc[:0]))
 
 
-def test_what_the_loader_reached_is_said_or_that_nothing_was_loaded():
+def test_what_the_loader_reached_is_named_or_that_nothing_was_loaded():
     frame = pd.DataFrame({"loader_mb_per_s": [60.0, 66.0, 70.0], "loader_mb_per_s_per_core": [500.0, 519.0, 530.0]})
     assert figures.loader(frame) == "66 MB/s, 519 MB for each second of a client core"
     assert figures.loader(frame.iloc[:0]) == "not measured"

@@ -16,8 +16,8 @@ from labbook.papers.cassandra_elasticity.joins import (
 )
 
 
-def join(asked, join_s, waits=10.0, received=100, before=1000, after=1000):
-    return {"node": "node2", "token": 1, "share": 0.2, "asked_s": asked, "normal_s": asked + join_s,
+def join(asked_s, join_s, waits=10.0, received=100, before=1000, after=1000):
+    return {"node": "node2", "token": 1, "share": 0.2, "asked_s": asked_s, "normal_s": asked_s + join_s,
             "join_s": join_s, "fixed_wait_s": waits, "streaming_s": join_s - waits - 1,
             "received_bytes": received * 1e6, "expected_bytes": 100e6,
             "donor_bytes_before": before * 1e6, "donor_bytes_after": after * 1e6}

@@ -99,13 +99,13 @@ def test_names_that_cannot_be_had_are_asked_for_again(monkeypatch):
 
 
 def test_at_the_end_the_migrated_directory_is_asked_for_apart(monkeypatch):
-    asked = []
+    calls = []
     one = run(monkeypatch, load="migrating")
     one.moved = "/m/d000"
-    one.look_until_all = lambda mount, before, parts: asked.append(parts) or {"moved": counts()}
+    one.look_until_all = lambda mount, before, parts: calls.append(parts) or {"moved": counts()}
     one.with_fresh_client = lambda act: None
     last, load = one.ask_again(NAMES, None)
-    assert asked == [{"moved": ["m/d000/f1"], "others": ["t1", "t1/a"]}]
+    assert calls == [{"moved": ["m/d000/f1"], "others": ["t1", "t1/a"]}]
     assert last["fresh"] is None and load is None
 
 

@@ -147,8 +147,8 @@ def test_a_cluster_whose_servers_do_not_come_back_is_made_anew(monkeypatch):
     def formed():
         raise SystemFailure("a standby is missing")
 
-    for lacking in (lambda: None, formed):
-        ceph = SimpleNamespace(await_formed=lacking, up=lambda: done.append("up"))
+    for await_formed in (lambda: None, formed):
+        ceph = SimpleNamespace(await_formed=await_formed, up=lambda: done.append("up"))
         monkeypatch.setattr(clusters, "bring_up", lambda attempt, ceph=ceph: ceph)
         assert clusters.bring_up_whole(None) is ceph
     assert done == ["up"]

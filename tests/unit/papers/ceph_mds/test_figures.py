@@ -64,8 +64,8 @@ def test_runs_are_counted_by_their_outcome():
 
 
 def test_without_runs_the_table_says_so():
-    for lacking in (pd.DataFrame(), pd.DataFrame(columns=["spare", "right"])):
-        table = figures.outcome_table(lacking, by={"spare": "Spare"}, outcomes=OUTCOMES, label="runs")
+    for empty in (pd.DataFrame(), pd.DataFrame(columns=["spare", "right"])):
+        table = figures.outcome_table(empty, by={"spare": "Spare"}, outcomes=OUTCOMES, label="runs")
         assert table.rows == (("Not measured in this profile.", "–", "–", "–"),)
 
 

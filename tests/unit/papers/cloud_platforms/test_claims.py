@@ -13,7 +13,7 @@ from labbook.systems.cloud.model import PAPER_FLAVORS
 
 FOLDER = paths.checkout() / "data" / "papers" / "cloud_platforms"
 AGAINST_ITS_TABLES = {"network-seeks-alike"}    # 82 and 405 seeks a second are called about the same
-OURS_GB = {2: 0.5, 5: 1, 10: 2, 20: 4}          # sizes by which claims tell small, middle and large
+OURS_GB = {2: 0.5, 5: 1, 10: 2, 20: 4}          # sizes that claims take for small, middle and large
 # What claims need of a place, as the report's place had it.
 PLACE = {"cores_per_vcpu": 1, "machine_cores": 4, "compute_machines": 4, "accelerated": 1, "own_plumbing": 1,
          "disk_modelled": 0, "reboots_in_one_call": 1}
@@ -99,9 +99,9 @@ def test_missing_cells_are_missing():
     table = printed("boot")
     assert table["all_running_s"].isna().sum() == 3
     assert set(table.loc[table["all_running_s"].isna(), "release"]) == {"older"}
-    lacking = npb(11, 12, 13, 14)
-    lacking = lacking[lacking["seconds"].isna()]
-    assert {(row.release, row.kernel, row.vms) for row in lacking.itertuples()} == {
+    unmeasured = npb(11, 12, 13, 14)
+    unmeasured = unmeasured[unmeasured["seconds"].isna()]
+    assert {(row.release, row.kernel, row.vms) for row in unmeasured.itertuples()} == {
         *((r, k, n) for r in ("older", "newer") for k in ("sp", "bt") for n in (2, 8)),
         ("older", "mg", 2), ("older", "mg", 8)}
 

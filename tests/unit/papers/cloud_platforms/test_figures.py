@@ -27,8 +27,8 @@ def boots(**more):
     ({"all_ssh_s": math.nan}, ["the call", "until started", "until reported"], "until ssh"),
     ({"all_launched_s": math.nan}, ["the call", "until ssh"], "nothing")])
 def test_a_boots_time_is_split_as_far_as_it_was_waited_for(more, parts, absent):
-    shown = repr(figures.boot_parts(boots(**more)))
-    assert all(part in shown for part in parts) and not (absent and absent in shown)
+    text = repr(figures.boot_parts(boots(**more)))
+    assert all(part in text for part in parts) and not (absent and absent in text)
 
 
 def test_twins_are_shown_with_each_test():
@@ -46,10 +46,10 @@ def test_the_processors_share_is_shown_by_what_bonnie_names():
     assert table.rows[0][2].startswith("12")
 
 
-@pytest.mark.parametrize("conditions, said", [
+@pytest.mark.parametrize("conditions, text", [
     ({}, "not measured"), ({"points": 3}, "not modelled"), ({"disk_models": ["hdd_82_seeks"]}, "modelled (hdd_82_seeks)")])
-def test_the_page_says_whose_disks_it_shows(conditions, said):
-    assert figures.disks_are(conditions).startswith(said)
+def test_the_page_says_whose_disks_it_shows(conditions, text):
+    assert figures.disks_are(conditions).startswith(text)
 
 
 def test_the_reports_tables_stand_beside_ours():

@@ -89,7 +89,7 @@ def test_servers_that_were_tested_before_are_warm():
     assert are_new("", "c")      # machines that are no servers
 
 
-def test_a_twin_has_its_own_visits_and_is_told_beside_its_arm_only():
+def test_a_twin_has_its_own_visits_and_is_reported_beside_its_arm_only():
     visit = Steps(3)
     slices, *_ = measured(visit, pairs=1, twin=True)
     assert {name: visit.did.count(name) for name in ("older", "newer", "twin")} == dict(older=3, newer=3, twin=3)

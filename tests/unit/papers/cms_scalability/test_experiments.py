@@ -379,10 +379,11 @@ def test_points_of_a_set_up_may_have_fewer_arms(study, log):
 
     place = lambda one, hosts: pairs.store_place(one, hosts, experiments.Layout.of(study))
     for first, second in ((("cassandra", "mysql"), ("mysql",)), (("mysql",), ("cassandra", "mysql"))):
-        kept = []
+        servers = []
         for arms in (first, second):
             with study.attempt(point()) as attempt:
-                attempt.setup = lambda make, arm, used_up: kept[0] if kept else kept.append(make(study.lab)) or kept[0]
+                attempt.setup = lambda make, arm, used_up: (
+                    servers[0] if servers else servers.append(make(study.lab)) or servers[0])
                 found = pairs._servers(attempt, slices(*arms), place)
             assert {arm: server.name for arm, (server, _) in found.items()} == {arm: arm for arm in arms}
     up = [one for one in log if one in ("cassandra up", "mysql up")]
@@ -390,10 +391,10 @@ def test_points_of_a_set_up_may_have_fewer_arms(study, log):
 
 
 def test_the_queues_of_stages_are_those_during_the_load(study, log, monkeypatch):
-    asked = []
+    calls = []
 
     def since(node, begun, first, last):
-        asked.append((node.name, begun, first, last))
+        calls.append((node.name, begun, first, last))
         return pd.DataFrame([(0.1, "ReadStage", 2, 30)], columns=list(pairs.stages.COLUMNS)), 2
 
     monkeypatch.setattr(pairs.stages, "begin", lambda node: "begun")
@@ -404,7 +405,7 @@ def test_the_queues_of_stages_are_those_during_the_load(study, log, monkeypatch)
     recorded = paired(study, pairs.measure_stages, "stage_threads", {2: ["large"], 128: ["large2"]}, cores=2,
                       stage_samples_ms=50)
     assert ("cassandra", "large", dict(version="0.7.0", stage_threads=2, stage_samples_ms=50)) in log
-    assert asked == [("cassandra", "begun", 50.0, 50.3)] * 2
+    assert calls == [("cassandra", "begun", 50.0, 50.3)] * 2
     assert [one.metrics["stage_waiting"] for one in recorded["slices"]] == [15, 15]
     assert list(recorded["series"]["stages"]["stage_threads"]) == [2, 128]
 
