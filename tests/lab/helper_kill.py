@@ -11,8 +11,8 @@ HELPER = b"labbook.lab.local.root"
 def helper_of(pid: int) -> int | None:
     """The helper below a process: Python itself, not sudo before it, nor a host that it has begun."""
     for child in children(pid):
-        program, _, words = command(child).partition(b"\0")
-        if HELPER in words and not program.endswith(b"sudo"):
+        program, _, arguments = command(child).partition(b"\0")
+        if HELPER in arguments and not program.endswith(b"sudo"):
             return child
         if (found := helper_of(child)) is not None:
             return found
@@ -50,7 +50,7 @@ def kill(pid: int) -> bool:
 
 
 def command(pid: int) -> bytes:
-    """The words of a process, b"" when it has ended."""
+    """The command line of a process, b"" when it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

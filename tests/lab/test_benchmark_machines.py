@@ -65,7 +65,7 @@ def test_a_guest_that_has_gone_is_an_error(guest):
 
 
 @pytest.mark.parametrize("direct", [False, True])
-def test_bonnie_tells_of_a_disk(lab, direct):
+def test_bonnie_measures_a_disk(lab, direct):
     node = lab.host("node")
     load = bonnie_disk(Machine.of(node), node.root / "disk", size_mb=768, byte_mb=0 if direct else 8,
                        files=1, direct=direct, seconds_at_most=300)

@@ -77,7 +77,7 @@ def test_every_benchmark_is_run_here_or_elsewhere():
 
 
 @pytest.mark.parametrize("name", PROMISED)
-def test_a_short_run_tells_what_it_promises(name, tmp_path):
+def test_a_short_run_reports_what_it_promises(name, tmp_path):
     done = subprocess.run(command(name, "--short", "--json", tmp_path / "samples"), cwd=tmp_path, text=True,
                           capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,10 +100,10 @@ def mininets() -> set[str]:
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes()
+            command_line = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"mininet:" in words or b"\0/usr/bin/mn\0" in words:
+        if b"mininet:" in command_line or b"\0/usr/bin/mn\0" in command_line:
             found.add(process.name)
     return found
 

@@ -199,7 +199,7 @@ def with_less(monkeypatch, option):
         "--device=", f"{option} --device="))
 
 
-def test_a_kernel_that_refuses_is_reported_with_what_it_said(disk, monkeypatch):
+def test_a_kernel_that_refuses_is_reported_with_its_message(disk, monkeypatch):
     with_less(monkeypatch, "--instance=no/such")
     with pytest.raises(LabError, match="(?s)the tracer.*No such file.*labbook doctor"):
         disk.trace().begin()

@@ -216,5 +216,5 @@ def test_an_ordinary_user_starts_an_empty_cluster_and_a_failed_node_ends_it(host
 
 
 def as_nobody(run):
-    words = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
-    return lambda command, **options: run(f"{words} sh -c {shlex.quote(command)}", **options)
+    prefix = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
+    return lambda command, **options: run(f"{prefix} sh -c {shlex.quote(command)}", **options)

@@ -226,7 +226,7 @@ def test_memory_holds(limited):
     assert hog.exit_code != 0
 
 
-def test_a_host_is_told_whose_processes_ended_for_want_of_memory():
+def test_a_host_is_named_whose_processes_ended_for_want_of_memory():
     with Lab.up(describe({"small": {"memory": "64M"}, "free": {}}), LOCAL, new_id()) as lab:
         assert lab.short_of_memory() == []
         small = lab.host("small")

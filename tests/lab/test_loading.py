@@ -42,7 +42,7 @@ def loaded(lab, request):
     node.destroy()
 
 
-def test_the_load_tells_what_it_did(loaded):
+def test_the_load_reports_what_it_did(loaded):
     rows, metrics = loaded.load.rows, loaded.load.metrics
     assert rows.rows.sum() == 1024 and set(rows.host) == {"client1", "client2"}
     assert metrics["mb_per_s"] * metrics["seconds"] == pytest.approx(16.8, abs=0.1)

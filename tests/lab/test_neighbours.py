@@ -130,11 +130,11 @@ def test_names_that_nobody_plants_lead_root_nowhere(tmp_path):
 
 
 def test_a_user_with_sudo_has_a_lab_of_its_own():
-    words = [sys.executable, "-c", LAB_OF_ITS_OWN, str(LIB), str(HERE), new_id()]
+    command = [sys.executable, "-c", LAB_OF_ITS_OWN, str(LIB), str(HERE), new_id()]
     reads = subprocess.run([*SUDO, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
                             sys.executable, "-c", f"open({str(HERE / 'small_labs.py')!r})"], capture_output=True)
     if reads.returncode or not shutil.which("sudo"):
         pytest.skip("nobody cannot read this checkout and its Python, or there is no sudo")
-    done = subprocess.run([*SUDO, "unshare", "--mount", "sh", "-ec", AS_SUDOER, "sh", *words],
+    done = subprocess.run([*SUDO, "unshare", "--mount", "sh", "-ec", AS_SUDOER, "sh", *command],
                           capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["65534", "0o700", "0"], done.stderr

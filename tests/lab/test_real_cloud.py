@@ -38,7 +38,7 @@ def test_a_cloud_on_a_users_own_hosts_survives_a_killed_node_and_leaves_nothing(
         with cloud_lab(a=1, environment=environment) as lab:
             cloud = KeystoneCloud(cloud_hosts(lab), **SMALL).up()
             assert cloud.galera.segments == [0, 1]
-            check_nothing_tells_the_secrets(place, cloud)
+            check_secrets_are_nowhere(place, cloud)
             check_the_wan_is_taken_as_it_is(lab)
             made = users_made_while(lab, cloud, kill_and_rejoin)
             cloud.galera.synced()
@@ -84,7 +84,7 @@ def check_the_wan_is_taken_as_it_is(lab):
         link.shape(rtt_ms=10)
 
 
-def check_nothing_tells_the_secrets(place, cloud):
+def check_secrets_are_nowhere(place, cloud):
     """They are in no facts, command lines or logs; only their user can read files with them."""
     secrets = cloud.keystone.secrets
     output = json.dumps(cloud.facts()) + repr(vars(cloud.keystone))

@@ -66,8 +66,9 @@ def test_the_parameters_that_the_page_gives_for_two_real_sites(untouched):
     """Without a round trip of our own; nothing is measured."""
     cells = json.loads((untouched.checkout / "notebooks" / f"{STUDY}.ipynb").read_text())["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    words = shlex.split(re.search(rf"^labbook run {STUDY} (.*)$", text, re.M)[1])
-    given = [word for at, word in enumerate(words) if "--environment" not in words[max(0, at - 1):at + 1]]
-    assert "response.rtt_ms" in given
+    arguments = shlex.split(re.search(rf"^labbook run {STUDY} (.*)$", text, re.M)[1])
+    without_environment = [argument for at, argument in enumerate(arguments)
+                           if "--environment" not in arguments[max(0, at - 1):at + 1]]
+    assert "response.rtt_ms" in without_environment
     untouched.run({"response.repeats": 0, "traffic.repeats": 0, "ceiling.repeats": 0, "writes.repeats": 0,
-                   **NOTHING_ELSE}, *given)
+                   **NOTHING_ELSE}, *without_environment)

@@ -19,8 +19,8 @@ def clone(tmp_path_factory) -> Path:
     """A repository with this checkout's files in it, and nothing built or measured."""
     folder = copy_checkout(tmp_path_factory.mktemp("tutorial") / "labbook")
     git = ("git", "-C", folder, "-c", "user.name=A", "-c", "user.email=a@example.org")
-    for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "all")):
-        subprocess.run([*git, *words], check=True)
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "all")):
+        subprocess.run([*git, *arguments], check=True)
     return folder
 
 
@@ -28,8 +28,8 @@ def clone(tmp_path_factory) -> Path:
 def type_in(clone, tmp_path_factory):
     """Type one command in the clone, with its own library; what it printed."""
     programs = tmp_path_factory.mktemp("bin")
-    for name, words in (("labbook", "-m labbook.cli"), ("papermill", "-m papermill"), ("python", "")):
-        (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
+    for name, program in (("labbook", "-m labbook.cli"), ("papermill", "-m papermill"), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {program} "$@"\n')
         (programs / name).chmod(0o755)
     inherited = {name: value for name, value in os.environ.items()
                  if name == SHARE or not name.startswith("LABBOOK_")}    # beside other tests' labs

@@ -103,7 +103,7 @@ def test_a_missing_command_names_its_package(monkeypatch):
         assert missing.value.remedy == "Type: apt-get install no-such-package"
 
 
-def test_what_fails_says_what_it_said_and_what_to_do(monkeypatch):
+def test_what_fails_reports_its_output_and_what_to_do(monkeypatch):
     def fails():
         raise Missing("Specified qdisc kind is unknown")
 

@@ -1,4 +1,4 @@
-"""The tracer's words read, and what it copies; that it needs Python alone, and leave."""
+"""The tracer's lines read, and what it copies; that it needs Python alone, and leave."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from labbook.lab.disk.on_host import tracer
 from labbook.lab.disk.trace import Trace
 from labbook.lab.journal import Journal
 
-WORDS = """\
+TEXT = """\
            java-812     [001] d..1.    46.135001: block_rq_issue: 7,0 RA 131072 () 2048 + 256 be,0,4 [ReadStage:1]
   kworker/u8:1-events_unbound-34 [000] .....    46.134000: block_bio_queue: 7,0 WS 1024 + 8 [Streaming to /1]
 CPU:1 [LOST 12 EVENTS]
@@ -27,11 +27,11 @@ CPU:1 [LOST 12 EVENTS]
           <...>-812     [001] d..1.    46.138: block_rq_comp"""
 
 
-def read(words=WORDS, **more):
-    return trace_module.frame(zlib.compress(words.encode()), **more)
+def read(text=TEXT, **more):
+    return trace_module.frame(zlib.compress(text.encode()), **more)
 
 
-def test_the_kernel_s_words_are_rows_in_the_order_of_time():
+def test_the_kernel_s_lines_are_rows_in_the_order_of_time():
     found = read()
     assert list(found["event"]) == ["queue", "issue", "issue", "issue"]
     assert list(found["t_s"]) == [46.134, 46.135001, 46.136, 1046.139]
@@ -48,21 +48,21 @@ def test_the_clock_s_offset_is_added():
     assert read(offset_s=1.7e9)["t_s"].iloc[0] == pytest.approx(1.7e9 + 46.134, abs=1e-6)
 
 
-def test_no_words_are_no_rows_of_the_same_columns():
+def test_no_lines_are_no_rows_of_the_same_columns():
     assert len(read("")) == 0 and list(map(str, read("").dtypes)) == list(map(str, read().dtypes))
     assert read("")["thread"].dtype.categories.dtype == object
 
 
 def test_pieces_are_put_together_at_lines(monkeypatch):
-    whole = read(WORDS * 50)
+    whole = read(TEXT * 50)
     for size in (1, 7, 200, 5000):
         monkeypatch.setattr(trace_module, "CHUNK_BYTES", size)
-        assert read(WORDS * 50).equals(whole)
+        assert read(TEXT * 50).equals(whole)
     assert len(whole) == 200
 
 
 def test_a_file_that_was_cut_short_gives_what_is_in_it():
-    packed = zlib.compress((WORDS * 2000).encode())
+    packed = zlib.compress((TEXT * 2000).encode())
     assert 0 < len(trace_module.frame(packed[:len(packed) // 2])) < 8000
 
 

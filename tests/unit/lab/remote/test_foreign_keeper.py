@@ -33,12 +33,12 @@ def test_disks_of_other_file_systems_are_left_alone(keeper, tmp_path, monkeypatc
         ("/dev/loop1", there.st_ino, mine), ("/dev/loop2", there.st_ino, "999:1"),
         ("/dev/loop3", there.st_ino + 1, mine))]
 
-    def run(*words):
-        calls.append(words)
+    def run(*command):
+        calls.append(command)
         return json.dumps({"loopdevices": loops})
     monkeypatch.setattr(keeper, "run", run)
     keeper.detach_disks(tmp_path)
-    assert [words[-1] for words in calls if "--detach" in words] == ["/dev/loop1"]
+    assert [command[-1] for command in calls if "--detach" in command] == ["/dev/loop1"]
 
 
 def test_a_place_is_cleared_only_when_no_other_keeper_makes_or_clears_one(
