@@ -6,7 +6,7 @@ from pathlib import Path
 from labbook.checks import did_you_mean
 from labbook.errors import InputError, LabError
 from labbook.lab import clock
-from labbook.systems.cloud import host_keys, waits
+from labbook.systems.cloud import errors, host_keys, waits
 from labbook.systems.cloud.ledger import Ledger, remove
 from labbook.systems.cloud.model import (
     ERROR,
@@ -115,8 +115,10 @@ class Cloud:
             called = clock.now()
             made = self.api.run(entry.name, n, image, flavor, key)
             returned = clock.now()
-            made = made or self.api.servers(name=entry.name)
-            entry.ids = [server.id for server in made]
+            with errors.perhaps_made():     # the cloud has accepted the call
+                made = made or self.api.servers(name=entry.name)
+            if len(made) == n:      # else those that it does not list yet are found by the name
+                entry.ids = [server.id for server in made]
         for server in made:
             server.flavor = str(flavor)
             server.moments |= {"called": called, "returned": returned}

@@ -8,6 +8,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from labbook.errors import InputError, SystemFailure
+from labbook.systems.cloud.ec2_session import translate_errors
+from labbook.systems.cloud.errors import perhaps_made
 
 BLOCK = 512 << 10       # bytes: the API's block size
 PARALLEL = 8
@@ -24,21 +26,25 @@ def send_image(client, own, name, tags, path, disk_format, kernel, ramdisk) -> s
     if disk_format != "raw":
         raise InputError(f"an image of format {disk_format!r} cannot be sent in blocks",
                          key="disk_format", allowed="raw")
-    snapshot = _send(client("ebs"), name, tags, path)
-    _await(client("ec2"), snapshot)
+    ebs = client("ebs")
+    snapshot = ebs.start_snapshot(VolumeSize=-(-path.stat().st_size // (1 << 30)), Tags=tags, ClientToken=name,
+                                  Description=name)["SnapshotId"]
+    with perhaps_made(), translate_errors(f"take the image {path.name}", own):
+        _send(ebs, snapshot, path)
+        _await(client("ec2"), snapshot)
+        return _register(client("ec2"), snapshot, name, tags, kernel, ramdisk)
+
+
+def _register(ec2, snapshot, name, tags, kernel, ramdisk) -> str:
     parts = {key: part.id for key, part in (("KernelId", kernel), ("RamdiskId", ramdisk)) if part}
-    return client("ec2").register_image(
+    return ec2.register_image(
         Name=name, Architecture="x86_64", VirtualizationType="hvm", RootDeviceName=ROOT,
         BlockDeviceMappings=[{"DeviceName": ROOT, "Ebs": {
             "SnapshotId": snapshot, "DeleteOnTermination": True}}],
         TagSpecifications=[{"ResourceType": "image", "Tags": tags}], **parts)["ImageId"]
 
 
-def _send(ebs, name, tags, path) -> str:
-    size_gb = -(-path.stat().st_size // (1 << 30))
-    snapshot = ebs.start_snapshot(VolumeSize=size_gb, Tags=tags, ClientToken=name,
-                                  Description=name)["SnapshotId"]
-
+def _send(ebs, snapshot, path):
     def put(index):
         with path.open("rb") as file:
             data = os.pread(file.fileno(), BLOCK, index * BLOCK).ljust(BLOCK, b"\0")
@@ -52,7 +58,6 @@ def _send(ebs, name, tags, path) -> str:
     with ThreadPoolExecutor(PARALLEL) as pool:
         sent = sum(pool.map(put, range(-(-path.stat().st_size // BLOCK))))
     ebs.complete_snapshot(SnapshotId=snapshot, ChangedBlocksCount=sent)
-    return snapshot
 
 
 def _await(ec2, snapshot):

@@ -1,4 +1,5 @@
-"""Clouds' errors as the project's. One with `refused` set says that nothing was made."""
+"""Clouds' errors as the project's. One with `refused` set says that nothing was made, unless
+`perhaps_made` is set, too."""
 
 import re
 from contextlib import contextmanager
@@ -55,6 +56,16 @@ def from_message(doing: str, message: str):
     if QUOTA.search(message):
         return over_quota(doing, message)
     return no_room(f"what it takes to {doing}", message) if NO_ROOM.search(message) else None
+
+
+@contextmanager
+def perhaps_made():
+    """For what is asked after the call that makes something: an error inside does not say that nothing was made."""
+    try:
+        yield
+    except LabbookError as error:
+        error.perhaps_made = True
+        raise
 
 
 @contextmanager

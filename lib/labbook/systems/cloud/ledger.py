@@ -61,7 +61,8 @@ class Ledger:
         try:
             yield entry
         except LabbookError as error:
-            if isinstance(error, InputError) or getattr(error, "refused", False):
+            refused = isinstance(error, InputError) or getattr(error, "refused", False)
+            if refused and not getattr(error, "perhaps_made", False):
                 self.record_removed(entry)
             raise
         self._write("known", name=name, ids=entry.ids)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timezone
 
 from labbook.errors import InputError, SystemFailure
-from labbook.systems.cloud import model
+from labbook.systems.cloud import errors, model
 from labbook.systems.cloud.model import ERROR, Flavor, Image, Quota, Server, Volume
 from labbook.systems.cloud.openstack_session import connect, missing_is_none, translate_errors
 
@@ -95,7 +95,8 @@ class OpenStackApi:
     def send_image(self, name, path, disk_format, kernel, ramdisk):
         parts = {key: part.id for key, part in (("kernel_id", kernel), ("ramdisk_id", ramdisk)) if part}
         container = disk_format if disk_format in ("aki", "ari") else "bare"
-        with self._call(f"take the image {path.name}"):
+        # the client makes the image before it sends the file
+        with errors.perhaps_made(), self._call(f"take the image {path.name}"):
             return self._cloud.image.create_image(
                 name, filename=str(path), disk_format=disk_format, container_format=container,
                 allow_duplicates=True, meta={TAG: self._mark, **parts}).id
@@ -128,8 +129,10 @@ class OpenStackApi:
                 name=name, size=gb, metadata={TAG: self._mark}, **zone).id
 
     def snapshot(self, server_id, name):
-        with self._call("make an image of a server"):
-            return self._cloud.compute.create_server_image(server_id, name, {TAG: self._mark}).id
+        from openstack.compute.v2.server import Server as SdkServer
+
+        with self._call("make an image of a server"):   # without the query that create_server_image adds
+            return SdkServer.new(id=server_id).create_image(self._cloud.compute, name, {TAG: self._mark})
 
     # using
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from botocore.exceptions import ClientError
 from cloud_stand_ins import LabWith, ec2_cloud, moto, there
 
 from labbook.errors import InputError, LabError, SystemFailure
@@ -131,6 +132,22 @@ def test_an_image_is_sent_without_zero_blocks(cloud, tmp_path):
     ebs.put_snapshot_block = lambda **given: sent.append(given["BlockIndex"]) or put(**given)
     assert an_image(cloud, tmp_path).state == READY
     assert sorted(sent) == [0, 1]   # of six blocks of 512 KiB
+
+
+@pytest.mark.parametrize("service, call", [
+    ("ebs", "put_snapshot_block"), ("ebs", "complete_snapshot"), ("ec2", "register_image")])
+def test_the_snapshot_of_an_image_that_is_refused_later_is_removed(cloud, lab, tmp_path, monkeypatch, service, call):
+    """It was forgotten, and the cloud went on billing it."""
+    def refuse(**_):
+        raise ClientError({"Error": {"Code": "ValidationException", "Message": "no"},
+                           "ResponseMetadata": {"HTTPStatusCode": 400}}, call)
+
+    monkeypatch.setattr(cloud.api._client(service), call, refuse)
+    with pytest.raises(SystemFailure, match="could not take the image guest.img: no"):
+        an_image(cloud, tmp_path)
+    assert [kind for kind, _ in marked(cloud.api._ec2, lab)].count("snapshot")
+    cloud.destroy()
+    assert there(cloud.api._ec2, f"labbook-{lab.id}") == []
 
 
 def test_an_image_is_named_by_the_environment_or_uploaded(url, tmp_path):

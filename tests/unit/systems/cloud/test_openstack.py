@@ -1,13 +1,14 @@
 """The client of OpenStack, over HTTP with a stand-in for its APIs; tests/lab has a real one."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from cloud_stand_ins import LabWith
-from openstack_stand_in import PASSWORD, openstack
+from openstack_stand_in import PASSWORD, Refused, openstack
 
-from labbook.errors import InputError, LabError, SystemFailure
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.lab.environment.clouds import OwnCloud
 from labbook.systems.cloud import cloud as cloud_module
 from labbook.systems.cloud import ledger as cloud_ledger
@@ -157,6 +158,62 @@ def test_a_quota_reported_by_the_call(cloud, there, tmp_path):
     assert [left.kind for left in cloud.ledger.left()] == ["image"]   # no server was made
 
 
+@contextmanager
+def refusing(there, code, *calls):
+    """The cloud answers these calls (method, part of the path) with this code."""
+    answer = there.answer
+
+    def answers(method, path, *rest):
+        if any(method == verb and part in path for verb, part in calls):
+            raise Refused(code, "not now")
+        return answer(method, path, *rest)
+
+    there.answer = answers
+    try:
+        yield
+    finally:
+        there.answer = answer
+
+
+@pytest.mark.parametrize("code", [401, 403, 429])
+def test_servers_that_may_not_be_listed_are_removed_all_the_same(cloud, there, tmp_path, code):
+    """They ran on, since the ledger had that none was made."""
+    guest, flavor = image(cloud, tmp_path), cloud.flavor("m1.small")
+    with refusing(there, code, ("GET", "/servers/detail")), pytest.raises(LabbookError):
+        cloud.run(2, guest, flavor, None)
+    assert len(there.servers) == 2 and [left.kind for left in cloud.ledger.left()] == ["image", "server"]
+    cloud.destroy()
+    assert not there.servers
+
+
+def test_servers_that_are_not_listed_yet_are_removed_all_the_same(cloud, there, tmp_path, monkeypatch):
+    guest, flavor = image(cloud, tmp_path), cloud.flavor("m1.small")
+    with monkeypatch.context() as slow:
+        listed = cloud.api.servers
+        slow.setattr(cloud.api, "servers", lambda **which: listed(**which)[:1])
+        first, = cloud.run(2, guest, flavor, None)
+    cloud.terminate([first])
+    cloud.destroy()
+    assert not there.servers
+
+
+def test_an_image_whose_file_is_refused_is_removed_all_the_same(cloud, there, tmp_path):
+    with refusing(there, 403, ("PUT", "/file"), ("DELETE", "/images")), pytest.raises(LabbookError):
+        image(cloud, tmp_path)
+    assert len(there.images) == 1
+    cloud.destroy()
+    assert not there.images
+
+
+def test_a_snapshot_that_may_not_be_looked_at_is_removed_all_the_same(cloud, there, tmp_path):
+    server, = started(cloud, tmp_path, 1)
+    with refusing(there, 403, ("GET", "/image/v2/images")), pytest.raises(LabbookError):
+        cloud.snapshot(server)
+    assert len(there.images) == 2
+    cloud.destroy()
+    assert not there.images
+
+
 def test_the_error_for_an_image_that_does_not_boot_has_the_console(cloud, tmp_path):
     made = cloud.await_running(started(cloud, tmp_path, 1), 30, 0.02)
 
@@ -233,8 +290,6 @@ def test_the_network_is_the_only_one_or_named(there, own, tmp_path):
 
 
 def test_a_forbidden_call_names_the_profile(cloud, there, monkeypatch):
-    from openstack_stand_in import Refused
-
     def refuse(*_, **__):
         raise Refused(403, "Policy doesn't allow it to be performed.")
 
