@@ -3,11 +3,14 @@
 A node with the setting `stage_samples_ms` writes them itself: see on_host/StageSampler.java.
 """
 
+import re
 import time
 
+from labbook.errors import SystemFailure
 from labbook.systems.cassandra.config import STAGES_FILE as FILE   # in the node's home
 
 COLUMNS = ("at_s", "stage", "active", "waiting")
+ENDED = re.compile("^# (.*)", re.M)     # the sampler's last line, with what ended it
 
 
 def begin(node) -> tuple[int, float]:
@@ -20,10 +23,17 @@ def begin(node) -> tuple[int, float]:
 
 def since(node, begun: tuple[int, float], first: float, last: float):
     """DataFrame of the samples from `first` to `last`, in s since 1970 by our clock: COLUMNS, a row a stage
-    with tasks (at_s: since `first`), and the number of samples. `begun`: of `begin`."""
+    with tasks (at_s: since `first`), and the number of samples. `begun`: of `begin`. SystemFailure without a
+    sample, or where the sampler has ended."""
     size, ahead = begun
     text = node.run("tail", "-c", f"+{size + 1}", node.home / FILE).stdout
-    return parse(text, first + ahead, last + ahead)
+    frame, samples = parse(text, first + ahead, last + ahead)
+    ended = ENDED.search(text)
+    if ended or not samples:
+        reason = f"it ended with {ended[1]}" if ended else f"none between {first:.3f} and {last:.3f} s"
+        raise SystemFailure(f"{node.host.name}: Cassandra's stages were not sampled: {reason}",
+                            log=node.process.log_tail())
+    return frame, samples
 
 
 def parse(text: str, first: float, last: float):
@@ -45,6 +55,6 @@ def queue(frame, samples: int, stage: str) -> dict:
     """Of a stage, over all samples: stage_active and stage_waiting, tasks that are worked on and that wait,
     on average; stage_most_waiting."""
     own = frame[frame["stage"] == stage]
-    return {"stage_active": float(own["active"].sum()) / max(samples, 1),
-            "stage_waiting": float(own["waiting"].sum()) / max(samples, 1),
+    return {"stage_active": float(own["active"].sum()) / samples,
+            "stage_waiting": float(own["waiting"].sum()) / samples,
             "stage_most_waiting": int(own["waiting"].max()) if len(own) else 0, "stage_samples": samples}

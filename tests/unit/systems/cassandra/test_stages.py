@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from labbook.errors import InputError
+from labbook.errors import InputError, SystemFailure
 from labbook.systems.cassandra import stages
 from labbook.systems.cassandra.node import Cassandra
 
@@ -26,10 +26,24 @@ def test_samples_are_those_of_the_load_and_a_sample_without_tasks_counts():
         "stage_active": 0.0, "stage_waiting": 0.0, "stage_most_waiting": 0, "stage_samples": 3}
 
 
-def test_samples_are_found_by_our_clock_on_a_host_whose_clock_is_ahead():
-    outputs = {"sh": "5 107.5", "tail": "107600 ReadStage:1:2\n"}
-    node = SimpleNamespace(home=PurePosixPath("/srv/cassandra"),
+def sampled(**outputs):
+    """A node on which the programs have these outputs."""
+    return SimpleNamespace(home=PurePosixPath("/srv/cassandra"), host=SimpleNamespace(name="server"),
+                           process=SimpleNamespace(log_tail=lambda: "its log"),
                            run=lambda *words: SimpleNamespace(stdout=outputs[words[0]]))
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("", "none between 7.000 and 8.000 s"), ("9000 ReadStage:1:2\n", "none between"),
+    ("7100\n# java.lang.OutOfMemoryError: x\n", "it ended with java.lang.OutOfMemoryError: x")])
+def test_a_sampler_that_has_ended_is_no_empty_queue(text, reason):
+    with pytest.raises(SystemFailure, match=f"server: Cassandra's stages were not sampled: {reason}") as failure:
+        stages.since(sampled(tail=text), (0, 0.0), 7.0, 8.0)
+    assert failure.value.log == "its log"
+
+
+def test_samples_are_found_by_our_clock_on_a_host_whose_clock_is_ahead():
+    node = sampled(sh="5 107.5", tail="107600 ReadStage:1:2\n")
     size, ahead = stages.begin(node)
     assert size == 5
     frame, samples = stages.since(node, (5, 100.0), 7.0, 8.0)

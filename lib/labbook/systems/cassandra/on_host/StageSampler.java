@@ -12,6 +12,7 @@ import javax.management.ObjectName;
  *
  * Arguments: file, ms between two samples, main class. A line a sample: ms since 1970, then
  * STAGE:active:waiting for each stage that has any. It asks within the JVM, so no port is open.
+ * After an error the last line is "# " and the error, which the node's own log has, too.
  */
 public class StageSampler {
     static final int LOOK_EVERY = 20;   // samples between two looks for new stages
@@ -43,12 +44,15 @@ public class StageSampler {
                     add(line, server, stage);
                 }
                 out.println(line);
-                out.flush();
+                if (out.checkError()) {     // which flushes it
+                    throw new IllegalStateException("the samples cannot be written");
+                }
                 Thread.sleep(every);
             }
-        } catch (InterruptedException | JMException end) {
+        } catch (Throwable end) {
             out.println("# " + end);
             out.flush();
+            System.err.println("stage-sampler: " + end);
         }
     }
 
