@@ -20,17 +20,14 @@ NO_BEACON = re.compile(r"no beacon from mds\.(-?\d+)\S* \(gid: (\d+)")
 LAGGY = re.compile(r" marking (\d+) .* laggy")
 TAKEN = re.compile(r"fail_mds_gid (\d+) mds\.(\S+) role (-?\d+)")
 BY_HAND = re.compile(r"daemon mds\.(\S+) marked failed by")
-COMPLAINT = re.compile(r"log_channel\(cluster\) log \[(WRN|ERR)\] : (.*)")
 EVICTED = re.compile(r"[Ee]victing .*?client(?: session)? (?:(\d+) \(([^)]*)\)|\S+ \((\d+)\))")
 CRASH = re.compile(r"Caught signal|FAILED ceph_assert|respawn!|suicide")
 # Only these lines of the logs are fetched from the hosts.
-MON_LINES = r"no beacon from|laggy|fail_mds_gid|marked failed by|log \[(WRN|ERR)\]"
-MDS_LINES = r"victing|Caught signal|FAILED ceph_assert|respawn!|suicide|log \[(WRN|ERR)\]"
-MAP_S = 0.5         # a map's time may be this much before the line in the log
+MON_LINES = r"no beacon from|laggy|fail_mds_gid|marked failed by"
+MDS_LINES = r"victing|Caught signal|FAILED ceph_assert|respawn!|suicide"
 BY_HAND_S = 5       # an MDS that was failed by hand respawns within this time
 NOTICED = ("t_s", "rank", "daemon", "gid", "by_hand", "laggy_s", "taken_s")
-FRAMES = {"evicted": ("t_s", "client", "address", "by"), "crashes": ("t_s", "daemon", "words"),
-          "complaints": ("t_s", "daemon", "level", "words")}
+FRAMES = {"evicted": ("t_s", "client", "address", "by"), "crashes": ("t_s", "daemon", "words")}
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,6 @@ class Faults:
     blocklisted: addresses of clients that are blocklisted now.
     crashes: t_s, daemon, words: assertions, signals, respawns without `ceph mds fail`, and (with t_s
         NaN) processes that ended without `Ceph.kill`.
-    complaints: t_s, daemon, level (WRN, ERR), words.
     """
 
     states: pd.DataFrame
@@ -54,14 +50,6 @@ class Faults:
     evicted: pd.DataFrame
     blocklisted: list[str]
     crashes: pd.DataFrame
-    complaints: pd.DataFrame
-
-    @property
-    def map_updated(self) -> bool:
-        """Whether the map changed the rank's state or daemon after each death that was noticed,
-        whatever the monitor's log says about it."""
-        return all(((self.states["rank"] == one.rank) & (self.states["t_s"] >= one.t_s - MAP_S)).any()
-                   for one in self.noticed.itertuples())
 
 
 def fault_log(ceph, since_s: float) -> Faults:
@@ -78,8 +66,7 @@ def fault_log(ceph, since_s: float) -> Faults:
         noticed=_to_driver_clock(noticed(mon, names, since_s), ahead),
         evicted=evictions(mds_logs, since_s),
         blocklisted=clients_of(ceph.mon.send("osd blocklist ls")),
-        crashes=crashes(mds_logs, since_s, by_hand(mon), _ended(ceph)),
-        complaints=complaints({"mon": mon, **mds_logs}, since_s))
+        crashes=crashes(mds_logs, since_s, by_hand(mon), _ended(ceph)))
 
 
 def _to_driver_clock(frame, ahead_s: float):
@@ -152,13 +139,6 @@ def evictions(logs: dict[str, str], since_s: float = 0) -> pd.DataFrame:
                 client = int(match[1] or match[3])
                 found.setdefault((daemon, client), (t_s, client, match[2], daemon))
     return pd.DataFrame(found.values(), columns=list(FRAMES["evicted"])).sort_values("t_s")
-
-
-def complaints(logs: dict[str, str], since_s: float = 0) -> pd.DataFrame:
-    """Warnings and errors that the daemons sent to the cluster's log."""
-    rows = [(t_s, daemon, *match.groups()) for daemon, text in logs.items()
-            for t_s, words in lines(text, since_s) if (match := COMPLAINT.search(words))]
-    return pd.DataFrame(rows, columns=list(FRAMES["complaints"])).sort_values("t_s")
 
 
 def clients_of(blocklist: list[dict]) -> list[str]:

@@ -63,22 +63,6 @@ def test_deaths_noticed_by_the_monitor():
     assert faults.noticed("", {}).empty
 
 
-@pytest.mark.parametrize("log, changes, updated", [
-    (MON, [(0.1, 1, "replay"), (7.1, 0, "failed")], True),
-    (MON, [(0.1, 1, "active laggy"), (7.1, 0, "failed")], True),   # no standby
-    (MON, [(0.1, 1, "replay")], False),     # the paper's fourth outcome, whatever the log says
-    (MON, [(-20, 1, "active"), (7.1, 0, "failed")], False),
-    ("", [], True),
-])
-def test_whether_a_noticed_death_changed_the_map(log, changes, updated):
-    """`changes` of the map: seconds from the first death's notice, rank, state."""
-    states = pd.DataFrame([(BEGAN_S + s, rank, state) for s, rank, state in changes],
-                          columns=["t_s", "rank", "state"])
-    none = pd.DataFrame()
-    found = faults.Faults(states, faults.noticed(log, NAMES), none, [], none, none)
-    assert found.map_updated is updated
-
-
 def test_a_respawn_is_a_crash_unless_the_mds_was_failed_by_hand():
     logs = {"mds3": RESPAWNED, "mds1": ASSERT}
     asked = faults.by_hand(MON)
@@ -99,9 +83,3 @@ def test_evicted_clients():
     assert faults.clients_of([{"addr": "198.18.33.16:0/3681018161", "until": ""},
                               {"addr": "198.18.33.13:6800/3938153621", "until": ""}]) == [
         "198.18.33.16:0/3681018161"]
-
-
-def test_complaints_are_warnings_and_errors_in_the_clusters_log():
-    found = faults.complaints({"mon": MON, "mds1": EVICTED})
-    assert list(found["daemon"]) == ["mon", "mds1"] and set(found["level"]) == {"WRN"}
-    assert found["words"].iloc[0].startswith("Replacing daemon mds.mds1")
