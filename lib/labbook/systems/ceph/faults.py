@@ -32,8 +32,7 @@ FRAMES = {"evicted": ("t_s", "client", "address", "by"), "crashes": ("t_s", "dae
 
 @dataclass(frozen=True)
 class Faults:
-    """Each DataFrame has a row an event; times are epoch seconds, by the driver's clock for what the
-    monitor reports and by the host's clock for what an MDS reports.
+    """Each DataFrame has a row an event; times are epoch seconds by the driver's clock.
 
     states: t_s, epoch, rank, daemon, state: each change of the map (see fsmap.states).
     noticed: deaths that the monitor noticed: t_s (first missed beacon, or failed by hand), rank,
@@ -55,41 +54,42 @@ class Faults:
 def fault_log(ceph, since_s: float) -> Faults:
     """Query maps and logs for the faults since this time (epoch seconds by the driver's clock)."""
     ahead = ahead_s(ceph.host)
-    since_s += ahead
-    maps = _maps(ceph.mon, since_s)
+    maps = _maps(ceph.mon, since_s + ahead)
     names = {one.gid: one.name for each_map in maps for one in each_map.daemons.values()}
-    mon = ceph.mon.grep_logs(MON_LINES)
-    mds_logs = dict(zip(ceph.mdss, in_parallel(ceph.mdss.values(), lambda mds: mds.grep_logs(MDS_LINES))))
+    mon = list(lines(ceph.mon.grep_logs(MON_LINES), ahead))
+    mdss = dict(zip(ceph.mdss, in_parallel(ceph.mdss.values(), _mds_lines)))
     changed = states(maps)
+    changed["t_s"] -= ahead
     return Faults(
-        states=_to_driver_clock(changed[changed["t_s"] >= since_s].reset_index(drop=True), ahead),
-        noticed=_to_driver_clock(noticed(mon, names, since_s), ahead),
-        evicted=evictions(mds_logs, since_s),
+        states=changed[changed["t_s"] >= since_s].reset_index(drop=True),
+        noticed=noticed(mon, names, since_s),
+        evicted=evictions(mdss, since_s),
         blocklisted=clients_of(ceph.mon.send("osd blocklist ls")),
-        crashes=crashes(mds_logs, since_s, by_hand(mon), _ended(ceph)))
+        crashes=crashes(mdss, since_s, by_hand(mon), _ended(ceph)))
 
 
-def _to_driver_clock(frame, ahead_s: float):
-    """Subtract the lead of the monitor's clock from the times."""
-    times = [name for name in ("t_s", "laggy_s", "taken_s") if name in frame]
-    return frame.assign(**{name: frame[name] - ahead_s for name in times})
+def _mds_lines(mds) -> list[tuple[float, str]]:
+    return list(lines(mds.grep_logs(MDS_LINES), ahead_s(mds.host)))
 
 
-def lines(text: str, since_s: float = 0):
-    """(epoch seconds, text) of each line of a log that begins with a time.
+def lines(log: str, ahead_s: float = 0):
+    """(epoch seconds by the driver's clock, text) of each line of a log that begins with a time. `ahead_s`: by
+    how much the clock of the log's host is ahead of the driver's.
 
     The dump of recent lines by a crashing daemon has no times, and is skipped.
     """
-    for stamp, words in LINE.findall(text):
-        t_s = datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
-        if t_s >= since_s:
-            yield t_s, words
+    for stamp, words in LINE.findall(log):
+        yield datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() - ahead_s, words
 
 
-def noticed(mon: str, names: dict[int, str], since_s: float = 0) -> pd.DataFrame:
-    """Parse a monitor's log; `names` by gid. Columns as in Faults."""
+def _since(log, since_s: float):
+    return ((t_s, words) for t_s, words in log if t_s >= since_s)
+
+
+def noticed(mon, names: dict[int, str], since_s: float = 0) -> pd.DataFrame:
+    """From the `lines` of the monitor's log; `names` by gid. Columns as in Faults."""
     found, failed = {}, set()
-    for t_s, words in lines(mon, since_s):
+    for t_s, words in _since(mon, since_s):
         if match := NO_BEACON.search(words):
             rank, gid = map(int, match.groups())
             found.setdefault(gid, {"t_s": t_s, "rank": rank, "daemon": names.get(gid)})
@@ -107,19 +107,18 @@ def noticed(mon: str, names: dict[int, str], since_s: float = 0) -> pd.DataFrame
     return frame.astype({"laggy_s": float, "taken_s": float})
 
 
-def by_hand(mon: str) -> list[tuple[float, str]]:
-    """(epoch seconds, name) of each MDS that was failed by hand, from a monitor's log."""
-    return [(t_s, match[1]) for t_s, words in lines(mon) if (match := BY_HAND.search(words))]
+def by_hand(mon) -> list[tuple[float, str]]:
+    """(epoch seconds, name) of each MDS that was failed by hand, from the `lines` of the monitor's log."""
+    return [(t_s, match[1]) for t_s, words in mon if (match := BY_HAND.search(words))]
 
 
-def crashes(logs: dict[str, str], since_s: float = 0, asked=(), ended=()) -> pd.DataFrame:
-    """Crashes in the MDSs' logs.
+def crashes(logs: dict, since_s: float = 0, asked=(), ended=()) -> pd.DataFrame:
+    """Crashes in the `lines` of the MDSs' logs, by name.
 
     asked: (epoch seconds, name) of MDSs that were failed by hand. ended: (name, exit code) of
     processes that ended without having been killed.
     """
-    rows = [(t_s, daemon, words) for daemon, text in logs.items()
-            for t_s, words in lines(text, since_s)
+    rows = [(t_s, daemon, words) for daemon, log in logs.items() for t_s, words in _since(log, since_s)
             if CRASH.search(words) and not _was_asked(t_s, daemon, words, asked)]
     rows += [(float("nan"), name, f"ended with exit code {code}") for name, code in ended]
     return pd.DataFrame(rows, columns=list(FRAMES["crashes"])).sort_values("t_s")
@@ -130,11 +129,11 @@ def _was_asked(t_s, daemon, words, asked) -> bool:
                                       for when, name in asked)
 
 
-def evictions(logs: dict[str, str], since_s: float = 0) -> pd.DataFrame:
-    """Evictions in the MDSs' logs, each client once for each MDS."""
+def evictions(logs: dict, since_s: float = 0) -> pd.DataFrame:
+    """Evictions in the `lines` of the MDSs' logs, by name; each client once for each MDS."""
     found = {}
-    for daemon, text in logs.items():
-        for t_s, words in lines(text, since_s):
+    for daemon, log in logs.items():
+        for t_s, words in _since(log, since_s):
             if match := EVICTED.search(words):
                 client = int(match[1] or match[3])
                 found.setdefault((daemon, client), (t_s, client, match[2], daemon))

@@ -1,5 +1,7 @@
 """Faults parsed from logs of Ceph 16.2.15."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -49,8 +51,12 @@ client node:admin (4113), after 302.9 seconds
 """
 
 
+def lines(log):
+    return list(faults.lines(log))
+
+
 def test_deaths_noticed_by_the_monitor():
-    found = faults.noticed(MON, NAMES)
+    found = faults.noticed(lines(MON), NAMES)
     killed, failed = found.to_dict("records")
     assert (killed["daemon"], killed["rank"], killed["gid"], killed["by_hand"]) == (
         "mds1", 1, 4105, False)
@@ -58,18 +64,18 @@ def test_deaths_noticed_by_the_monitor():
     assert killed["taken_s"] - killed["t_s"] == pytest.approx(0.004, abs=1e-3)
     assert (failed["daemon"], failed["rank"], failed["by_hand"]) == ("mds3", 0, True)
     assert pd.isna(failed["laggy_s"])
-    later = faults.noticed(MON, NAMES, BEGAN_S + 6)
+    later = faults.noticed(lines(MON), NAMES, BEGAN_S + 6)
     assert list(later["daemon"]) == ["mds3"]
-    assert faults.noticed("", {}).empty
+    assert faults.noticed([], {}).empty
 
 
 def test_a_respawn_is_a_crash_unless_the_mds_was_failed_by_hand():
-    logs = {"mds3": RESPAWNED, "mds1": ASSERT}
-    asked = faults.by_hand(MON)
+    logs = {"mds3": lines(RESPAWNED), "mds1": lines(ASSERT)}
+    asked = faults.by_hand(lines(MON))
     assert [name for _, name in asked] == ["mds3"]
     found = faults.crashes(logs, asked=asked)
     assert list(found["daemon"]) == ["mds1", "mds1"] and "is_auth" in found["words"].iloc[0]
-    unasked = faults.crashes({"mds3": RESPAWNED})
+    unasked = faults.crashes({"mds3": lines(RESPAWNED)})
     assert unasked["words"].tolist() == ["mds.mds3 respawn!"]   # once: the dump of recent lines is skipped
     assert faults.crashes(logs, since_s=2e9).empty
     gone = faults.crashes({}, ended=[("mds2", 134)])
@@ -77,9 +83,31 @@ def test_a_respawn_is_a_crash_unless_the_mds_was_failed_by_hand():
 
 
 def test_evicted_clients():
-    found = faults.evictions({"mds1": EVICTED, "mds2": ""})
+    found = faults.evictions({"mds1": lines(EVICTED), "mds2": []})
     assert found[["client", "address", "by"]].fillna("unsaid").values.tolist() == [
         [4112, "198.18.33.16:0/3681018161", "mds1"], [4113, "unsaid", "mds1"]]
     assert faults.clients_of([{"addr": "198.18.33.16:0/3681018161", "until": ""},
                               {"addr": "198.18.33.13:6800/3938153621", "until": ""}]) == [
         "198.18.33.16:0/3681018161"]
+
+
+def test_each_hosts_times_are_by_the_drivers_clock(monkeypatch):
+    """An MDS's lines were filtered, and told from those of `ceph mds fail`, by the monitor's clock."""
+    ahead = {"mon": 0.0, "mds1": -50.0, "mds3": 40.0}
+    monkeypatch.setattr(faults, "ahead_s", ahead.get)
+    monkeypatch.setattr(faults, "_maps", lambda mon, since_s: [])
+
+    def daemon(host, log):
+        return SimpleNamespace(host=host, grep_logs=lambda pattern: log,
+                               process=SimpleNamespace(alive=lambda: True))
+
+    mon = daemon("mon", MON)
+    mon.send = lambda prefix: []
+    respawned = RESPAWNED.replace("22:17:52", "22:18:32")       # by its clock, 40 s ahead
+    evicted = EVICTED.replace("22:17:54", "22:17:04")           # by its clock, 50 s behind
+    ceph = SimpleNamespace(host="mon", mon=mon, killed=dict,
+                           mdss={"mds3": daemon("mds3", respawned), "mds1": daemon("mds1", evicted)})
+    found = faults.fault_log(ceph, BEGAN_S)
+    assert found.crashes.empty
+    assert found.evicted["t_s"].iloc[0] == pytest.approx(BEGAN_S + 8.608)
+    assert list(found.noticed["daemon"]) == ["mds1", "mds3"]
