@@ -1,9 +1,10 @@
 """Waits for what a cloud does after an API call has returned."""
 
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from labbook.errors import LabbookError, SystemFailure
 from labbook.lab import clock
@@ -84,30 +85,38 @@ def require_running(servers, console) -> None:
 
 def answers(servers, dial, seconds):
     """See Cloud.await_answers. Tries all servers in parallel."""
-    end = time.monotonic() + seconds
-    with ThreadPoolExecutor(len(servers) or 1) as pool:
-        list(pool.map(lambda server: _answer(server, dial or _dial, end), servers))
-    return servers
+    with _trying(servers, dial, seconds):
+        return servers
 
 
 def running_and_answering(api, servers, dial, seconds, interval):
     """See Cloud.await_running_and_answers."""
-    end = time.monotonic() + seconds
+    with _trying(servers, dial, seconds, wait_for_address=True):
+        return running(api, servers, seconds, interval)
+
+
+@contextmanager
+def _trying(servers, dial, seconds, wait_for_address=False):
+    """Try the servers in parallel, until each answers or the time is up; after an error in the context, no longer."""
+    end, broken_off = time.monotonic() + seconds, threading.Event()
     with ThreadPoolExecutor(len(servers) or 1) as pool:
-        trying = [pool.submit(_answer, server, dial or _dial, end, True) for server in servers]
-        running(api, servers, seconds, interval)
-        for one in trying:
-            one.result()
-    return servers
+        try:
+            trying = [pool.submit(_answer, server, dial or _dial, end, broken_off, wait_for_address)
+                      for server in servers]
+            yield
+            for one in trying:
+                one.result()
+        finally:
+            broken_off.set()
 
 
-def _answer(server, dial, end, wait_for_address=False):
+def _answer(server, dial, end, broken_off, wait_for_address):
     while ((server.address or wait_for_address) and "answers" not in server.moments
-           and server.state not in (ERROR, GONE) and time.monotonic() < end):
+           and server.state not in (ERROR, GONE) and time.monotonic() < end and not broken_off.is_set()):
         if server.address and _greets(server.address, dial):
             server.moments["answers"] = clock.now()
         else:
-            time.sleep(TRY_AGAIN_S)
+            broken_off.wait(TRY_AGAIN_S)
 
 
 def _greets(address, dial) -> bool:

@@ -1,12 +1,16 @@
 """Waits for servers: the reason of a failure comes after the failure."""
 
+import signal
 import threading
 from dataclasses import replace
 
 import pytest
 
+from labbook.errors import LabError
 from labbook.systems.cloud import waits as cloud_waits
-from labbook.systems.cloud.model import ERROR, RUNNING, STARTING, Server
+from labbook.systems.cloud.model import ERROR, GONE, RUNNING, STARTING, Server
+
+MOST_DIALS = 200    # about 20 s
 
 
 class Api:
@@ -60,6 +64,38 @@ def test_a_server_that_answers_before_the_api_says_that_it_runs_did_so(monkeypat
     monkeypatch.setattr(cloud_waits, "_greets", greets)
     cloud_waits.running_and_answering(Slow((STARTING, None), (STARTING, None), (RUNNING, None)), [one], None, 60, 0.001)
     assert one.moments["answers"] <= one.moments["running"]
+
+
+class Refusing:
+    """Dials one server, which never answers; after MOST_DIALS it is gone, so that the wait for it ends."""
+
+    def __init__(self):
+        self.server, self.dials = Server(id="1", name="one", state=RUNNING, address="192.0.2.1"), 0
+
+    def __call__(self, *_, timeout):
+        self.dials += 1
+        self.server.state = RUNNING if self.dials < MOST_DIALS else GONE
+        raise ConnectionRefusedError
+
+
+def test_an_error_of_the_api_ends_the_wait_at_once():
+    """It was reported only after the time that the servers had to answer."""
+    class Broken(Api):
+        def servers(self, ids):
+            raise LabError("it does not answer")
+
+    dial = Refusing()
+    with pytest.raises(LabError):
+        cloud_waits.running_and_answering(Broken(), [dial.server], dial, 600, 0.001)
+    assert dial.dials < MOST_DIALS
+
+
+def test_ctrl_c_ends_the_wait_for_answers_at_once():
+    dial, main = Refusing(), threading.main_thread().ident
+    threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        cloud_waits.answers([dial.server], dial, 600)
+    assert dial.dials < MOST_DIALS
 
 
 def test_a_server_that_fails_is_not_tried_until_the_time_is_up(monkeypatch):
