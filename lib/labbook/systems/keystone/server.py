@@ -105,23 +105,26 @@ class Keystone(System):
         return f"{self._env()} -m gunicorn"
 
     def answers(self) -> None:
-        """Request a token, which involves the database too."""
-        self.admin_token()
+        """Request a token, which involves the database too. ConnectionError for an error of the server's."""
+        answer = self._ask_token()
+        if answer.status >= 500:    # its database may not serve yet
+            raise ConnectionError(f"it gave no token: {answer.status} {answer.text[:200]}")
+        _token(answer)
 
     def report(self) -> dict:
         return {"release": self.request("GET", "").json["version"]["id"],
                 "python": self.host.run(f"{self._env()} --version").stdout.split()[1]}
 
     def admin_token(self) -> str:
-        """A new token of the administrator for the first project."""
+        """A new token of the administrator for the first project; SystemFailure where Keystone gives none."""
+        return _token(self._ask_token())
+
+    def _ask_token(self):
         domain = {"name": DOMAIN}
         user = {"name": ADMIN, "domain": domain, "password": self.secrets.password}
-        answer = self.request("POST", "/auth/tokens", {"auth": {
+        return self.request("POST", "/auth/tokens", {"auth": {
             "identity": {"methods": ["password"], "password": {"user": user}},
             "scope": {"project": {"name": ADMIN, "domain": domain}}}})
-        if answer.status != 201:
-            raise SystemFailure(f"Keystone gave no token: {answer.status} {answer.text[:200]}")
-        return answer.headers["X-Subject-Token"]
 
     def request(self, method: str, path: str, body=None, token=None, headers=None):
         """The whole answer (`.status`, `.text`, `.json`) to a request below /v3; takes one or two SSH
@@ -176,3 +179,9 @@ class Keystone(System):
                 return cursor.fetchall()
         finally:
             connection.close()
+
+
+def _token(answer) -> str:
+    if answer.status != 201:
+        raise SystemFailure(f"Keystone gave no token: {answer.status} {answer.text[:200]}")
+    return answer.headers["X-Subject-Token"]

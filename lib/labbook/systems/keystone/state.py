@@ -11,6 +11,7 @@ import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab.cache.build import build_once
@@ -23,6 +24,7 @@ from labbook.systems.sql import MARIADBD, fetch_data
 PARALLEL = 6
 # Writers on several nodes of a cluster may conflict: Keystone then answers 500 or closes the connection.
 TRIES = 8
+PAUSE_S = 0.05      # before the second try; each further pause is twice as long, all together 6 s
 ROWS_PER_TOKEN = 2  # one by the token's audit id, one by that of its chain
 TABLE = f"{DATABASE}.revocation_event"
 NOT_OF_TOKENS = "audit_id IS NULL AND audit_chain_id IS NULL"  # rows of users that were removed
@@ -114,19 +116,32 @@ def entries_of(database) -> int:
 
 
 def ask(keystone, method: str, path: str, body=None, token=None, headers=None):
-    """The parsed answer to a request that must succeed; repeated up to TRIES times on server errors."""
-    for left in reversed(range(TRIES)):
+    """The parsed answer to a request that must succeed; repeated up to TRIES times on server errors, after a
+    growing pause. What a repeated POST finds made, by the request before, is looked up by its name."""
+    for number in range(TRIES):
+        if number:
+            time.sleep(PAUSE_S * 2 ** (number - 1))
         try:
             answer = keystone.request(method, path, body, token, headers)
         except (http.client.HTTPException, OSError):
-            if not left:
+            if number == TRIES - 1:
                 raise
             continue
         if answer.status < 300 or (method == "DELETE" and answer.status == 404):
             return answer.json
-        if answer.status < 500 or not left:
+        if method == "POST" and answer.status == 409 and number and (found := _named(keystone, path, body, token)):
+            return found
+        if answer.status < 500 or number == TRIES - 1:
             raise SystemFailure(f"Keystone answered {method} {path} with {answer.status}: "
                                 f"{answer.text[:300]}")
+
+
+def _named(keystone, path: str, body: dict, token) -> dict | None:
+    """What has the name and the domain of a POST's body, as that would have answered; None if nothing has."""
+    (kind, wanted), = body.items()
+    key = urlencode({each: wanted[each] for each in ("name", "domain_id") if each in wanted})
+    found = ask(keystone, "GET", f"{path}?{key}", token=token)[path.strip("/")]
+    return {kind: found[0]} if found else None
 
 
 def _issue_and_revoke(keystone, token):

@@ -206,6 +206,57 @@ def test_a_refused_request_is_not_repeated():
         state.ask(keystone, "POST", "/users", {})
 
 
+def test_an_error_of_the_server_lets_a_start_go_on_and_a_refusal_ends_it(monkeypatch):
+    keystone = Keystone(host("k1"), database_address="10.0.0.9")
+    answer = SimpleNamespace(status=500, text="An unexpected error", headers={})
+    monkeypatch.setattr(keystone, "request", lambda *_: answer)
+    with pytest.raises(ConnectionError, match="no token: 500 An unexpected error"):
+        keystone.answers()
+    answer.status, answer.text = 401, "The request you have made requires authentication"
+    with pytest.raises(SystemFailure, match="no token: 401"):
+        keystone.answers()
+    answer.status, answer.headers = 201, {"X-Subject-Token": "token"}
+    keystone.answers()
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Seconds of all pauses, which take no time."""
+    passed = []
+    monkeypatch.setattr(state, "time", SimpleNamespace(sleep=passed.append))
+    return passed
+
+
+def test_the_pauses_between_tries_grow(pauses):
+    keystone = FakeKeystone((), fails=1)
+    with pytest.raises(SystemFailure, match="answered GET /users with 500: deadlock"):
+        state.ask(keystone, "GET", "/users")
+    assert keystone.requests == state.TRIES == len(pauses) + 1
+    assert pauses[0] > 0 and all(a < b for a, b in zip(pauses, pauses[1:]))
+
+
+@pytest.mark.parametrize("before, made", [((500,), True), ((), False), ((500,), False)])
+def test_what_an_unanswered_request_had_made_is_found_by_its_name(pauses, before, made):
+    """The repeated request was refused with 409, and the whole seed was given up."""
+    user, paths = {"name": "user0001", "id": "u1", "domain_id": "default"}, []
+    statuses = iter([*before, 409])
+
+    def request(method, path, *_):
+        paths.append(path)
+        status = next(statuses) if method == "POST" else 200
+        return SimpleNamespace(status=status, text="Duplicate", json={"users": [user] * made})
+
+    def post():
+        return state.ask(SimpleNamespace(request=request), "POST", "/users", {"user": {**user, "password": "x"}})
+
+    if made:
+        assert post() == {"user": user}
+        assert paths[-1] == "/users?name=user0001&domain_id=default"
+    else:
+        with pytest.raises(SystemFailure, match="answered POST /users with 409: Duplicate"):
+            post()
+
+
 def recorded(monkeypatch, part, log, *methods):
     for method in methods:
         monkeypatch.setattr(part, method, lambda self, *_, _m=method, **__: log.append((self.NAME, _m)))
