@@ -1,7 +1,7 @@
 """Systems made of several servers: the base of all clusters, and equal servers as one target."""
 
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, as_completed, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from types import SimpleNamespace
 
 from labbook.errors import InputError, LabbookError, SystemFailure
@@ -177,16 +177,21 @@ class Fleet:
         return {**found[0], "servers": len(found), "resident_mb": [f["resident_mb"] for f in found]}
 
     def destroy(self) -> None:
-        for server in reversed(self.servers):
-            server.destroy()
+        destroy_all(self.servers)
 
 
 class Together(dict):
     """{name: its servers}, which end together, the last first."""
 
     def destroy(self) -> None:
-        for servers in reversed(self.values()):
-            servers.destroy()
+        destroy_all(self.values())
+
+
+def destroy_all(systems) -> None:
+    """`destroy()` of all, the last first; an error is raised once all have been tried."""
+    with ExitStack() as stack:
+        for system in systems:
+            stack.callback(system.destroy)
 
 
 def in_parallel(nodes, job, at_failure=None) -> list:

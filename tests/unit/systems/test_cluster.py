@@ -10,7 +10,7 @@ from labbook import systems
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.lab.host.host import Host
 from labbook.systems.base import Needs, System
-from labbook.systems.cluster import Cluster, Fleet, in_parallel, merged, poll, start_together
+from labbook.systems.cluster import Cluster, Fleet, Together, in_parallel, merged, poll, start_together
 from labbook.targets import Server, Servers
 
 
@@ -121,6 +121,15 @@ def test_nodes_by_name_and_hosts_by_role():
     with pytest.raises(InputError, match="settings of three: sizee: .*did you mean 'size'"):
         Three(hosts(), sizee=1)
     assert systems.over_several(Three) and not systems.over_several(Node)
+
+
+@pytest.mark.parametrize("whole", [Fleet, lambda nodes: Together(enumerate(nodes))])
+def test_one_server_that_is_not_destroyed_leaves_no_other(whole, monkeypatch):
+    log = []
+    monkeypatch.setattr(Node, "broken", ("db1", "destroy"))
+    with pytest.raises(SystemFailure, match="db1: no destroy"):
+        whole([Node(host, log) for host in hosts()]).destroy()
+    assert log == [("destroy", "db2"), ("destroy", "db0")]
 
 
 def test_merged_facts():

@@ -3,6 +3,7 @@
 import shlex
 import time
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -147,9 +148,10 @@ class CephMon(CephDaemon):
         return "mon."
 
     def kill(self) -> None:
-        if (proxy := self.host.process(PROXY)) is not None:
-            proxy.kill()
-        super().kill()
+        with ExitStack() as after:
+            after.callback(super().kill)    # also where the proxy is not killed
+            if (proxy := self.host.process(PROXY)) is not None:
+                proxy.kill()
 
     def deploy(self) -> None:
         super().deploy()

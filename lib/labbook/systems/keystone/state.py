@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 from labbook.errors import InputError, SystemFailure
 from labbook.lab.cache.build import build_once
 from labbook.lab.ssh.transfer import say
+from labbook.systems.cluster import destroy_all
 from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 from labbook.systems.keystone.config import ADMIN, DATABASE, Secrets
 from labbook.systems.keystone.server import PACKAGES, Keystone
@@ -190,8 +191,7 @@ def _running(database_host, keystone_host, secrets):
         keystone.up()
         yield node, keystone
     finally:
-        keystone.destroy()
-        node.destroy()
+        destroy_all([node, keystone])
 
 
 def _fill(node, keystone, users, projects, revocations):

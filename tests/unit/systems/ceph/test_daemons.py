@@ -146,6 +146,23 @@ def test_osds_on_one_disk_share_its_free_space(tmp_path, monkeypatch):
         osd._room()
 
 
+def test_a_monitor_is_killed_also_where_its_proxy_is_not():
+    killed = []
+
+    def process(name):
+        def kill():
+            if name == daemons.PROXY:
+                raise LabError("no answer")
+            killed.append(name)
+
+        return SimpleNamespace(kill=kill)
+
+    host = SimpleNamespace(name="mon1", address="10.0.0.1", root=PurePosixPath("/srv"), process=process)
+    with pytest.raises(LabError, match="no answer"):
+        CephMon(host, "a", Identity("10.0.0.1", {})).kill()
+    assert killed == ["ceph_mon"]
+
+
 @pytest.mark.parametrize("kind, id", [(CephMon, "a"), (CephMDS, "mds1")])
 def test_keyrings_are_their_owners_alone(tmp_path, monkeypatch, kind, id):
     monkeypatch.setattr(daemons, "MAKE_MONITOR", "true")

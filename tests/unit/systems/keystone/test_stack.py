@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from here import here_host
 
-from labbook.errors import InputError, SystemFailure
+from labbook.errors import InputError, LabError, SystemFailure
 from labbook.systems import find, haproxy, over_several
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.node import GaleraNode
@@ -255,6 +255,20 @@ def test_what_an_unanswered_request_had_made_is_found_by_its_name(pauses, before
     else:
         with pytest.raises(SystemFailure, match="answered POST /users with 409: Duplicate"):
             post()
+
+
+def test_a_seeds_database_is_removed_also_where_keystone_is_not(monkeypatch):
+    log = []
+    recorded(monkeypatch, GaleraNode, log, "up", "destroy")
+    recorded(monkeypatch, Keystone, log, "up")
+
+    def fails(_):
+        raise LabError("no answer from keystone0")
+
+    monkeypatch.setattr(Keystone, "destroy", fails)
+    with pytest.raises(LabError, match="no answer"), state._running(HOSTS[0], HOSTS[4], Secrets()):
+        pass
+    assert log[-1] == ("galera", "destroy")
 
 
 def recorded(monkeypatch, part, log, *methods):
