@@ -33,7 +33,10 @@ class HereHost(Host):
         path.chmod(mode)
 
     def get(self, remote, local=None):
-        return Path(self.root / remote).read_bytes()
+        data = Path(self.root / remote).read_bytes()
+        if local is None:
+            return data
+        local.write_bytes(data)
 
 
 class HereLab:

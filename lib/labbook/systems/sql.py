@@ -259,9 +259,13 @@ def fetch_data(host, data, folder: Path, left_out) -> None:
     process's user. left_out: names there that are not copied."""
     folder.mkdir(exist_ok=True)
     remote, local = data.parent / "data.tar.gz", folder / "data.tar.gz"
-    excluded = " ".join(f"--exclude=./{name}" for name in left_out)
-    host.run(f"tar -C {data} {excluded} -czf {remote} .", timeout=PACK_SECONDS)
-    host.get(remote, local)
+    words = ("tar", "-C", data, *(f"--exclude=./{name}" for name in left_out), "-czf", remote, ".")
+    local.touch(0o600)      # it holds password hashes, and others can read the folder
+    try:
+        host.run(f"umask 077; {shlex.join(map(str, words))}", timeout=PACK_SECONDS)
+        host.get(remote, local)
+    finally:
+        host.run(f"rm -f {shlex.quote(str(remote))}")
     with tarfile.open(local) as tar:
         tar.extractall(folder, filter="data")
     local.unlink()

@@ -85,6 +85,32 @@ def test_wrong_settings(settings, message):
         MySQL(HOST, **settings)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_the_data_of_a_stopped_server_are_copied_and_others_cannot_read_the_archive(tmp_path, lost):
+    host, folder, modes = here_host(tmp_path, "db 1"), tmp_path / "seed", []
+    data = Path(host.root) / "data"
+    data.mkdir()
+    for name in ("ibdata1", "ibtmp1"):
+        (data / name).write_text(name)
+    get = host.get
+
+    def look(remote, local):
+        modes.extend(stat.S_IMODE(Path(file).stat().st_mode) for file in (remote, local))
+        if lost:
+            raise LabError("connection lost")
+        return get(remote, local)
+
+    host.get = look
+    if lost:
+        with pytest.raises(LabError, match="connection lost"):
+            sql.fetch_data(host, data, folder, ["ibtmp1"])
+    else:
+        sql.fetch_data(host, data, folder, ["ibtmp1"])
+        assert [file.name for file in folder.iterdir()] == ["ibdata1"]
+    assert modes == [0o600, 0o600]
+    assert [file.name for file in Path(host.root).iterdir()] == ["data"]    # no archive
+
+
 def packed(files: dict) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as jar:
