@@ -4,7 +4,6 @@ MySQL is the Linux server that was shipped inside the files of a Java connector;
 package, with a data directory of the lab's own.
 """
 
-import platform
 import secrets
 import shlex
 import shutil
@@ -153,6 +152,9 @@ class MySQL(SQLServer):
                   artifacts=(MYSQL_FILES,), commands=("ss", "ps"), built=(f"mysql-{MYSQL_VERSION}",))
 
     def deploy(self) -> None:
+        machine = self.run("uname", "-m").stdout.strip()
+        if machine != "x86_64":
+            raise LabError(f"MySQL {MYSQL_VERSION} exists for x86_64 only, and {self.host.name} is {machine}")
         server = push(self.host, mysql_files())
         self.run("cp", "-r", server / "data", self.home / "data")
         self.put_configuration(basedir=server,
@@ -221,8 +223,6 @@ def execute_command(home, options, file) -> str:
 
 def mysql_files() -> Path:
     """The folder of MySQL in the cache: bin/mysqld, share/ and the empty data/ that it starts from."""
-    if platform.machine() != "x86_64":
-        raise LabError(f"MySQL {MYSQL_VERSION} exists for x86_64 only, this is {platform.machine()}")
     jar = "\n".join(pinned(MYSQL_FILES).values())
 
     def fill(folder):

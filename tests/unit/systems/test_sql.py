@@ -135,6 +135,7 @@ def test_unpack_takes_the_server_its_messages_and_empty_data(tmp_path):
 
 
 def test_another_processor_is_an_error(monkeypatch):
-    monkeypatch.setattr(sql.platform, "machine", lambda: "aarch64")
-    with pytest.raises(LabError, match="exists for x86_64 only, this is aarch64"):
-        sql.mysql_files()
+    """The processor is the host's, which may not be this machine's."""
+    monkeypatch.setattr(MySQL, "run", lambda *_: SimpleNamespace(stdout="aarch64\n"))
+    with pytest.raises(LabError, match="exists for x86_64 only, and server is aarch64"):
+        MySQL(HOST).deploy()
