@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections import Counter
 from contextlib import suppress
 
 from labbook.errors import InputError, LabbookError, SystemFailure
@@ -71,8 +72,8 @@ class Ceph(Cluster):
         mon, = by_role["mon"]
         self._identity = Identity(mon.address, config.options(vars(s)))
         self.mon = CephMon(mon, "a", self._identity)
-        shared = sum("disk" not in host.limits for host in by_role["osd"])
-        self.osds = [CephOSD(host, str(i), self._identity, s.osds, 1 if "disk" in host.limits else shared)
+        shared = Counter(map(_disk, by_role["osd"]))
+        self.osds = [CephOSD(host, str(i), self._identity, s.osds, shared[_disk(host)])
                      for i, host in enumerate(by_role["osd"])]
         self.mdss = {host.name: CephMDS(host, host.name, self._identity)
                      for host in by_role["mds"][:s.active + s.standby]}
@@ -351,6 +352,13 @@ class Ceph(Cluster):
                                                      and there[name].state == ACTIVE))
         process = self.mdss[wanted[0]].process
         return process.log_tail() if process else None
+
+
+def _disk(host):
+    """What is equal for hosts whose files are on one disk: the name of one with a disk of its own, else the machine."""
+    if "disk" in host.limits:
+        return host.name
+    return host.login if host.is_remote else None
 
 
 def _deploy_and_begin(daemon) -> None:

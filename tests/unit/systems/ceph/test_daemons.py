@@ -3,6 +3,7 @@
 import base64
 import struct
 import sys
+from dataclasses import replace
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
@@ -41,6 +42,15 @@ def test_osds_without_a_disk_of_their_own_share_the_machines():
     for host in [host for host in made if host.role == "osd"][:2]:
         host.limits["disk"] = {"size": 8 << 30}
     assert [osd.sharing for osd in Ceph(made, active=1, osds="disk").osds] == [1, 1, 2, 2]
+
+
+def test_osds_on_different_machines_share_no_disk():
+    made = hosts(osd=4)
+    first, second, third, _ = (host for host in made if host.role == "osd")
+    for number, host in enumerate((first, second, third)):
+        host.allow, host.login = frozenset(), replace(host.login, address=f"192.0.2.{number}")
+    second.login = replace(first.login)     # of one machine
+    assert [osd.sharing for osd in Ceph(made, active=1, osds="disk").osds] == [2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("counts, settings, message", [
