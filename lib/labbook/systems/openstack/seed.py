@@ -66,10 +66,12 @@ def secrets() -> Secrets:
 def databases(platform, guest) -> Seed:
     """The release's seed with the guest's images, made on the platform's hosts if it is not cached."""
     host = platform.host
-    versions = host.run(f"{MARIADBD} --version; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
-                        "grep -E 'nova|keystone|glance|neutron|cinder|placement'; true").stdout
-    recipe = (RECIPE, platform.release.recipe, versions if platform.release.python is None else "",
-            guest.name, platform.secrets.digest, str(platform.layout.home))
+    debians = "" if platform.release.python else (      # else the release's recipe has its versions
+        "; dpkg-query -W 'python3-nova' 'python3-*' 2> /dev/null | "
+        "grep -E 'nova|keystone|glance|neutron|cinder|placement'; true")
+    versions = host.run(f"{MARIADBD} --version{debians}").stdout
+    recipe = (RECIPE, platform.release.recipe, versions, guest.name, platform.secrets.digest,
+              str(platform.layout.home))
     digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:10]
     return Seed(build_once(f"openstack-{platform.release.name}-{digest}",
                      lambda folder: _fill(folder, platform, guest)))

@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
+import pytest
 from here import here_host
 
 from labbook.systems.keystone.config import Secrets
-from labbook.systems.openstack import platform
+from labbook.systems.openstack import platform, seed
 from labbook.systems.openstack.config import Layout
 from labbook.systems.openstack.releases import RELEASES
 
@@ -31,6 +32,19 @@ def test_only_the_owner_can_read_the_services_files(tmp_path):
         found = files_with(layout.home, secret)
         assert found and {mode(file) for file in found} == {0o600}
     assert mode(layout.home) == mode(layout.home / "keys" / "fernet") == 0o700
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_seed_is_of_one_version_of_the_database(monkeypatch, release):
+    """A database of 2026.2 that an older MariaDB had made was taken for that of a newer one."""
+    monkeypatch.setattr(seed, "build_once", lambda name, fill: name)
+
+    def name(version):
+        host = SimpleNamespace(run=lambda command: SimpleNamespace(stdout=f"mariadbd {version}"))
+        return seed.databases(SimpleNamespace(host=host, release=RELEASES[release], secrets=Secrets(*"abc"),
+                                              layout=LAYOUT), SimpleNamespace(name="guest")).folder
+
+    assert name("10.11.6") == name("10.11.6") != name("11.8.2")
 
 
 def test_only_the_owner_can_read_the_brokers_password(tmp_path, monkeypatch):
