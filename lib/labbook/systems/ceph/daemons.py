@@ -42,7 +42,7 @@ class Identity:
     address: str
     options: dict
     fsid: str = ""
-    keys: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict, repr=False)
 
     def renew(self, names) -> None:
         self.fsid, now = str(uuid.uuid4()), time.time()

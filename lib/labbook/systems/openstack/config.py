@@ -1,6 +1,6 @@
 """The services' configuration files, as pure functions of a Layout."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from labbook.systems.openstack import paste
@@ -32,7 +32,7 @@ class Layout:
 
     home: PurePosixPath
     control: str
-    password: str
+    password: str = field(repr=False)
     python: str
     cache_mode: str = "none"
     virt_type: str = "qemu"

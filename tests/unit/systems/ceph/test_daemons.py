@@ -181,6 +181,7 @@ def test_keyrings_are_their_owners_alone(tmp_path, monkeypatch, kind, id):
     daemon = kind(here_host(tmp_path, "h1"), id, cluster)
     daemon.deploy()
     secret = cluster.keys[daemon.name].split()[-1]
+    assert secret not in repr(cluster)
     found = [file for file in (tmp_path / "h1").rglob("*")
              if file.is_file() and secret in file.read_text(errors="replace")]
     assert found and {file.stat().st_mode & 0o777 for file in found} == {0o600}

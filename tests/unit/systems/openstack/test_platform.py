@@ -34,6 +34,10 @@ def test_only_the_owner_can_read_the_services_files(tmp_path):
     assert mode(layout.home) == mode(layout.home / "keys" / "fernet") == 0o700
 
 
+def test_the_services_password_is_not_shown():
+    assert LAYOUT.password not in repr(LAYOUT)
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_seed_is_of_one_version_of_the_database(monkeypatch, release):
     """A database of 2026.2 that an older MariaDB had made was taken for that of a newer one."""
