@@ -30,14 +30,16 @@ WORDS = "JOINING|LEAVING|Bootstrap|Announcing that I have left|DECOMMISSIONED"
 
 def phases(node, spans: dict, partly: bool = False) -> dict:
     """fixed_wait_s and streaming_s of a node, by its log; of one that joins also from_request_s, the
-    whole since it asked for its place in the ring. A phase that the log lacks is None where
-    the node may have got there only `partly`, else SystemFailure."""
+    whole since it asked for its place in the ring. A phase that the log lacks, or of which it lacks a part, is
+    None where the node may have got there only `partly`, else SystemFailure."""
     lines = node.run("grep", "-aE", WORDS, node.process.log, check=False).stdout
-    phases = {"fixed_wait_s": seconds(lines, spans["waits"]),
-              "streaming_s": seconds(lines, spans["streaming"])}
-    if not partly and (missing := [key for key, value in phases.items() if value is None]):
+    parts = {"fixed_wait_s": spans["waits"], "streaming_s": spans["streaming"]}
+    missing = [f"{key} from {begin!r} to {end!r}" for key, pairs in parts.items() for begin, end in pairs
+               if seconds(lines, [(begin, end)]) is None]
+    if missing and not partly:
         raise SystemFailure(f"{node.host.name}: its log {node.process.log} has no lines for "
                             f"{' and '.join(missing)}", log=node.process.log_tail())
+    phases = {key: seconds(lines, pairs) for key, pairs in parts.items()}
     return phases | ({"from_request_s": seconds(lines, spans["whole"])} if "whole" in spans else {})
 
 
@@ -54,12 +56,12 @@ def has_failed(node) -> bool:
 
 def seconds(log: str, pairs) -> float | None:
     """The sum over `pairs` of the seconds from the first line that matches a pair's beginning to the
-    next one that matches its end; None when the log has no whole pair."""
+    next one that matches its end; None unless the log has all of them."""
     lines = [(datetime.fromisoformat(f"{day} {time}".replace(",", ".")), text)
              for day, time, text in (match.groups() for match in map(LINE.match, log.splitlines())
                                      if match)]
-    spans = [span for begin, end in pairs if (span := _span(lines, begin, end)) is not None]
-    return sum(spans) if spans else None
+    spans = [_span(lines, begin, end) for begin, end in pairs]
+    return None if None in spans else sum(spans)
 
 
 def _span(lines, begin: str, end: str) -> float | None:

@@ -56,7 +56,8 @@ def test_waits_and_streaming_by_a_nodes_log(log, spans, waits, streaming):
 
 def test_an_unfinished_phase_has_no_seconds():
     early = "\n".join(OLD_JOIN.splitlines()[:5])
-    assert logs.seconds(early, logs.JOINING["waits"]) == pytest.approx(5)
+    assert logs.seconds(early, logs.JOINING["waits"][:1]) == pytest.approx(5)
+    assert logs.seconds(early, logs.JOINING["waits"]) is None   # half of them are no whole
     assert logs.seconds(early, logs.JOINING["streaming"]) is None
     assert logs.seconds("", logs.JOINING["waits"]) is None
 
@@ -76,10 +77,19 @@ def test_a_phase_that_the_log_lacks_is_a_failure():
         "fixed_wait_s": pytest.approx(44.036), "streaming_s": 4.928, "from_request_s": pytest.approx(49.08)}
     early = "\n".join(OLD_JOIN.splitlines()[:5])
     assert logs.phases(joiner(early), logs.JOINING, partly=True) == {
-        "fixed_wait_s": 5.0, "streaming_s": None, "from_request_s": None}
-    with pytest.raises(SystemFailure, match="node2: its log a.log has no lines for streaming_s\n") as e:
+        "fixed_wait_s": None, "streaming_s": None, "from_request_s": None}
+    with pytest.raises(SystemFailure, match="node2: its log a.log has no lines for fixed_wait_s from 'JOINING: "
+                                            "sleeping' to 'JOINING: Starting.*' and streaming_s from ") as e:
         logs.phases(joiner(early), logs.JOINING)
     assert e.value.log == "its end"
+
+
+@pytest.mark.parametrize("log, spans", [(OLD_JOIN, logs.JOINING), (OLD_LEAVE, logs.LEAVING)])
+def test_one_wait_that_the_log_lacks_is_a_failure(log, spans):
+    """The others alone were taken for all fixed waits."""
+    less = "\n".join(line for line in log.splitlines() if "sleeping" not in line)
+    with pytest.raises(SystemFailure, match="no lines for fixed_wait_s from '(JOINING|LEAVING): sleeping' to"):
+        logs.phases(joiner(less), spans)
 
 
 def test_counting_files_received_whole():
