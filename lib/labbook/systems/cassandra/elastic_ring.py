@@ -7,6 +7,7 @@ which the ring is restored within seconds.
 """
 
 import time
+from contextlib import ExitStack, contextmanager, suppress
 from types import SimpleNamespace
 
 from labbook.errors import InputError, SystemFailure
@@ -302,15 +303,14 @@ class ElasticRing(Cluster):
         if need > free:
             raise InputError(f"{need} bytes are to be merged, and {self.host.name} has {free} free",
                              file="elastic ring", key="merge", allowed="as much again free")
-        donor.nodetool("setcompactionthroughput", 0)
-        try:
+        with _as_before() as restored:
+            if not before:
+                restored.callback(self.compaction, False)
+            restored.callback(donor.nodetool, "setcompactionthroughput", donor.version["compaction_throttle"])
+            donor.nodetool("setcompactionthroughput", 0)
             self.compaction(True)
             donor.admin.look_for_merges(DATABASE, TABLE)
             self.await_quiet(seconds)
-        finally:
-            donor.nodetool("setcompactionthroughput", donor.version["compaction_throttle"])
-        if not before:
-            self.compaction(False)
         return sstables.table_files(donor)
 
     def snapshot(self, name: str = "data", seconds: float = QUIET_SECONDS) -> int:
@@ -369,6 +369,19 @@ class ElasticRing(Cluster):
             raise InputError(f"{coming} bytes are to come, and {name} has {free} free",
                              file="elastic ring", key=f"shares.{name}",
                              allowed="what fits its disk")
+
+
+@contextmanager
+def _as_before():
+    """An ExitStack whose callbacks are called at the end, all of them; their errors do not hide one of the block."""
+    stack = ExitStack()
+    try:
+        yield stack
+    except BaseException:
+        with suppress(Exception):   # the first error is the one to report
+            stack.close()
+        raise
+    stack.close()
 
 
 def _deploy(joiner: Joiner) -> None:

@@ -84,19 +84,32 @@ def test_the_strategy_of_merging(files, strategy, monkeypatch):
     assert queries == [f"ALTER TABLE labbook.pairs WITH compaction = {{{strategy}}}"]
 
 
-def test_merging_leaves_compaction_as_it_was(monkeypatch):
-    ring, calls = ElasticRing(hosts(1)), []
+@pytest.mark.parametrize("version, throttle", [("1.0.7", 16), ("5.0.8", 64)])
+@pytest.mark.parametrize("failing", [(), ("quiet",), ("quiet", False)])
+def test_merging_leaves_compaction_as_it_was(monkeypatch, version, throttle, failing):
+    """Also where merging fails, and where what was before cannot be restored."""
+    ring, calls = ElasticRing(hosts(1), version=version), []
+
+    def call(what):
+        calls.append(what)
+        if what in failing:
+            raise SystemFailure("still busy") if what == "quiet" else ConnectionRefusedError
+
     monkeypatch.setattr(sstables, "table_bytes", lambda node: 5)
     monkeypatch.setattr(sstables, "free_bytes", lambda host: 5)
     monkeypatch.setattr(sstables, "table_files", lambda node: [4, 1])
     monkeypatch.setattr(ring.donor, "nodetool", lambda *words: calls.append(words))
-    monkeypatch.setattr(ring, "compaction", lambda on: calls.append(on))
-    monkeypatch.setattr(ring, "await_quiet", lambda seconds: calls.append("quiet"))
+    monkeypatch.setattr(ring, "compaction", call)
+    monkeypatch.setattr(ring, "await_quiet", lambda seconds: call("quiet"))
     monkeypatch.setattr(ring.donor.admin, "look_for_merges", lambda *table: calls.append(table))
     ring._compacting = False
-    assert ring.merge() == [4, 1]
+    if failing:
+        with pytest.raises(SystemFailure, match="still busy"):
+            ring.merge()
+    else:
+        assert ring.merge() == [4, 1]
     assert calls == [("setcompactionthroughput", 0), True, ("labbook", "pairs"), "quiet",
-                     ("setcompactionthroughput", 16), False]
+                    ("setcompactionthroughput", throttle), False]
 
 
 def test_clients_call_the_donor_or_all_nodes_in_the_ring():
