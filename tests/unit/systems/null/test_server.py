@@ -1,6 +1,10 @@
 """The null server speaks to the ordinary drivers, not only to our own calls."""
 
+import resource
+import signal
 import socket
+import struct
+from contextlib import ExitStack
 
 import pytest
 from here import here_host, null_server  # noqa: F401 (a fixture)
@@ -72,6 +76,29 @@ def test_rubbish_ends_that_connection_only(null_server):
         rubbish.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert rubbish.recv(100) == b""
     test_thriftpy2_reads_and_writes(lambda protocol, value_bytes: server)
+
+
+def test_a_client_that_is_gone_before_its_greeting_ends_no_other(null_server):
+    server = null_server("mysql", value_bytes=40)
+    server.server.send_signal(signal.SIGSTOP)
+    gone = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+    gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))   # closed by a reset
+    gone.close()
+    server.server.send_signal(signal.SIGCONT)
+    test_pymysql_reads_and_writes(lambda protocol, value_bytes: server, 40)
+
+
+def test_more_clients_than_a_shells_limit_of_open_files(null_server):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        port = null_server("mysql").port
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with ExitStack() as connections:
+        for _ in range(300):
+            one = connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+            assert b"5.5.9-null" in one.recv(1000)
 
 
 def test_a_paper_brings_a_protocol_of_its_own(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import resource
 import select
 import socket
 import sys
@@ -20,11 +21,9 @@ def serve(listener: socket.socket, greeting: bytes, answer, size_of=None) -> Non
     while True:
         for number, _ in poll.poll():
             if number == accepting:
-                connection = listener.accept()[0]
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connections[connection.fileno()] = connection, connection.recv, connection.sendall
-                connection.send(greeting)
-                poll.register(connection.fileno(), select.EPOLLIN)
+                if connection := accepted(listener, greeting):
+                    connections[connection.fileno()] = connection, connection.recv, connection.sendall
+                    poll.register(connection.fileno(), select.EPOLLIN)
                 continue
             connection, receive, send = connections[number]
             try:
@@ -40,6 +39,21 @@ def serve(listener: socket.socket, greeting: bytes, answer, size_of=None) -> Non
                 poll.unregister(number)
                 incomplete.pop(number, None)
                 connections.pop(number)[0].close()
+
+
+def accepted(listener: socket.socket, greeting: bytes) -> socket.socket | None:
+    """A new connection that has been greeted; None where the client is gone again."""
+    try:
+        connection = listener.accept()[0]
+    except ConnectionError:
+        return None
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.send(greeting)
+    except OSError:
+        connection.close()
+        return None
+    return connection
 
 
 def divided(incomplete: bytes, received: bytes, size_of) -> tuple[list[bytes], bytes]:
@@ -71,6 +85,8 @@ def random(value_bytes: int):
 
 if __name__ == "__main__":
     protocol, address, port, value_bytes, *values = sys.argv[1:]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     module = importlib.import_module(f".{protocol}", __package__)
     value_of = {"dots": dots, "random": random}[values[0] if values else "dots"]
     serve(socket.create_server((address, int(port)), backlog=512),
