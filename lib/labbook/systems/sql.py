@@ -41,6 +41,11 @@ PACK_SECONDS = 600
 ORIGIN = "jar.sha256"   # in the unpacked server's folder: of the jar that it comes from
 
 MARIADBD = "/usr/sbin/mariadbd"  # not in the PATH of every user
+# A server in the foreground, which fills its data directory or recovers it, is ended on its host when it takes so
+# long: `host.run` alone would leave it there.
+BOUND_SECONDS, KILL_SECONDS = 300, 10
+BOUNDED = f"timeout -k {KILL_SECONDS} {BOUND_SECONDS}"      # before its command line
+RUN_SECONDS = BOUND_SECONDS + 2 * KILL_SECONDS
 # What mariadb-install-db does, which another package has, except for help texts and views for
 # administrators: the server itself executes the package's statements for its system tables. Their
 # folder and names differ between versions.
@@ -175,7 +180,7 @@ class MariaDB(SQLServer):
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.home / "data")
         self.put_configuration()
-        self.host.run(fill_command(self.home))
+        self.host.run(fill_command(self.home), timeout=RUN_SECONDS)
 
     def command(self) -> str:
         return f"{MARIADBD} --defaults-file={self.home}/my.cnf"
@@ -209,15 +214,15 @@ def table_definition(table: str, engine: str) -> str:
 
 def fill_command(home, options="", more="/dev/null") -> str:
     """A shell command that fills the data directory of the MariaDB whose my.cnf is in `home`, and
-    executes the statements in the file `more`."""
-    return FILL.format(home=shlex.quote(str(home)), server=MARIADBD, options=options,
+    executes the statements in the file `more`; to be run with RUN_SECONDS."""
+    return FILL.format(home=shlex.quote(str(home)), server=f"{BOUNDED} {MARIADBD}", options=options,
                        more=shlex.quote(str(more)))
 
 
 def execute_command(home, options, file) -> str:
     """A shell command that executes the statements of a file in the data directory of the stopped
-    MariaDB whose my.cnf is in `home`."""
-    return EXECUTE.format(home=shlex.quote(str(home)), server=MARIADBD, options=options,
+    MariaDB whose my.cnf is in `home`; to be run with RUN_SECONDS."""
+    return EXECUTE.format(home=shlex.quote(str(home)), server=f"{BOUNDED} {MARIADBD}", options=options,
                           file=shlex.quote(str(file)))
 
 

@@ -9,7 +9,7 @@ from labbook.lab.cache.build import COMPLETE
 from labbook.lab.cache.push import push
 from labbook.systems.base import Needs
 from labbook.systems.galera import config
-from labbook.systems.sql import INIT, MARIADBD, SQLServer, execute_command, fill_command
+from labbook.systems.sql import BOUNDED, INIT, MARIADBD, RUN_SECONDS, SQLServer, execute_command, fill_command
 from labbook.targets import USER
 
 NEEDS = Needs(packages=("mariadb-server", "galera-4", "mariadb-backup", "socat", "iproute2",
@@ -73,9 +73,9 @@ class GaleraNode(SQLServer):
             f"{USER}:{self.password}"))
         if data is not None:
             self._copy(data)
-            self.host.run(execute_command(self.home, ALONE, self.home / INIT))
+            self.host.run(execute_command(self.home, ALONE, self.home / INIT), timeout=RUN_SECONDS)
         elif not empty:
-            self.host.run(fill_command(self.home, ALONE, self.home / INIT))
+            self.host.run(fill_command(self.home, ALONE, self.home / INIT), timeout=RUN_SECONDS)
 
     def command(self) -> str:
         return shlex.join((MARIADBD, f"--defaults-file={self.home}/my.cnf", *self._how))
@@ -115,13 +115,15 @@ class GaleraNode(SQLServer):
     def recovered(self) -> str:
         """The position (history and number) of the last transaction of a node that does not run.
 
-        SystemFailure where its files have none.
+        SystemFailure where its files have none, or the server fails to look for it.
         """
-        output = self.host.run(f"{self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1").stdout
-        position = config.parse_recovered_position(output)
-        if position is None:
-            raise SystemFailure(f"galera on {self.host.name} has no transaction to start from",
-                                log=output[-4000:])
+        done = self.host.run(f"{BOUNDED} {self.command()} --wsrep-recover --log-error=/dev/stderr 2>&1",
+                             timeout=RUN_SECONDS, check=False)
+        position = config.parse_recovered_position(done.stdout)
+        if done.exit_code or position is None:
+            why = f": --wsrep-recover ended with exit code {done.exit_code}" if done.exit_code else ""
+            raise SystemFailure(f"galera on {self.host.name} has no transaction to start from{why}",
+                                log=done.stdout[-4000:])
         return position
 
     def transfer(self) -> str | None:

@@ -7,9 +7,10 @@ import pytest
 from here import here_host
 
 from labbook.errors import InputError, SystemFailure
-from labbook.systems import find, over_several
+from labbook.systems import find, over_several, sql
 from labbook.systems.galera import cluster as galera_cluster
 from labbook.systems.galera import config
+from labbook.systems.galera import node as galera_node
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.node import GaleraNode, Left
 from labbook.systems.sql import configuration
@@ -152,6 +153,45 @@ def test_transfer_that_a_node_used(log, by):
 ])
 def test_position_of_a_killed_node(output, position):
     assert config.parse_recovered_position(output) == position
+
+
+@pytest.fixture
+def mariadbd(tmp_path, monkeypatch):
+    """Writes a program that stands for the server; it has this text as its body."""
+    program = tmp_path / "mariadbd"
+    monkeypatch.setattr(galera_node, "MARIADBD", str(program))
+    monkeypatch.setattr(galera_node, "BOUNDED", "timeout -k 1 3")
+
+    def write(body):
+        program.write_text(f"#!/bin/sh\n{body}\n")
+        program.chmod(0o755)
+
+    return write
+
+
+def test_the_position_of_a_killed_node_is_asked_from_its_server(tmp_path, mariadbd):
+    node = GaleraNode(here_host(tmp_path, "db1"))
+    mariadbd(f"echo WSREP: Recovered position: {HISTORY}:12 >&2")
+    assert node.recovered() == f"{HISTORY}:12"
+    mariadbd("echo InnoDB: corrupt; exit 1")
+    with pytest.raises(SystemFailure, match="galera on db1 .*--wsrep-recover ended with exit code 1") as failure:
+        node.recovered()
+    assert "InnoDB: corrupt" in failure.value.log
+
+
+def test_a_server_that_does_not_end_while_it_recovers_is_ended(tmp_path, mariadbd):
+    """It stayed in the data directory, where the next start met it."""
+    node, pid = GaleraNode(here_host(tmp_path, "db1")), tmp_path / "pid"
+    mariadbd(f"echo $$ > {pid}; echo still recovering; exec sleep 600")
+    with pytest.raises(SystemFailure, match="exit code 124") as failure:
+        node.recovered()
+    assert "still recovering" in failure.value.log and not Path("/proc", pid.read_text().strip()).exists()
+
+
+def test_a_server_in_the_foreground_is_bounded_on_its_host():
+    for command in (sql.fill_command("/srv"), sql.execute_command("/srv", "", "x")):
+        assert f"timeout -k {sql.KILL_SECONDS} {sql.BOUND_SECONDS} {sql.MARIADBD} " in command
+    assert sql.RUN_SECONDS > sql.BOUND_SECONDS + sql.KILL_SECONDS
 
 
 @pytest.mark.parametrize("log, left", [
