@@ -173,10 +173,11 @@ class Galera(Cluster):
 
     def _leader(self) -> GaleraNode:
         """The node that stopped last, or the first if none has ever run."""
-        able = in_parallel(self.nodes, lambda node: node.may_lead())
-        for node, may in zip(self.nodes, able):
-            if may:
-                return node
+        last = in_parallel(self.nodes, lambda node: node.stopped_last())
+        if True in last:
+            return self.nodes[last.index(True)]
+        if False not in last:
+            return self.front
         raise SystemFailure("no node of galera was the last to stop in order, so none is known to "
                             "have all transactions")
 

@@ -166,11 +166,11 @@ class GaleraNode(SQLServer):
         """Whether other nodes can connect to its cluster port."""
         return bool(self.run("ss", "-Hltn", f"sport = :{config.CLUSTER_PORT}").stdout.strip())
 
-    def may_lead(self) -> bool:
-        """Whether its data may start a new cluster: it was the last node to stop in order, or has
-        never run."""
-        return self.host.run(f"! grep -q 'safe_to_bootstrap: 0' {self.data}/grastate.dat "
-                             "2> /dev/null", check=False).exit_code == 0
+    def stopped_last(self) -> bool | None:
+        """Whether its data say that it was the last node to stop in order. None where they say nothing: it has
+        never run, or a state transfer to it has failed."""
+        state = self.run("cat", self.data / "grastate.dat", check=False)
+        return None if state.exit_code else "safe_to_bootstrap: 1" in state.stdout
 
     def report(self) -> dict:
         return {**super().report(),

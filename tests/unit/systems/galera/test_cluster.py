@@ -262,12 +262,27 @@ def test_a_cluster_that_is_not_synced_reports_its_nodes_states(monkeypatch):
 
 def test_only_the_last_node_to_stop_leads(monkeypatch):
     cluster = Galera(hosts(3))
-    able = {"db1": False, "db2": True, "db3": False}
-    monkeypatch.setattr(GaleraNode, "may_lead", lambda node: able[node.host.name])
+    last = {"db1": False, "db2": True, "db3": False}
+    monkeypatch.setattr(GaleraNode, "stopped_last", lambda node: last[node.host.name])
     assert cluster._leader() is cluster.nodes[1]
-    able["db2"] = False
+    last["db1"] = None      # of a failed state transfer: it lacks data, and led
+    assert cluster._leader() is cluster.nodes[1]
+    last["db2"] = False
     with pytest.raises(SystemFailure, match="no node of galera was the last to stop"):
         cluster._leader()
+    last.update(dict.fromkeys(last))
+    assert cluster._leader() is cluster.nodes[0]    # none has ever run
+
+
+@pytest.mark.parametrize("state, last", [
+    (None, None), ("seqno: 7\nsafe_to_bootstrap: 1\n", True),
+    ("seqno: -1\nsafe_to_bootstrap: 0\n", False), ("", False)])
+def test_whether_a_node_was_the_last_to_stop(tmp_path, state, last):
+    node = GaleraNode(here_host(tmp_path, "db1"))
+    Path(node.data).mkdir(parents=True)
+    if state is not None:
+        Path(node.data, "grastate.dat").write_text(state)
+    assert node.stopped_last() is last
 
 
 @pytest.fixture
@@ -277,7 +292,7 @@ def started(monkeypatch):
     for method in ("deploy", "begin", "await_answer", "put", "kill"):
         monkeypatch.setattr(GaleraNode, method, lambda self, *given, _m=method, **_: log.append(
             (self.host.name, _m, given)))
-    monkeypatch.setattr(GaleraNode, "may_lead", lambda node: node.host.name == "db2")
+    monkeypatch.setattr(GaleraNode, "stopped_last", lambda node: node.host.name == "db2")
     monkeypatch.setattr(Galera, "synced", lambda self: log.append(("all", "synced", ())))
     return log
 
@@ -312,7 +327,7 @@ def test_the_first_node_alone_gives_the_others_what_they_lack(started):
 
 def test_a_cluster_that_does_not_start_is_killed(started, monkeypatch):
     cluster = Galera(hosts(2))
-    monkeypatch.setattr(GaleraNode, "may_lead", lambda node: False)
+    monkeypatch.setattr(GaleraNode, "stopped_last", lambda node: False)
     with pytest.raises(SystemFailure, match="no node of galera was the last to stop"):
         cluster.start()
     assert sorted(started) == [("db1", "kill", ()), ("db2", "kill", ())]
