@@ -249,11 +249,6 @@ class ElasticRing(Cluster):
         """Bytes on disk of the table's live SSTables, on the host of this name (the donor's)."""
         return sstables.table_bytes(self.donor if name is None else self.node(name))
 
-    @property
-    def compacting(self) -> bool:
-        """Whether SSTables are merged by themselves."""
-        return self._compacting
-
     def compaction(self, on: bool) -> None:
         """Let SSTables be merged by themselves or not, on all nodes, those to come included."""
         self.donor.admin.compaction(DATABASE, TABLE, on, self.settings.files == "by_range")

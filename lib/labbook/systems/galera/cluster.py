@@ -134,10 +134,6 @@ class Galera(Cluster):
         """All rows of one statement on the first node, as in `query_each`."""
         return self.front.query_synced(statement, database)
 
-    def bootstrap(self, name: str) -> None:
-        """Make the partition that this node sees the cluster again, although it has no majority."""
-        self.node(name).query("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'")
-
     def facts(self) -> dict:
         own = ("peers", "segment", "weight")
         return {key: value for key, value in super().facts().items() if key not in own}
